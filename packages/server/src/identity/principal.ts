@@ -1,0 +1,40 @@
+import type { Capability } from '@berth/contract'
+
+/** Who a request acts for, resolved live for each request. */
+export interface Principal {
+  readonly kind: 'app_installation' | 'person'
+  /** Installation id or person id. */
+  readonly id: string
+  readonly organizationId: string
+  readonly capabilities: ReadonlySet<Capability>
+  /** When the credential ends by itself; streams end with it. */
+  readonly expiresAt: Date | null
+}
+
+/** State of the bucket that a request took a token from. */
+export interface Metering {
+  readonly policy: 'svc-cloud' | 'svc-cloud-auth'
+  readonly remaining: number
+  readonly burst: number
+  readonly perMinute: number
+  /** Seconds until the bucket is full again. */
+  readonly resetSeconds: number
+}
+
+/** The guard's one answer. */
+export type Verdict =
+  | { readonly kind: 'granted'; readonly principal: Principal; readonly metering: Metering }
+  | { readonly kind: 'invalid' }
+  /** The bucket of the installation or membership (`svc-cloud`) or of the client's address (`svc-cloud-auth`) is empty. */
+  | { readonly kind: 'limited'; readonly metering: Metering; readonly retryAfterSeconds: number }
+
+/** Resolves a bearer credential and meters the request in one round trip (architecture, mechanism 3). */
+export interface Authority {
+  /** @throws MeteringFault when the bucket cannot be read; any other error means the database is away. */
+  judge(request: { readonly bearer: string; readonly clientAddress: string }): Promise<Verdict>
+}
+
+/** The rate limiter itself failed: answered 503 `cloud_rate_limit_unavailable`, never unmetered. */
+export class MeteringFault extends Error {
+  override readonly name = 'MeteringFault'
+}

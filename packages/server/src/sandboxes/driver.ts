@@ -1,0 +1,58 @@
+import type { Duplex } from 'node:stream'
+
+/** Bounds of one sandbox. All are enforced, by the means that `SandboxDriver.describe` names. */
+export interface SandboxBounds {
+  readonly memoryBytes: number
+  readonly processes: number
+  /** Cores, may be a fraction. */
+  readonly cpus: number
+  readonly fileSizeBytes: number
+  readonly diskBytes: number
+}
+
+/** One sandbox to make. */
+export interface SandboxSpec {
+  readonly leaseId: string
+  /** What runs as the first process inside; a supervisor unless a test says otherwise. */
+  readonly command: readonly string[]
+  readonly bounds: SandboxBounds
+  /** Directories of the host shown read-only at the same path, for runtimes that live outside `/usr`. */
+  readonly mounts: readonly string[]
+  /** Origins (`http://127.0.0.1:9000`) that this sandbox's proxy connects to; everything else is refused. */
+  readonly reach: readonly string[]
+}
+
+/** A file that a Turn brings; the name is one path segment. */
+export interface InputFile {
+  readonly name: string
+  readonly content: Uint8Array
+}
+
+/** The sandbox does not exist or its supervisor is dead: nothing will ever answer there again. */
+export class SandboxGoneError extends Error {
+  override readonly name = 'SandboxGoneError'
+}
+
+/**
+ * Makes and ends sandboxes on this host. Every method may be called by another process than the one that created the
+ * sandbox, as long as it runs on the same host with the same data directory.
+ */
+export interface SandboxDriver {
+  readonly kind: 'bubblewrap'
+  /** One line per bound saying how it is enforced here, and what is missing for better; printed at start. */
+  describe(): readonly string[]
+  /** Makes the sandbox and starts its command. A failure leaves nothing behind. Throws when the lease id is in use. */
+  create(spec: SandboxSpec): Promise<void>
+  /** Opens the supervisor's byte streams. @throws SandboxGoneError when nothing listens. */
+  attach(leaseId: string, signal?: AbortSignal): Promise<Duplex>
+  /** Places files under `/workspace/.berth/inputs/<turnSequence>/`, read-only to the sandbox. Idempotent. */
+  writeInputs(leaseId: string, turnSequence: number, files: readonly InputFile[]): Promise<void>
+  /** Serves the sandbox's proxy socket from this process; called at create and again after a restart. Idempotent. */
+  serveProxy(leaseId: string, reach: readonly string[]): Promise<void>
+  /** Ends every process of the sandbox and removes its files. Idempotent; resolves when nothing is left. */
+  destroy(leaseId: string): Promise<void>
+  /** Lease ids of everything on this host that looks like a sandbox, living or left over. */
+  list(): Promise<string[]>
+  /** Stops serving proxies. Sandboxes live on. */
+  [Symbol.asyncDispose](): Promise<void>
+}
