@@ -1,16 +1,21 @@
-import type { OperationId, RequestBody, RequestParams, RequestQuery } from '@berth/contract'
+import type { GuardedOperationId, RequestBody, RequestHeaders, RequestParams, RequestQuery } from '@berth/contract'
 import type { Principal } from '../identity/principal.ts'
 
 /** A request after the guard, its parts validated by the contract. */
-export interface HandlerRequest<Id extends OperationId> {
+export interface HandlerRequest<Id extends GuardedOperationId> {
   readonly params: RequestParams<Id>
   readonly query: RequestQuery<Id>
   readonly body: RequestBody<Id>
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** The headers that the contract names as parameters, parsed. */
+  readonly headerParams: RequestHeaders<Id>
   readonly principal: Principal
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal
-  /** Judges the same credential again without taking a token, for streams that outlive a revocation. */
+  /**
+   * Judges the same credential again without taking a token, for streams that outlive a revocation. Rejects when the
+   * answer is unknown, which never counts as a no.
+   */
   stillAuthorized(): Promise<boolean>
 }
 
@@ -21,7 +26,10 @@ export type Reply =
   | { readonly status: 204; readonly headers?: Readonly<Record<string, string>> }
   | { readonly events: AsyncIterable<string>; readonly headers?: Readonly<Record<string, string>> }
 
-export type Handler<Id extends OperationId> = (request: HandlerRequest<Id>) => Promise<Reply>
+export type Handler<Id extends GuardedOperationId> = (request: HandlerRequest<Id>) => Promise<Reply>
 
-/** Exactly one handler for each operation of the route table; a missing one does not compile. */
-export type Handlers = { readonly [Id in OperationId]: Handler<Id> }
+/**
+ * Exactly one handler for each guarded operation of the route table; a missing one does not compile. The public ones
+ * answer from the contract alone and are the HTTP layer's own.
+ */
+export type Handlers = { readonly [Id in GuardedOperationId]: Handler<Id> }

@@ -30,8 +30,11 @@ export type Verdict =
 
 /** Resolves a bearer credential and meters the request in one round trip (architecture, mechanism 3). */
 export interface Authority {
-  /** @throws MeteringFault when the bucket cannot be read; any other error means the database is away. */
-  judge(request: { readonly bearer: string; readonly clientAddress: string }): Promise<Verdict>
+  /**
+   * `metered: false` judges without taking a token, and is never `limited`.
+   * @throws MeteringFault when the bucket cannot be read; any other error means the database is away.
+   */
+  judge(request: { readonly bearer: string; readonly clientAddress: string; readonly metered?: boolean }): Promise<Verdict>
 }
 
 /** The rate limiter itself failed: answered 503 `cloud_rate_limit_unavailable`, never unmetered. */

@@ -1,0 +1,24 @@
+import { type ExitCode, exitCode } from '../exit-code.ts'
+import type { CommandIo } from '../io.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
+
+/** Asks a Run to stop, by default the one that the Session has under way. Nothing to stop is no failure. */
+export async function cancel(
+  sessionId: string,
+  runId: string | undefined,
+  options: { readonly json?: boolean },
+  { client, stdout, stderr }: CommandIo,
+): Promise<ExitCode> {
+  const wanted = runId ?? (await client.sessions.get(sessionId)).session.activeRunId
+  if (wanted === undefined) {
+    await stderr.line('berth: the session has no run under way')
+    return exitCode.completed
+  }
+  const { run } = await client.runs.cancel(sessionId, wanted)
+  await stdout.line(options.json ? jsonLine(run) : printableLine(`run ${run.id} ${cancelText(run)}`))
+  return exitCode.completed
+}
+
+function cancelText(run: { readonly status: string; readonly endedAt?: string }): string {
+  return run.endedAt === undefined ? `${run.status}, cancellation requested` : run.status
+}

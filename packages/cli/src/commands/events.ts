@@ -1,0 +1,44 @@
+import { type Event, followSession } from '@berth/client'
+import { type ExitCode, exitCode } from '../exit-code.ts'
+import type { CommandIo } from '../io.ts'
+import { plainLine } from '../plain-line.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
+import { noticeOf } from './interruption-notice.ts'
+
+export interface EventsOptions {
+  readonly after: number
+  readonly follow?: boolean
+  readonly json?: boolean
+}
+
+/** Prints a Session's log: what is there, or with `follow` also what comes, for as long as the process lives. */
+export async function events(sessionId: string, options: EventsOptions, io: CommandIo): Promise<ExitCode> {
+  const format = options.json ? jsonLine : plainLine
+  const log = options.follow ? followLog(sessionId, options.after, io) : readLog(sessionId, options.after, io)
+  for await (const event of log) await io.stdout.line(format(event))
+  return exitCode.completed
+}
+
+async function* readLog(sessionId: string, after: number, { client }: CommandIo): AsyncGenerator<Event> {
+  for (let cursor = after; ; ) {
+    const page = await client.events.page(sessionId, { after: cursor })
+    yield* page.events
+    const last = page.events.at(-1)
+    if (last === undefined || last.sequence >= page.lastSequence) return
+    cursor = last.sequence
+  }
+}
+
+/** The first read is a plain call: an unknown Session or a service that is not there is said at once, not waited for. */
+async function* followLog(sessionId: string, after: number, { client, stderr }: CommandIo): AsyncGenerator<Event> {
+  await client.sessions.get(sessionId)
+  yield* followSession({
+    client,
+    sessionId,
+    after,
+    onInterruption: interruption => {
+      const notice = noticeOf(interruption)
+      if (notice !== null) stderr.line(`berth: ${printableLine(notice)}`).catch(() => {})
+    },
+  })
+}

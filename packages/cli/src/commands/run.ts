@@ -1,0 +1,122 @@
+import { type BerthClient, type Event, followRun } from '@berth/client'
+import { type ExitCode, exitCode } from '../exit-code.ts'
+import { explain, UsageError } from '../failure.ts'
+import { onInterrupt } from '../interrupts.ts'
+import type { CommandIo } from '../io.ts'
+import { openRunView, type RunView } from '../run-view.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
+import { type Admission, admitToNewSession, admitToSession } from './admit.ts'
+import { noticeOf } from './interruption-notice.ts'
+import { readTurn } from './turn-input.ts'
+
+export interface RunOptions {
+  readonly session?: string
+  readonly title?: string
+  readonly runtime?: string
+  readonly model?: string
+  readonly file: readonly string[]
+  readonly follow?: boolean
+  readonly json?: boolean
+}
+
+/** Sends a message to a new or an existing Session and, where asked to, stays until its Run has ended. */
+export async function run(message: string, options: RunOptions, io: CommandIo): Promise<ExitCode> {
+  const { session, title, runtime, model } = options
+  if (session !== undefined && (title ?? runtime ?? model) !== undefined) {
+    throw new UsageError('--title, --runtime and --model belong to a new session and do not go with --session')
+  }
+  const turn = await readTurn(message, options.file, io.stdin)
+  const admit = (signal: AbortSignal) =>
+    session === undefined
+      ? admitToNewSession(io.client, defined({ title, runtime, model }), turn, signal)
+      : admitToSession(io.client, session, turn, signal)
+  if (options.follow) return follow(admit, options.json === true, io)
+  await announce(await admit(new AbortController().signal), options.json === true, io)
+  return exitCode.completed
+}
+
+async function announce(admission: Admission, json: boolean, { stdout }: CommandIo): Promise<void> {
+  const { session, turnId, runId } = admission
+  if (json) await stdout.line(jsonLine({ sessionId: session.id, sessionUrl: session.sessionUrl, turnId, runId }))
+  else
+    await stdout.line(`session ${printableLine(session.id)} ${stdout.paint('dim', printableLine(session.sessionUrl))}`)
+}
+
+/**
+ * The first interrupt asks the Run to stop and waits for its end; the second leaves. An interrupt that comes while the
+ * Turn is being admitted is kept: a Run that may have begun must not go on unseen.
+ */
+async function follow(
+  admit: (signal: AbortSignal) => Promise<Admission>,
+  json: boolean,
+  io: CommandIo,
+): Promise<ExitCode> {
+  const leave = new AbortController()
+  const cancel = Promise.withResolvers<void>()
+  using _interrupts = onInterrupt(count => (count === 1 ? cancel.resolve() : leave.abort()))
+  const admission = await admit(leave.signal).catch(failure => {
+    if (leave.signal.aborted) return null
+    throw failure
+  })
+  if (admission === null) return exitCode.cancelled
+  if (!json) await announce(admission, json, io)
+  await using view = openRunView(io, json)
+  const ended = new AbortController()
+  const cancelling = cancel.promise.then(() => requestCancel(io.client, admission, view, leave.signal, ended.signal))
+  cancelling.catch(() => {})
+  const end = await followToEnd(io.client, admission, view, leave.signal)
+  ended.abort()
+  return end === null ? exitCode.cancelled : codeOf(end)
+}
+
+async function followToEnd(
+  client: BerthClient,
+  admission: Admission,
+  view: RunView,
+  signal: AbortSignal,
+): Promise<Event | null> {
+  const events = followRun({
+    client,
+    sessionId: admission.session.id,
+    runId: admission.runId,
+    after: admission.after,
+    signal,
+    onInterruption: interruption => {
+      const notice = noticeOf(interruption)
+      if (notice !== null) view.notice(notice).catch(() => {})
+    },
+  })
+  for (;;) {
+    const step = await events.next()
+    if (step.done) return step.value
+    await view.event(step.value)
+  }
+}
+
+async function requestCancel(
+  client: BerthClient,
+  admission: Admission,
+  view: RunView,
+  leave: AbortSignal,
+  ended: AbortSignal,
+): Promise<void> {
+  if (ended.aborted) return
+  await view.cancelling()
+  try {
+    await client.runs.cancel(admission.session.id, admission.runId, { signal: AbortSignal.any([leave, ended]) })
+  } catch (failure) {
+    if (!leave.aborted && !ended.aborted) await view.notice(`not cancelled: ${explain(failure, 'the service').line}`)
+  }
+}
+
+function codeOf(end: Event): ExitCode {
+  if (end.type === 'svc.run.completed') return exitCode.completed
+  return end.type === 'svc.run.cancelled' ? exitCode.cancelled : exitCode.failed
+}
+
+/** Leaves out what was not given, so that the service applies its own defaults. */
+function defined(fields: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
+}

@@ -1,0 +1,55 @@
+import { readFile, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import type { SubmitTurn } from '@berth/client'
+import { UsageError } from '../failure.ts'
+
+/** The service takes JSON of 1 MiB, and base64 needs four characters for three bytes. Larger files are not even read. */
+const filesBytesMax = (1024 * 1024 * 3) / 4
+const messageBytesMax = 1024 * 1024
+
+/** Makes a Turn of what the command line names; `-` takes the message from standard input. */
+export async function readTurn(
+  message: string,
+  files: readonly string[],
+  stdin: NodeJS.ReadStream,
+): Promise<SubmitTurn> {
+  const text = message === '-' ? await readAll(stdin) : message
+  if (text.trim() === '') throw new UsageError('the message is empty')
+  if (files.length === 0) return { message: text }
+  const sizes = await Promise.all(files.map(sizeOf))
+  if (sizes.reduce((sum, size) => sum + size, 0) > filesBytesMax) {
+    throw new UsageError(`the files are more than one request holds (${filesBytesMax} bytes)`)
+  }
+  return { message: text, files: await Promise.all(files.map(encodeFile)) }
+}
+
+async function readAll(stdin: NodeJS.ReadStream): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of stdin as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > messageBytesMax)
+      throw new UsageError(`the message is more than one request holds (${messageBytesMax} bytes)`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+async function sizeOf(path: string): Promise<number> {
+  const found = await orUsage(path, () => stat(path))
+  if (!found.isFile()) throw new UsageError(`cannot attach ${path}: not a file`)
+  return found.size
+}
+
+async function encodeFile(path: string): Promise<{ name: string; content: string }> {
+  const content = await orUsage(path, () => readFile(path))
+  return { name: basename(path), content: content.toString('base64') }
+}
+
+async function orUsage<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    throw new UsageError(`cannot attach ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}

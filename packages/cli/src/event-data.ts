@@ -1,0 +1,27 @@
+import type { Event } from '@berth/client'
+
+/** A text of an Event's data. Data is an open set written by another program: every field may be missing or odd. */
+export function textOf(event: Event, name: string): string {
+  const value = event.data[name]
+  return typeof value === 'string' ? value : ''
+}
+
+/** A number of an Event's data, or null. */
+export function numberOf(event: Event, name: string): number | null {
+  const value = event.data[name]
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+/** What a Run has cost, for a person; empty where nothing is known. */
+export function costText(event: Event): string {
+  const cost = numberOf(event, 'costUsd')
+  if (cost === null) return ''
+  return `${event.data.costComplete === false ? 'at least ' : ''}$${cost.toFixed(cost < 1 ? 4 : 2)}`
+}
+
+/** A duration for a person. */
+export function durationText(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
+  return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`
+}

@@ -1,0 +1,165 @@
+import type { Event } from '@berth/client'
+import { costText, durationText, numberOf, textOf } from './event-data.ts'
+import type { Paint } from './output.ts'
+import { clip, printable, printableLine } from './terminal-text.ts'
+
+/** What a terminal shows of a Run under way. Holds running tools and a bounded memory of finished ones, never text. */
+export interface LiveState {
+  readonly stage: 'queued' | 'working' | 'waiting' | 'cancelling' | 'ended'
+  /** Running tool calls by activity id, oldest first. */
+  readonly running: ReadonlyMap<string, string>
+  /** Tool calls that already have their line, newest last. */
+  readonly told: readonly string[]
+  readonly startedAtMs: number | null
+}
+
+export const initialLiveState: LiveState = { stage: 'queued', running: new Map(), told: [], startedAtMs: null }
+
+const toldLimit = 64
+const runningShown = 4
+const outputLines = 12
+const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+
+/** Applies one Event: the state after it, and the lines that stay on the screen. */
+export function showEvent(state: LiveState, event: Event, paint: Paint): { state: LiveState; lines: string[] } {
+  switch (event.type) {
+    case 'svc.run.started':
+      return { state: { ...state, ...underWay(state, event) }, lines: [] }
+    case 'svc.run.progress':
+      return showProgress(state, event, paint)
+    case 'svc.activity.completed':
+      return showActivity(state, event, paint)
+    case 'svc.message.created':
+      return { state, lines: messageLines(event, paint) }
+    case 'svc.interaction.opened':
+      return { state: { ...state, stage: 'waiting' }, lines: [paint('yellow', `? ${question(event)}`)] }
+    case 'svc.interaction.resolved':
+      return { state: { ...state, stage: 'working' }, lines: [] }
+    case 'svc.artifact.created':
+      return { state, lines: [`${paint('cyan', '+')} ${printableLine(textOf(event, 'name'))}`] }
+    case 'svc.run.completed':
+    case 'svc.run.failed':
+    case 'svc.run.cancelled':
+    case 'svc.run.crashed':
+      return { state: { ...state, stage: 'ended', running: new Map() }, lines: [outcomeLine(state, event, paint)] }
+    default:
+      return { state, lines: [] }
+  }
+}
+
+/** The state once cancellation has been asked for. */
+export function showCancelling(state: LiveState): LiveState {
+  return state.stage === 'ended' ? state : { ...state, stage: 'cancelling' }
+}
+
+/** The lines below everything else, drawn again and again: what is going on right now. */
+export function showStatus(state: LiveState, at: { frame: number; columns: number }, paint: Paint): string[] {
+  if (state.stage === 'ended') return []
+  const turn = paint('cyan', spinner[at.frame % spinner.length] ?? '')
+  const tools = [...state.running.values()]
+  const label = {
+    queued: 'waiting for a sandbox',
+    working: 'working',
+    waiting: 'waiting for an answer',
+    cancelling: 'cancelling',
+  }
+  const stage = state.stage === 'working' && tools.length > 0 ? [] : [`${label[state.stage]}…`]
+  const hidden = tools.length - runningShown
+  const more = hidden > 0 ? [`and ${hidden} more`] : []
+  return [...tools.slice(0, runningShown), ...more, ...stage].map(line => `${turn} ${clip(line, at.columns - 3)}`)
+}
+
+function underWay(state: LiveState, event: Event): Partial<LiveState> {
+  const stage = state.stage === 'cancelling' ? 'cancelling' : 'working'
+  // A new attempt begins with no tool running, whatever the lost one left.
+  return { stage, running: new Map(), startedAtMs: state.startedAtMs ?? timeOf(event) }
+}
+
+function showProgress(state: LiveState, event: Event, paint: Paint): { state: LiveState; lines: string[] } {
+  const id = textOf(event, 'activityId')
+  const name = printableLine(textOf(event, 'name'))
+  const running = new Map(state.running)
+  if (textOf(event, 'status') === 'started') {
+    return { state: { ...state, running: running.set(id, name) }, lines: [] }
+  }
+  running.delete(id)
+  // The activity, which has the better title, may have come first.
+  if (state.told.includes(id)) return { state: { ...state, running }, lines: [] }
+  return { state: { ...state, running, told: remember(state, id) }, lines: [toolLine(event, name, paint)] }
+}
+
+function showActivity(state: LiveState, event: Event, paint: Paint): { state: LiveState; lines: string[] } {
+  const id = textOf(event, 'activityId')
+  const running = new Map(state.running)
+  running.delete(id)
+  const title = printableLine(textOf(event, 'title') || textOf(event, 'name'))
+  const head = state.told.includes(id) ? [] : [toolLine(event, title, paint)]
+  return { state: { ...state, running, told: remember(state, id) }, lines: [...head, ...outputTail(event, paint)] }
+}
+
+function toolLine(event: Event, name: string, paint: Paint): string {
+  const took = numberOf(event, 'durationMs')
+  const mark = textOf(event, 'status') === 'failed' ? paint('red', '✗') : paint('green', '✓')
+  return `${mark} ${name}${took === null ? '' : paint('dim', ` ${durationText(took)}`)}`
+}
+
+/** The end of what a tool printed: what happened last is what one wants to see. */
+function outputTail(event: Event, paint: Paint): string[] {
+  const text = printable(textOf(event, 'output')).trimEnd()
+  if (text === '') return []
+  const lines = text.split('\n')
+  const hidden = lines.length - outputLines
+  const mark = hidden > 0 ? [`… ${hidden} more line${hidden === 1 ? '' : 's'} above`] : []
+  return [...mark, ...lines.slice(-outputLines)].map(line => paint('dim', `  ${line}`))
+}
+
+function messageLines(event: Event, paint: Paint): string[] {
+  const lines = printable(textOf(event, 'text')).trimEnd().split('\n')
+  switch (textOf(event, 'role')) {
+    case 'assistant':
+      return lines
+    case 'reasoning':
+      return lines.map(line => paint('dim', line))
+    default:
+      return []
+  }
+}
+
+/** What the Run waits to be told, on one line. */
+function question(event: Event): string {
+  const request: unknown = event.data.request
+  const text = textIn(request, 'prompt') || textIn(firstOf(request, 'questions'), 'question')
+  return printableLine(text || textIn(firstOf(request, 'approval'), 'title') || textOf(event, 'kind'))
+}
+
+function textIn(value: unknown, name: string): string {
+  const text = fieldIn(value, name)
+  return typeof text === 'string' ? text : ''
+}
+
+function firstOf(value: unknown, name: string): unknown {
+  const field = fieldIn(value, name)
+  return Array.isArray(field) ? field[0] : field
+}
+
+function fieldIn(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Object.getOwnPropertyDescriptor(value, name)?.value : undefined
+}
+
+function outcomeLine(state: LiveState, event: Event, paint: Paint): string {
+  const status = event.type.slice('svc.run.'.length)
+  const stop = textOf(event, 'stopReason')
+  const cause = textOf(event, 'errorCode') || (stop === 'completed' ? '' : stop)
+  const took = state.startedAtMs === null ? '' : durationText(timeOf(event) - state.startedAtMs)
+  const details = [cause, took, costText(event)].filter(Boolean).map(printableLine).join(' · ')
+  const look = status === 'completed' ? 'green' : status === 'cancelled' ? 'yellow' : 'red'
+  return `${paint(look, status)}${details === '' ? '' : paint('dim', ` · ${details}`)}`
+}
+
+function remember(state: LiveState, id: string): readonly string[] {
+  return [...state.told.filter(known => known !== id), id].slice(-toldLimit)
+}
+
+function timeOf(event: Event): number {
+  return Date.parse(event.createdAt)
+}

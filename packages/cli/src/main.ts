@@ -1,0 +1,51 @@
+import { CommanderError } from 'commander'
+import { exitCode } from './exit-code.ts'
+import { buildProgram, type ProgramHost } from './program.ts'
+import { printableLine } from './terminal-text.ts'
+
+/** The service being talked to, for the line that a failure is told in. */
+let url: string | null = null
+
+const host: ProgramHost = {
+  async serve() {
+    const { serve } = await import('./commands/serve.ts')
+    await serve(process.env)
+  },
+  async withService(flags, command) {
+    const [{ connect, findConnection }, { Output }] = await Promise.all([
+      import('./connection.ts'),
+      import('./output.ts'),
+    ])
+    const connection = findConnection(flags, process.env)
+    url = connection.url
+    process.exitCode = await command({
+      client: connect(connection),
+      stdin: process.stdin,
+      stdout: new Output(process.stdout, process.env),
+      stderr: new Output(process.stderr, process.env),
+    })
+  },
+}
+
+// `berth events … | head` ends when head does. There is nobody left to tell.
+process.stdout.on('error', error => {
+  if ('code' in error && error.code === 'EPIPE') process.exit(exitCode.outputClosed)
+  throw error
+})
+
+const program = buildProgram(host)
+for (const command of [program, ...program.commands]) command.exitOverride()
+
+try {
+  await program.parseAsync()
+} catch (failure) {
+  if (failure instanceof CommanderError) {
+    // Commander has said what is wrong; help and version come this way too, with nothing wrong.
+    process.exitCode = failure.exitCode === 0 ? exitCode.completed : exitCode.usage
+  } else {
+    const { explain } = await import('./failure.ts')
+    const { line, code } = explain(failure, url === null ? null : printableLine(url))
+    console.error(`berth: ${line}`)
+    process.exitCode = code
+  }
+}

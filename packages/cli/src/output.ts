@@ -1,0 +1,36 @@
+import { once } from 'node:events'
+import { styleText } from 'node:util'
+
+type Look = Parameters<typeof styleText>[0]
+
+/** One of the process's output streams, written no faster than its reader takes it. */
+export class Output {
+  readonly #stream: NodeJS.WriteStream
+  /** Whether lines can be redrawn in place. */
+  readonly isTerminal: boolean
+  readonly #colour: boolean
+
+  constructor(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv) {
+    this.#stream = stream
+    this.isTerminal = stream.isTTY === true && env.TERM !== 'dumb'
+    this.#colour = this.isTerminal && !env.NO_COLOR
+  }
+
+  get columns(): number {
+    return this.#stream.columns ?? 80
+  }
+
+  async write(text: string): Promise<void> {
+    if (!this.#stream.write(text)) await once(this.#stream, 'drain')
+  }
+
+  line(text: string): Promise<void> {
+    return this.write(`${text}\n`)
+  }
+
+  /** Colours text where this output shows colours. */
+  readonly paint: Paint = (look, text) => (this.#colour ? styleText(look, text, { validateStream: false }) : text)
+}
+
+/** Gives text a look, or leaves it as it is. */
+export type Paint = (look: Look, text: string) => string

@@ -1,0 +1,48 @@
+import type { Event } from '@berth/client'
+import { costText, durationText, numberOf, textOf } from './event-data.ts'
+import { jsonLine, printableLine } from './terminal-text.ts'
+
+/**
+ * One Event as one line for people and their pipes: `<sequence> <type> <summary>`. The first two fields never contain
+ * a space and can be cut at; the summary is prose and may change. Never a control character, whatever the agent wrote.
+ */
+export function plainLine(event: Event): string {
+  return printableLine(`${event.sequence} ${event.type.replace(/\s/g, '_')} ${summary(event)}`).trimEnd()
+}
+
+function summary(event: Event): string {
+  switch (event.type) {
+    case 'svc.run.started':
+      return `attempt ${numberOf(event, 'attempt') ?? 1}`
+    case 'svc.run.progress':
+      return `${textOf(event, 'status')} ${textOf(event, 'name')}`
+    case 'svc.run.completed':
+    case 'svc.run.failed':
+    case 'svc.run.cancelled':
+    case 'svc.run.crashed':
+      return [textOf(event, 'errorCode'), textOf(event, 'stopReason'), costText(event)].filter(Boolean).join(' ')
+    case 'svc.message.created':
+      return `${textOf(event, 'role')}: ${textOf(event, 'text')}`
+    case 'svc.activity.completed':
+      return activity(event)
+    case 'svc.interaction.opened':
+    case 'svc.interaction.resolved':
+    case 'svc.interaction.expired':
+      return [textOf(event, 'kind'), textOf(event, 'interactionId'), textOf(event, 'resolution')]
+        .filter(Boolean)
+        .join(' ')
+    case 'svc.artifact.created':
+    case 'svc.artifact.omitted':
+      return `${textOf(event, 'name')} ${numberOf(event, 'sizeBytes') ?? '?'} bytes ${textOf(event, 'reason')}`
+    default:
+      return jsonLine(event.data)
+  }
+}
+
+function activity(event: Event): string {
+  const title = textOf(event, 'title') || textOf(event, 'name')
+  const took = numberOf(event, 'durationMs')
+  const head = `${textOf(event, 'status')} ${title}${took === null ? '' : ` (${durationText(took)})`}`
+  const output = textOf(event, 'output')
+  return output === '' ? head : `${head}: ${output}`
+}

@@ -1,0 +1,100 @@
+import { Command, InvalidArgumentError } from 'commander'
+import manifest from '../package.json' with { type: 'json' }
+import type { EventsOptions } from './commands/events.ts'
+import type { RunOptions } from './commands/run.ts'
+import type { SessionsOptions } from './commands/sessions.ts'
+import type { ConnectionFlags } from './connection.ts'
+import type { ExitCode } from './exit-code.ts'
+import type { CommandIo } from './io.ts'
+
+/** What the command line needs from the process around it. */
+export interface ProgramHost {
+  /** Runs the service; returns when it has stopped. */
+  serve(): Promise<void>
+  /** Runs a command that talks to the service which the flags name. */
+  withService(flags: ConnectionFlags, command: (io: CommandIo) => Promise<ExitCode>): Promise<void>
+}
+
+/** Describes every command. Each loads its own code when it is chosen, so that none pays for the others. */
+export function buildProgram(host: ProgramHost): Command {
+  const program = new Command('berth')
+  program
+    .description('Runs coding agents in sandboxes.')
+    .version(manifest.version)
+    .option('--url <url>', 'service to talk to (default: BERTH_URL, else the service of this directory)')
+    .option('--key <key>', 'API key (default: BERTH_API_KEY, which other users of the machine cannot see)')
+    .showHelpAfterError('(add --help for what is possible)')
+  program
+    .command('serve')
+    .description('run the service')
+    .action(() => host.serve())
+  addRun(program, host)
+  addEvents(program, host)
+  addSessions(program, host)
+  addCancel(program, host)
+  return program
+}
+
+function addRun(program: Command, host: ProgramHost): void {
+  program
+    .command('run')
+    .description('send a message to an agent, in a new session unless --session names one')
+    .argument('<message>', 'what the agent is to do; - reads standard input')
+    .option('--session <id>', 'continue this session')
+    .option('--title <title>', 'name of the new session')
+    .option('--runtime <id>', 'agent runtime of the new session')
+    .option('--model <id>', 'model of the new session')
+    .option('--file <path>', 'attach a file; may be given again', (path, all: string[]) => [...all, path], [])
+    .option('-f, --follow', 'show the run until it ends; Ctrl-C cancels it, twice leaves it alone')
+    .option('--json', 'print JSON: with --follow the events, else the ids')
+    .action(async (message: string, options: RunOptions, command: Command) => {
+      const { run } = await import('./commands/run.ts')
+      await host.withService(command.optsWithGlobals(), io => run(message, options, io))
+    })
+}
+
+function addEvents(program: Command, host: ProgramHost): void {
+  program
+    .command('events')
+    .description("print a session's events, one a line")
+    .argument('<session>')
+    .option('--after <sequence>', 'start after this one', count, 0)
+    .option('-f, --follow', 'go on with what comes, also across lost connections')
+    .option('--json', 'print the events as JSON')
+    .action(async (sessionId: string, options: EventsOptions, command: Command) => {
+      const { events } = await import('./commands/events.ts')
+      await host.withService(command.optsWithGlobals(), io => events(sessionId, options, io))
+    })
+}
+
+function addSessions(program: Command, host: ProgramHost): void {
+  program
+    .command('sessions')
+    .description('list sessions, the latest change first')
+    .option('-n, --limit <count>', 'how many', count, 50)
+    .option('--archived', 'also archived ones')
+    .option('--json', 'print JSON, one session a line')
+    .action(async (options: SessionsOptions, command: Command) => {
+      const { sessions } = await import('./commands/sessions.ts')
+      await host.withService(command.optsWithGlobals(), io => sessions(options, io))
+    })
+}
+
+function addCancel(program: Command, host: ProgramHost): void {
+  program
+    .command('cancel')
+    .description('ask a run to stop')
+    .argument('<session>')
+    .argument('[run]', 'default: the one under way')
+    .option('--json', 'print the run as JSON')
+    .action(async (sessionId: string, runId: string | undefined, options: { json?: boolean }, command: Command) => {
+      const { cancel } = await import('./commands/cancel.ts')
+      await host.withService(command.optsWithGlobals(), io => cancel(sessionId, runId, options, io))
+    })
+}
+
+function count(text: string): number {
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new InvalidArgumentError('Not a whole number.')
+  return value
+}

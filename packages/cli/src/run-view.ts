@@ -1,0 +1,76 @@
+import type { Event } from '@berth/client'
+import { LiveTerminal } from './live-terminal.ts'
+import { initialLiveState, showCancelling, showEvent, showStatus } from './live-view.ts'
+import type { Output } from './output.ts'
+import { plainLine } from './plain-line.ts'
+import { jsonLine, printableLine } from './terminal-text.ts'
+
+/** Shows a Run while it happens. */
+export interface RunView extends AsyncDisposable {
+  event(event: Event): Promise<void>
+  /** Something about the following itself, not of the log. */
+  notice(text: string): Promise<void>
+  cancelling(): Promise<void>
+}
+
+export interface RunViewOutputs {
+  readonly stdout: Output
+  readonly stderr: Output
+}
+
+/** The view that fits: JSON where asked for, a live one in a terminal, else one plain line per Event. */
+export function openRunView(outputs: RunViewOutputs, json: boolean): RunView {
+  return outputs.stdout.isTerminal && !json
+    ? liveRunView(outputs.stdout)
+    : lineRunView(outputs, json ? jsonLine : plainLine)
+}
+
+function lineRunView({ stdout, stderr }: RunViewOutputs, format: (event: Event) => string): RunView {
+  const notice = (text: string) => stderr.line(`berth: ${printableLine(text)}`)
+  return {
+    event: event => stdout.line(format(event)),
+    notice,
+    cancelling: () => notice('cancelling; interrupt again to leave'),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
+}
+
+const frameMs = 100
+
+function liveRunView(stdout: Output): RunView {
+  const terminal = new LiveTerminal(stdout)
+  let state = initialLiveState
+  let frame = 0
+  const status = () => showStatus(state, { frame, columns: stdout.columns }, stdout.paint)
+  const notice = (text: string) => terminal.show([stdout.paint('yellow', printableLine(text))], status())
+  // Only the picture moves: a tick that is dropped because the terminal is slow changes nothing.
+  let drawing = false
+  const timer = setInterval(() => {
+    if (drawing) return
+    drawing = true
+    frame++
+    terminal.show([], status()).then(
+      () => {
+        drawing = false
+      },
+      () => {},
+    )
+  }, frameMs)
+  timer.unref()
+  return {
+    event(event) {
+      const shown = showEvent(state, event, stdout.paint)
+      state = shown.state
+      return terminal.show(shown.lines, status())
+    },
+    notice,
+    cancelling() {
+      state = showCancelling(state)
+      return notice('cancelling; Ctrl-C again to leave')
+    },
+    [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      return terminal.show([], [])
+    },
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Characters that a terminal may obey instead of showing: control characters of both sets, and the invisible ones that
+ * reorder what is read. An agent chooses the text shown here, so none of them may pass.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
+const obeyed = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+const visible = (character: string): string => {
+  const code = character.charCodeAt(0)
+  if (code < 0x20) return String.fromCharCode(0x2400 + code)
+  return code === 0x7f ? '\u2421' : '\ufffd'
+}
+
+/** Text as a terminal may safely show it; of all control characters only line breaks and tabs stay. */
+export function printable(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/\r\n|\u2028|\u2029/g, '\n')
+    .replace(obeyed, visible)
+}
+
+/** The same on one line: breaks and tabs are spelt out. */
+export function printableLine(text: string): string {
+  return printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
+}
+
+/** JSON on one line. What JSON leaves unescaped and a terminal may obey is escaped; the value stays the same. */
+export function jsonLine(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** Cuts to a number of characters, with a mark where something is missing. */
+export function clip(text: string, characters: number): string {
+  const all = [...text]
+  return all.length <= characters ? text : `${all.slice(0, Math.max(0, characters - 1)).join('')}…`
+}

@@ -1,0 +1,130 @@
+import type { Event } from '@berth/client'
+import { expect, test } from 'vitest'
+import { initialLiveState, type LiveState, showCancelling, showEvent, showStatus } from '../src/live-view.ts'
+import type { Paint } from '../src/output.ts'
+import { runEvent } from './event-fixtures.ts'
+
+const plain: Paint = (_, text) => text
+const at = { frame: 0, columns: 40 }
+
+function play(events: readonly Event[], from: LiveState = initialLiveState): { state: LiveState; lines: string[] } {
+  return events.reduce(
+    ({ state, lines }, event) => {
+      const shown = showEvent(state, event, plain)
+      return { state: shown.state, lines: [...lines, ...shown.lines] }
+    },
+    { state: from, lines: [] as string[] },
+  )
+}
+
+const started = (sequence: number, attempt = 1) => runEvent(sequence, 'svc.run.started', { status: 'running', attempt })
+const tool = (sequence: number, activityId: string, status: string, name = 'bash') =>
+  runEvent(sequence, 'svc.run.progress', { activityId, category: 'tool', name, status })
+const activity = (sequence: number, activityId: string, data: Record<string, unknown>) =>
+  runEvent(sequence, 'svc.activity.completed', {
+    activityId,
+    name: 'bash',
+    status: 'succeeded',
+    durationMs: 5,
+    ...data,
+  })
+
+test('a Run from its queue to its end', () => {
+  expect(showStatus(initialLiveState, at, plain)).toEqual(['⠋ waiting for a sandbox…'])
+  const working = play([started(1)])
+  expect(showStatus(working.state, at, plain)).toEqual(['⠋ working…'])
+  const calling = play([tool(2, 'a', 'started'), tool(3, 'b', 'started', 'read')], working.state)
+  expect(calling.lines).toEqual([])
+  expect(showStatus(calling.state, { frame: 1, columns: 40 }, plain)).toEqual(['⠙ bash', '⠙ read'])
+  const rest = play(
+    [
+      tool(4, 'b', 'failed', 'read'),
+      activity(5, 'a', { title: 'ls', output: 'one\ntwo\n' }),
+      tool(6, 'a', 'succeeded'),
+      runEvent(7, 'svc.message.created', { role: 'user', text: 'list them' }),
+      runEvent(8, 'svc.message.created', { role: 'assistant', text: 'Two files.\n' }),
+      runEvent(61, 'svc.run.completed', { status: 'completed', stopReason: 'completed', costUsd: 0.5 }),
+    ],
+    calling.state,
+  )
+  expect(rest.lines).toEqual(['✗ read', '✓ ls 5 ms', '  one', '  two', 'Two files.', 'completed · 1 min 0 s · $0.5000'])
+  expect(showStatus(rest.state, at, plain)).toEqual([])
+})
+
+test('a tool call has one line, in whichever order its two Events come', () => {
+  const output = { title: 'ls', output: 'x' }
+  expect(play([tool(1, 'a', 'succeeded'), activity(2, 'a', output)]).lines).toEqual(['✓ bash', '  x'])
+  expect(play([activity(1, 'a', output), tool(2, 'a', 'succeeded')]).lines).toEqual(['✓ ls 5 ms', '  x'])
+})
+
+test('long output shows its end', () => {
+  const output = Array.from({ length: 15 }, (_, i) => `line ${i + 1}`).join('\n')
+  const { lines } = play([activity(1, 'a', { title: 'seq', output })])
+  expect(lines.slice(0, 3)).toEqual(['✓ seq 5 ms', '  … 3 more lines above', '  line 4'])
+  expect(lines.at(-1)).toBe('  line 15')
+})
+
+test.each([
+  ['failed', { errorCode: 'shell_exit_nonzero', stopReason: 'error' }, 'failed · shell_exit_nonzero'],
+  ['cancelled', { stopReason: 'aborted' }, 'cancelled · aborted'],
+  ['crashed', { stopReason: 'engine_unreachable' }, 'crashed · engine_unreachable'],
+  [
+    'completed',
+    { stopReason: 'max_turns', costUsd: 12, costComplete: false },
+    'completed · max_turns · at least $12.00',
+  ],
+])('%s says why', (status, data, line) => {
+  expect(play([runEvent(1, `svc.run.${status}`, { status, ...data })]).lines).toEqual([line])
+})
+
+test('cancelling stays on show until the end, also when the Run only now starts', () => {
+  const cancelling = showCancelling(initialLiveState)
+  expect(showStatus(play([started(1)], cancelling).state, at, plain)).toEqual(['⠋ cancelling…'])
+  const { state } = play([runEvent(2, 'svc.run.cancelled', {})], cancelling)
+  expect(showStatus(showCancelling(state), at, plain)).toEqual([])
+})
+
+test('a new attempt forgets the tools of the lost one', () => {
+  const { state } = play([started(1), tool(2, 'a', 'started'), started(3, 2)])
+  expect(showStatus(state, at, plain)).toEqual(['⠋ working…'])
+})
+
+test('many tools and long names keep to a few short lines', () => {
+  const tools = Array.from({ length: 6 }, (_, i) => tool(i + 2, `id${i}`, 'started', 'x'.repeat(100)))
+  const status = showStatus(play([started(1), ...tools]).state, { frame: 0, columns: 20 }, plain)
+  expect(status).toHaveLength(5)
+  expect(status.at(-1)).toBe('⠋ and 2 more')
+  for (const line of status) expect(line.length).toBeLessThan(20)
+})
+
+test('a question is shown, whatever its form', () => {
+  const opened = (request: unknown) => runEvent(1, 'svc.interaction.opened', { kind: 'ask_user', request })
+  expect(play([opened({ questions: [{ question: 'Which\nport?' }] })]).lines).toEqual(['? Which\\nport?'])
+  expect(play([opened({ prompt: 'Go on?' })]).lines).toEqual(['? Go on?'])
+  expect(play([opened({ approval: { title: 'rm -rf /' } })]).lines).toEqual(['? rm -rf /'])
+  expect(play([opened(null)]).lines).toEqual(['? ask_user'])
+})
+
+test('nothing an agent writes reaches the terminal as a command', () => {
+  const evil = '\u001b]0;owned\u0007\u001b[2J\u009b2J\r'
+  const { lines, state } = play([
+    started(1),
+    tool(2, 'x', 'started', evil),
+    activity(3, 'a', { title: evil, output: evil }),
+    runEvent(4, 'svc.message.created', { role: 'assistant', text: evil }),
+    runEvent(5, 'svc.message.created', { role: 'reasoning', text: evil }),
+    runEvent(6, 'svc.interaction.opened', { kind: evil, request: { prompt: evil } }),
+    runEvent(7, 'svc.artifact.created', { name: evil }),
+    runEvent(8, 'svc.run.failed', { errorCode: evil }),
+  ])
+  const status = showStatus(play([tool(9, 'y', 'started', evil)]).state, at, plain)
+  expect(lines).toHaveLength(7)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
+  for (const line of [...lines, ...status]) expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+  expect(state.stage).toBe('ended')
+})
+
+test('the memory of finished tools is bounded', () => {
+  const events = Array.from({ length: 500 }, (_, i) => tool(i + 1, `id${i}`, 'succeeded'))
+  expect(play(events).state.told.length).toBeLessThanOrEqual(64)
+})

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { plainLine } from '../src/plain-line.ts'
+import { runEvent } from './event-fixtures.ts'
+
+test.each([
+  ['svc.run.started', { status: 'running', attempt: 2 }, '1 svc.run.started attempt 2'],
+  ['svc.run.progress', { activityId: 'a', name: 'bash', status: 'started' }, '1 svc.run.progress started bash'],
+  [
+    'svc.activity.completed',
+    { activityId: 'a', name: 'bash', title: 'ls -la', status: 'succeeded', output: 'one\ntwo\n', durationMs: 1234 },
+    '1 svc.activity.completed succeeded ls -la (1.2 s): one\\ntwo\\n',
+  ],
+  ['svc.message.created', { role: 'assistant', text: 'Done.\nBye' }, '1 svc.message.created assistant: Done.\\nBye'],
+  [
+    'svc.run.completed',
+    { status: 'completed', stopReason: 'completed', costUsd: 0.0123, costComplete: false },
+    '1 svc.run.completed completed at least $0.0123',
+  ],
+  [
+    'svc.run.failed',
+    { status: 'failed', stopReason: 'error', errorCode: 'shell_exit_nonzero' },
+    '1 svc.run.failed shell_exit_nonzero error',
+  ],
+  ['svc.run.cancelled', {}, '1 svc.run.cancelled'],
+  ['svc.from.the.future', { x: [1] }, '1 svc.from.the.future {"x":[1]}'],
+  ['svc.message.created', { role: 7, text: null }, '1 svc.message.created :'],
+])('%s', (type, data, line) => {
+  expect(plainLine(runEvent(1, type, data))).toBe(line)
+})
+
+test('a line is one line whatever the agent writes', () => {
+  const text = 'a\nb\r\u001b[2J\u009b31m\u2028c'
+  const line = plainLine(runEvent(3, 'svc.message.created', { role: 'assistant', text }))
+  expect(line).toBe('3 svc.message.created assistant: a\\nb␍␛[2J\ufffd31m\\nc')
+})

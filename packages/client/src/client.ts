@@ -1,0 +1,65 @@
+import type { Discovery, RuntimeList } from '@berth/contract'
+import {
+  type CallOptions,
+  type EventOperations,
+  eventOperations,
+  type RunOperations,
+  readCapabilities,
+  readRuntimes,
+  runOperations,
+  type SessionOperations,
+  sessionOperations,
+  type TurnOperations,
+  turnOperations,
+} from './operations.ts'
+import { defaultPlatform, type Platform } from './platform.ts'
+import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
+import { type Credential, Transport } from './transport.ts'
+
+export interface ClientOptions {
+  /** Origin of the service, with a path prefix where a proxy adds one. */
+  readonly baseUrl: string | URL
+  readonly credential: Credential
+  /** Replaces parts of the surroundings: `fetch` in a test, say. */
+  readonly platform?: Partial<Platform>
+  readonly retry?: Partial<RetryPolicy>
+  /** Bound of one attempt of one call, body included. Streams have a watchdog instead. Default 60 s. */
+  readonly requestTimeoutMs?: number
+}
+
+export interface BerthClient {
+  readonly sessions: SessionOperations
+  readonly turns: TurnOperations
+  readonly runs: RunOperations
+  readonly events: EventOperations
+  capabilities(options?: CallOptions): Promise<Discovery>
+  runtimes(options?: CallOptions): Promise<RuntimeList>
+  /** The surroundings that this client runs in. */
+  readonly platform: Platform
+}
+
+/**
+ * Makes a client of one deployment. Calls are retried within bounds where only the moment is at fault (429, 502, 503,
+ * 504, a broken connection), since every write carries an id of the caller's and can be repeated safely.
+ *
+ * @throws TypeError when `baseUrl` is not a URL.
+ */
+export function createClient(options: ClientOptions): BerthClient {
+  const platform = { ...defaultPlatform, ...options.platform }
+  const transport = new Transport({
+    baseUrl: new URL(options.baseUrl),
+    credential: options.credential,
+    platform,
+    retry: { ...defaultRetryPolicy, ...options.retry },
+    requestTimeoutMs: options.requestTimeoutMs ?? 60_000,
+  })
+  return {
+    sessions: sessionOperations(transport),
+    turns: turnOperations(transport),
+    runs: runOperations(transport),
+    events: eventOperations(transport),
+    capabilities: call => readCapabilities(transport, call),
+    runtimes: call => readRuntimes(transport, call),
+    platform,
+  }
+}

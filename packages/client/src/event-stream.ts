@@ -1,0 +1,131 @@
+import type { Event } from '@berth/contract'
+import { abortAfter, linkedController } from './deadline.ts'
+import { BerthConnectionError } from './error.ts'
+import { FrameReader } from './frames.ts'
+import type { EventOperations } from './operations.ts'
+import type { Platform } from './platform.ts'
+
+/** What waiting on a stream came to. */
+export type StreamStep =
+  | { readonly kind: 'events'; readonly events: readonly Event[] }
+  /** The time asked for passed without a byte. */
+  | { readonly kind: 'idle' }
+  /** The server ended the stream. */
+  | { readonly kind: 'end' }
+
+export interface StreamRequest {
+  readonly events: EventOperations
+  readonly sessionId: string
+  readonly after: number
+  readonly platform: Platform
+  /** Bound on silence, of the opening and of every wait for bytes; comments are bytes. */
+  readonly watchdogMs: number
+  readonly signal: AbortSignal | undefined
+}
+
+/**
+ * One open stream, read only when asked: a slow consumer holds back the sender instead of filling this side's memory.
+ * Time that the consumer takes is no silence; the watchdog counts only while a read is waiting.
+ */
+export class EventStream {
+  readonly #request: StreamRequest
+  readonly #controller: AbortController
+  readonly #release: () => void
+  readonly #frames = new FrameReader()
+  #reader: ReadableStreamDefaultReader<Uint8Array> | null = null
+  #pending: ReturnType<ReadableStreamDefaultReader<Uint8Array>['read']> | null = null
+  #waitingSince = 0
+
+  private constructor(request: StreamRequest) {
+    this.#request = request
+    const { controller, release } = linkedController(request.signal)
+    this.#controller = controller
+    this.#release = release
+  }
+
+  /** Subscribes. @throws BerthError when refused, BerthConnectionError when what answers is not an event stream. */
+  static async open(request: StreamRequest): Promise<EventStream> {
+    const stream = new EventStream(request)
+    try {
+      await stream.#connect()
+      return stream
+    } catch (failure) {
+      stream.close()
+      throw failure
+    }
+  }
+
+  get retryMs(): number | null {
+    return this.#frames.retryMs
+  }
+
+  /**
+   * Waits for bytes, at the longest until the clock reaches `untilMs`. A chunk may complete no frame: then `events`
+   * is empty. @throws BerthConnectionError when the stream breaks or stays silent for too long.
+   */
+  async next(untilMs: number): Promise<StreamStep> {
+    if (this.#reader === null) return { kind: 'end' }
+    const { platform, watchdogMs } = this.#request
+    if (this.#pending === null) {
+      this.#waitingSince = platform.now()
+      this.#pending = this.#reader.read()
+      // It may fail while nobody waits on it; whoever waits next still sees the failure.
+      this.#pending.catch(() => {})
+    }
+    const deadMs = this.#waitingSince + watchdogMs
+    const result = await this.#firstOf(this.#pending, Math.min(deadMs, untilMs) - platform.now())
+    if (result === null) {
+      if (platform.now() >= deadMs) throw this.#fault(`no byte in ${watchdogMs} ms`)
+      return { kind: 'idle' }
+    }
+    this.#pending = null
+    if (result.done) return { kind: 'end' }
+    try {
+      return { kind: 'events', events: this.#frames.feed(result.value) }
+    } catch (cause) {
+      throw this.#fault('the stream cannot be read', { cause })
+    }
+  }
+
+  /** Ends the connection at once. Idempotent. */
+  close(): void {
+    this.#release()
+    this.#controller.abort()
+    this.#reader?.cancel().catch(() => {})
+    this.#reader = null
+  }
+
+  async #connect(): Promise<void> {
+    const { events, sessionId, after, platform, watchdogMs } = this.#request
+    const late = () => this.#fault(`the stream did not open in ${watchdogMs} ms`)
+    const disarm = abortAfter(platform, watchdogMs, this.#controller, late)
+    try {
+      const response = await events.openStream(sessionId, after, { signal: this.#controller.signal })
+      const type = response.headers.get('content-type') ?? 'nothing'
+      if (response.body === null || !/^text\/event-stream\b/i.test(type)) {
+        throw this.#fault(`expected an event stream, got ${type}`)
+      }
+      this.#reader = response.body.getReader()
+    } finally {
+      disarm()
+    }
+  }
+
+  /** Null when the time is over first. The timer never outlives the wait. */
+  async #firstOf<T>(pending: Promise<T>, ms: number): Promise<T | null> {
+    const timer = new AbortController()
+    try {
+      const timeout = this.#request.platform.sleep(Math.max(0, ms), timer.signal).then(() => null)
+      return await Promise.race([pending, timeout])
+    } catch (cause) {
+      this.#request.signal?.throwIfAborted()
+      throw this.#fault('the stream broke', { cause })
+    } finally {
+      timer.abort()
+    }
+  }
+
+  #fault(message: string, options?: ErrorOptions): BerthConnectionError {
+    return new BerthConnectionError(`events of session ${this.#request.sessionId}`, message, options)
+  }
+}

@@ -1,0 +1,97 @@
+import type { Event } from '@berth/contract'
+import { BerthConnectionError } from './error.ts'
+import { EventStream } from './event-stream.ts'
+import type { FollowOptions } from './follow-options.ts'
+
+const pageSize = 100
+/** How long the stream may take to deliver what a page has shown to exist, before it is read from pages instead. */
+const lagMs = 2_000
+
+/** Where a follower stands; outlives connections. Only `take` moves the cursor. */
+export interface LogPosition {
+  /** Sequence of the last Event yielded. */
+  cursor: number
+  /** The newest sequence known to exist. */
+  head: number
+  /** What the last stream asked to be left alone for. */
+  retryMs: number | null
+}
+
+/**
+ * Follows the log over one connection: returns when the server ends the stream, throws when it breaks.
+ *
+ * It subscribes first and pages second, so that no Event falls between the two. The one page after subscribing shows
+ * whether the stream has more to replay than it delivers: a stream that starts too late and then stays silent would
+ * otherwise hide Events until the next one. Three watches keep it honest: a sequence that skips is repaired from pages
+ * before it is passed on; a stream that lags behind the known head is overtaken by pages; a quiet stream is checked
+ * against the log now and then, in case its last frames were lost.
+ */
+export async function* followConnection(
+  options: FollowOptions,
+  position: LogPosition,
+): AsyncGenerator<Event, void, undefined> {
+  const { client, sessionId, signal } = options
+  const { platform } = client
+  const stream = await EventStream.open({
+    events: client.events,
+    sessionId,
+    after: position.cursor,
+    platform,
+    watchdogMs: options.watchdogMs ?? 40_000,
+    signal,
+  })
+  try {
+    yield* readPages(options, position, position.cursor)
+    let quietSince = platform.now()
+    for (;;) {
+      const patienceMs = position.cursor < position.head ? lagMs : (options.verifyMs ?? 60_000)
+      const step = await stream.next(quietSince + patienceMs)
+      if (step.kind === 'end') return
+      if (step.kind === 'idle') {
+        yield* readPages(options, position, position.head)
+        quietSince = platform.now()
+        continue
+      }
+      for (const event of step.events) {
+        if (event.sequence > position.cursor + 1) yield* readPages(options, position, event.sequence - 1)
+        if (!take(position, event)) continue
+        yield event
+        quietSince = platform.now()
+      }
+    }
+  } finally {
+    position.retryMs = stream.retryMs
+    stream.close()
+  }
+}
+
+/** Reads at least one page, and on until the cursor reaches `target`. @throws BerthConnectionError when it cannot. */
+async function* readPages(
+  options: FollowOptions,
+  position: LogPosition,
+  target: number,
+): AsyncGenerator<Event, void, undefined> {
+  const { client, sessionId, signal } = options
+  const log = `events of session ${sessionId}`
+  do {
+    const before = position.cursor
+    const page = await client.events.page(sessionId, { after: before, limit: pageSize }, { signal })
+    if (!Array.isArray(page?.events)) throw new BerthConnectionError(log, 'the answer is not a page of events')
+    position.head = Math.max(position.head, page.lastSequence)
+    for (const event of page.events) {
+      if (event.sequence > position.cursor + 1) break
+      if (take(position, event)) yield event
+    }
+    if (position.cursor < target && position.cursor === before) {
+      throw new BerthConnectionError(log, `the log does not show event ${before + 1}`)
+    }
+  } while (position.cursor < target)
+}
+
+/** Moves the cursor onto the very next Event, and onto nothing else: repeats and skips are refused. */
+function take(position: LogPosition, event: Event): boolean {
+  if (event.sequence !== position.cursor + 1) return false
+  position.cursor = event.sequence
+  position.head = Math.max(position.head, position.cursor)
+  return true
+}

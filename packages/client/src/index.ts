@@ -1,0 +1,34 @@
+export type {
+  CreateSession,
+  Discovery,
+  Event,
+  EventPage,
+  Fence,
+  Run,
+  Runtime,
+  RuntimeList,
+  Session,
+  SessionPage,
+  SubmitTurn,
+  Turn,
+  TurnAdmission,
+  TurnPage,
+  UpdateSession,
+} from '@berth/contract'
+export { type BerthClient, type ClientOptions, createClient } from './client.ts'
+export { BerthConnectionError, BerthError } from './error.ts'
+export { followSession } from './follow.ts'
+export type { FollowOptions, Interruption } from './follow-options.ts'
+export { type FollowRunOptions, followRun, isTerminalRunEvent } from './follow-run.ts'
+export type {
+  AfterQuery,
+  CallOptions,
+  EventOperations,
+  RunOperations,
+  SessionOperations,
+  SessionQuery,
+  TurnOperations,
+} from './operations.ts'
+export type { Platform } from './platform.ts'
+export type { RetryPolicy } from './retry.ts'
+export type { Credential } from './transport.ts'

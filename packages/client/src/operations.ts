@@ -1,0 +1,143 @@
+import type {
+  CreateSession,
+  Discovery,
+  EventPage,
+  Fence,
+  Run,
+  RuntimeList,
+  Session,
+  SessionPage,
+  SubmitTurn,
+  TurnAdmission,
+  TurnPage,
+  UpdateSession,
+} from '@berth/contract'
+import type { ApiRequest, Transport } from './transport.ts'
+
+/** Options of every call. */
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Page and filter of the Session list. */
+export interface SessionQuery {
+  readonly limit?: number
+  readonly cursor?: string
+  /** Absent: live Sessions; `true`: both; `only`: archived ones. */
+  readonly archived?: 'true' | 'only'
+  readonly 'origin.objectType'?: string
+  readonly 'origin.objectId'?: string
+  readonly 'origin.tenantKey'?: string
+}
+
+/** Page of a list that is read forward from an exclusive cursor. */
+export interface AfterQuery {
+  readonly after?: number
+  readonly limit?: number
+}
+
+export interface SessionOperations {
+  /** Newest change first. `hasMore` alone says whether to go on with `nextCursor`. */
+  list(query?: SessionQuery, options?: CallOptions): Promise<SessionPage>
+  get(sessionId: string, options?: CallOptions): Promise<{ readonly session: Session }>
+  /** Creates under an id that the caller mints; `created` is false for an exact replay. */
+  create(
+    sessionId: string,
+    body: CreateSession,
+    options?: CallOptions,
+  ): Promise<{ readonly session: Session; readonly created: boolean }>
+  patch(sessionId: string, body: UpdateSession, options?: CallOptions): Promise<{ readonly session: Session }>
+  /** Closes a Session for good. Idempotent. */
+  archive(sessionId: string, options?: CallOptions): Promise<void>
+  /** Who executes the active Run; null while nobody does. */
+  fence(sessionId: string, options?: CallOptions): Promise<{ readonly fence: Fence | null }>
+}
+
+export interface TurnOperations {
+  list(sessionId: string, query?: AfterQuery, options?: CallOptions): Promise<TurnPage>
+  /** Admits a Turn under an id that the caller mints; `created` is false for an exact replay. */
+  put(sessionId: string, turnId: string, body: SubmitTurn, options?: CallOptions): Promise<TurnAdmission>
+}
+
+export interface RunOperations {
+  get(sessionId: string, runId: string, options?: CallOptions): Promise<{ readonly run: Run }>
+  /** Asks a Run to stop. Idempotent; the Run has ended only when its terminal Event is in the log. */
+  cancel(sessionId: string, runId: string, options?: CallOptions): Promise<{ readonly run: Run }>
+}
+
+export interface EventOperations {
+  page(sessionId: string, query?: AfterQuery, options?: CallOptions): Promise<EventPage>
+  /** Opens the live stream once, without retry; `followSession` is what most callers want. */
+  openStream(sessionId: string, after: number, options?: CallOptions): Promise<Response>
+}
+
+export function sessionOperations(transport: Transport): SessionOperations {
+  const one = (sessionId: string) => ['v1', 'sessions', sessionId]
+  return {
+    list: (query, options) =>
+      call(transport, { method: 'GET', path: ['v1', 'sessions'], query: { ...query } }, options),
+    get: (sessionId, options) => call(transport, { method: 'GET', path: one(sessionId) }, options),
+    async create(sessionId, body, options) {
+      const answer = await transport.json({ method: 'PUT', path: one(sessionId), body, signal: options?.signal })
+      const { session } = answer.body as { session: Session }
+      return { session, created: answer.status === 201 }
+    },
+    patch: (sessionId, body, options) => call(transport, { method: 'PATCH', path: one(sessionId), body }, options),
+    async archive(sessionId, options) {
+      await call(transport, { method: 'DELETE', path: one(sessionId) }, options)
+    },
+    fence: (sessionId, options) => call(transport, { method: 'GET', path: [...one(sessionId), 'fence'] }, options),
+  }
+}
+
+export function turnOperations(transport: Transport): TurnOperations {
+  const all = (sessionId: string) => ['v1', 'sessions', sessionId, 'turns']
+  return {
+    list: (sessionId, query, options) =>
+      call(transport, { method: 'GET', path: all(sessionId), query: { ...query } }, options),
+    put: (sessionId, turnId, body, options) =>
+      call(transport, { method: 'PUT', path: [...all(sessionId), turnId], body }, options),
+  }
+}
+
+export function runOperations(transport: Transport): RunOperations {
+  const one = (sessionId: string, runId: string) => ['v1', 'sessions', sessionId, 'runs', runId]
+  return {
+    get: (sessionId, runId, options) => call(transport, { method: 'GET', path: one(sessionId, runId) }, options),
+    cancel: (sessionId, runId, options) =>
+      call(transport, { method: 'POST', path: [...one(sessionId, runId), 'cancel'] }, options),
+  }
+}
+
+export function eventOperations(transport: Transport): EventOperations {
+  const log = (sessionId: string) => ['v1', 'sessions', sessionId, 'events']
+  return {
+    page: (sessionId, query, options) =>
+      call(transport, { method: 'GET', path: log(sessionId), query: { ...query } }, options),
+    // The cursor goes both ways: a proxy that drops the header must not make the replay start at the wrong place.
+    openStream: (sessionId, after, options) =>
+      transport.open({
+        method: 'GET',
+        path: [...log(sessionId), 'stream'],
+        query: { after },
+        headers: { accept: 'text/event-stream', 'last-event-id': String(after) },
+        signal: options?.signal,
+      }),
+  }
+}
+
+/** What the deployment allows, and what the credential holds. */
+export function readCapabilities(transport: Transport, options?: CallOptions): Promise<Discovery> {
+  return call(transport, { method: 'GET', path: ['v1', 'capabilities'] }, options)
+}
+
+/** The agents that a Session can run. */
+export function readRuntimes(transport: Transport, options?: CallOptions): Promise<RuntimeList> {
+  return call(transport, { method: 'GET', path: ['v1', 'runtimes'] }, options)
+}
+
+/** The shape is the contract's promise; answers may carry more, and are not validated a second time here. */
+async function call<T>(transport: Transport, request: ApiRequest, options: CallOptions | undefined): Promise<T> {
+  const { body } = await transport.json({ ...request, signal: options?.signal })
+  return body as T
+}

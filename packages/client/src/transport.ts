@@ -1,0 +1,127 @@
+import { withDeadline } from './deadline.ts'
+import { BerthConnectionError, type BerthError, readRefusal } from './error.ts'
+import type { Platform } from './platform.ts'
+import { type RetryPolicy, retryDelayMs } from './retry.ts'
+
+/**
+ * A bearer credential, or a function that brings one. The function is called for every request and may cache;
+ * `renew` is true once after the service refused what it last returned. What it throws reaches the caller, except that
+ * a `BerthConnectionError` is tried again like a lost request.
+ */
+export type Credential = string | ((wanted: { readonly renew: boolean }) => string | Promise<string>)
+
+/** One operation as it goes over the wire. */
+export interface ApiRequest {
+  readonly method: 'GET' | 'PUT' | 'PATCH' | 'POST' | 'DELETE'
+  /** Path segments below the origin; each is percent-encoded. */
+  readonly path: readonly string[]
+  readonly query?: Readonly<Record<string, string | number | undefined>>
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface TransportSettings {
+  readonly baseUrl: URL
+  readonly credential: Credential
+  readonly platform: Platform
+  readonly retry: RetryPolicy
+  readonly requestTimeoutMs: number
+}
+
+/** Sends requests with the credential; the only place that knows how a call is retried. */
+export class Transport {
+  readonly #settings: TransportSettings
+
+  constructor(settings: TransportSettings) {
+    this.#settings = settings
+  }
+
+  /** Sends until answered or out of patience, and reads the whole body; null for a bodiless answer. */
+  async json(request: ApiRequest): Promise<{ readonly status: number; readonly body: unknown }> {
+    const { platform, retry } = this.#settings
+    for (let failures = 1; ; failures++) {
+      try {
+        return await this.#exchange(request)
+      } catch (failure) {
+        request.signal?.throwIfAborted()
+        const delayMs = retryDelayMs(failure, failures, retry, platform.random())
+        if (delayMs === null) throw failure
+        await platform.sleep(delayMs, request.signal)
+      }
+    }
+  }
+
+  /** Sends once and hands over the answer with its body unread. Refusals are thrown. The caller bounds the wait. */
+  async open(request: ApiRequest): Promise<Response> {
+    const response = await this.#send(request, false)
+    if (response.ok) return response
+    const refusal = await this.#refusal(request, response)
+    if (!this.#mayRenew(refusal)) throw refusal
+    const second = await this.#send(request, true)
+    if (second.ok) return second
+    throw await this.#refusal(request, second)
+  }
+
+  #exchange(request: ApiRequest): Promise<{ status: number; body: unknown }> {
+    const { platform, requestTimeoutMs } = this.#settings
+    const timeout = () => new BerthConnectionError(this.#url(request).href, `no answer in ${requestTimeoutMs} ms`)
+    return withDeadline(platform, { ms: requestTimeoutMs, parent: request.signal, timeout }, async signal => {
+      const bounded = { ...request, signal }
+      const response = await this.open(bounded)
+      const text = await this.#receive(bounded, () => response.text())
+      if (text === '') return { status: response.status, body: null }
+      try {
+        return { status: response.status, body: JSON.parse(text) as unknown }
+      } catch (cause) {
+        throw new BerthConnectionError(this.#url(request).href, 'the answer is not JSON', { cause })
+      }
+    })
+  }
+
+  async #send(request: ApiRequest, renew: boolean): Promise<Response> {
+    const { credential, platform } = this.#settings
+    const bearer = typeof credential === 'string' ? credential : await credential({ renew })
+    // Built outside the guarded part: a credential that is no header value is the caller's mistake, not the network's.
+    const headers = new Headers({ accept: 'application/json', ...request.headers, authorization: `Bearer ${bearer}` })
+    if (request.body !== undefined) headers.set('content-type', 'application/json')
+    const init: RequestInit = { method: request.method, headers, cache: 'no-store', signal: request.signal ?? null }
+    if (request.body !== undefined) init.body = JSON.stringify(request.body)
+    return this.#receive(request, () => platform.fetch(this.#url(request), init))
+  }
+
+  /** Names every way a connection can break as one error, except the abort that the caller asked for. */
+  async #receive<T>(request: ApiRequest, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (cause) {
+      request.signal?.throwIfAborted()
+      throw new BerthConnectionError(this.#url(request).href, 'the connection failed', { cause })
+    }
+  }
+
+  #refusal(request: ApiRequest, response: Response): Promise<BerthError> {
+    return this.#receive(request, () => readRefusal(response, this.#settings.platform.now()))
+  }
+
+  /** A key that was refused stays refused; a minted token may only have aged out. */
+  #mayRenew(refusal: BerthError): boolean {
+    return typeof this.#settings.credential === 'function' && refusal.code === 'invalid_or_expired_credential'
+  }
+
+  #url(request: ApiRequest): URL {
+    const { baseUrl } = this.#settings
+    const prefix = baseUrl.pathname.replace(/\/+$/, '')
+    const url = new URL(`${prefix}/${request.path.map(segment).join('/')}`, baseUrl)
+    for (const [name, value] of Object.entries(request.query ?? {})) {
+      if (value !== undefined) url.searchParams.set(name, String(value))
+    }
+    return url
+  }
+}
+
+/** `.` and `..` would be resolved away by the URL parser even when percent-encoded, and name another resource. */
+function segment(text: string): string {
+  if (text === '' || text === '.' || text === '..') throw new TypeError(`${JSON.stringify(text)} cannot be an id`)
+  return encodeURIComponent(text)
+}

@@ -1,0 +1,196 @@
+import { expect, test } from 'vitest'
+import { BerthConnectionError, BerthError, createClient } from '../src/index.ts'
+import { impatientPlatform } from './manual-clock.ts'
+import { type ApiScript, ScriptedApi, sendJson, sessionId } from './scripted-api.ts'
+
+const session = { id: sessionId, title: 'a session' }
+
+async function start(script: ApiScript, credential: Parameters<typeof createClient>[0]['credential'] = 'key') {
+  const api = await ScriptedApi.start(script)
+  const { platform, waits } = impatientPlatform()
+  const client = createClient({ baseUrl: api.url, credential, platform })
+  return { api, client, waits, [Symbol.asyncDispose]: () => api[Symbol.asyncDispose]() }
+}
+
+test('writes carry the bearer, the JSON body and the caller’s id; created tells 201 from a replay', async () => {
+  const seen: unknown[] = []
+  await using it = await start({
+    other: (request, response, body) => {
+      seen.push([request.method, request.url, request.headers.authorization, JSON.parse(body)])
+      sendJson(response, seen.length === 1 ? 201 : 200, { session })
+    },
+  })
+  expect(await it.client.sessions.create(sessionId, { title: 'a session' })).toEqual({ session, created: true })
+  expect(await it.client.sessions.create(sessionId, { title: 'a session' })).toEqual({ session, created: false })
+  expect(seen[0]).toEqual(['PUT', `/v1/sessions/${sessionId}`, 'Bearer key', { title: 'a session' }])
+})
+
+test('every operation has its method and path', async () => {
+  await using it = await start({ other: (_, response) => sendJson(response, 200, {}) })
+  const { client } = it
+  await client.sessions.list({ limit: 2, cursor: 'a/b', archived: 'only', 'origin.objectId': 'x y' })
+  await client.sessions.get('s')
+  await client.sessions.patch('s', { title: 't' })
+  await client.sessions.archive('s')
+  await client.sessions.fence('s')
+  await client.turns.list('s', { after: -1 })
+  await client.turns.put('s', 't', { message: 'm' })
+  await client.runs.get('s', 'r')
+  await client.runs.cancel('s', 'r')
+  await client.events.page('s', { after: 3 }).catch(() => {})
+  await client.capabilities()
+  await client.runtimes()
+  expect(it.api.requests).toEqual([
+    'GET /v1/sessions?limit=2&cursor=a%2Fb&archived=only&origin.objectId=x+y',
+    'GET /v1/sessions/s',
+    'PATCH /v1/sessions/s',
+    'DELETE /v1/sessions/s',
+    'GET /v1/sessions/s/fence',
+    'GET /v1/sessions/s/turns?after=-1',
+    'PUT /v1/sessions/s/turns/t',
+    'GET /v1/sessions/s/runs/r',
+    'POST /v1/sessions/s/runs/r/cancel',
+    'GET /v1/sessions/s/events?after=3',
+    'GET /v1/capabilities',
+    'GET /v1/runtimes',
+  ])
+})
+
+test('an id can never name another path', async () => {
+  await using it = await start({ other: (_, response) => sendJson(response, 200, {}) })
+  await it.client.sessions.get('../me?x#y')
+  expect(it.api.requests).toEqual(['GET /v1/sessions/..%2Fme%3Fx%23y'])
+  await expect(it.client.sessions.archive('..')).rejects.toThrow(TypeError)
+  await expect(it.client.sessions.archive('')).rejects.toThrow(TypeError)
+  expect(it.api.requests).toHaveLength(1)
+})
+
+test('a refusal keeps status, code and fields, and is not tried again', async () => {
+  await using it = await start({
+    other: (_, response) => sendJson(response, 403, { error: 'insufficient_scope', requiredScope: 'svc.x' }),
+  })
+  const failure = await it.client.sessions.get(sessionId).catch(error => error)
+  expect(failure).toBeInstanceOf(BerthError)
+  expect(failure).toMatchObject({ status: 403, code: 'insufficient_scope', fields: { requiredScope: 'svc.x' } })
+  expect(it.api.requests).toHaveLength(1)
+})
+
+test('a conflict that names a delay is the caller’s to wait for', async () => {
+  await using it = await start({
+    other: (_, response) => sendJson(response, 409, { error: 'cloud_run_in_progress' }, { 'retry-after': '2' }),
+  })
+  const failure = await it.client.turns.put(sessionId, 't', { message: 'm' }).catch(error => error)
+  expect(failure).toMatchObject({ status: 409, code: 'cloud_run_in_progress', retryAfterSeconds: 2 })
+  expect(it.api.requests).toHaveLength(1)
+})
+
+test.each([
+  [
+    '429 with a header',
+    429,
+    { error: 'cloud_rate_limit_exceeded', retryAfterSeconds: 7 },
+    { 'retry-after': '7' },
+    7000,
+  ],
+  ['429 with the body’s field alone', 429, { error: 'cloud_rate_limit_exceeded', retryAfterSeconds: 3 }, {}, 3000],
+  ['503', 503, { error: 'service_unavailable' }, { 'retry-after': '2' }, 2000],
+  ['503 without a delay', 503, { error: 'service_unavailable' }, {}, 125],
+] as const)('%s is waited for and tried again', async (_name, status, body, headers, waitMs) => {
+  let calls = 0
+  await using it = await start({
+    other: (_, response) =>
+      calls++ < 2 ? sendJson(response, status, body, headers) : sendJson(response, 200, { session }),
+  })
+  expect(await it.client.sessions.get(sessionId)).toEqual({ session })
+  expect(it.waits).toHaveLength(2)
+  expect(it.waits[0]).toBe(waitMs)
+})
+
+test('retries are bounded in number, and by the delay asked for', async () => {
+  let after = '1'
+  await using it = await start({
+    other: (_, response) => sendJson(response, 503, { error: 'service_unavailable' }, { 'retry-after': after }),
+  })
+  await expect(it.client.runtimes()).rejects.toMatchObject({ code: 'service_unavailable', retryAfterSeconds: 1 })
+  expect(it.api.requests).toHaveLength(5)
+  after = '3600'
+  await expect(it.client.runtimes()).rejects.toMatchObject({ retryAfterSeconds: 3600 })
+  expect(it.api.requests).toHaveLength(6)
+})
+
+test('a proxy’s answer carries no code', async () => {
+  await using it = await start({ other: (_, response) => response.writeHead(502).end('<html>bad gateway</html>') })
+  await expect(it.client.sessions.get(sessionId)).rejects.toMatchObject({ status: 502, code: null })
+})
+
+test('a connection cut before or within an answer is tried again', async () => {
+  let calls = 0
+  await using it = await start({
+    other: (_, response) => {
+      calls++
+      if (calls === 1) return response.socket?.destroy()
+      if (calls === 3) return sendJson(response, 200, { session })
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
+      return response.write('{"session":', () => response.socket?.destroy())
+    },
+  })
+  expect(await it.client.sessions.get(sessionId)).toEqual({ session })
+  expect(calls).toBe(3)
+})
+
+test('a service that is not there is a connection error, not a refusal', async () => {
+  const api = await ScriptedApi.start({})
+  const { platform } = impatientPlatform()
+  const client = createClient({ baseUrl: api.url, credential: 'key', platform })
+  await api[Symbol.asyncDispose]()
+  await expect(client.runtimes()).rejects.toBeInstanceOf(BerthConnectionError)
+})
+
+test('abort ends a call that waits for its answer, and one that waits to be tried again', async () => {
+  const reason = new Error('enough')
+  const first = new AbortController()
+  await using it = await start({ other: () => first.abort(reason) })
+  await expect(it.client.runtimes({ signal: first.signal })).rejects.toBe(reason)
+
+  const second = new AbortController()
+  await using busy = await start({ other: (_, response) => sendJson(response, 503, {}, { 'retry-after': '1' }) })
+  const client = createClient({
+    baseUrl: busy.api.url,
+    credential: 'key',
+    platform: {
+      sleep: (ms, signal) =>
+        new Promise((_, reject) => {
+          signal?.addEventListener('abort', () => reject(signal.reason))
+          if (ms === 1000) second.abort(reason)
+        }),
+      random: () => 0,
+    },
+  })
+  await expect(client.runtimes({ signal: second.signal })).rejects.toBe(reason)
+})
+
+test('a minted token that aged out is renewed once; a key that is refused is not', async () => {
+  const asked: boolean[] = []
+  await using it = await start(
+    {
+      other: (request, response) =>
+        request.headers.authorization === 'Bearer fresh'
+          ? sendJson(response, 200, { session })
+          : sendJson(response, 401, { error: 'invalid_or_expired_credential' }),
+    },
+    ({ renew }) => {
+      asked.push(renew)
+      return renew ? 'fresh' : 'stale'
+    },
+  )
+  expect(await it.client.sessions.get(sessionId)).toEqual({ session })
+  expect(asked).toEqual([false, true])
+  const fixed = createClient({ baseUrl: it.api.url, credential: 'stale' })
+  await expect(fixed.sessions.get(sessionId)).rejects.toMatchObject({ status: 401 })
+})
+
+test('a path prefix of the base URL is kept', async () => {
+  await using it = await start({ other: (_, response) => sendJson(response, 200, {}) })
+  await createClient({ baseUrl: `${it.api.url}/berth/`, credential: 'key' }).runtimes()
+  expect(it.api.requests).toEqual(['GET /berth/v1/runtimes'])
+})

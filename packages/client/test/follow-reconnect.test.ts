@@ -1,0 +1,205 @@
+import { expect, test } from 'vitest'
+import { BerthError, type FollowOptions } from '../src/index.ts'
+import { answer, next, sequences, start, until } from './follow-setup.ts'
+import { ManualClock } from './manual-clock.ts'
+import { type ApiScript, eventAt, frame, openStream, sendJson } from './scripted-api.ts'
+
+test('half-open silence is found by the watchdog', async () => {
+  const clock = new ManualClock()
+  const faults: unknown[] = []
+  let say = (_: string): unknown => undefined
+  const stream: ApiScript['stream'] = ({ response }) => {
+    openStream(response)
+    say = text => response.write(text)
+  }
+  await using it = await start({ stream }, clock)
+  it.api.append(1)
+  const events = it.follow({ watchdogMs: 40_000, onInterruption: ({ fault }) => faults.push(fault) })
+  expect(await next(events)).toBe(1)
+  const second = next(events)
+  it.api.append(1)
+  say(frame(eventAt(2)))
+  expect(await second).toBe(2)
+  // Every byte of the stream is read by now: what follows is silence.
+  const third = next(events)
+  await clock.sleeperUntil(40_000)
+  it.api.append(1)
+  clock.advance(40_000)
+  // The pause before the second subscription: 500 ms, and the spread after a fault.
+  await clock.sleeperUntil(40_750)
+  clock.advance(750)
+  expect(await third).toBe(3)
+  expect(it.api.streams).toBe(2)
+  expect(faults).toMatchObject([{ name: 'BerthConnectionError', message: 'no byte in 40000 ms' }])
+  await events.return()
+})
+
+test('comments are life', async () => {
+  const clock = new ManualClock()
+  let say = (_: string): unknown => undefined
+  await using it = await start(
+    {
+      stream: ({ response }) => {
+        openStream(response)
+        say = text => response.write(text)
+      },
+    },
+    clock,
+  )
+  it.api.append(1)
+  const events = it.follow({ watchdogMs: 40_000, verifyMs: 1_000_000 })
+  expect(await next(events)).toBe(1)
+  const second = next(events)
+  await clock.sleeperUntil(40_000)
+  for (let at = 30_000; at <= 150_000; at += 30_000) {
+    clock.advance(30_000)
+    say(': alive\n\n')
+    await clock.sleeperUntil(at + 40_000)
+  }
+  it.api.append(1)
+  say(frame(eventAt(2)))
+  expect(await second).toBe(2)
+  expect(it.api.streams).toBe(1)
+  await events.return()
+})
+
+test('a subscription that is never answered is given up and made again', async () => {
+  const clock = new ManualClock()
+  const asked = Promise.withResolvers<void>()
+  await using it = await start(
+    { stream: ({ index, response }) => (index > 0 ? openStream(response) : asked.resolve()) },
+    clock,
+  )
+  it.api.append(1)
+  const events = it.follow({ watchdogMs: 40_000 })
+  const first = next(events)
+  await asked.promise
+  clock.advance(40_000)
+  await clock.sleeperUntil(40_750)
+  clock.advance(750)
+  expect(await first).toBe(1)
+  await events.return()
+})
+
+test('a server that ends the stream is given the time it asks for', async () => {
+  const faults: unknown[] = []
+  await using it = await start({
+    stream: ({ index, response }) => {
+      openStream(response)
+      it.api.append(1)
+      response.end(`${frame(eventAt(index + 1))}retry: 730\n\n`)
+    },
+  })
+  const onInterruption: FollowOptions['onInterruption'] = ({ fault }) => faults.push(fault)
+  expect(await sequences(it.follow({ until: until(3), onInterruption }))).toEqual([1, 2, 3])
+  expect(it.waits).toEqual([730, 730])
+  expect(faults).toEqual([null, null])
+})
+
+test('streams that come to nothing are spaced wider, however politely they end', async () => {
+  const script: ApiScript = {
+    stream: ({ index, response }) => {
+      openStream(response)
+      if (index === 6) it.api.append(1)
+      response.end(': bye\n\nretry: 0\n\n')
+    },
+  }
+  await using it = await start(script, undefined, [])
+  expect(await sequences(it.follow({ until: until(1) }))).toEqual([1])
+  expect(it.waits).toEqual([250, 500, 1000, 2000, 4000, 8000])
+})
+
+test('503 and 429 on subscribing are waited for as long as asked', async () => {
+  await using it = await start({
+    stream: ({ index, response }) => {
+      const refused = { 0: 503, 1: 429 }[index]
+      if (refused === undefined) return openStream(response)
+      return sendJson(response, refused, { error: 'event_stream_unavailable' }, { 'retry-after': '9' })
+    },
+  })
+  it.api.append(1)
+  expect(await sequences(it.follow({ until: until(1) }))).toEqual([1])
+  expect(it.waits).toEqual([9250, 9500])
+})
+
+test('something else than the service is waited out', async () => {
+  await using it = await start({
+    stream: ({ index, response }) => (index === 0 ? response.end('<html>sign in</html>') : openStream(response)),
+    page: (response, index) => index === 0 && answer(response, {}),
+  })
+  it.api.append(1)
+  expect(await sequences(it.follow({ until: until(1) }))).toEqual([1])
+  expect(it.api.streams).toBe(3)
+})
+
+test.each([400, 401, 403, 404])('%i ends the following', async status => {
+  await using it = await start({ stream: ({ response }) => sendJson(response, status, { error: 'no' }) })
+  const failure = await sequences(it.follow()).catch(error => error)
+  expect(failure).toBeInstanceOf(BerthError)
+  expect(failure).toMatchObject({ status, code: 'no' })
+  expect(it.api.streams).toBe(1)
+})
+
+test('a refusal in the middle ends it too, after what came before', async () => {
+  await using it = await start({
+    stream: ({ index, response }) => {
+      if (index > 0) return sendJson(response, 401, { error: 'invalid_or_expired_credential' })
+      openStream(response)
+      return response.end()
+    },
+  })
+  it.api.append(2)
+  const seen: number[] = []
+  const following = (async () => {
+    for await (const event of it.follow()) seen.push(event.sequence)
+  })()
+  await expect(following).rejects.toMatchObject({ status: 401 })
+  expect(seen).toEqual([1, 2])
+})
+
+test('what the caller’s own code throws is thrown, not waited out', async () => {
+  const mine = new Error('mine')
+  await using it = await start({ stream: ({ response }) => response.socket?.destroy() })
+  const raise = () => {
+    throw mine
+  }
+  await expect(sequences(it.follow({ onInterruption: raise }))).rejects.toBe(mine)
+  await using other = await start({})
+  other.api.append(1)
+  await expect(sequences(other.follow({ until: raise }))).rejects.toBe(mine)
+})
+
+test('abort ends it at once while it subscribes, pages, listens, or waits to come back', async () => {
+  const clock = new ManualClock()
+  const scripts: ((abort: () => void) => ApiScript)[] = [
+    abort => ({ stream: abort }),
+    abort => ({
+      page: () => {
+        abort()
+        return true
+      },
+    }),
+    () => ({ stream: ({ response }) => response.socket?.destroy() }),
+  ]
+  for (const script of scripts) {
+    const controller = new AbortController()
+    const abort = () => controller.abort()
+    await using it = await start(script(abort), clock)
+    expect(await sequences(it.follow({ signal: controller.signal, onInterruption: abort }))).toEqual([])
+  }
+  const controller = new AbortController()
+  await using it = await start({}, clock)
+  it.api.append(1)
+  const events = it.follow({ signal: controller.signal })
+  expect(await next(events)).toBe(1)
+  const pending = events.next()
+  await clock.sleeperUntil(clock.now() + 40_000)
+  controller.abort()
+  expect(await pending).toEqual({ done: true, value: undefined })
+})
+
+test('an aborted signal asks nothing', async () => {
+  await using it = await start({})
+  expect(await sequences(it.follow({ signal: AbortSignal.abort() }))).toEqual([])
+  expect(it.api.requests).toEqual([])
+})

@@ -1,0 +1,148 @@
+import { expect, test } from 'vitest'
+import { answer, next, sequences, start, until, upTo } from './follow-setup.ts'
+import { ManualClock } from './manual-clock.ts'
+import { eventAt, frame, openStream, sessionId } from './scripted-api.ts'
+
+test('subscribes before it pages', async () => {
+  await using it = await start({})
+  it.api.append(2)
+  expect(await sequences(it.follow({ until: until(2) }))).toEqual([1, 2])
+  expect(it.api.requests).toEqual([
+    `GET /v1/sessions/${sessionId}/events/stream?after=0`,
+    `GET /v1/sessions/${sessionId}/events?after=0&limit=100`,
+  ])
+})
+
+test('starts after the cursor, and a cursor beyond the log waits for its turn', async () => {
+  await using it = await start({
+    stream: ({ response }) => {
+      openStream(response)
+      for (const event of it.api.log) response.write(frame(event))
+      for (let sequence = 4; sequence <= 8; sequence++) {
+        it.api.append(1)
+        response.write(frame(eventAt(sequence)))
+      }
+    },
+  })
+  it.api.append(3)
+  expect(await sequences(it.follow({ after: 2, until: until(4) }))).toEqual([3, 4])
+  it.api.log.length = 3
+  expect(await sequences(it.follow({ after: 6, until: until(8) }))).toEqual([7, 8])
+})
+
+test('an Event between subscribing and paging is neither lost nor repeated', async () => {
+  await using it = await start({
+    stream: ({ response }) => {
+      openStream(response)
+      it.api.append(1)
+      response.write(frame(eventAt(1)))
+      it.api.append(1)
+      response.write(frame(eventAt(2)))
+    },
+  })
+  expect(await sequences(it.follow({ until: until(2) }))).toEqual([1, 2])
+})
+
+test('unknown types and extra fields are passed through', async () => {
+  const odd = { type: 'svc.from.the.future', data: { x: [1] }, subject: { sessionId, other: 'y' } }
+  await using it = await start({})
+  it.api.append(1, () => odd)
+  for await (const event of it.follow({ until: until(1) })) expect(event).toEqual(eventAt(1, odd))
+})
+
+test('duplicated, missing and reordered frames come out once and in order', async () => {
+  await using it = await start({
+    page: (response, index) => index === 0 && answer(response, { events: [], lastSequence: 0 }),
+    stream: ({ response }) => {
+      openStream(response)
+      it.api.append(9)
+      for (const sequence of [1, 1, 2, 5, 4, 3, 5, 9]) response.write(frame(eventAt(sequence)))
+    },
+  })
+  expect(await sequences(it.follow({ until: until(9) }))).toEqual(upTo(9))
+})
+
+test('a replay that starts too late is filled from pages', async () => {
+  await using it = await start({
+    stream: ({ response }) => {
+      openStream(response)
+      for (const event of it.api.log.slice(-10)) response.write(frame(event))
+    },
+  })
+  it.api.append(350)
+  expect(await sequences(it.follow({ until: until(350) }))).toEqual(upTo(350))
+})
+
+test('a stream that stays silent behind the log is overtaken by pages', async () => {
+  const clock = new ManualClock()
+  await using it = await start({}, clock)
+  it.api.append(250)
+  const all = sequences(it.follow({ until: until(250) }))
+  await clock.sleeperUntil(2_000)
+  expect(it.api.pages).toBe(1)
+  clock.advance(2_000)
+  expect(await all).toEqual(upTo(250))
+  expect(it.api.pages).toBe(3)
+})
+
+test('lost last frames are found by asking the log', async () => {
+  const clock = new ManualClock()
+  await using it = await start({}, clock)
+  it.api.append(1)
+  const events = it.follow({ watchdogMs: 1_000_000 })
+  expect(await next(events)).toBe(1)
+  const second = next(events)
+  await clock.sleeperUntil(60_000)
+  it.api.append(1)
+  clock.advance(60_000)
+  expect(await second).toBe(2)
+  await events.return()
+})
+
+test('resumes with Last-Event-ID after a cut in the middle of a frame', async () => {
+  const resumed: number[] = []
+  await using it = await start({
+    stream: ({ index, lastEventId, response }) => {
+      resumed.push(lastEventId)
+      openStream(response)
+      if (index === 0) it.api.append(1)
+      const text = frame(eventAt(lastEventId + 1))
+      if (index === 0) response.write(text)
+      response.write(frame(eventAt(lastEventId + 2)).slice(0, 40), () => {
+        it.api.append(1)
+        response.socket?.destroy()
+      })
+    },
+  })
+  expect(await sequences(it.follow({ until: until(3) }))).toEqual([1, 2, 3])
+  expect(resumed[0]).toBe(0)
+  expect(resumed[1]).toBeGreaterThan(0)
+})
+
+test('a log that does not show what the stream has skipped is never jumped over', async () => {
+  await using it = await start({
+    page: (response, index) => index < 2 && answer(response, { events: [], lastSequence: 0 }),
+    stream: ({ index, response }) => {
+      openStream(response)
+      if (index === 0) it.api.append(3)
+      response.write(frame(eventAt(3)))
+    },
+  })
+  expect(await sequences(it.follow({ until: until(3) }))).toEqual([1, 2, 3])
+})
+
+test('leaving the loop closes the stream', async () => {
+  const closed = Promise.withResolvers<void>()
+  await using it = await start({
+    stream: ({ response }) => {
+      openStream(response)
+      response.on('close', () => closed.resolve())
+    },
+  })
+  it.api.append(1)
+  for await (const event of it.follow()) {
+    expect(event.sequence).toBe(1)
+    break
+  }
+  await closed.promise
+})

@@ -1,0 +1,86 @@
+import { type Static, Type } from 'typebox'
+import { capabilities } from './capability.ts'
+import { open, openString } from './scalar.ts'
+
+/** Every refusal the service can name, with its status and cause (interface 7.3). The set is open to clients. */
+export const errors = {
+  invalid_request: { status: 400, cause: 'A body, query or header field was refused; `issues` names each.' },
+  invalid_path_parameter: { status: 400, cause: 'A path segment is not a valid id; `parameter` names it.' },
+  malformed_request_body: { status: 400, cause: 'The body is not JSON.' },
+  malformed_request: { status: 400, cause: 'The request is not well-formed HTTP.' },
+  invalid_organization: { status: 400, cause: 'The organization header is malformed or repeated.' },
+  organization_header_not_allowed: { status: 400, cause: 'The organization header came with a bearer.' },
+  cloud_repository_branch_not_found: { status: 400, cause: '`source.baseBranch` does not resolve.' },
+  bearer_credential_required: { status: 401, cause: 'No bearer credential was sent.' },
+  invalid_or_expired_credential: { status: 401, cause: 'The credential is expired, revoked or not for this API.' },
+  cloud_access_denied: { status: 403, cause: 'The credential lacks `svc.cloud.access`.' },
+  insufficient_scope: { status: 403, cause: 'The credential lacks the capability in `requiredScope`.' },
+  installation_principal_required: { status: 403, cause: 'Only an installation may do this.' },
+  environment_forbidden: { status: 403, cause: 'The caller may not read, manage or select environments.' },
+  cloud_repository_grant_required: { status: 403, cause: 'No live grant covers the repository.' },
+  unknown_endpoint: { status: 404, cause: 'The path is not part of the API.' },
+  cloud_session_not_found: { status: 404, cause: 'The Session, or what was asked of it, is missing or unseen.' },
+  environment_not_found: { status: 404, cause: 'The organization has no such environment.' },
+  method_not_allowed: { status: 405, cause: 'The path does not answer the method; `allow` lists those it does.' },
+  representation_not_acceptable: { status: 406, cause: 'No representation matches `Accept`.' },
+  request_timeout: { status: 408, cause: 'The request did not arrive in time.' },
+  cloud_session_conflict: { status: 409, cause: 'The id was used with another body.' },
+  cloud_session_settled: { status: 409, cause: 'The Session has settled on another value.' },
+  cloud_turn_conflict: { status: 409, cause: 'The id was used with another body.' },
+  cloud_run_in_progress: { status: 409, cause: 'A Run of the Session has not ended.', retryAfterSeconds: 2 },
+  cloud_resume_unavailable: { status: 409, cause: 'The Session cannot continue.' },
+  cloud_interaction_conflict: { status: 409, cause: 'The Interaction is closed, or another answer won.' },
+  cloud_turn_limit_reached: { status: 409, cause: 'The Session holds as many Turns as it can.' },
+  request_entity_too_large: { status: 413, cause: 'The body is larger than the endpoint takes.' },
+  uri_too_long: { status: 414, cause: 'The request target is too long.' },
+  unsupported_media_type: { status: 415, cause: 'The body is not JSON by its media type.' },
+  cloud_rate_limit_exceeded: { status: 429, cause: "The caller's bucket is empty.", retryAfter: true },
+  cloud_auth_rate_limit_exceeded: { status: 429, cause: "The address's bucket is empty.", retryAfter: true },
+  request_header_fields_too_large: { status: 431, cause: 'The request headers are too large.' },
+  internal_error: { status: 500, cause: 'An unexpected fault; the request may have taken effect.' },
+  identity_service_unavailable: { status: 503, cause: 'The credential could not be judged.', retryAfterSeconds: 2 },
+  service_unavailable: { status: 503, cause: 'Restarting, or the database does not answer.', retryAfterSeconds: 2 },
+  cloud_rate_limit_unavailable: { status: 503, cause: 'The rate limiter failed.', retryAfterSeconds: 1 },
+  event_stream_unavailable: { status: 503, cause: 'This process serves all the streams it can.', retryAfterSeconds: 2 },
+} as const satisfies Record<string, ErrorKind>
+
+/** How one code is answered. */
+export interface ErrorKind {
+  readonly status: number
+  /** Prose for the documentation. */
+  readonly cause: string
+  /** The delay when it is a constant (interface 7.2). */
+  readonly retryAfterSeconds?: number
+  /** The delay comes with the refusal. */
+  readonly retryAfter?: boolean
+}
+
+export type ErrorCode = keyof typeof errors
+
+/** One refused field (interface 7.1). */
+export const Issue = Type.Object(
+  {
+    path: Type.Array(Type.Union([Type.String(), Type.Integer()]), {
+      description: 'Outermost first; an integer is an array index.',
+    }),
+    message: Type.String({ description: 'Prose for people; not part of the contract.' }),
+  },
+  { title: 'Issue', ...open },
+)
+
+/** The body of every refusal (interface 7.1). */
+export const ErrorBody = Type.Object(
+  {
+    error: openString(Object.keys(errors), 'A machine code. The set is open.'),
+    requiredScope: Type.Optional(openString(capabilities, 'With `insufficient_scope`.')),
+    retryAfterSeconds: Type.Optional(Type.Integer({ minimum: 1, description: 'With `cloud_rate_limit_exceeded`.' })),
+    issues: Type.Optional(Type.Array(Issue, { description: 'With `invalid_request`.' })),
+    parameter: Type.Optional(Type.String({ description: 'With `invalid_path_parameter`.' })),
+    mediaType: Type.Optional(Type.String({ description: 'With `unsupported_media_type`, when one was sent.' })),
+    allow: Type.Optional(Type.Array(Type.String(), { description: 'With `method_not_allowed`.' })),
+  },
+  { title: 'Error', description: 'A refusal.', ...open },
+)
+
+export type Issue = Static<typeof Issue>
+export type ErrorBody = Static<typeof ErrorBody>

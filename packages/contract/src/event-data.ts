@@ -1,0 +1,167 @@
+import { Type } from 'typebox'
+import { limits } from './limits.ts'
+import { runOutcomeFields } from './run.ts'
+import { Count, DateTime, nullable, OpenObject, open, openString, Sha256, Uuid } from './scalar.ts'
+
+/** `svc.run.started`: one for each attempt. */
+export const RunStarted = Type.Object(
+  { status: Type.Literal('running'), attempt: Type.Integer({ minimum: 1 }) },
+  { title: 'RunStartedData', ...open },
+)
+
+/** `svc.run.progress`: a fact about a tool call, without its content (interface 6.4). */
+export const RunProgress = Type.Object(
+  {
+    activityId: Type.String(),
+    category: Type.Literal('tool'),
+    name: Type.String({ maxLength: limits.toolNameCharacters }),
+    status: Type.Enum(['started', 'succeeded', 'failed'], { type: 'string' }),
+    delegationId: Type.Optional(Type.String({ maxLength: 255 })),
+    occurredAt: DateTime,
+  },
+  { title: 'RunProgressData', ...open },
+)
+
+/** The four terminal run Events (interface 6.4). */
+export const RunEnded = Type.Object(
+  { status: Type.Enum(['completed', 'failed', 'cancelled', 'crashed'], { type: 'string' }), ...runOutcomeFields },
+  { title: 'RunEndedData', ...open },
+)
+
+/** `svc.environment.apply` (interface 6.4). */
+export const EnvironmentApply = Type.Object(
+  {
+    leaseId: Type.String(),
+    environmentId: Uuid,
+    name: Type.String(),
+    revision: Type.Integer({ minimum: 1 }),
+    status: Type.Enum(['started', 'succeeded', 'failed'], { type: 'string' }),
+    cache: Type.Optional(openString(['miss', 'skipped_secret'])),
+    cacheSkip: Type.Optional(Type.Object({ reason: Type.String(), path: Type.String() }, open)),
+    cacheDiscarded: Type.Optional(Type.Object({ reason: Type.String({ maxLength: 1024 }) }, open)),
+    setupExitCode: Type.Optional(Type.Integer()),
+    durationMs: Type.Optional(Count),
+    outputTail: Type.Optional(Type.String()),
+    errorCode: Type.Optional(Type.String()),
+    github: Type.Optional(OpenObject),
+    repositories: Type.Optional(Type.Array(OpenObject)),
+    extensions: Type.Optional(Type.Array(OpenObject)),
+  },
+  { title: 'EnvironmentApplyData', ...open },
+)
+
+/** `svc.interaction.*`. */
+export const InteractionChanged = Type.Object(
+  {
+    interactionId: Type.String(),
+    kind: Type.Enum(['ask_user', 'exit_plan_mode', 'approval'], { type: 'string' }),
+    status: Type.Enum(['open', 'resolved', 'expired'], { type: 'string' }),
+    request: Type.Optional(OpenObject),
+    resolution: Type.Optional(Type.String()),
+    turnId: Type.Optional(Uuid),
+    deadline: Type.Optional(DateTime),
+  },
+  { title: 'InteractionData', ...open },
+)
+
+/** `svc.artifact.created`. */
+export const ArtifactCreated = Type.Object(
+  {
+    artifactId: Type.String(),
+    kind: openString(['run_result', 'presented_file', 'pull_request_record']),
+    name: Type.String(),
+    mediaType: Type.String(),
+    sizeBytes: Count,
+    sha256: Sha256,
+    publicationId: Type.Optional(Uuid),
+  },
+  { title: 'ArtifactCreatedData', ...open },
+)
+
+/** `svc.artifact.omitted`. */
+export const ArtifactOmitted = Type.Object(
+  {
+    kind: openString(['run_result', 'presented_file', 'conversation_checkpoint', 'workspace_checkpoint']),
+    name: Type.String(),
+    sizeBytes: Count,
+    reason: Type.String(),
+  },
+  { title: 'ArtifactOmittedData', ...open },
+)
+
+/** `svc.publication.*`. */
+export const PublicationChanged = Type.Object(
+  {
+    publicationId: Uuid,
+    delivery: Type.Enum(['pull_request', 'direct_branch'], { type: 'string' }),
+    status: Type.String(),
+    result: Type.Optional(OpenObject),
+    errorCode: Type.Optional(Type.String()),
+    mergeId: Type.Optional(Uuid),
+    mergedCommitSha: Type.Optional(Type.String()),
+  },
+  { title: 'PublicationData', ...open },
+)
+
+/** `svc.message.created`: a whole message, appended at its end. */
+export const MessageCreated = Type.Object(
+  {
+    messageId: Type.String(),
+    role: Type.Enum(['user', 'assistant', 'reasoning'], { type: 'string' }),
+    text: Type.String(),
+    turnId: Type.Optional(Uuid),
+    truncated: Type.Optional(Type.Boolean()),
+  },
+  { title: 'MessageCreatedData', ...open },
+)
+
+/** `svc.activity.completed`: a whole tool call, appended at its end. */
+export const ActivityCompleted = Type.Object(
+  {
+    activityId: Type.String(),
+    name: Type.String(),
+    kind: Type.String(),
+    title: Type.String(),
+    status: openString(['succeeded', 'failed']),
+    input: Type.Optional(Type.Unknown()),
+    output: Type.Optional(Type.String()),
+    diff: Type.Optional(
+      Type.Array(Type.Object({ path: Type.String(), oldText: nullable(Type.String()), newText: Type.String() }, open)),
+    ),
+    truncated: Type.Optional(Type.Boolean()),
+    durationMs: Count,
+  },
+  { title: 'ActivityCompletedData', ...open },
+)
+
+/** `svc.context.compacted`. */
+export const ContextCompacted = Type.Object(
+  { tokensBefore: Count, tokensAfter: Count },
+  { title: 'ContextCompactedData', ...open },
+)
+
+/** `svc.conversation.cleared`. */
+export const ConversationCleared = Type.Object({}, { title: 'ConversationClearedData', ...open })
+
+/** `svc.timeline.truncated`. */
+export const TimelineTruncated = Type.Object(
+  { droppedEvents: Count, reason: Type.String() },
+  { title: 'TimelineTruncatedData', ...open },
+)
+
+/** `svc.delegation.completed`. */
+export const DelegationCompleted = Type.Object(
+  {
+    delegationId: Type.String(),
+    childSessionId: Type.Optional(Uuid),
+    status: Type.String(),
+    summary: Type.Optional(Type.String()),
+  },
+  { title: 'DelegationCompletedData', ...open },
+)
+
+/** `svc.workspace.expired`. */
+export const WorkspaceExpired = Type.Object(
+  { leaseId: Type.String(), expiredAt: DateTime },
+  { title: 'WorkspaceExpiredData', ...open },
+)

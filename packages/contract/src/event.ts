@@ -1,0 +1,90 @@
+import { type Static, type TSchema, Type } from 'typebox'
+import * as data from './event-data.ts'
+import { DateTime, OpenObject, open, openString, Uuid } from './scalar.ts'
+
+/** What webhooks subscribe to; null is never pushed (interface 6.5). */
+export type EventFamily = 'run' | 'interaction' | 'artifact' | 'publication'
+
+export type EventVisibility = 'public' | 'transcript'
+
+interface EventKind {
+  readonly family: EventFamily | null
+  readonly visibility: EventVisibility
+  readonly data: TSchema
+}
+
+const kind = <const Family extends EventFamily | null, Data extends TSchema>(
+  family: Family,
+  schema: Data,
+  visibility: EventVisibility = 'public',
+) => ({ family, visibility, data: schema })
+
+/** The catalog of Events: family, visibility and shape of `data` (interface 6.3). */
+export const eventCatalog = {
+  'svc.run.started': kind('run', data.RunStarted),
+  'svc.run.progress': kind(null, data.RunProgress),
+  'svc.run.completed': kind('run', data.RunEnded),
+  'svc.run.failed': kind('run', data.RunEnded),
+  'svc.run.cancelled': kind('run', data.RunEnded),
+  'svc.run.crashed': kind('run', data.RunEnded),
+  'svc.environment.apply': kind(null, data.EnvironmentApply),
+  'svc.interaction.opened': kind('interaction', data.InteractionChanged),
+  'svc.interaction.resolved': kind('interaction', data.InteractionChanged),
+  'svc.interaction.expired': kind('interaction', data.InteractionChanged),
+  'svc.artifact.created': kind('artifact', data.ArtifactCreated),
+  'svc.artifact.omitted': kind('artifact', data.ArtifactOmitted),
+  'svc.publication.created': kind('publication', data.PublicationChanged),
+  'svc.publication.failed': kind('publication', data.PublicationChanged),
+  'svc.publication.merge_succeeded': kind('publication', data.PublicationChanged),
+  'svc.publication.merge_failed': kind('publication', data.PublicationChanged),
+  'svc.message.created': kind(null, data.MessageCreated, 'transcript'),
+  'svc.activity.completed': kind(null, data.ActivityCompleted, 'transcript'),
+  'svc.context.compacted': kind(null, data.ContextCompacted, 'transcript'),
+  'svc.conversation.cleared': kind(null, data.ConversationCleared, 'transcript'),
+  'svc.timeline.truncated': kind(null, data.TimelineTruncated, 'transcript'),
+  'svc.delegation.completed': kind(null, data.DelegationCompleted),
+  'svc.workspace.expired': kind(null, data.WorkspaceExpired),
+} as const satisfies Record<string, EventKind>
+
+/** The types this build appends. Clients treat the set as open (interface part 9). */
+export type EventType = keyof typeof eventCatalog
+
+/** The names of the catalog. */
+export const eventTypes = Object.keys(eventCatalog) as readonly EventType[]
+
+/** What `data` of one type holds. */
+export type EventData<T extends EventType> = Static<(typeof eventCatalog)[T]['data']>
+
+/** One fact of a Session's log (interface 2.13). */
+export const Event = Type.Object(
+  {
+    id: Type.String({ format: 'uuid', description: 'Stable across replays; deduplicate on it.' }),
+    type: openString(eventTypes, 'An open set; ignore unknown values.'),
+    createdAt: DateTime,
+    sequence: Type.Integer({ minimum: 1, description: 'Gap-free order within the Session, and the only cursor.' }),
+    visibility: Type.Optional(openString(['public', 'transcript'])),
+    subject: Type.Object({ sessionId: Uuid, runId: Type.Optional(Uuid) }, open),
+    data: OpenObject,
+  },
+  { title: 'Event', description: "One fact of a Session's log.", ...open },
+)
+
+/** A page of the log in order (interface 4.7). */
+export const EventPage = Type.Object(
+  {
+    events: Type.Array(Event),
+    lastSequence: Type.Integer({ minimum: 0, description: 'Newest sequence of the Session.' }),
+  },
+  { title: 'EventPage', ...open },
+)
+
+/** An Event as a reader meets it. */
+export type Event = Static<typeof Event>
+
+/** An Event of a known type, as its producer writes it. */
+export type EventOf<T extends EventType> = Omit<Event, 'type' | 'data'> & {
+  readonly type: T
+  readonly data: EventData<T>
+}
+
+export type EventPage = Static<typeof EventPage>

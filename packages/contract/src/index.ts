@@ -1,0 +1,64 @@
+export { accessCapability, type Capability, capabilities } from './capability.ts'
+export { Discovery, Runtime, RuntimeList } from './discovery.ts'
+export { ErrorBody, type ErrorCode, type ErrorKind, errors, Issue } from './error.ts'
+export {
+  Event,
+  type EventData,
+  type EventFamily,
+  type EventOf,
+  EventPage,
+  type EventType,
+  type EventVisibility,
+  eventCatalog,
+  eventTypes,
+} from './event.ts'
+export { artifactLimits, defaultPageSize, limits, originLimits, sourceLimits } from './limits.ts'
+export { openApiDocument } from './openapi.ts'
+export type {
+  OpenApiDocument,
+  OpenApiOperation,
+  OpenApiParameter,
+  OpenApiResponse,
+  Reference,
+} from './openapi-document.ts'
+export type { SchemaNode } from './openapi-schemas.ts'
+export type { GuardedOperation, Method, Operation, PublicOperation, Success } from './operation.ts'
+export {
+  type GuardedOperationId,
+  type OperationId,
+  operationIds,
+  operationOf,
+  type PublicOperationId,
+  type RequestBody,
+  type RequestHeaders,
+  type RequestParams,
+  type RequestQuery,
+  routes,
+} from './routes.ts'
+export {
+  Fence,
+  Run,
+  type RunStatus,
+  runStatuses,
+  type StopReason,
+  stopReasons,
+  type TerminalRunStatus,
+  terminalRunStatuses,
+} from './run.ts'
+export {
+  Continuation,
+  type ContinuationReason,
+  type ContinuationState,
+  CreateSession,
+  Creator,
+  continuationReasons,
+  continuationStates,
+  Origin,
+  Session,
+  SessionPage,
+  type SessionPhase,
+  Source,
+  sessionPhases,
+  UpdateSession,
+} from './session.ts'
+export { SubmitTurn, Turn, TurnAdmission, TurnFile, TurnPage } from './turn.ts'

@@ -1,0 +1,110 @@
+import type { TObject } from 'typebox'
+import { eventCatalog } from './event.ts'
+import type { OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi-document.ts'
+import { errorResponses, sharedHeaders, successResponse } from './openapi-responses.ts'
+import { SchemaComponents } from './openapi-schemas.ts'
+import { SharedResponses } from './openapi-shared-responses.ts'
+import type { Operation } from './operation.ts'
+import { operationIds, operationOf } from './routes.ts'
+
+const title = 'Cloud Agent Sessions'
+
+const description = `Runs coding agents for integrations and people: Sessions that outlive their sandboxes, and a log of Events that is ordered, gap-free and append-only.
+
+Clients ignore properties, Event types and error codes they do not recognise: within \`/v1\` all three only grow. Four sets of values are closed: the status of a Run, the state and the reason of a continuation, and the phase of a Session.`
+
+/** The OpenAPI 3.1 document of the route table (interface 4.1, part 9). */
+export function openApiDocument(
+  options: { readonly release?: string; readonly serverUrl?: string } = {},
+): OpenApiDocument {
+  const schemas = new SchemaComponents()
+  const paths: Record<string, Record<string, OpenApiOperation>> = {}
+  const tags = new Set<string>()
+  const shared = new SharedResponses()
+  for (const id of operationIds) {
+    const row = operationOf(id)
+    tags.add(row.tag)
+    paths[row.path] = { ...paths[row.path], [row.method.toLowerCase()]: describe(id, row, schemas, shared) }
+  }
+  const events = Object.entries(eventCatalog).map(
+    ([type, kind]) =>
+      [type, { family: kind.family, visibility: kind.visibility, data: schemas.place(kind.data) }] as const,
+  )
+  return {
+    openapi: '3.1.0',
+    info: {
+      title,
+      version: '1.0.0',
+      description,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      ...(options.release === undefined ? {} : { 'x-svc-release': options.release }),
+    },
+    servers: [{ url: options.serverUrl ?? '/' }],
+    tags: [...tags].map(name => ({ name })),
+    paths,
+    components: {
+      schemas: schemas.all(),
+      responses: shared.all(),
+      headers: sharedHeaders,
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'An installation API key, or a short-lived token.' },
+      },
+    },
+    'x-svc-events': Object.fromEntries(events),
+  }
+}
+
+function describe(id: string, row: Operation, schemas: SchemaComponents, shared: SharedResponses): OpenApiOperation {
+  const parameters = [
+    ...parametersOf(row.params, 'path', schemas),
+    ...parametersOf(row.query, 'query', schemas),
+    ...parametersOf(row.headers, 'header', schemas),
+  ]
+  const successes = Object.entries(row.responses).map(
+    ([status, success]) => [status, successResponse(row, success, schemas)] as const,
+  )
+  const refusals = Object.entries(errorResponses(row, schemas)).map(
+    ([status, response]) => [status, shared.place(status, response)] as const,
+  )
+  return {
+    operationId: id,
+    summary: row.summary,
+    ...(row.description === undefined ? {} : { description: row.description }),
+    tags: [row.tag],
+    ...accessOf(row),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(row.body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': { schema: schemas.place(row.body) } } } }),
+    responses: Object.fromEntries([...successes, ...refusals]),
+  }
+}
+
+function accessOf(row: Operation) {
+  if (row.access === 'public') return { security: [] }
+  return {
+    security: [{ bearer: [] }],
+    'x-svc-capability': row.capability,
+    ...(row.installationCapability === undefined
+      ? {}
+      : { 'x-svc-installation-capability': row.installationCapability }),
+    ...(row.principal === undefined ? {} : { 'x-svc-principal': row.principal }),
+  }
+}
+
+const headerName = (name: string) => (name === 'last-event-id' ? 'Last-Event-ID' : name)
+
+function parametersOf(schema: TObject | undefined, where: OpenApiParameter['in'], schemas: SchemaComponents) {
+  if (schema === undefined) return []
+  const required: readonly string[] = schema.required ?? []
+  return Object.entries(schema.properties).map(([name, property]): OpenApiParameter => {
+    const { description, ...node } = schemas.place(property)
+    return {
+      name: where === 'header' ? headerName(name) : name,
+      in: where,
+      required: required.includes(name) && !('default' in property),
+      ...(typeof description === 'string' ? { description } : {}),
+      schema: node,
+    }
+  })
+}

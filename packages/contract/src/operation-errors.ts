@@ -1,0 +1,33 @@
+import type { ErrorCode } from './error.ts'
+import type { Operation } from './operation.ts'
+
+const ofPublic: readonly ErrorCode[] = ['representation_not_acceptable', 'service_unavailable']
+
+const ofGuarded: readonly ErrorCode[] = [
+  'invalid_request',
+  'internal_error',
+  'service_unavailable',
+  'invalid_organization',
+  'organization_header_not_allowed',
+  'bearer_credential_required',
+  'invalid_or_expired_credential',
+  'cloud_access_denied',
+  'insufficient_scope',
+  'cloud_rate_limit_exceeded',
+  'cloud_auth_rate_limit_exceeded',
+  'identity_service_unavailable',
+  'cloud_rate_limit_unavailable',
+]
+
+const ofBodies: readonly ErrorCode[] = ['malformed_request_body', 'request_entity_too_large', 'unsupported_media_type']
+
+/** Every code a row can answer with: those of its kind, then its own (interface 7.3). */
+export function errorCodesOf(row: Operation): readonly ErrorCode[] {
+  if (row.access === 'public') return [...ofPublic, ...row.errors]
+  const codes = new Set<ErrorCode>(ofGuarded)
+  if (row.params !== undefined) codes.add('invalid_path_parameter')
+  if (row.method !== 'GET') for (const code of ofBodies) codes.add(code)
+  if (row.principal === 'app_installation') codes.add('installation_principal_required')
+  for (const code of row.errors) codes.add(code)
+  return [...codes]
+}

@@ -1,0 +1,87 @@
+import { Type } from 'typebox'
+import { defaultPageSize } from '../limits.ts'
+import { operation } from '../operation.ts'
+import { FenceEnvelope, RunEnvelope } from '../run.ts'
+import { closed, Uuid } from '../scalar.ts'
+import { SubmitTurn, TurnAdmission, TurnPage } from '../turn.ts'
+import { pageLimit, SessionPath } from './parameters.ts'
+
+const TurnPath = Type.Object({ sessionId: Uuid, turnId: Uuid })
+const RunPath = Type.Object({ sessionId: Uuid, runId: Uuid })
+
+/** Turns, their Runs and who executes them (interface 4.5, 4.14). */
+export const turnOperations = {
+  listTurns: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/turns',
+    summary: 'List Turns',
+    description: 'In the order of admission.',
+    tag: 'Turns and Runs',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    query: Type.Object(
+      {
+        limit: pageLimit(defaultPageSize.turns),
+        after: Type.Integer({ minimum: -1, default: -1, description: 'Only Turns with a greater sequence.' }),
+      },
+      closed,
+    ),
+    responses: { 200: { description: 'A page of Turns.', schema: TurnPage } },
+    errors: ['cloud_session_not_found'],
+  }),
+  submitTurn: operation({
+    method: 'PUT',
+    path: '/v1/sessions/{sessionId}/turns/{turnId}',
+    summary: 'Admit a Turn',
+    description: 'Starts a Run. The caller mints the id; the same body again answers with what it made.',
+    tag: 'Turns and Runs',
+    access: 'bearer',
+    capability: 'svc.cloud.turns:submit',
+    params: TurnPath,
+    body: SubmitTurn,
+    responses: { 202: { description: 'Admitted, now or by the same body before.', schema: TurnAdmission } },
+    errors: [
+      'cloud_session_not_found',
+      'cloud_turn_conflict',
+      'cloud_resume_unavailable',
+      'cloud_interaction_conflict',
+      'cloud_run_in_progress',
+      'cloud_turn_limit_reached',
+    ],
+  }),
+  getRun: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/runs/{runId}',
+    summary: 'Read a Run',
+    tag: 'Turns and Runs',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: RunPath,
+    responses: { 200: { description: 'The Run.', schema: RunEnvelope } },
+    errors: ['cloud_session_not_found'],
+  }),
+  cancelRun: operation({
+    method: 'POST',
+    path: '/v1/sessions/{sessionId}/runs/{runId}/cancel',
+    summary: 'Cancel a Run',
+    description: 'Asks the agent to stop. The Run ends, and says so in the log, when it has stopped.',
+    tag: 'Turns and Runs',
+    access: 'bearer',
+    capability: 'svc.cloud.turns:submit',
+    params: RunPath,
+    responses: { 200: { description: 'The Run.', schema: RunEnvelope } },
+    errors: ['cloud_session_not_found'],
+  }),
+  getFence: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/fence',
+    summary: 'Inspect the execution fence',
+    tag: 'Turns and Runs',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    responses: { 200: { description: 'Who executes, or null.', schema: FenceEnvelope } },
+    errors: ['cloud_session_not_found'],
+  }),
+} as const

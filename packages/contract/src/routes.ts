@@ -1,0 +1,52 @@
+import type { Static, TSchema } from 'typebox'
+import type { Operation } from './operation.ts'
+import { contractOperations } from './operations/contract.ts'
+import { discoveryOperations } from './operations/discovery.ts'
+import { eventOperations } from './operations/event.ts'
+import { sessionOperations } from './operations/session.ts'
+import { turnOperations } from './operations/turn.ts'
+
+/** The route table: every operation of the API by its id, and nothing the API serves beside it (interface part 4). */
+export const routes = {
+  ...contractOperations,
+  ...discoveryOperations,
+  ...sessionOperations,
+  ...turnOperations,
+  ...eventOperations,
+} as const satisfies Record<string, Operation>
+
+export type OperationId = keyof typeof routes
+
+/** Operations served without a credential (interface part 1). */
+export type PublicOperationId = {
+  [Id in OperationId]: (typeof routes)[Id]['access'] extends 'public' ? Id : never
+}[OperationId]
+
+/** Operations that need a bearer. */
+export type GuardedOperationId = Exclude<OperationId, PublicOperationId>
+
+/** The ids of the table, in its order. */
+export const operationIds = Object.keys(routes) as readonly OperationId[]
+
+/** A row without the types of its schemas, for code that treats all rows alike. */
+export const operationOf = (id: OperationId): Operation => routes[id]
+
+type Part<Id extends OperationId, Name extends string, Absent> = (typeof routes)[Id] extends {
+  readonly [K in Name]: infer Schema extends TSchema
+}
+  ? Static<Schema>
+  : Absent
+
+type Nothing = Readonly<Record<never, never>>
+
+/** Path segments of an operation, ids in lower case. */
+export type RequestParams<Id extends OperationId> = Part<Id, 'params', Nothing>
+
+/** Query of an operation with its defaults filled in. */
+export type RequestQuery<Id extends OperationId> = Part<Id, 'query', Nothing>
+
+/** Header parameters of an operation. */
+export type RequestHeaders<Id extends OperationId> = Part<Id, 'headers', Nothing>
+
+/** Body of an operation; undefined where it takes none. */
+export type RequestBody<Id extends OperationId> = Part<Id, 'body', undefined>

@@ -1,0 +1,93 @@
+import { type Static, Type } from 'typebox'
+import { Count, DateTime, nullable, open, openString, Uuid } from './scalar.ts'
+
+/** Closed set of Run states; the last four are terminal (interface part 3). */
+export const runStatuses = [
+  'queued',
+  'dispatching',
+  'running',
+  'awaiting',
+  'completed',
+  'failed',
+  'cancelled',
+  'crashed',
+] as const
+
+export const terminalRunStatuses = ['completed', 'failed', 'cancelled', 'crashed'] as const
+
+/** Why an agent stopped (interface 6.4). */
+export const stopReasons = [
+  'completed',
+  'aborted',
+  'max_turns',
+  'max_response',
+  'error',
+  'cost_budget',
+  'cost_unknown',
+  'turn_budget',
+  'time_budget',
+  'repeated_tool_failure',
+  'engine_unreachable',
+  'execution_deadline',
+] as const
+
+/** How a Run ended and what it cost; shared by the Run and its terminal Event (interface 6.4). */
+export const runOutcomeFields = {
+  stopReason: Type.Optional(openString(stopReasons)),
+  errorCode: Type.Optional(
+    openString(['environment_setup_failed', 'turn_execution_lost', 'resume_unavailable', 'shell_exit_nonzero']),
+  ),
+  costUsd: Type.Optional(Type.Number({ minimum: 0 })),
+  costComplete: Type.Optional(Type.Boolean({ description: 'False when `costUsd` is only a known part.' })),
+  turns: Type.Optional(Count),
+}
+
+/** The execution of a Turn (interface 2.5). */
+export const Run = Type.Object(
+  {
+    id: Uuid,
+    sessionId: Uuid,
+    turnId: Uuid,
+    status: Type.Enum(runStatuses, { type: 'string' }),
+    cancellationRequested: Type.Boolean(),
+    attempts: Type.Integer({ minimum: 0, description: 'Zero until a worker has claimed the Run.' }),
+    ...runOutcomeFields,
+    usage: Type.Optional(
+      Type.Object({ inputTokens: Count, cachedInputTokens: Count, outputTokens: Count, reasoningTokens: Count }, open),
+    ),
+    result: Type.Optional(
+      Type.Object({ summary: Type.Optional(Type.String()), artifactIds: Type.Array(Type.String()) }, open),
+    ),
+    queuedAt: DateTime,
+    startedAt: Type.Optional(DateTime),
+    endedAt: Type.Optional(DateTime),
+  },
+  { title: 'Run', description: 'The execution of a Turn.', ...open },
+)
+
+/** Answer of a Run's read and of its cancellation (interface 4.5). */
+export const RunEnvelope = Type.Object({ run: Run }, { title: 'RunEnvelope', ...open })
+
+/** Which worker holds a Session's execution (interface 4.14, 3). */
+export const Fence = Type.Object(
+  {
+    runId: Uuid,
+    turnId: Uuid,
+    attempt: Type.Integer({ minimum: 1 }),
+    token: Type.Integer({ minimum: 1, description: 'Grows by one each time execution changes hands.' }),
+    holder: Type.String(),
+    acquiredAt: DateTime,
+    heartbeatAt: DateTime,
+    expiresAt: DateTime,
+  },
+  { ...open },
+)
+
+/** Answer of a fence read; null while nothing executes. */
+export const FenceEnvelope = Type.Object({ fence: nullable(Fence) }, { title: 'FenceEnvelope', ...open })
+
+export type Run = Static<typeof Run>
+export type RunStatus = (typeof runStatuses)[number]
+export type TerminalRunStatus = (typeof terminalRunStatuses)[number]
+export type StopReason = (typeof stopReasons)[number]
+export type Fence = Static<typeof Fence>

@@ -1,0 +1,69 @@
+import { type Static, Type } from 'typebox'
+import { limits } from './limits.ts'
+import { Run } from './run.ts'
+import { Count, closed, DateTime, open, Sha256, someText, Uuid } from './scalar.ts'
+import { Creator } from './session.ts'
+
+/** The Interaction a Turn answers (interface 2.5). */
+export const ReplyTo = Type.Object({ interactionId: someText(limits.interactionIdCharacters) }, closed)
+
+/** One durable input message of a Session (interface 2.5). */
+export const Turn = Type.Object(
+  {
+    id: Uuid,
+    sessionId: Uuid,
+    runId: Uuid,
+    sequence: Type.Integer({ minimum: 0, description: 'Counts the Turns of the Session; the `after` cursor.' }),
+    message: Type.String(),
+    replyTo: Type.Optional(Type.Object({ interactionId: Type.String() }, open)),
+    files: Type.Array(
+      Type.Object({ name: Type.String(), mediaType: Type.String(), sizeBytes: Count, sha256: Sha256 }, open),
+    ),
+    model: Type.Optional(Type.String()),
+    runtime: Type.Optional(Type.String()),
+    createdBy: Creator,
+    createdAt: DateTime,
+  },
+  { title: 'Turn', description: 'One input message of a Session.', ...open },
+)
+
+/** A page of Turns in order (interface 4.5). */
+export const TurnPage = Type.Object(
+  { turns: Type.Array(Turn), nextAfter: Type.Integer({ minimum: -1 }), hasMore: Type.Boolean() },
+  { title: 'TurnPage', ...open },
+)
+
+/** Answer of an admission; `created` is false on a replay (interface 4.5). */
+export const TurnAdmission = Type.Object(
+  { created: Type.Boolean(), turn: Turn, run: Run },
+  { title: 'TurnAdmission', ...open },
+)
+
+/** A file handed to the agent with a Turn. */
+export const TurnFile = Type.Object(
+  {
+    name: someText(limits.fileNameCharacters, {
+      pattern: '^(?!\\.{1,2}$)[^/]+$',
+      description: 'One path segment.',
+    }),
+    mediaType: Type.Optional(someText(limits.mediaTypeCharacters)),
+    content: Type.String({ format: 'byte', contentEncoding: 'base64' }),
+  },
+  { title: 'TurnFile', ...closed },
+)
+
+/** Body that admits a Turn and its Run (interface 4.5). */
+export const SubmitTurn = Type.Object(
+  {
+    message: someText(limits.messageCharacters),
+    replyTo: Type.Optional(ReplyTo),
+    files: Type.Optional(Type.Array(TurnFile, { maxItems: limits.filesPerTurn })),
+  },
+  { title: 'SubmitTurn', ...closed },
+)
+
+export type Turn = Static<typeof Turn>
+export type TurnPage = Static<typeof TurnPage>
+export type TurnAdmission = Static<typeof TurnAdmission>
+export type TurnFile = Static<typeof TurnFile>
+export type SubmitTurn = Static<typeof SubmitTurn>

@@ -1,0 +1,6 @@
+/** Time as the service sees it; handed in, so that tests decide what time it is. */
+export interface Clock {
+  now(): Date
+}
+
+export const systemClock: Clock = { now: () => new Date() }

@@ -1,0 +1,21 @@
+import type { Logger } from 'pino'
+import type { Clock } from './clock.ts'
+import type { RuntimeCatalog } from './runtimes/catalog.ts'
+import type { Blobs } from './storage/blobs.ts'
+import type { Database } from './storage/database.ts'
+import type { Wakeups } from './storage/wakeups.ts'
+
+/** What the domains work with; made once, by the composition root. */
+export interface Context {
+  readonly db: Database
+  readonly blobs: Blobs
+  readonly wakeups: Wakeups
+  readonly clock: Clock
+  readonly log: Logger
+  readonly runtimes: RuntimeCatalog
+  /** Ids and aliases of the models that are configured. */
+  readonly models: ReadonlySet<string>
+  readonly defaultModel: string | null
+  /** Origin of `sessionUrl`. */
+  readonly consoleUrl: string
+}

@@ -1,0 +1,27 @@
+import { invalidField } from './api-errors.ts'
+
+/** Place in a list ordered by time and id, newest first. */
+export interface Place {
+  readonly updatedAt: Date
+  readonly id: string
+}
+
+/** Opaque to clients: sixteen bytes of id behind eight of milliseconds. */
+export function encodeCursor(place: Place): string {
+  const bytes = Buffer.alloc(24)
+  bytes.writeBigInt64BE(BigInt(place.updatedAt.getTime()))
+  bytes.write(place.id.replaceAll('-', ''), 8, 'hex')
+  return bytes.toString('base64url')
+}
+
+/** @throws ApiError 400 `invalid_request`, path `cursor`, for text that `encodeCursor` did not make */
+export function decodeCursor(text: string): Place {
+  const bytes = Buffer.from(text, 'base64url')
+  if (bytes.length === 24 && bytes.toString('base64url') === text) {
+    const updatedAt = new Date(Number(bytes.readBigInt64BE()))
+    const hex = bytes.toString('hex', 8)
+    const id = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+    if (updatedAt.getTime() >= 0 && updatedAt.getUTCFullYear() < 10_000) return { updatedAt, id }
+  }
+  throw invalidField(['cursor'], 'is not a cursor that a page of this list gave')
+}

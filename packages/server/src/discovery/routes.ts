@@ -1,0 +1,44 @@
+import { artifactLimits, type Discovery, limits } from '@berth/contract'
+import type { Context } from '../context.ts'
+import type { Handlers } from '../http/handler.ts'
+
+/** What a deployment says of itself: the sandbox platform and its lease bounds. */
+export interface Platform {
+  readonly kind: string
+  readonly leaseIdleSeconds: number
+  readonly leaseMaxSeconds: number
+}
+
+/** Discovery over HTTP (interface 2.12, 4.1; completions, Discovery). */
+export function discoveryHandlers(
+  context: Context,
+  platform: Platform,
+): Pick<Handlers, 'getCapabilities' | 'listRuntimes'> {
+  const { kind, ...lease } = platform
+  return {
+    getCapabilities: async ({ principal }) => {
+      const body: Discovery = {
+        limits: {
+          maxMessageCharacters: limits.messageCharacters,
+          maxPageSize: limits.pageSize,
+          maxTurns: limits.turnsPerSession,
+          maxFilesPerTurn: limits.filesPerTurn,
+        },
+        artifacts: {
+          conversationCheckpointMaxBytes: artifactLimits.conversationCheckpointMaxBytes,
+          workspaceCheckpointMaxBytes: artifactLimits.workspaceCheckpointMaxBytes,
+          presentedFileMaxBytes: artifactLimits.presentedFileMaxBytes,
+          presentedFilesMaxBytes: artifactLimits.presentedFilesMaxBytes,
+          presentedFilesMax: artifactLimits.presentedFilesMax,
+          summaryMaxBytes: artifactLimits.summaryMaxBytes,
+        },
+        environments: [
+          { kind, workspace: { maxCheckpointBytes: artifactLimits.workspaceCheckpointMaxBytes, ...lease } },
+        ],
+        capabilities: [...principal.capabilities],
+      }
+      return { status: 200, body }
+    },
+    listRuntimes: async () => ({ status: 200, body: { runtimes: context.runtimes.describe() } }),
+  }
+}

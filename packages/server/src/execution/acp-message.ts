@@ -1,0 +1,140 @@
+import type { ToolCallStatus, ToolKind } from '@agentclientprotocol/sdk'
+import { storable } from '../events/bounded-text.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** A line of an agent, told apart; whatever is not JSON-RPC is `noise`. */
+export type AgentMessage =
+  | { readonly kind: 'response'; readonly id: number | string; readonly result: Json | null; readonly error: Json | null }
+  | { readonly kind: 'request'; readonly id: number | string; readonly method: string; readonly params: Json }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: Json }
+  | { readonly kind: 'noise' }
+
+/**
+ * Reads one line of an agent. Agents are not trusted: nothing here throws, and a shape that ACP does not know is
+ * noise rather than an error, so that one bad line cannot end a Run.
+ */
+export function readAgentMessage(line: string): AgentMessage {
+  const message = parseObject(line)
+  if (message === null || message['jsonrpc'] !== '2.0') return { kind: 'noise' }
+  const { id, method } = message
+  const hasId = typeof id === 'number' || typeof id === 'string'
+  if (typeof method === 'string') {
+    const params = asObject(message['params']) ?? {}
+    return hasId ? { kind: 'request', id, method, params } : { kind: 'notification', method, params }
+  }
+  if (!hasId) return { kind: 'noise' }
+  return { kind: 'response', id, result: asObject(message['result']), error: asObject(message['error']) }
+}
+
+/** A fact of the conversation, as ACP's `session/update` tells it. */
+export type Update =
+  | { readonly kind: 'text'; readonly role: 'assistant' | 'reasoning'; readonly text: string; readonly messageId?: string }
+  | { readonly kind: 'tool'; readonly call: ToolUpdate }
+  | { readonly kind: 'other' }
+
+/** What a `tool_call` or `tool_call_update` says; absent fields leave what is known. */
+export interface ToolUpdate {
+  readonly id: string
+  readonly name?: string
+  readonly kind?: ToolKind
+  readonly title?: string
+  readonly status?: ToolCallStatus
+  readonly input?: unknown
+  readonly text?: string
+  readonly diffs?: readonly { path: string; oldText: string; newText: string }[]
+  readonly truncated: boolean
+}
+
+/** Reads the params of a `session/update` notification. */
+export function readUpdate(params: Json): Update {
+  const update = asObject(params['update'])
+  switch (update?.['sessionUpdate']) {
+    case 'agent_message_chunk':
+    case 'agent_thought_chunk': {
+      const text = contentText(update['content'])
+      if (text === null) return { kind: 'other' }
+      const role = update['sessionUpdate'] === 'agent_message_chunk' ? 'assistant' : 'reasoning'
+      const messageId = asText(update['messageId'])
+      return messageId === undefined ? { kind: 'text', role, text } : { kind: 'text', role, text, messageId }
+    }
+    case 'tool_call':
+    case 'tool_call_update':
+      return readTool(update)
+    default:
+      return { kind: 'other' }
+  }
+}
+
+function readTool(update: Json): Update {
+  const id = asText(update['toolCallId'])
+  if (id === undefined || id === '') return { kind: 'other' }
+  const content = Array.isArray(update['content']) ? update['content'].map(asObject).filter(item => item !== null) : []
+  const texts = content.filter(item => item['type'] === 'content').map(item => contentText(item['content']) ?? '')
+  const diffs = content.flatMap(item => {
+    const path = asText(item['path'])
+    const newText = asText(item['newText'])
+    if (item['type'] !== 'diff' || path === undefined || newText === undefined) return []
+    return [{ path, oldText: asText(item['oldText']) ?? '', newText }]
+  })
+  const name = asText(update['name'])
+  const title = asText(update['title'])
+  const kind = toolKinds.find(known => known === update['kind'])
+  const status = toolStatuses.find(known => known === update['status'])
+  return {
+    kind: 'tool',
+    call: {
+      id,
+      ...(name !== undefined && { name }),
+      ...(kind !== undefined && { kind }),
+      ...(title !== undefined && { title }),
+      ...(status !== undefined && { status }),
+      ...(update['rawInput'] !== undefined && update['rawInput'] !== null && { input: update['rawInput'] }),
+      ...(texts.length > 0 && { text: texts.join('\n') }),
+      ...(diffs.length > 0 && { diffs }),
+      truncated: berthMeta(update)['truncated'] === true,
+    },
+  }
+}
+
+/** The `_meta.berth` member by which any agent may tell more than ACP has words for. */
+export function berthMeta(holder: Json | null): Json {
+  return asObject(asObject(holder?.['_meta'])?.['berth']) ?? {}
+}
+
+export function asObject(value: unknown): Json | null {
+  return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Json) : null
+}
+
+export function asText(value: unknown): string | undefined {
+  return typeof value === 'string' ? storable(value) : undefined
+}
+
+function parseObject(line: string): Json | null {
+  // Most noise is plain text; do not pay for an exception on every line of it.
+  if (!line.startsWith('{')) return null
+  try {
+    return asObject(JSON.parse(line))
+  } catch {
+    return null
+  }
+}
+
+function contentText(content: unknown): string | null {
+  const block = asObject(content)
+  return block?.['type'] === 'text' ? (asText(block['text']) ?? null) : null
+}
+
+const toolKinds: readonly ToolKind[] = [
+  'read',
+  'edit',
+  'delete',
+  'move',
+  'search',
+  'execute',
+  'think',
+  'fetch',
+  'switch_mode',
+  'other',
+]
+const toolStatuses: readonly ToolCallStatus[] = ['pending', 'in_progress', 'completed', 'failed']

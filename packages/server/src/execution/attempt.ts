@@ -1,0 +1,351 @@
+import { appendEvents } from '../events/append.ts'
+import { cutText } from '../events/bounded-text.ts'
+import { type LeaseRow, touchLease } from '../leases/lease-sql.ts'
+import { endRun } from '../runs/end-run.ts'
+import type { Outcome } from '../runs/run.ts'
+import { hasEarlierWork, markRunning } from '../runs/run-sql.ts'
+import type { RuntimeEntry } from '../runtimes/catalog.ts'
+import { topics } from '../storage/wakeups.ts'
+import type { TurnRow } from '../turns/turn.ts'
+import { cancelPrompt, initialize, type Order, openSession, type PromptOf, prompt } from './acp-orders.ts'
+import { type AgentFacts, Conversation } from './conversation.ts'
+import type { ExecutionContext } from './execution-context.ts'
+import { type Claim, countProgress, holdsFence, saveReading } from './execution-sql.ts'
+import { announce, executionLost, settleLoss } from './finish.ts'
+import { ClaimLost } from './interruption.ts'
+import { promptBlocks } from './prompt-blocks.ts'
+import { MAX_SUMMARY_BYTES } from './prompt-outcome.ts'
+import { underFence } from './provision.ts'
+import type { SupervisorConnection } from './supervisor-connection.ts'
+import type { JournalRecord } from './supervisor-stream.ts'
+
+/** Text chunks wait this long in the journal only, before an offset is committed without an event. */
+const COMMIT_BYTES = 256 * 1024
+
+/** Where agents of every runtime work; a launch repository will stand below it. */
+const WORKSPACE = '/workspace'
+
+/**
+ * One attempt of a Run on an attached supervisor, from whatever point a predecessor left it at.
+ *
+ * What to do next is a function of what the journal says (`#orders`), and every order carries a key that the supervisor
+ * takes once. So a worker that takes over does not need to know how far the last one came: it reads, commits, and gives
+ * the orders that follow; those already given are dropped.
+ *
+ * Order of writes: read, commit (events, offset and facts in one transaction behind the fence), acknowledge, order.
+ */
+export class Attempt {
+  readonly #context: ExecutionContext
+  readonly #claim: Claim
+  readonly #turn: TurnRow
+  readonly #runtime: RuntimeEntry
+  readonly #lease: LeaseRow
+  readonly #connection: SupervisorConnection
+  readonly #batches: AsyncGenerator<readonly JournalRecord[], never>
+  readonly #conversation: Conversation
+  readonly #of: PromptOf
+  readonly #ordered = new Set<string>()
+  #committed: number
+  #savedFacts: AgentFacts
+  #begun: boolean
+  #promptGiven = false
+  #cancelling = false
+  #settled = false
+  #caughtUp = false
+  #last: Promise<void> = Promise.resolve()
+  /** Outcome that this worker has decided on; it takes effect when the agent has stopped. */
+  #forced: Outcome | null = null
+  #stopKey: string | null = null
+  #stopped = false
+
+  constructor(
+    context: ExecutionContext,
+    parts: {
+      claim: Claim
+      turn: TurnRow
+      runtime: RuntimeEntry
+      lease: LeaseRow
+      connection: SupervisorConnection
+    },
+  ) {
+    this.#context = context
+    this.#claim = parts.claim
+    this.#turn = parts.turn
+    this.#runtime = parts.runtime
+    this.#lease = parts.lease
+    this.#connection = parts.connection
+    this.#batches = parts.connection.batches()
+    this.#of = {
+      runId: parts.claim.run.id,
+      attempt: parts.claim.run.attempts,
+      turnSequence: parts.turn.sequence,
+    }
+    this.#committed = parts.lease.journal_offset
+    this.#begun = parts.claim.run.status === 'running'
+    this.#conversation = new Conversation(
+      this.#of,
+      {
+        generation: parts.lease.agent_generation,
+        state: parts.lease.agent_state,
+        loadsSessions: parts.lease.agent_loads_sessions,
+        sessionId: parts.lease.agent_session_id,
+        activePrompt: parts.lease.active_prompt,
+      },
+      parts.lease.journal_offset,
+    )
+    this.#savedFacts = this.#conversation.facts
+  }
+
+  /** Whether the agent has been given the prompt: the start-up deadline no longer applies. */
+  get prompted(): boolean {
+    return this.#conversation.prompted
+  }
+
+  /**
+   * Works until the Run has ended or the attempt is lost, and records which.
+   * @throws ClaimLost, or what the connection failed with
+   */
+  async run(): Promise<void> {
+    // Orders wait until the backlog is read: they must not be decided on facts that the journal has overtaken.
+    if (this.#connection.size <= this.#lease.replay_from) {
+      this.#caughtUp = true
+      await this.#exclusive(() => this.#order())
+    }
+    try {
+      while (!this.#settled) {
+        const { value: batch } = await this.#batches.next()
+        await this.#exclusive(() => this.#read(batch))
+      }
+    } catch (error) {
+      if (!this.#settled) throw error
+    }
+  }
+
+  /** Passes a cancellation on to the agent; the rest is the agent's, until the grace is over. */
+  cancel(): Promise<void> {
+    return this.#exclusive(async () => {
+      this.#cancelling = true
+      this.#conversation.cancelling = true
+      if (this.#caughtUp) await this.#order()
+    })
+  }
+
+  /**
+   * Ends the Run with this outcome once the agent has nothing of it: at once while it is ready and has no prompt, else
+   * when it is gone, for which it gets a second.
+   */
+  stop(outcome: Outcome, why: string): Promise<void> {
+    return this.#exclusive(() => this.#stop(outcome, why))
+  }
+
+  async #read(batch: readonly JournalRecord[]): Promise<void> {
+    if (this.#settled) return
+    const now = this.#context.clock.now()
+    let position = 0
+    for (const record of batch) {
+      this.#conversation.apply(record, now)
+      position = record.end
+      if (record.type === 'k' && record.key === this.#stopKey) this.#stopped = true
+      if (this.#conversation.end !== null) break
+    }
+    if (this.#isOver()) {
+      await this.#settle(this.#outcome())
+      return
+    }
+    await this.#commit()
+    this.#caughtUp ||= position >= this.#connection.size
+    if (this.#caughtUp) await this.#order()
+  }
+
+  async #stop(outcome: Outcome, why: string): Promise<void> {
+    this.#forced ??= outcome
+    if (this.#settled) return
+    if (this.#isIdle()) {
+      await this.#settle(null)
+      return
+    }
+    this.#stopKey = `stop/${this.#of.runId}/${this.#of.attempt}/${why}`
+    await this.#connection.stop(this.#stopKey, 1_000)
+  }
+
+  /** One thing at a time: what was read is recorded before a deadline or a cancellation is looked at, and vice versa. */
+  #exclusive(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => undefined)
+    return done
+  }
+
+  /** The orders that follow from what the journal says. */
+  async #order(): Promise<void> {
+    for (const reply of this.#conversation.takeReplies()) await this.#give(reply)
+    const { facts, prompted } = this.#conversation
+    if (this.#forced !== null) return
+    if (prompted) {
+      if (this.#cancelling && facts.sessionId !== null) await this.#give(cancelPrompt(this.#of, facts.sessionId))
+      return
+    }
+    if (this.#cancelling && !this.#promptGiven) {
+      await this.#stop(cancelled, 'cancel')
+      return
+    }
+    switch (facts.state) {
+      case 'none':
+      case 'exited':
+        await this.#startAgent(facts.generation + 1)
+        break
+      case 'started':
+        await this.#give(initialize(facts.generation))
+        break
+      case 'initialized':
+        await this.#openSession()
+        break
+      case 'ready':
+        await this.#begin()
+        this.#promptGiven = true
+        await this.#give(prompt(this.#of, facts.generation, facts.sessionId ?? '', promptBlocks(this.#turn)))
+        break
+    }
+  }
+
+  /** A process that follows another one loads its conversation; one that cannot must not pretend to know it. */
+  async #openSession(): Promise<void> {
+    const { generation, loadsSessions, sessionId } = this.#conversation.facts
+    const earlier = loadsSessions ? sessionId : null
+    const forgets = sessionId !== null && !loadsSessions
+    if (forgets && (await hasEarlierWork(this.#context.db, this.#claim, this.#of.runId))) {
+      await this.#stop({ status: 'failed', stopReason: 'error', errorCode: 'resume_unavailable' }, 'resume')
+      return
+    }
+    await this.#give(openSession(generation, WORKSPACE, earlier))
+  }
+
+  async #startAgent(generation: number): Promise<void> {
+    const key = `start/${generation}`
+    if (this.#ordered.has(key)) return
+    this.#ordered.add(key)
+    const { command, env } = this.#runtime
+    await this.#connection.start({ key, command, env: { ...agentEnvironment, ...env }, cwd: WORKSPACE })
+  }
+
+  async #give(order: Order): Promise<void> {
+    if (this.#ordered.has(order.key)) return
+    this.#ordered.add(order.key)
+    await this.#connection.send(order.key, order.line)
+  }
+
+  /** The Run begins on its sandbox: `running`, and one `started` event for each attempt. */
+  async #begin(): Promise<void> {
+    if (this.#begun) return
+    this.#begun = true
+    const { id, attempts } = this.#claim.run
+    await underFence(this.#context, this.#claim, async tx => {
+      const now = this.#context.clock.now()
+      await markRunning(tx, this.#claim, id, now)
+      await touchLease(tx, this.#claim, now)
+      await appendEvents(
+        tx,
+        this.#claim,
+        [{ type: 'svc.run.started', runId: id, data: { status: 'running', attempt: attempts } }],
+        now,
+      )
+    })
+    this.#announce()
+  }
+
+  #isIdle(): boolean {
+    const { facts, prompted } = this.#conversation
+    return facts.state === 'ready' && !prompted && !this.#promptGiven
+  }
+
+  /** Whether the agent can do nothing more for this Run. */
+  #isOver(): boolean {
+    const { end, facts } = this.#conversation
+    return end !== null || (this.#stopped && (facts.state === 'exited' || facts.state === 'none'))
+  }
+
+  /** Records the end of the attempt with all that was read before it, in one transaction. */
+  async #settle(outcome: Outcome | null): Promise<void> {
+    const now = this.#context.clock.now()
+    this.#conversation.close(now)
+    const reading = this.#conversation.take()
+    const decided = this.#forced ?? outcome
+    await underFence(this.#context, this.#claim, async tx => {
+      if (reading.drafts.length > 0) await appendEvents(tx, this.#claim, reading.drafts, now)
+      await countProgress(tx, this.#claim, reading.toolCalls)
+      await saveReading(tx, this.#lease.id, reading)
+      if (decided !== null) await endRun(tx, this.#claim, this.#of.runId, decided, now)
+      else await settleLoss(tx, this.#context, this.#claim, { sandboxLost: false, outcome: executionLost })
+    })
+    this.#settled = true
+    announce(this.#context, this.#claim)
+    // The loop may be waiting for the journal on behalf of a Run that is over.
+    await this.#connection[Symbol.asyncDispose]()
+  }
+
+  /** What the Run ends with; null where the agent is gone without an answer and the attempt is lost. */
+  #outcome(): Outcome | null {
+    const { end } = this.#conversation
+    if (end?.kind === 'answered') {
+      // Who asked for a stop gets `cancelled`, whatever the agent made of it.
+      if (this.#cancelling) return cancelled
+      return withSummary(end.outcome, this.#conversation.lastAnswer)
+    }
+    if (end?.kind === 'unstartable') {
+      this.#context.log.warn({ runId: this.#of.runId, detail: end.detail.slice(0, 500) }, 'a runtime did not start')
+      return { status: 'failed', stopReason: 'error', errorCode: 'runtime_start_failed' }
+    }
+    if (end?.kind === 'exited' && end.signal === 'JOURNAL_FULL') {
+      return { status: 'failed', stopReason: 'error', errorCode: 'agent_output_limit' }
+    }
+    return null
+  }
+
+  /** Commits what was read, where it says something or has grown long. */
+  async #commit(): Promise<void> {
+    const reading = this.#conversation.take()
+    const says = reading.drafts.length > 0 || reading.facts !== this.#savedFacts
+    if (!says && reading.offset - this.#committed < COMMIT_BYTES) return
+    const { db, clock } = this.#context
+    await db.transaction(async tx => {
+      const now = clock.now()
+      // The Session's lock first, by the append: every other transaction takes the two in this order.
+      if (reading.drafts.length > 0) await appendEvents(tx, this.#claim, reading.drafts, now)
+      if (!(await holdsFence(tx, this.#claim, now))) throw new ClaimLost()
+      await saveReading(tx, this.#lease.id, reading)
+      if (reading.toolCalls > 0 || this.#claim.run.handovers > 0) await countProgress(tx, this.#claim, reading.toolCalls)
+    })
+    this.#committed = reading.offset
+    this.#savedFacts = reading.facts
+    this.#connection.ack(reading.offset)
+    if (reading.drafts.length > 0) this.#announce()
+  }
+
+  #announce(): void {
+    this.#context.wakeups.publish(topics.session(this.#claim.organizationId, this.#claim.sessionId))
+  }
+}
+
+const cancelled: Outcome = { status: 'cancelled', stopReason: 'aborted' }
+
+/** Environment of every agent; the sandbox's proxy is the only way out. */
+const agentEnvironment = {
+  PATH: '/opt/berth:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: '/home/agent',
+  USER: 'agent',
+  LANG: 'C.UTF-8',
+  TERM: 'dumb',
+  http_proxy: 'http://127.0.0.1:3128',
+  https_proxy: 'http://127.0.0.1:3128',
+  HTTP_PROXY: 'http://127.0.0.1:3128',
+  HTTPS_PROXY: 'http://127.0.0.1:3128',
+  NO_PROXY: 'localhost,127.0.0.1,::1',
+  no_proxy: 'localhost,127.0.0.1,::1',
+  NODE_USE_ENV_PROXY: '1',
+} as const
+
+/** The agent's own summary, else its last message; one that is over the bound is left out whole. */
+function withSummary(outcome: Outcome, lastAnswer: string | null): Outcome {
+  const { summary = lastAnswer, ...rest } = outcome
+  if (summary === null || summary === '' || cutText(summary, MAX_SUMMARY_BYTES).truncated) return rest
+  return { ...rest, summary }
+}

@@ -1,0 +1,221 @@
+import { CLIENT_METHODS } from '@agentclientprotocol/sdk'
+import type { EventDraft } from '../events/envelope.ts'
+import type { Outcome } from '../runs/run.ts'
+import { type AgentMessage, asObject, asText, readAgentMessage, readUpdate } from './acp-message.ts'
+import { type Order, type PromptOf, promptKeyOf, refuse, reply, replyKey, wireIds } from './acp-orders.ts'
+import { outcomeOfAnswer } from './prompt-outcome.ts'
+import type { JournalRecord } from './supervisor-stream.ts'
+import { Transcript } from './transcript.ts'
+
+/** What is known of the agent process of a lease; committed with the journal's offset. */
+export interface AgentFacts {
+  /** Counts the agent processes of the lease. */
+  readonly generation: number
+  readonly state: 'none' | 'started' | 'initialized' | 'ready' | 'exited'
+  readonly loadsSessions: boolean
+  readonly sessionId: string | null
+  /** Key of the prompt that the agent has and has not answered. */
+  readonly activePrompt: string | null
+}
+
+/** How the agent's part of an attempt ended. */
+export type AgentEnd =
+  | { readonly kind: 'answered'; readonly outcome: Outcome }
+  | { readonly kind: 'exited'; readonly signal: string | null }
+  | { readonly kind: 'unstartable'; readonly detail: string }
+
+/** What reading the journal gave since the last time it was taken. */
+export interface Reading {
+  readonly drafts: EventDraft[]
+  readonly toolCalls: number
+  /** End of the last record read. */
+  readonly offset: number
+  /** Where a worker that attaches later must begin. */
+  readonly replayFrom: number
+  readonly facts: AgentFacts
+}
+
+/**
+ * Reads the journal of a sandbox as the conversation of one attempt.
+ *
+ * Records that end at or before the committed offset are read only to rebuild what was open when a predecessor
+ * committed it; what they caused is in the log already and is not given out again.
+ */
+export class Conversation {
+  readonly #prompt: PromptOf
+  readonly #committed: number
+  readonly #transcript: Transcript
+  /** Requests of the agent whose answer the journal does not hold yet, by the key of that answer. */
+  readonly #unanswered = new Map<string, number>()
+  #facts: AgentFacts
+  #offset: number
+  #drafts: EventDraft[] = []
+  #toolCalls = 0
+  #replies: Order[] = []
+  #end: AgentEnd | null = null
+  /** Set once cancellation is asked for: a permission request then has only one answer. */
+  cancelling = false
+
+  constructor(prompt: PromptOf, facts: AgentFacts, committed: number) {
+    this.#prompt = prompt
+    this.#facts = facts
+    this.#committed = committed
+    this.#offset = committed
+    this.#transcript = new Transcript(prompt.runId)
+  }
+
+  get facts(): AgentFacts {
+    return this.#facts
+  }
+
+  get end(): AgentEnd | null {
+    return this.#end
+  }
+
+  /** Whether the agent has this attempt's prompt. */
+  get prompted(): boolean {
+    return this.#facts.activePrompt?.startsWith(promptKeyOf(this.#prompt)) === true
+  }
+
+  get lastAnswer(): string | null {
+    return this.#transcript.lastAnswer
+  }
+
+  apply(record: JournalRecord, now: Date): void {
+    const replayed = record.end <= this.#committed
+    if (!replayed) this.#offset = record.end
+    switch (record.type) {
+      case 's':
+        if (!replayed) this.#know({ generation: this.#facts.generation + 1, state: 'started', activePrompt: null })
+        break
+      case 'f':
+        if (!replayed) this.#end = { kind: 'unstartable', detail: record.payload.toString('utf8') }
+        break
+      case 'x':
+        if (!replayed) this.#exited(record.payload.toString('utf8'))
+        break
+      case 'i':
+        this.#unanswered.delete(record.key)
+        if (!replayed && record.key.startsWith(promptKeyOf(this.#prompt)) && this.#facts.state === 'ready') {
+          this.#know({ activePrompt: record.key })
+        }
+        break
+      case 'o':
+        this.#heard(readAgentMessage(record.payload.toString('utf8')), record.start, replayed, now)
+        break
+      default:
+        break
+    }
+  }
+
+  /** Ends what is open in the transcript; its events join the reading. */
+  close(now: Date): void {
+    this.#drafts.push(...this.#transcript.close(now))
+    this.#unanswered.clear()
+    this.#know({ activePrompt: null })
+  }
+
+  take(): Reading {
+    const reading: Reading = {
+      drafts: this.#drafts,
+      toolCalls: this.#toolCalls,
+      offset: this.#offset,
+      replayFrom: Math.min(this.#offset, this.#transcript.openSince ?? this.#offset, ...this.#unanswered.values()),
+      facts: this.#facts,
+    }
+    this.#drafts = []
+    this.#toolCalls = 0
+    return reading
+  }
+
+  takeReplies(): Order[] {
+    const replies = this.#replies
+    this.#replies = []
+    return replies
+  }
+
+  #know(facts: Partial<AgentFacts>): void {
+    this.#facts = { ...this.#facts, ...facts }
+  }
+
+  #exited(payload: string): void {
+    const { signal } = asObject(parse(payload)) ?? {}
+    // An agent that was ready and had no prompt took nothing with it: the next process gets the prompt.
+    const idle = this.#facts.state === 'ready' && !this.prompted
+    this.#unanswered.clear()
+    this.#know({ state: 'exited', activePrompt: null })
+    if (!idle) this.#end ??= { kind: 'exited', signal: typeof signal === 'string' ? signal : null }
+  }
+
+  #heard(message: AgentMessage, offset: number, replayed: boolean, now: Date): void {
+    switch (message.kind) {
+      case 'response':
+        if (!replayed) this.#answered(message)
+        break
+      case 'notification':
+        if (message.method === CLIENT_METHODS.session_update) this.#updated(message.params, offset, replayed, now)
+        break
+      case 'request':
+        this.#asked(message, offset)
+        break
+      default:
+        break
+    }
+  }
+
+  #updated(params: Readonly<Record<string, unknown>>, offset: number, replayed: boolean, now: Date): void {
+    // Before the prompt an agent repeats an earlier conversation; after its answer nothing belongs to the Run.
+    if (!this.prompted) return
+    const drafts = this.#transcript.apply(readUpdate(params), offset, now)
+    if (replayed) return
+    this.#drafts.push(...drafts)
+    this.#toolCalls += drafts.filter(draft => draft.data['status'] === 'started').length
+  }
+
+  #answered(message: Extract<AgentMessage, { kind: 'response' }>): void {
+    const failed = message.error !== null || message.result === null
+    if (message.id === wireIds.initialize && this.#facts.state === 'started') {
+      if (failed) this.#refuses('initialize', message.error)
+      const capabilities = asObject(message.result?.['agentCapabilities'])
+      this.#know({ state: 'initialized', loadsSessions: capabilities?.['loadSession'] === true })
+    } else if (message.id === wireIds.newSession && this.#facts.state === 'initialized') {
+      const sessionId = asText(message.result?.['sessionId'])
+      if (failed || sessionId === undefined) this.#refuses('session/new', message.error)
+      else this.#know({ state: 'ready', sessionId })
+    } else if (message.id === wireIds.loadSession && this.#facts.state === 'initialized') {
+      if (message.error !== null) this.#refuses('session/load', message.error)
+      else this.#know({ state: 'ready' })
+    } else if (message.id === wireIds.prompt(this.#prompt.turnSequence, this.#prompt.attempt) && this.prompted) {
+      this.#end = { kind: 'answered', outcome: outcomeOfAnswer(message.result, message.error) }
+    }
+  }
+
+  #refuses(method: string, error: Readonly<Record<string, unknown>> | null): void {
+    this.#end = { kind: 'unstartable', detail: `${method}: ${asText(error?.['message']) ?? 'no usable answer'}` }
+  }
+
+  #asked(message: Extract<AgentMessage, { kind: 'request' }>, offset: number): void {
+    this.#unanswered.set(replyKey(offset), offset)
+    this.#replies.push(
+      message.method === CLIENT_METHODS.session_request_permission
+        ? reply(offset, message.id, { outcome: this.#permission(message.params) })
+        : refuse(offset, message.id, -32601, `${message.method} is not offered here`),
+    )
+  }
+
+  /** The sandbox is the permission: what is asked for cannot leave it. */
+  #permission(params: Readonly<Record<string, unknown>>): object {
+    const options = Array.isArray(params['options']) ? params['options'].map(asObject) : []
+    const once = options.find(option => option?.['kind'] === 'allow_once')
+    if (this.cancelling || once === undefined || once === null) return { outcome: 'cancelled' }
+    return { outcome: 'selected', optionId: once['optionId'] }
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,32 @@
+import type { Context } from '../context.ts'
+import type { SandboxBounds, SandboxDriver } from '../sandboxes/driver.ts'
+
+/** Times and counts of execution; each is a setting. */
+export interface ExecutionLimits {
+  /** Life of a claim without a heartbeat. */
+  readonly fenceMs: number
+  readonly concurrency: number
+  readonly maxAttempts: number
+  readonly maxHandovers: number
+  readonly provisionMs: number
+  readonly agentStartMs: number
+  readonly runMs: number
+  readonly cancelGraceMs: number
+  /** Silence of a supervisor after which its sandbox counts as frozen. */
+  readonly pingMs: number
+  readonly leaseIdleMs: number
+  readonly leaseMaxMs: number
+  /** Between two looks at the queue and at lapsed claims when nothing wakes the worker. */
+  readonly pollMs: number
+}
+
+/** What executing Runs needs beside the domains. */
+export interface ExecutionContext extends Context {
+  readonly driver: SandboxDriver
+  readonly bounds: SandboxBounds
+  readonly limits: ExecutionLimits
+  /** Names this machine: sandboxes are reached from where they were made. */
+  readonly host: string
+  /** Command of the supervisor inside a sandbox. */
+  readonly supervisorCommand: readonly string[]
+}

@@ -1,0 +1,169 @@
+import type { SessionKey } from '../events/append.ts'
+import type { RunRow } from '../runs/run.ts'
+import type { Queryable } from '../storage/database.ts'
+import type { AgentFacts, Reading } from './conversation.ts'
+
+/** A Run in the hands of this worker, proven by its token. */
+export interface Claim extends SessionKey {
+  readonly run: RunRow
+  readonly token: number
+  readonly holder: string
+}
+
+interface ClaimRow extends RunRow {
+  readonly token: number
+}
+
+/**
+ * Gives the claimed Runs their next fence token. `for update of r skip locked` keeps two workers from the same row; the
+ * Run's lock is the first one taken, as everywhere.
+ */
+const takeFence = `
+  insert into executions (organization_id, session_id, token, run_id, attempt, holder, acquired_at, heartbeat_at,
+    expires_at)
+  select organization_id, session_id, 1, id, attempts, $1, $2, $2, $3 from taken
+  on conflict (organization_id, session_id) do update
+  set token = executions.token + 1, run_id = excluded.run_id, attempt = excluded.attempt, holder = excluded.holder,
+    acquired_at = excluded.acquired_at, heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at
+  returning organization_id, session_id, token`
+
+/** A sandbox lives on one host; only a worker there can go on with it. */
+const onThisHost = `
+  not exists (
+    select 1 from leases l
+    where l.organization_id = r.organization_id and l.session_id = r.session_id and l.ended_at is null and l.host <> $4)`
+
+export interface Claimant {
+  readonly holder: string
+  readonly host: string
+  readonly now: Date
+  readonly expiresAt: Date
+}
+
+/** Claims queued Runs, the oldest first (`runs_queued`). */
+export async function claimQueued(db: Queryable, by: Claimant, limit: number): Promise<Claim[]> {
+  const { rows } = await db.query<ClaimRow>({
+    name: 'claim-queued',
+    text: `
+      with taken as (
+        update runs r set status = 'dispatching', attempts = attempts + 1, handovers = 0
+        from (
+          select r.organization_id, r.session_id, r.id from runs r
+          where r.status = 'queued' and r.claimable_at <= $2 and ${onThisHost}
+          order by r.claimable_at limit $5 for update of r skip locked
+        ) as next
+        where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
+        returning r.*
+      ), fence as (${takeFence})
+      select taken.*, fence.token from taken join fence using (organization_id, session_id)`,
+    values: [by.holder, by.now, by.expiresAt, by.host, limit],
+  })
+  return rows.map(row => toClaim(row, by))
+}
+
+/** Takes over Runs whose worker has not been heard of since its claim lapsed (`executions_held`). */
+export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): Promise<Claim[]> {
+  const { rows } = await db.query<ClaimRow>({
+    name: 'adopt-lapsed',
+    text: `
+      with taken as (
+        update runs r set handovers = handovers + 1
+        from (
+          select r.organization_id, r.session_id, r.id from executions e
+          join runs r on r.organization_id = e.organization_id and r.session_id = e.session_id and r.id = e.run_id
+          where e.run_id is not null and e.expires_at < $2 and r.ended_at is null and ${onThisHost}
+          order by e.expires_at limit $5 for update of r, e skip locked
+        ) as next
+        where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
+        returning r.*
+      ), fence as (${takeFence})
+      select taken.*, fence.token from taken join fence using (organization_id, session_id)`,
+    values: [by.holder, by.now, by.expiresAt, by.host, limit],
+  })
+  return rows.map(row => toClaim(row, by))
+}
+
+function toClaim({ token, ...run }: ClaimRow, by: Claimant): Claim {
+  return { organizationId: run.organization_id, sessionId: run.session_id, run, token, holder: by.holder }
+}
+
+/** Renews every claim of a worker. @returns the Sessions it still holds, as `organization/session` */
+export async function renewClaims(db: Queryable, holder: string, now: Date, expiresAt: Date): Promise<Set<string>> {
+  const { rows } = await db.query<{ organization_id: string; session_id: string }>({
+    name: 'renew-claims',
+    text: `
+      update executions set heartbeat_at = $2, expires_at = $3 where holder = $1 and run_id is not null
+      returning organization_id, session_id`,
+    values: [holder, now, expiresAt],
+  })
+  return new Set(rows.map(row => `${row.organization_id}/${row.session_id}`))
+}
+
+/** Lets others take over at once what a worker that stops still holds. */
+export async function lapseClaims(db: Queryable, holder: string, now: Date): Promise<void> {
+  await db.query({
+    text: `
+      update executions set expires_at = $2::timestamptz - interval '1 millisecond'
+      where holder = $1 and run_id is not null`,
+    values: [holder, now],
+  })
+}
+
+/** Gives up one claim that could not be worked on; whoever takes it over counts one more handover. */
+export async function lapseClaim(db: Queryable, claim: Claim, now: Date): Promise<void> {
+  await db.query({
+    text: `
+      update executions set expires_at = $4::timestamptz - interval '1 millisecond'
+      where organization_id = $1 and session_id = $2 and token = $3 and run_id is not null`,
+    values: [claim.organizationId, claim.sessionId, claim.token, now],
+  })
+}
+
+/**
+ * Proves, under the row's lock, that the claim still stands. The transaction that asked may write; a takeover waits for
+ * it. Called after the Session's lock, where both are needed.
+ */
+export async function holdsFence(tx: Queryable, claim: Claim, now: Date): Promise<boolean> {
+  const { rows } = await tx.query({
+    name: 'holds-fence',
+    text: `
+      update executions set heartbeat_at = greatest(heartbeat_at, $6)
+      where organization_id = $1 and session_id = $2 and token = $3 and holder = $4 and run_id = $5
+      returning 1`,
+    values: [claim.organizationId, claim.sessionId, claim.token, claim.holder, claim.run.id, now],
+  })
+  return rows.length > 0
+}
+
+/** Commits how far the journal is read, with what is known of the agent at that point. */
+export async function saveReading(tx: Queryable, leaseId: string, reading: Reading): Promise<void> {
+  const { facts }: { facts: AgentFacts } = reading
+  await tx.query({
+    name: 'save-reading',
+    text: `
+      update leases set journal_offset = $2, replay_from = $3, agent_generation = $4, agent_state = $5,
+        agent_loads_sessions = $6, agent_session_id = $7, active_prompt = $8
+      where id = $1`,
+    values: [
+      leaseId,
+      reading.offset,
+      reading.replayFrom,
+      facts.generation,
+      facts.state,
+      facts.loadsSessions,
+      facts.sessionId,
+      facts.activePrompt,
+    ],
+  })
+}
+
+/** Counts tool calls of the attempt, which decide whether it may be started again, and clears the count of handovers. */
+export async function countProgress(tx: Queryable, claim: Claim, toolCalls: number): Promise<void> {
+  await tx.query({
+    name: 'count-progress',
+    text: `
+      update runs set tool_calls = tool_calls + $4, handovers = 0
+      where organization_id = $1 and session_id = $2 and id = $3`,
+    values: [claim.organizationId, claim.sessionId, claim.run.id, toolCalls],
+  })
+}

@@ -1,0 +1,72 @@
+import { endLeaseOfSession } from '../leases/lease-sql.ts'
+import { endRun } from '../runs/end-run.ts'
+import type { Outcome } from '../runs/run.ts'
+import { findRun, hasEarlierWork, requeueRun } from '../runs/run-sql.ts'
+import { releaseFence } from '../runs/fence-sql.ts'
+import { topics } from '../storage/wakeups.ts'
+import type { Queryable } from '../storage/database.ts'
+import type { ExecutionContext } from './execution-context.ts'
+import type { Claim } from './execution-sql.ts'
+import { underFence } from './provision.ts'
+
+/** What became of an attempt that did not end by its agent's answer. */
+export interface Loss {
+  /** The sandbox is gone with what it held. */
+  readonly sandboxLost: boolean
+  /** Outcome where the Run is not started again. */
+  readonly outcome: Outcome
+}
+
+/** A worker could not go on with the agent, for a cause outside it (interface 6.4). */
+export const executionLost: Outcome = {
+  status: 'crashed',
+  stopReason: 'engine_unreachable',
+  errorCode: 'turn_execution_lost',
+}
+
+/** Ends the Run of a claim. @throws ClaimLost */
+export async function finishRun(context: ExecutionContext, claim: Claim, outcome: Outcome): Promise<void> {
+  await underFence(context, claim, tx => endRun(tx, claim, claim.run.id, outcome, context.clock.now()))
+  announce(context, claim)
+}
+
+/**
+ * Records a lost attempt and decides once what follows (completions, Attempts): the Run is started again only while
+ * nothing it did can be done twice (no tool call was recorded) and nothing it builds on went with the sandbox, and only
+ * so often; else it ends. A cancelled Run is never started again. The caller holds the Session's lock and the fence.
+ */
+export async function settleLoss(tx: Queryable, context: ExecutionContext, claim: Claim, loss: Loss): Promise<void> {
+  const now = context.clock.now()
+  const run = await findRun(tx, claim, claim.run.id)
+  if (run === null || run.ended_at !== null) return
+  if (loss.sandboxLost) await endLeaseOfSession(tx, claim, 'lost', now)
+  if (run.cancel_requested_at !== null) {
+    await endRun(tx, claim, run.id, { status: 'cancelled', stopReason: 'aborted' }, now)
+    return
+  }
+  const repeatable =
+    run.tool_calls === 0 &&
+    run.attempts < context.limits.maxAttempts &&
+    !(loss.sandboxLost && (await hasEarlierWork(tx, claim, run.id)))
+  if (repeatable) {
+    await requeueRun(tx, claim, run.id, new Date(now.getTime() + 250 * run.attempts))
+    await releaseFence(tx, claim)
+  } else {
+    await endRun(tx, claim, run.id, loss.outcome, now)
+  }
+}
+
+/** `settleLoss` in a transaction of its own. @throws ClaimLost */
+export async function loseAttempt(context: ExecutionContext, claim: Claim, loss: Loss): Promise<void> {
+  await underFence(context, claim, tx => settleLoss(tx, context, claim, loss))
+  announce(context, claim)
+}
+
+/** Wakes readers of the log, whoever else works for the Session, and workers for what may be queued. */
+export function announce(context: ExecutionContext, claim: Claim): void {
+  context.wakeups.publish(
+    topics.session(claim.organizationId, claim.sessionId),
+    topics.control(claim.organizationId, claim.sessionId),
+    topics.queue,
+  )
+}

@@ -1,0 +1,18 @@
+import type { TurnRow } from '../turns/turn.ts'
+
+/** Where a Turn's files stand inside the sandbox. */
+export const inputPath = (turnSequence: number, name: string): string => `/workspace/.berth/inputs/${turnSequence}/${name}`
+
+/** A Turn as ACP content: its message verbatim, then a link to each file. */
+export function promptBlocks(turn: TurnRow): object[] {
+  return [
+    { type: 'text', text: turn.message },
+    ...turn.files.map(file => ({
+      type: 'resource_link',
+      name: file.name,
+      uri: `file://${encodeURI(inputPath(turn.sequence, file.name))}`,
+      mimeType: file.mediaType,
+      size: file.sizeBytes,
+    })),
+  ]
+}

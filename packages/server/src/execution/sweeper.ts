@@ -1,0 +1,83 @@
+import { findDueLeases, findLiveLeasesOfHost, endLeaseOfSession, leaseIsLive } from '../leases/lease-sql.ts'
+import { SandboxGoneError } from '../sandboxes/driver.ts'
+import { Loop, type Service } from '../service.ts'
+import { lockSession } from '../sessions/session-sql.ts'
+import { DatabaseUnavailable } from '../storage/database-errors.ts'
+import { topics } from '../storage/wakeups.ts'
+import type { ExecutionContext } from './execution-context.ts'
+
+/** Between two sweeps that nothing asked for. */
+const INTERVAL_MS = 10_000
+
+/**
+ * Keeps leases and sandboxes together: ends leases whose deadline has passed, destroys sandboxes that no lease names,
+ * and ends leases whose sandbox is gone. Leases with a Run are the worker's: only their bound concerns the sweeper.
+ */
+export class Sweeper implements Service {
+  readonly name = 'sweeper'
+  readonly #context: ExecutionContext
+  readonly #loop: Loop
+  #unsubscribe = () => {}
+
+  constructor(context: ExecutionContext) {
+    this.#context = context
+    this.#loop = new Loop(() => this.sweep(), INTERVAL_MS, error => {
+      if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'the sweeper waits for the database')
+      else context.log.error({ err: error }, 'the sweeper failed')
+    })
+  }
+
+  async start(): Promise<void> {
+    this.#unsubscribe = this.#context.wakeups.subscribe(topics.leases, () => this.#loop.wake())
+    this.#loop.wake()
+  }
+
+  async drain(): Promise<void> {
+    this.#unsubscribe()
+    await this.#loop[Symbol.asyncDispose]()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain()
+  }
+
+  /** One pass over what has to do with this host; any host ends leases that are due. */
+  async sweep(): Promise<void> {
+    const { db, driver, clock, host } = this.#context
+    for (const lease of await findDueLeases(db, clock.now(), 100)) {
+      await this.#end(lease.organization_id, lease.session_id, lease.id, 'expired')
+    }
+    for (const lease of await findLiveLeasesOfHost(db, host)) {
+      if (await this.#isGone(lease.id)) await this.#end(lease.organization_id, lease.session_id, lease.id, 'lost')
+    }
+    // What is listed now was made under a row committed before: a sandbox without a live row has outlived its lease.
+    for (const leaseId of await driver.list()) {
+      if (!(await leaseIsLive(db, leaseId))) await driver.destroy(leaseId)
+    }
+  }
+
+  async #isGone(leaseId: string): Promise<boolean> {
+    try {
+      const stream = await this.#context.driver.attach(leaseId)
+      stream.destroy()
+      return false
+    } catch (error) {
+      if (error instanceof SandboxGoneError) return true
+      throw error
+    }
+  }
+
+  async #end(organizationId: string, sessionId: string, leaseId: string, reason: 'expired' | 'lost'): Promise<void> {
+    const { db, clock, wakeups } = this.#context
+    const key = { organizationId, sessionId }
+    const ended = await db.transaction(async tx => {
+      const session = await lockSession(tx, key)
+      // Looked at again under the lock: a Turn may have been admitted, or the lease replaced, since the list was read.
+      if (session === null || session.active_run_id !== null || !(await leaseIsLive(tx, leaseId))) return false
+      const now = clock.now()
+      if (reason === 'expired' && (session.lease_expires_at?.getTime() ?? 0) > now.getTime()) return false
+      return endLeaseOfSession(tx, key, reason, now)
+    })
+    if (ended) wakeups.publish(topics.session(organizationId, sessionId))
+  }
+}

@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto'
+import { Loop, type Service } from '../service.ts'
+import { DatabaseUnavailable } from '../storage/database-errors.ts'
+import { topics } from '../storage/wakeups.ts'
+import type { ExecutionContext } from './execution-context.ts'
+import { adoptLapsed, type Claim, claimQueued, lapseClaim, lapseClaims, renewClaims } from './execution-sql.ts'
+import { ClaimLost, WorkerStopping } from './interruption.ts'
+import { executeRun } from './run-execution.ts'
+
+interface Held {
+  readonly claim: Claim
+  readonly abort: AbortController
+  readonly done: Promise<void>
+}
+
+/**
+ * Claims Runs, executes them and renews its claims (architecture, mechanism 4).
+ *
+ * A claim that is not renewed lapses, and any worker takes it over; the old one finds out by its first refused write or
+ * by the next heartbeat. Nothing here depends on two workers agreeing on the time beyond that.
+ */
+export class Worker implements Service {
+  readonly name = 'worker'
+  readonly holder: string
+  readonly #context: ExecutionContext
+  readonly #held = new Map<string, Held>()
+  readonly #claiming: Loop
+  readonly #heartbeat: Loop
+  #unsubscribe = () => {}
+  #draining = false
+
+  constructor(context: ExecutionContext) {
+    this.#context = context
+    this.holder = `${context.host}/${process.pid}/${randomUUID().slice(0, 8)}`
+    const log = (error: unknown) => {
+      if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'the worker waits for the database')
+      else context.log.error({ err: error }, 'the worker failed')
+    }
+    this.#claiming = new Loop(() => this.#claim(), context.limits.pollMs, log)
+    this.#heartbeat = new Loop(() => this.#renew(), context.limits.fenceMs / 4, log)
+  }
+
+  async start(): Promise<void> {
+    this.#unsubscribe = this.#context.wakeups.subscribe(topics.queue, () => this.#claiming.wake())
+    this.#claiming.wake()
+    this.#heartbeat.wake()
+  }
+
+  /** Claims nothing more and lets go of what it holds. The agents go on; whoever takes over attaches to them. */
+  async drain(): Promise<void> {
+    if (this.#draining) return
+    this.#draining = true
+    this.#unsubscribe()
+    await this.#claiming[Symbol.asyncDispose]()
+    const held = [...this.#held.values()]
+    for (const { abort } of held) abort.abort(new WorkerStopping())
+    await Promise.all(held.map(({ done }) => done))
+    await this.#heartbeat[Symbol.asyncDispose]()
+    await lapseClaims(this.#context.db, this.holder, this.#context.clock.now()).catch(() => undefined)
+    this.#context.wakeups.publish(topics.queue)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain()
+  }
+
+  async #claim(): Promise<void> {
+    const { db, clock, limits, host } = this.#context
+    const free = limits.concurrency - this.#held.size
+    if (free <= 0 || this.#draining) return
+    const now = clock.now()
+    const by = { holder: this.holder, host, now, expiresAt: new Date(now.getTime() + limits.fenceMs) }
+    const adopted = await adoptLapsed(db, by, free)
+    const queued = adopted.length < free ? await claimQueued(db, by, free - adopted.length) : []
+    for (const claim of [...adopted, ...queued]) this.#execute(claim)
+  }
+
+  #execute(claim: Claim): void {
+    const key = `${claim.organizationId}/${claim.sessionId}`
+    // This worker may itself be the one whose claim lapsed, after a pause of the whole process.
+    this.#held.get(key)?.abort.abort(new ClaimLost())
+    const abort = new AbortController()
+    const done = executeRun(this.#context, claim, abort.signal)
+      .then(() => this.#release(claim, abort.signal))
+      .catch(error => this.#context.log.error({ err: error, runId: claim.run.id }, 'a claim could not be released'))
+      .finally(() => {
+        if (this.#held.get(key)?.abort === abort) this.#held.delete(key)
+        this.#claiming.wake()
+      })
+    this.#held.set(key, { claim, abort, done })
+  }
+
+  /** A claim that comes back with its Run unfinished was given up; it must not be renewed as if it were worked on. */
+  async #release(claim: Claim, signal: AbortSignal): Promise<void> {
+    if (!signal.aborted) await lapseClaim(this.#context.db, claim, this.#context.clock.now())
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#held.size === 0) return
+    const { db, clock, limits } = this.#context
+    const before = [...this.#held]
+    const now = clock.now()
+    const kept = await renewClaims(db, this.holder, now, new Date(now.getTime() + limits.fenceMs))
+    for (const [key, held] of before) {
+      if (!kept.has(key) && this.#held.get(key) === held) held.abort.abort(new ClaimLost())
+    }
+  }
+}

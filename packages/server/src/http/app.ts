@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { limits, type OperationId, openApiDocument } from '@berth/contract'
+import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
+import type { Logger } from 'pino'
+import { ApiError } from '../api-error.ts'
+import { refusal } from '../api-errors.ts'
+import type { Authority } from '../identity/principal.ts'
+import { readBody } from './body-reader.ts'
+import { answerClientError } from './client-error.ts'
+import { registerEntryChecks } from './entry-checks.ts'
+import type { Admission } from './guard.ts'
+import type { Handlers } from './handler.ts'
+import { OpenStreams } from './open-streams.ts'
+import { registerGuardedRoutes } from './operation-route.ts'
+import { registerProbes } from './probes.ts'
+import { registerPublicRoutes } from './public-routes.ts'
+import { RequestLog } from './request-log.ts'
+import { routableTarget } from './request-path.ts'
+import { sendError } from './send-error.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The row of the route table this route serves; none for the probes. */
+    readonly operationId?: OperationId
+  }
+  interface FastifyRequest {
+    /** Whom the guard let in; null where no bearer is asked for. */
+    admission: Admission | null
+  }
+}
+
+/** What the HTTP layer is composed of. */
+export interface AppOptions {
+  readonly handlers: Handlers
+  readonly authority: Authority
+  readonly logger: Logger
+  /** Rejects while something the service needs does not answer. */
+  readonly ready: () => Promise<void>
+  /** `info.x-svc-release`. */
+  readonly release?: string
+  /** Origin that the contract names as its server. */
+  readonly baseUrl?: string
+  /** Which proxies in front may name the client's address; none by default. */
+  readonly trustProxy?: boolean | string | string[]
+  readonly bodyLimitBytes?: number
+}
+
+/**
+ * The HTTP side of the service: every operation of the route table and the two probes, and no other route. It judges
+ * requests in the contract's order, and alone turns errors into responses.
+ */
+export function createApp(options: AppOptions): FastifyInstance {
+  const open = new OpenStreams()
+  const answering = new WeakSet<Socket>()
+  const bodyLimitBytes = options.bodyLimitBytes ?? limits.bodyBytes
+  const logger: FastifyBaseLogger = options.logger
+  const app = fastify({
+    loggerInstance: logger,
+    logController: new RequestLog({ requestIdLogLabel: 'requestId' }),
+    genReqId: () => randomUUID(),
+    trustProxy: options.trustProxy ?? false,
+    requestTimeout: 300_000,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    rewriteUrl: request => routableTarget(request.url ?? '/'),
+    routerOptions: { maxParamLength: 65_536, querystringParser: () => ({}) },
+    http: { requireHostHeader: false },
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, answering.has(socket)),
+    frameworkErrors: (error, request, reply) => {
+      sendError(error, request, reply)
+    },
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage) =>
+    readBody(payload, Number(request.headers['content-length'] ?? 0), bodyLimitBytes),
+  )
+  app.setErrorHandler(sendError)
+  app.setNotFoundHandler(() => {
+    throw refusal('unknown_endpoint')
+  })
+  // Node answers an expectation it does not know with a bare 417; the contract's checks come first here as well.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  answerWhileClosing(app, open)
+  app.addHook('onRequest', async (request, reply) => {
+    answering.add(request.raw.socket)
+    reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
+  })
+  app.addHook('onResponse', async request => {
+    answering.delete(request.raw.socket)
+  })
+  registerEntryChecks(app, options.authority)
+  registerProbes(app, options.ready)
+  registerPublicRoutes(app, openApiDocument(documentOptions(options)))
+  registerGuardedRoutes(app, { handlers: options.handlers, authority: options.authority, open })
+  return app
+}
+
+const documentOptions = ({ release, baseUrl }: AppOptions) => ({
+  ...(release === undefined ? {} : { release }),
+  ...(baseUrl === undefined ? {} : { serverUrl: baseUrl }),
+})
+
+/** A stopping server ends its streams, and sends those who still come on kept connections to the next one. */
+function answerWhileClosing(app: FastifyInstance, open: OpenStreams): void {
+  let closing = false
+  app.addHook('preClose', async () => {
+    closing = true
+    open.stopAll()
+  })
+  app.addHook('onRequest', async () => {
+    if (closing)
+      throw new ApiError(503, 'service_unavailable', { headers: { 'retry-after': '2', connection: 'close' } })
+  })
+}

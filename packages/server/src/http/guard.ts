@@ -1,0 +1,66 @@
+import { ApiError } from '../api-error.ts'
+import { refusal } from '../api-errors.ts'
+import { type Authority, type Metering, MeteringFault, type Principal, type Verdict } from '../identity/principal.ts'
+import { invalidCredential, readBearer } from './bearer.ts'
+import { refuseOrganizationHeader } from './organization-header.ts'
+import { rateLimitHeaders } from './rate-limit-headers.ts'
+
+/** What the guard reads of a request. */
+export interface GuardedRequest {
+  readonly rawHeaders: readonly string[]
+  readonly clientAddress: string
+}
+
+/** A credential that holds, and the bucket it was metered by. */
+export interface Admission {
+  readonly bearer: string
+  readonly principal: Principal
+  readonly metering: Metering
+}
+
+/**
+ * Who a request acts for, in the order of the contract: bearer, credential, organization header, metering. The
+ * authority answers for credential and metering at once, so what it says of metering waits until the header is judged.
+ * An address whose bucket is empty is refused first: its credential was never judged.
+ * @throws ApiError 400, 401, 429 or 503
+ */
+export async function admit(request: GuardedRequest, authority: Authority): Promise<Admission> {
+  const bearer = readBearer(request.rawHeaders)
+  const verdict = await judge(request, bearer, authority)
+  if (verdict === 'unmetered') {
+    refuseOrganizationHeader(request.rawHeaders)
+    throw refusal('cloud_rate_limit_unavailable')
+  }
+  switch (verdict.kind) {
+    case 'invalid':
+      throw invalidCredential()
+    case 'limited':
+      if (verdict.metering.policy === 'svc-cloud') refuseOrganizationHeader(request.rawHeaders)
+      throw bucketEmpty(verdict.metering, verdict.retryAfterSeconds)
+    case 'granted':
+      refuseOrganizationHeader(request.rawHeaders)
+      return { bearer, principal: verdict.principal, metering: verdict.metering }
+  }
+}
+
+async function judge(request: GuardedRequest, bearer: string, authority: Authority): Promise<Verdict | 'unmetered'> {
+  try {
+    return await authority.judge({ bearer, clientAddress: request.clientAddress })
+  } catch (error) {
+    if (error instanceof MeteringFault) return 'unmetered'
+    if (error instanceof ApiError) throw error
+    throw new ApiError(503, 'service_unavailable', { headers: { 'retry-after': '2' }, cause: error })
+  }
+}
+
+function bucketEmpty(metering: Metering, retryAfterSeconds: number): ApiError {
+  const seconds = Math.max(1, Math.ceil(retryAfterSeconds))
+  const headers = {
+    ...rateLimitHeaders(metering),
+    'retry-after': String(seconds),
+    'cache-control': 'no-store',
+  }
+  return metering.policy === 'svc-cloud'
+    ? new ApiError(429, 'cloud_rate_limit_exceeded', { fields: { retryAfterSeconds: seconds }, headers })
+    : new ApiError(429, 'cloud_auth_rate_limit_exceeded', { headers })
+}

@@ -1,0 +1,32 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { refusal } from '../api-errors.ts'
+
+const json = /^application\/(?:json|[!#$&^_.+a-z0-9-]+\+json)$/
+const utf8 = /^"?utf-?8"?$/i
+
+/** Whether a Content-Type is JSON in UTF-8 (interface part 4). */
+export function isJson(contentType: string): boolean {
+  const [essence = '', ...parameters] = contentType.split(';')
+  if (!json.test(essence.trim().toLowerCase())) return false
+  return parameters.every(parameter => {
+    const [name = '', value = ''] = parameter.split('=')
+    return name.trim().toLowerCase() !== 'charset' || utf8.test(value.trim())
+  })
+}
+
+/** Whether a request announces a body. */
+export const announcesBody = (headers: IncomingHttpHeaders): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+
+/**
+ * Judges a body by its headers, before any of it is read. An operation with a body takes nothing but JSON; one without
+ * minds the type only of what was sent all the same. A coded body (`Content-Encoding`) is not taken.
+ * @throws ApiError 415, with the type unless none was sent
+ */
+export function requireJson(headers: IncomingHttpHeaders, takesBody: boolean): void {
+  if (!takesBody && !announcesBody(headers)) return
+  const sent = headers['content-type']
+  const coding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
+  if (sent !== undefined && isJson(sent) && coding === 'identity') return
+  throw refusal('unsupported_media_type', sent === undefined ? {} : { mediaType: sent })
+}

@@ -1,0 +1,87 @@
+import { type GuardedOperation, type GuardedOperationId, operationIds, operationOf } from '@berth/contract'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Authority } from '../identity/principal.ts'
+import type { BodyReading } from './body-reader.ts'
+import { isAllowed, requireCapability } from './capability-check.ts'
+import type { Admission } from './guard.ts'
+import type { Handlers, Reply } from './handler.ts'
+import { parseJson } from './json-body.ts'
+import { requireJson } from './media-type.ts'
+import type { OpenStreams } from './open-streams.ts'
+import { RequestContract } from './request-contract.ts'
+import { queryOf } from './request-path.ts'
+import { routerPath } from './route-match.ts'
+import { sendReply } from './send-reply.ts'
+
+/** What guarded routes work with. */
+export interface GuardedRoutes {
+  readonly handlers: Handlers
+  readonly authority: Authority
+  readonly open: OpenStreams
+}
+
+/** A handler once its operation no longer matters; the contract has judged what it is given. */
+type AnyHandler = (request: unknown) => Promise<Reply>
+
+const isGuarded = (id: string): id is GuardedOperationId =>
+  operationIds.some(known => known === id && operationOf(known).access === 'bearer')
+
+/** One route for each row that needs a bearer, with the checks from the path segments to the handler. */
+export function registerGuardedRoutes(app: FastifyInstance, routes: GuardedRoutes): void {
+  for (const id of operationIds) {
+    const row = operationOf(id)
+    if (row.access === 'bearer' && isGuarded(id)) registerRow(app, id, row, routes)
+  }
+}
+
+function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedOperation, routes: GuardedRoutes): void {
+  const contract = new RequestContract(row)
+  const takesBody = row.body !== undefined
+  const handle: AnyHandler = routes.handlers[id] as AnyHandler
+  const successes = Object.entries(row.responses).flatMap(([status, { schema }]) =>
+    schema === undefined ? [] : [[status, schema] as const],
+  )
+  app.route<{ Body: BodyReading | undefined }>({
+    method: row.method,
+    url: routerPath(row.path),
+    config: { operationId: id },
+    schema: { response: Object.fromEntries(successes) },
+    onRequest: async request => {
+      request.params = contract.params(request.params)
+      requireCapability(row, admissionOf(request).principal)
+      if (row.method !== 'GET') requireJson(request.headers, takesBody)
+    },
+    handler: async (request, reply) => {
+      const body = row.method === 'GET' ? undefined : parseJson(request.body, takesBody)
+      const parts = contract.parts({ query: queryOf(request.url), headers: request.headers, body })
+      const { principal, bearer } = admissionOf(request)
+      const answer = await handle({
+        ...parts,
+        params: request.params,
+        headers: request.headers,
+        principal,
+        signal: signalOf(reply),
+        stillAuthorized: async () => {
+          const verdict = await routes.authority.judge({ bearer, clientAddress: request.ip, metered: false })
+          return (
+            verdict.kind === 'granted' && verdict.principal.id === principal.id && isAllowed(row, verdict.principal)
+          )
+        },
+      })
+      return await sendReply(reply, answer, routes.open)
+    },
+  })
+}
+
+function admissionOf(request: Pick<FastifyRequest, 'admission'>): Admission {
+  if (request.admission === null) throw new Error('a guarded route was reached without the guard')
+  return request.admission
+}
+
+/** Aborted when the response has closed, whoever closed it: what still works for it then works for no one. */
+function signalOf(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  if (reply.raw.destroyed) controller.abort()
+  reply.raw.once('close', () => controller.abort())
+  return controller.signal
+}

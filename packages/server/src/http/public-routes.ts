@@ -1,0 +1,51 @@
+import { type OpenApiDocument, operationOf, type PublicOperationId } from '@berth/contract'
+import type { FastifyInstance } from 'fastify'
+import { refusal } from '../api-errors.ts'
+import { accepts } from './accept.ts'
+import { docsPage } from './docs/docs-page.ts'
+
+interface Page {
+  readonly mediaType: string
+  readonly contentType: string
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * The two public endpoints (interface 4.1): the contract of the running build, for programs and for people. Both are
+ * made once. They begin at 406: no credential, no metering.
+ */
+export function registerPublicRoutes(app: FastifyInstance, document: OpenApiDocument): void {
+  const docs = docsPage(document)
+  const pages: Readonly<Record<PublicOperationId, Page>> = {
+    getOpenApi: {
+      mediaType: 'application/json',
+      contentType: 'application/json; charset=utf-8',
+      body: JSON.stringify(document),
+      headers: {},
+    },
+    getDocs: {
+      mediaType: 'text/html',
+      contentType: 'text/html; charset=utf-8',
+      body: docs.html,
+      headers: { 'content-security-policy': docs.contentSecurityPolicy },
+    },
+  }
+  const ids = ['getOpenApi', 'getDocs'] as const satisfies readonly PublicOperationId[]
+  for (const id of ids) {
+    const { method, path } = operationOf(id)
+    const page = pages[id]
+    app.route({
+      method,
+      url: path,
+      config: { operationId: id },
+      handler: async (request, reply) => {
+        if (!accepts(request.headers.accept, page.mediaType)) throw refusal('representation_not_acceptable')
+        return reply
+          .headers({ ...page.headers, 'cache-control': 'public, max-age=300', vary: 'Accept' })
+          .type(page.contentType)
+          .send(page.body)
+      },
+    })
+  }
+}

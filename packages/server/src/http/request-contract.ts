@@ -1,0 +1,92 @@
+import type { GuardedOperation } from '@berth/contract'
+import { type TObject, Type } from 'typebox'
+import { refusal } from '../api-errors.ts'
+import { lowerCaseIds } from './canonical-ids.ts'
+import { maxIssues, type RequestIssue } from './issue.ts'
+import { parseHeaders, parseQuery } from './text-parameters.ts'
+import { compileValidator, type Validator } from './validator.ts'
+import { textIssues } from './well-formed.ts'
+
+/** The parts of a request that its schemas judge after the guard. */
+export interface RequestParts {
+  readonly query: string
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: unknown
+}
+
+/** The same parts, typed, with defaults filled in and ids in lower case. */
+export interface ValidParts {
+  readonly query: unknown
+  readonly headerParams: unknown
+  readonly body: unknown
+}
+
+const empty = Type.Object({}, { additionalProperties: false })
+
+/** What one operation asks of a request, compiled once. */
+export class RequestContract {
+  readonly #row: GuardedOperation
+  readonly #params: readonly (readonly [name: string, isValid: Validator])[]
+  readonly #query: Validator
+  readonly #headers: Validator
+  readonly #body: Validator
+
+  constructor(row: GuardedOperation) {
+    this.#row = row
+    this.#params = Object.entries(row.params?.properties ?? {}).map(([name, schema]) => [
+      name,
+      compileValidator(schema),
+    ])
+    this.#query = compileValidator(row.query ?? empty)
+    this.#headers = compileValidator(row.headers ?? Type.Object({}))
+    this.#body = compileValidator(row.body ?? empty)
+  }
+
+  /**
+   * The path segments, ids in lower case.
+   * @throws ApiError 400 `invalid_path_parameter` with the first that is refused
+   */
+  params(sent: unknown): Readonly<Record<string, unknown>> {
+    const params: Record<string, unknown> = typeof sent === 'object' ? { ...sent } : {}
+    for (const [parameter, judge] of this.#params) {
+      if (judge(params[parameter]).length > 0 || textIssues(params[parameter]).length > 0) {
+        throw refusal('invalid_path_parameter', { parameter })
+      }
+    }
+    if (this.#row.params !== undefined) lowerCaseIds(params, this.#row.params)
+    return params
+  }
+
+  /**
+   * Query, header parameters and body together, so that one answer names every fault.
+   * @throws ApiError 400 `invalid_request`
+   */
+  parts(sent: RequestParts): ValidParts {
+    const query = parseQuery(sent.query, this.#row.query)
+    const headers = parseHeaders(sent.headers, this.#row.headers)
+    const issues = [
+      ...query.issues,
+      ...faults(query.values, this.#query),
+      ...faults(headers.values, this.#headers),
+      ...this.#bodyFaults(sent.body),
+    ]
+    if (issues.length > 0) throw refusal('invalid_request', { issues: issues.slice(0, maxIssues) })
+    lowerCase(query.values, this.#row.query)
+    lowerCase(sent.body, this.#row.body)
+    return {
+      query: query.values,
+      headerParams: headers.values,
+      body: this.#row.body === undefined ? undefined : sent.body,
+    }
+  }
+
+  #bodyFaults(body: unknown): readonly RequestIssue[] {
+    return body === undefined && this.#row.body === undefined ? [] : faults(body, this.#body)
+  }
+}
+
+const faults = (value: unknown, judge: Validator): readonly RequestIssue[] => [...judge(value), ...textIssues(value)]
+
+function lowerCase(value: unknown, schema: TObject | undefined): void {
+  if (schema !== undefined) lowerCaseIds(value, schema)
+}

@@ -1,0 +1,23 @@
+import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+import { pathOf } from './request-path.ts'
+
+/**
+ * One line for each request, when it is done. It names the path but no query, header or body: credentials and people's
+ * words stay out of the log.
+ */
+export class RequestLog extends LogController {
+  override incomingRequest(): void {}
+
+  override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
+    const line = {
+      method: request.method,
+      path: pathOf(request.url),
+      status: reply.statusCode,
+      durationMs: Math.round(reply.elapsedTime),
+    }
+    if (error) request.log.info({ ...line, err: error }, 'request broke off')
+    else request.log.info(line, 'request')
+  }
+
+  override routeNotFound(): void {}
+}

@@ -1,0 +1,36 @@
+/** The path of a request target, without its query. */
+export function pathOf(url: string): string {
+  const end = url.search(/[?#]/)
+  return end === -1 ? url : url.slice(0, end)
+}
+
+/** The query of a request target, without its question mark. */
+export function queryOf(url: string): string {
+  const start = url.indexOf('?')
+  return start === -1 ? '' : url.slice(start + 1)
+}
+
+function decodes(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The target as the router takes it: without the origin a proxy may have left on it, and with each path segment that
+ * does not decode escaped as it stands. The router would refuse the whole target for it; this way the segment meets the
+ * same checks as any other id that is none.
+ */
+export function routableTarget(target: string): string {
+  const url = target.replace(/^https?:\/\/[^/?#]*/i, '')
+  const path = pathOf(url)
+  if (!path.includes('%') || decodes(path)) return url
+  const segments = path.split('/').map(segment => (decodes(segment) ? segment : segment.replaceAll('%', '%25')))
+  return segments.join('/') + url.slice(path.length)
+}
+
+/** Whether a path belongs to the API, where even an unknown one asks for a bearer first. */
+export const isApiPath = (path: string): boolean => path === '/v1' || path.startsWith('/v1/')

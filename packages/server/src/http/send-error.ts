@@ -1,0 +1,56 @@
+import { type ErrorCode, errors } from '@berth/contract'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError } from '../api-error.ts'
+import { refusal } from '../api-errors.ts'
+
+/** The framework's own refusals, by status (completions, Common rules). */
+const frameworkCodes: Readonly<Record<number, ErrorCode>> = {
+  400: 'malformed_request',
+  404: 'unknown_endpoint',
+  408: 'request_timeout',
+  413: 'request_entity_too_large',
+  414: 'uri_too_long',
+  431: 'request_header_fields_too_large',
+  503: 'service_unavailable',
+}
+
+const isFrameworkError = (error: unknown): error is FastifyError =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('FST_ERR_')
+
+function asRefusal(error: unknown, request: FastifyRequest): ApiError | null {
+  if (error instanceof ApiError) return error
+  if (!isFrameworkError(error)) return null
+  if (error.statusCode === 415) {
+    const mediaType = request.headers['content-type']
+    return refusal('unsupported_media_type', mediaType === undefined ? {} : { mediaType })
+  }
+  const code = frameworkCodes[error.statusCode ?? 500]
+  return code === undefined ? null : refusal(code)
+}
+
+/** The delay that a code always carries (interface 7.2), for refusals made without it. */
+function delayOf(code: string): Readonly<Record<string, string>> {
+  const kind = Object.entries(errors).find(([name]) => name === code)?.[1]
+  return kind !== undefined && 'retryAfterSeconds' in kind ? { 'retry-after': String(kind.retryAfterSeconds) } : {}
+}
+
+/**
+ * The one place where an error becomes a response (interface 7.1). What no one named is logged with its cause and told
+ * to no one.
+ */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const named = asRefusal(error, request)
+  if (request.raw.destroyed && !request.raw.complete) {
+    request.log.info({ err: error }, 'the client broke off its request')
+  } else if (named === null) {
+    request.log.error({ err: error }, 'a request failed unexpectedly')
+  } else if (named.status >= 500) {
+    request.log.warn({ err: named }, 'a request was refused for a fault of the service')
+  }
+  const { status, code, fields, headers } = named ?? refusal('internal_error')
+  return reply
+    .code(status)
+    .headers({ ...delayOf(code), ...headers })
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify({ error: code, ...fields }))
+}

@@ -1,0 +1,105 @@
+import { capabilities, type GuardedOperationId, operationIds, operationOf } from '@berth/contract'
+import type { FastifyInstance } from 'fastify'
+import { type Logger, pino } from 'pino'
+import { type Authority, type Metering, MeteringFault, type Principal, type Verdict } from '../../identity/principal.ts'
+import { type AppOptions, createApp } from '../app.ts'
+import type { Handler, HandlerRequest, Handlers, Reply } from '../handler.ts'
+
+export const metering: Metering = {
+  policy: 'svc-cloud',
+  remaining: 119,
+  burst: 120,
+  perMinute: 600,
+  resetSeconds: 1,
+}
+
+export const installation: Principal = {
+  kind: 'app_installation',
+  id: '00000000-0000-4000-8000-000000000001',
+  organizationId: '00000000-0000-4000-8000-000000000002',
+  capabilities: new Set(capabilities),
+  expiresAt: null,
+}
+
+export const sessionId = '0b8a4c9e-3f1d-4a57-9c1e-2f6d7e8a9b0c'
+export const otherId = '5d1f0a2b-7c3e-4b68-8d9f-1a2b3c4d5e6f'
+
+/** Verdicts by bearer; any other bearer is invalid. */
+export class FakeAuthority implements Authority {
+  readonly verdicts = new Map<string, Verdict | Error>()
+  readonly calls: Parameters<Authority['judge']>[0][] = []
+
+  constructor() {
+    this.grant('good', installation)
+    this.verdicts.set('metering-fault', new MeteringFault())
+    this.verdicts.set('database-down', new Error('connection refused'))
+    this.verdicts.set('limited', { kind: 'limited', metering: { ...metering, remaining: 0 }, retryAfterSeconds: 0.4 })
+    this.verdicts.set('address-limited', {
+      kind: 'limited',
+      metering: { ...metering, policy: 'svc-cloud-auth', remaining: 0, burst: 600, perMinute: 3000 },
+      retryAfterSeconds: 3,
+    })
+  }
+
+  grant(bearer: string, principal: Principal): void {
+    this.verdicts.set(bearer, { kind: 'granted', principal, metering })
+  }
+
+  async judge(request: Parameters<Authority['judge']>[0]): Promise<Verdict> {
+    this.calls.push(request)
+    const verdict = this.verdicts.get(request.bearer) ?? { kind: 'invalid' }
+    if (verdict instanceof Error) throw verdict
+    return verdict
+  }
+}
+
+export interface TestApp extends AsyncDisposable {
+  readonly app: FastifyInstance
+  readonly authority: FakeAuthority
+  readonly origin: string
+  readonly port: number
+  /** Lines of the log. */
+  readonly log: readonly string[]
+  /** What the handlers were given, in order. */
+  readonly requests: { readonly id: GuardedOperationId; readonly request: HandlerRequest<GuardedOperationId> }[]
+  /** Replaces what one operation answers. */
+  answer(id: GuardedOperationId, handler: (request: HandlerRequest<GuardedOperationId>) => Promise<Reply>): void
+  /** A request with the good bearer. */
+  call(method: string, path: string, init?: RequestInit): Promise<Response>
+}
+
+/** The HTTP layer on a loopback port, with handlers that answer `{}`. */
+export async function startTestApp(options: Partial<AppOptions> = {}): Promise<TestApp> {
+  const authority = new FakeAuthority()
+  const requests: { id: GuardedOperationId; request: HandlerRequest<GuardedOperationId> }[] = []
+  const answers = new Map<GuardedOperationId, (request: HandlerRequest<GuardedOperationId>) => Promise<Reply>>()
+  const ids = operationIds.filter((id): id is GuardedOperationId => operationOf(id).access === 'bearer')
+  const handlerOf =
+    (id: GuardedOperationId): Handler<GuardedOperationId> =>
+    async request => {
+      requests.push({ id, request })
+      return (await answers.get(id)?.(request)) ?? { status: 204 }
+    }
+  const handlers = Object.fromEntries(ids.map(id => [id, handlerOf(id)])) as unknown as Handlers
+  const log: string[] = []
+  const logger: Logger = pino({ level: 'trace' }, { write: line => log.push(line) })
+  const app = createApp({ handlers, authority, logger, ready: async () => {}, ...options })
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    app,
+    authority,
+    origin,
+    port: Number(new URL(origin).port),
+    log,
+    requests,
+    answer: (id, handler) => answers.set(id, handler),
+    call: (method, path, init = {}) => {
+      const headers = new Headers(init.headers)
+      if (!headers.has('authorization')) headers.set('authorization', 'Bearer good')
+      return fetch(`${origin}${path}`, { ...init, method, headers })
+    },
+    [Symbol.asyncDispose]: async () => {
+      await app.close()
+    },
+  }
+}

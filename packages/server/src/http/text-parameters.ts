@@ -1,0 +1,62 @@
+import type { TObject } from 'typebox'
+import type { RequestIssue } from './issue.ts'
+
+/** Parameters as the contract types them, before their bounds are judged. */
+export interface ParsedParameters {
+  readonly values: Record<string, unknown>
+  readonly issues: readonly RequestIssue[]
+}
+
+/**
+ * Splits a query and types its values. Nothing is guessed: a repeated name, or one that does not decode, is a fault.
+ * The value keeps its text where it is not of the schema's type, for the validator to refuse.
+ */
+export function parseQuery(query: string, schema: TObject | undefined): ParsedParameters {
+  const values: Record<string, unknown> = Object.create(null)
+  const issues: RequestIssue[] = []
+  for (const part of query.split('&').filter(part => part !== '')) {
+    const equals = part.indexOf('=')
+    const name = decode(equals === -1 ? part : part.slice(0, equals))
+    const value = decode(equals === -1 ? '' : part.slice(equals + 1))
+    if (name === null || value === null) {
+      issues.push({ path: [name ?? part], message: 'must be percent-encoded UTF-8' })
+    } else if (name in values) {
+      issues.push({ path: [name], message: 'must not be repeated' })
+    } else {
+      values[name] = typed(value, schema?.properties[name])
+    }
+  }
+  return { values, issues }
+}
+
+/** Types the header parameters that the contract names, by the rules of a query. */
+export function parseHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  schema: TObject | undefined,
+): ParsedParameters {
+  const values: Record<string, unknown> = Object.create(null)
+  for (const [name, property] of Object.entries(schema?.properties ?? {})) {
+    const value = headers[name]
+    if (value !== undefined) values[name] = typeof value === 'string' ? typed(value, property) : value
+  }
+  return { values, issues: [] }
+}
+
+function decode(text: string): string | null {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return null
+  }
+}
+
+/**
+ * An integer parameter is decimal digits and nothing else. One too large to be exact becomes the largest exact integer:
+ * no cursor gets there, so it still means "past the end".
+ */
+function typed(value: string, property: object | undefined): unknown {
+  if (property === undefined || !('type' in property) || property.type !== 'integer') return value
+  if (!/^-?\d+$/.test(value)) return value
+  const number = Number(value) + 0
+  return Math.min(Math.max(number, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER)
+}

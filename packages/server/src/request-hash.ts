@@ -1,0 +1,19 @@
+import { createHash } from 'node:crypto'
+
+/**
+ * Replay identity of a command: SHA-256 of the validated body, defaults filled in, keys sorted at every depth. An
+ * explicit null equals absence.
+ */
+export function requestHash(body: unknown): Buffer {
+  return createHash('sha256').update(canonical(body)).digest()
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (value === null || typeof value !== 'object') return JSON.stringify(value ?? null)
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== null && member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    .map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`)
+  return `{${members.join(',')}}`
+}

@@ -1,0 +1,40 @@
+import type { Run } from '@berth/contract'
+import { sessionNotFound } from '../api-errors.ts'
+import type { Context } from '../context.ts'
+import type { SessionKey } from '../events/append.ts'
+import type { Principal } from '../identity/principal.ts'
+import { lockVisibleSession } from '../sessions/lock-session.ts'
+import { topics } from '../storage/wakeups.ts'
+import { endRun } from './end-run.ts'
+import { isTerminal, toRun } from './run.ts'
+import { lockRun, requestCancel } from './run-sql.ts'
+
+/**
+ * Asks a Run to stop (interface 4.5). A queued or awaiting Run has nothing to stop and ends at once; a running one ends
+ * when its agent has. Again, or on a Run that has ended: no change.
+ * @throws ApiError 404 `cloud_session_not_found`
+ */
+export async function cancelRun(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  runId: string,
+): Promise<Run> {
+  const now = context.clock.now()
+  const run = await context.db.transaction(async tx => {
+    const session = await lockVisibleSession(tx, principal, key)
+    const row = await lockRun(tx, key, runId)
+    if (row === null) throw sessionNotFound()
+    if (isTerminal(row.status)) return toRun(row)
+    if (session.archived_at !== null) throw sessionNotFound()
+    if (row.status === 'queued' || row.status === 'awaiting') {
+      await endRun(tx, key, runId, { status: 'cancelled', stopReason: 'aborted' }, now)
+    } else {
+      await requestCancel(tx, key, runId, now)
+    }
+    const after = await lockRun(tx, key, runId)
+    return toRun(after ?? row)
+  })
+  context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.control(key.organizationId, key.sessionId))
+  return run
+}

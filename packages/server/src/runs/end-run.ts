@@ -1,0 +1,37 @@
+import { appendEvents, type SessionKey } from '../events/append.ts'
+import { touchLease } from '../leases/lease-sql.ts'
+import type { Queryable } from '../storage/database.ts'
+import { releaseFence } from './fence-sql.ts'
+import type { Outcome } from './run.ts'
+import { finishRun } from './run-sql.ts'
+
+/**
+ * Ends a Run: terminal status, freed fence and terminal event in the caller's transaction, under the Session's lock.
+ * It is the only way to end one, so there is exactly one terminal event for each Run, whoever got here first.
+ * @returns false where the Run had already ended; nothing was changed then.
+ */
+export async function endRun(
+  tx: Queryable,
+  key: SessionKey,
+  runId: string,
+  outcome: Outcome,
+  now: Date,
+): Promise<boolean> {
+  if (!(await finishRun(tx, key, runId, outcome, now))) return false
+  await releaseFence(tx, key)
+  await touchLease(tx, key, now)
+  const { status, stopReason, errorCode } = outcome
+  await appendEvents(
+    tx,
+    key,
+    [
+      {
+        type: `svc.run.${status}`,
+        runId,
+        data: { status, ...(stopReason !== undefined && { stopReason }), ...(errorCode !== undefined && { errorCode }) },
+      },
+    ],
+    now,
+  )
+  return true
+}

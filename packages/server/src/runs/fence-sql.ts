@@ -1,0 +1,45 @@
+import type { Fence } from '@berth/contract'
+import type { SessionKey } from '../events/append.ts'
+import type { Queryable } from '../storage/database.ts'
+
+/** Frees the Session's execution: from here on no write of the worker that held it is taken. */
+export async function releaseFence(tx: Queryable, key: SessionKey): Promise<void> {
+  await tx.query({
+    name: 'release-fence',
+    text: 'update executions set run_id = null where organization_id = $1 and session_id = $2',
+    values: [key.organizationId, key.sessionId],
+  })
+}
+
+/** The fence of a Session, null while nothing executes (completions, Session). */
+export async function readFence(db: Queryable, key: SessionKey): Promise<Fence | null> {
+  const { rows } = await db.query<{
+    run_id: string
+    turn_id: string
+    attempt: number
+    token: number
+    holder: string
+    acquired_at: Date
+    heartbeat_at: Date
+    expires_at: Date
+  }>({
+    name: 'read-fence',
+    text: `
+      select e.*, r.turn_id from executions e
+      join runs r on r.organization_id = e.organization_id and r.session_id = e.session_id and r.id = e.run_id
+      where e.organization_id = $1 and e.session_id = $2 and r.ended_at is null and r.status <> 'queued'`,
+    values: [key.organizationId, key.sessionId],
+  })
+  const row = rows[0]
+  if (row === undefined) return null
+  return {
+    runId: row.run_id,
+    turnId: row.turn_id,
+    attempt: row.attempt,
+    token: row.token,
+    holder: row.holder,
+    acquiredAt: row.acquired_at.toISOString(),
+    heartbeatAt: row.heartbeat_at.toISOString(),
+    expiresAt: row.expires_at.toISOString(),
+  }
+}

@@ -1,0 +1,114 @@
+import type { SessionKey } from '../events/append.ts'
+import type { Queryable } from '../storage/database.ts'
+import type { Outcome, RunRow } from './run.ts'
+
+export async function findRun(db: Queryable, key: SessionKey, runId: string): Promise<RunRow | null> {
+  const { rows } = await db.query<RunRow>({
+    name: 'find-run',
+    text: 'select * from runs where organization_id = $1 and session_id = $2 and id = $3',
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows[0] ?? null
+}
+
+/**
+ * Reads a Run and keeps it from being claimed or ended meanwhile. The Session's lock comes first, always: claiming
+ * takes the Run's lock alone, so the two cannot wait for each other.
+ */
+export async function lockRun(tx: Queryable, key: SessionKey, runId: string): Promise<RunRow | null> {
+  const { rows } = await tx.query<RunRow>({
+    name: 'lock-run',
+    text: 'select * from runs where organization_id = $1 and session_id = $2 and id = $3 for update',
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows[0] ?? null
+}
+
+export async function insertRun(
+  tx: Queryable,
+  key: SessionKey,
+  run: { id: string; turnId: string; runtime: string | null; model: string | null; now: Date },
+): Promise<void> {
+  await tx.query({
+    name: 'insert-run',
+    text: `
+      insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, queued_at, claimable_at)
+      values ($1, $2, $3, $4, 'queued', $5, $6, $7, $7)`,
+    values: [key.organizationId, key.sessionId, run.id, run.turnId, run.runtime, run.model, run.now],
+  })
+}
+
+export async function requestCancel(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await tx.query({
+    text: `
+      update runs set cancel_requested_at = coalesce(cancel_requested_at, $4)
+      where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null`,
+    values: [key.organizationId, key.sessionId, runId, now],
+  })
+}
+
+/** Gives the Run its terminal status; false where it has one already. */
+export async function finishRun(
+  tx: Queryable,
+  key: SessionKey,
+  runId: string,
+  outcome: Outcome,
+  now: Date,
+): Promise<boolean> {
+  const result = outcome.summary === undefined ? null : { summary: outcome.summary, artifactIds: [] }
+  const { rows } = await tx.query({
+    name: 'finish-run',
+    text: `
+      update runs set status = $4, stop_reason = $5, error_code = $6, result = $7, ended_at = $8,
+        cancel_requested_at = case when $4 = 'cancelled' then coalesce(cancel_requested_at, $8) else cancel_requested_at end
+      where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null
+      returning 1`,
+    values: [
+      key.organizationId,
+      key.sessionId,
+      runId,
+      outcome.status,
+      outcome.stopReason ?? null,
+      outcome.errorCode ?? null,
+      result,
+      now,
+    ],
+  })
+  return rows.length > 0
+}
+
+/** Puts a lost attempt back into the queue, to be claimed from `claimableAt` on. */
+export async function requeueRun(tx: Queryable, key: SessionKey, runId: string, claimableAt: Date): Promise<void> {
+  await tx.query({
+    text: `
+      update runs set status = 'queued', handovers = 0, claimable_at = $4
+      where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null`,
+    values: [key.organizationId, key.sessionId, runId, claimableAt],
+  })
+}
+
+/** Whether another Run of the Session has ever begun: what it left is lost with the sandbox. */
+export async function hasEarlierWork(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
+  const { rows } = await db.query({
+    text: `
+      select 1 from runs
+      where organization_id = $1 and session_id = $2 and id <> $3 and started_at is not null limit 1`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows.length > 0
+}
+
+/** Marks the attempt as begun on a sandbox. */
+export async function markRunning(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await tx.query({
+    name: 'mark-running',
+    text: `
+      with run as (
+        update runs set status = 'running', started_at = coalesce(started_at, $4)
+        where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null
+      )
+      update sessions set first_run_started_at = coalesce(first_run_started_at, $4)
+      where organization_id = $1 and id = $2`,
+    values: [key.organizationId, key.sessionId, runId, now],
+  })
+}

@@ -1,0 +1,78 @@
+import type { Run, Session } from '@berth/contract'
+
+/** Statuses of a Run (completions, Turn and Run). The first four are not terminal. */
+export type RunStatus = Run['status']
+export type TerminalStatus = 'completed' | 'failed' | 'cancelled' | 'crashed'
+
+/** Why and how a Run ended; the data of its terminal event (interface 6.4). */
+export interface Outcome {
+  readonly status: TerminalStatus
+  readonly stopReason?: string
+  readonly errorCode?: string
+  readonly summary?: string
+}
+
+export interface RunRow {
+  readonly organization_id: string
+  readonly session_id: string
+  readonly id: string
+  readonly turn_id: string
+  readonly status: RunStatus
+  readonly runtime: string | null
+  readonly model: string | null
+  readonly cancel_requested_at: Date | null
+  readonly attempts: number
+  readonly handovers: number
+  readonly tool_calls: number
+  readonly stop_reason: string | null
+  readonly error_code: string | null
+  readonly cost_usd: number | null
+  readonly cost_complete: boolean | null
+  readonly turns: number | null
+  readonly usage: Run['usage'] | null
+  readonly result: { summary?: string; artifactIds: string[] } | null
+  readonly queued_at: Date
+  readonly started_at: Date | null
+  readonly ended_at: Date | null
+}
+
+/** The Run resource (completions, Turn and Run). */
+export function toRun(row: RunRow): Run {
+  return {
+    id: row.id,
+    sessionId: row.session_id,
+    turnId: row.turn_id,
+    status: row.status,
+    cancellationRequested: row.cancel_requested_at !== null,
+    attempts: row.attempts,
+    ...(row.stop_reason !== null && { stopReason: row.stop_reason }),
+    ...(row.error_code !== null && { errorCode: row.error_code }),
+    ...(row.cost_usd !== null && { costUsd: row.cost_usd }),
+    ...(row.cost_complete !== null && { costComplete: row.cost_complete }),
+    ...(row.turns !== null && { turns: row.turns }),
+    ...(row.usage !== null && { usage: row.usage }),
+    ...(row.result !== null && { result: row.result }),
+    queuedAt: row.queued_at.toISOString(),
+    ...(row.started_at !== null && { startedAt: row.started_at.toISOString() }),
+    ...(row.ended_at !== null && { endedAt: row.ended_at.toISOString() }),
+  } as Run
+}
+
+export const isTerminal = (status: RunStatus): status is TerminalStatus =>
+  status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'crashed'
+
+/** `phase` of a Session by its active Run (completions, Session). */
+export function phaseOf(active: RunStatus | null): Session['phase'] {
+  switch (active) {
+    case 'queued':
+      return 'queued'
+    case 'dispatching':
+      return 'provisioning'
+    case 'running':
+      return 'running'
+    case 'awaiting':
+      return 'awaiting'
+    default:
+      return 'idle'
+  }
+}

@@ -1,0 +1,43 @@
+import { connect, type Socket } from 'node:net'
+import { SandboxGoneError } from '../driver.ts'
+import { withShortPath } from '../socket-directory.ts'
+import { errorCode } from './errors.ts'
+import { hostNames, type LeaseFiles } from './lease-files.ts'
+
+/**
+ * Connects to whatever listens on a lease's socket. Only the sandbox's own supervisor ever holds the listening end, so
+ * a refusal is certain news that it is dead.
+ *
+ * @throws SandboxGoneError
+ */
+export async function attachToSupervisor(files: LeaseFiles, signal?: AbortSignal): Promise<Socket> {
+  signal?.throwIfAborted()
+  try {
+    return await withShortPath(files.host, async short => {
+      const socket = connect({ path: short(hostNames.socket), allowHalfOpen: true })
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const abort = () => reject(signal?.reason)
+      signal?.addEventListener('abort', abort, { once: true })
+      // It may break before the caller has it; the caller sees that as a closed stream, not as an uncaught error.
+      socket.on('error', () => undefined)
+      socket.once('connect', resolve)
+      socket.once('error', reject)
+      try {
+        await promise
+        return socket
+      } catch (error) {
+        socket.destroy()
+        throw error
+      } finally {
+        signal?.removeEventListener('abort', abort)
+        socket.off('connect', resolve)
+        socket.off('error', reject)
+      }
+    })
+  } catch (error) {
+    if (['ECONNREFUSED', 'ENOENT'].includes(errorCode(error) ?? '')) {
+      throw new SandboxGoneError(`nothing listens in sandbox ${files.leaseId}`, { cause: error })
+    }
+    throw error
+  }
+}

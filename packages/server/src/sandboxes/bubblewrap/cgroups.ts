@@ -1,0 +1,181 @@
+import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SandboxBounds } from '../driver.ts'
+import { errorCode, ignoring } from './errors.ts'
+import { waitUntil } from './wait-until.ts'
+
+const controllers = ['memory', 'pids', 'cpu'] as const
+export type Controller = (typeof controllers)[number]
+
+/** One tree of cgroups in which a sandbox gets a group of its own. */
+interface Tree {
+  readonly version: 1 | 2
+  readonly mountPoint: string
+  readonly controllers: readonly Controller[]
+}
+
+/**
+ * The cgroups of this host that the driver may write. The groups hang below `<mount point>/<instance tag>`: a fixed
+ * place, so that any process of the service finds them, and outside the service's own group, so that a service manager
+ * that ends the whole group does not end the sandboxes.
+ */
+export interface Cgroups {
+  readonly controllers: ReadonlySet<Controller>
+  /** `cgroup.kill` ends a sandbox in one write. */
+  readonly canKill: boolean
+  /** Makes the groups of a lease. @returns the files that a process writes `0` to in order to join */
+  make(leaseId: string, bounds: SandboxBounds): Promise<readonly string[]>
+  /** Kills everything in the lease's groups and removes them. Resolves with false where something is left. */
+  end(leaseId: string): Promise<boolean>
+  list(): Promise<string[]>
+  /** Removes the parent groups where no lease is left. */
+  tidy(): Promise<void>
+}
+
+/** Finds the trees that this process may write; undefined where there is none. */
+export async function findCgroups(tag: string): Promise<Cgroups | undefined> {
+  const trees: Tree[] = []
+  for (const tree of parseTrees(await readFile('/proc/self/mountinfo', 'utf8'))) {
+    const usable = await prepareTree(tree, tag)
+    if (usable) trees.push(usable)
+  }
+  return trees.length === 0 ? undefined : overTrees(trees, tag)
+}
+
+/** Cgroup mounts of a mountinfo text: v1 trees with a controller we use, and every v2 tree. */
+export function parseTrees(mountInfo: string): Tree[] {
+  const trees: Tree[] = []
+  for (const line of mountInfo.split('\n')) {
+    const [before, after] = line.split(' - ')
+    const mountPoint = before?.split(' ')[4]
+    const [type, , options] = after?.split(' ') ?? []
+    if (mountPoint === undefined) continue
+    if (type === 'cgroup2') trees.push({ version: 2, mountPoint, controllers: [] })
+    if (type !== 'cgroup') continue
+    const names = new Set(options?.split(','))
+    const found = controllers.filter(name => names.has(name))
+    if (found.length > 0) trees.push({ version: 1, mountPoint, controllers: found })
+  }
+  return trees
+}
+
+async function prepareTree(tree: Tree, tag: string): Promise<Tree | undefined> {
+  const parent = join(tree.mountPoint, tag)
+  try {
+    await mkdir(parent, { recursive: true })
+    if (tree.version === 1) return tree
+    const offered = (await readFile(join(tree.mountPoint, 'cgroup.controllers'), 'utf8')).trim().split(/\s+/)
+    const wanted = controllers.filter(name => offered.includes(name))
+    const enabled: Controller[] = []
+    for (const name of wanted) {
+      // A group that has processes of its own cannot hand controllers down (a container's root group, often).
+      const handedDown = await Promise.all([enable(tree.mountPoint, name), enable(parent, name)])
+      if (handedDown.every(Boolean)) enabled.push(name)
+    }
+    return { ...tree, controllers: enabled }
+  } catch {
+    return undefined
+  }
+}
+
+async function enable(group: string, controller: Controller): Promise<boolean> {
+  const file = join(group, 'cgroup.subtree_control')
+  try {
+    await writeFile(file, `+${controller}`)
+    return true
+  } catch {
+    const now = await ignoring(['ENOENT', 'EACCES'], readFile(file, 'utf8'))
+    return now?.trim().split(/\s+/).includes(controller) ?? false
+  }
+}
+
+function overTrees(trees: readonly Tree[], tag: string): Cgroups {
+  const groups = (leaseId: string) => trees.map(tree => ({ tree, dir: join(tree.mountPoint, tag, leaseId) }))
+  return {
+    controllers: new Set(trees.flatMap(tree => tree.controllers)),
+    canKill: trees.some(tree => tree.version === 2),
+    async make(leaseId, bounds) {
+      return Promise.all(
+        groups(leaseId).map(async ({ tree, dir }) => {
+          // Another process may have tidied the parent away, and with it what it hands down.
+          if (await mkdir(join(tree.mountPoint, tag), { recursive: true })) await prepareTree(tree, tag)
+          await mkdir(dir)
+          for (const [name, value] of limits(tree, bounds)) {
+            try {
+              await writeFile(join(dir, name), value)
+            } catch (error) {
+              // Kernels built without swap accounting lack the swap files: then there is no swap to bound.
+              if (!name.includes('sw') || !['ENOENT', 'EACCES', 'EPERM'].includes(errorCode(error) ?? '')) throw error
+            }
+          }
+          return join(dir, 'cgroup.procs')
+        }),
+      )
+    },
+    async end(leaseId) {
+      const all = groups(leaseId)
+      for (const { tree, dir } of all) if (tree.version === 2) await killGroup(dir)
+      const gone = await Promise.all(all.map(({ dir }) => waitUntil(() => removeGroup(dir), 10_000)))
+      return gone.every(Boolean)
+    },
+    async list() {
+      const found = await Promise.all(
+        trees.map(async tree =>
+          (await ignoring(['ENOENT'], readdir(join(tree.mountPoint, tag), { withFileTypes: true })))
+            ?.filter(entry => entry.isDirectory())
+            .map(entry => entry.name),
+        ),
+      )
+      return [...new Set(found.flatMap(names => names ?? []))]
+    },
+    async tidy() {
+      for (const tree of trees) await ignoring(['ENOENT', 'EBUSY', 'ENOTEMPTY'], rmdir(join(tree.mountPoint, tag)))
+    },
+  }
+}
+
+/** Files to write, in order: v1's sum of memory and swap may not be set below the memory limit. */
+function* limits(tree: Tree, bounds: SandboxBounds): Generator<readonly [name: string, value: string]> {
+  const quota = String(Math.max(1000, Math.round(bounds.cpus * 100_000)))
+  const memory = String(Math.floor(bounds.memoryBytes))
+  for (const controller of tree.controllers) {
+    if (controller === 'pids') yield ['pids.max', String(bounds.processes)]
+    else if (tree.version === 2) {
+      if (controller === 'cpu') yield ['cpu.max', `${quota} 100000`]
+      else {
+        yield ['memory.max', memory]
+        yield ['memory.swap.max', '0']
+      }
+    } else if (controller === 'cpu') yield ['cpu.cfs_quota_us', quota]
+    else {
+      yield ['memory.limit_in_bytes', memory]
+      yield ['memory.memsw.limit_in_bytes', memory]
+    }
+  }
+}
+
+async function killGroup(dir: string): Promise<void> {
+  await ignoring(['ENOENT', 'ENODEV', 'EACCES'], writeFile(join(dir, 'cgroup.kill'), '1', { flag: 'r+' }))
+}
+
+/** Once it is empty a group is removed; until then whatever is in it is killed, where the tree has no `cgroup.kill` too. */
+async function removeGroup(dir: string): Promise<boolean> {
+  try {
+    await rmdir(dir)
+    return true
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return true
+    if (errorCode(error) !== 'EBUSY') throw error
+  }
+  const members = await ignoring(['ENOENT', 'ENODEV'], readFile(join(dir, 'cgroup.procs'), 'utf8'))
+  for (const pid of members?.split('\n') ?? []) {
+    if (Number(pid) > 1) {
+      try {
+        process.kill(Number(pid), 'SIGKILL')
+      } catch {
+        // Ended in between.
+      }
+    }
+  }
+  return false
+}

@@ -1,0 +1,96 @@
+import { type SandboxDriver, SandboxGoneError } from '../driver.ts'
+import { type EgressProxy, serveEgressProxy } from '../proxy.ts'
+import { createReachPolicy } from '../reach-policy.ts'
+import { allSettled } from './all-settled.ts'
+import { attachToSupervisor } from './attach.ts'
+import { makeSandbox, reserveLease } from './create-lease.ts'
+import { describeBounds } from './describe.ts'
+import { destroyLease, endProcesses, listLeases } from './destroy-lease.ts'
+import { pollDisks } from './disk-poller.ts'
+import { errorCode } from './errors.ts'
+import { writeTurnInputs } from './inputs.ts'
+import { createKeyedLock } from './keyed-lock.ts'
+import { leaseFiles, proxySocketName } from './lease-files.ts'
+import type { BubblewrapOptions } from './options.ts'
+import { assertSpec } from './spec.ts'
+import { openWorkshop } from './workshop.ts'
+
+const DISK_POLL_MS = 2000
+
+/** The driver, and what its tests and benchmark need beyond the boundary. */
+export interface BubblewrapDriver extends SandboxDriver {
+  /** Resolves when the disks made ahead of demand are ready. */
+  prepared(): Promise<void>
+}
+
+/**
+ * Opens the bubblewrap driver of a data directory.
+ *
+ * @throws MissingProgramError when the host lacks bubblewrap
+ */
+export async function createBubblewrapDriver(options: BubblewrapOptions): Promise<BubblewrapDriver> {
+  const workshop = await openWorkshop(options)
+  const { instance } = workshop
+  const { log } = options
+  // Within one process the verbs of one lease wait for each other; between processes each step of them is atomic.
+  const locked = createKeyedLock()
+  const proxies = new Map<string, EgressProxy>()
+  const poller = workshop.spares
+    ? undefined
+    : pollDisks(instance, { everyMs: DISK_POLL_MS, log, end: files => endProcesses(workshop, files.leaseId) })
+
+  const serve = async (leaseId: string, reach: readonly string[]) => {
+    const policy = createReachPolicy(reach)
+    const serving = proxies.get(leaseId)
+    if (serving) return serving.setPolicy(policy)
+    try {
+      proxies.set(
+        leaseId,
+        await serveEgressProxy({ dir: leaseFiles(instance, leaseId).run, name: proxySocketName, policy, log }),
+      )
+    } catch (error) {
+      if (errorCode(error) === 'ENOENT') throw new SandboxGoneError(`no sandbox ${leaseId}`, { cause: error })
+      throw error
+    }
+  }
+  const remove = async (leaseId: string) => {
+    await proxies.get(leaseId)?.[Symbol.asyncDispose]()
+    proxies.delete(leaseId)
+    await destroyLease(workshop, leaseId)
+  }
+
+  return {
+    kind: 'bubblewrap',
+    describe: () => describeBounds(workshop),
+    async create(spec) {
+      await assertSpec(spec, [instance.dataDir])
+      createReachPolicy(spec.reach)
+      await locked(spec.leaseId, async () => {
+        const files = await reserveLease(workshop, spec.leaseId)
+        try {
+          await makeSandbox(workshop, files, spec, () => serve(spec.leaseId, spec.reach))
+        } catch (error) {
+          await remove(spec.leaseId).catch((second: unknown) => {
+            log.error({ err: second, leaseId: spec.leaseId }, 'a sandbox that could not be made could not be removed')
+          })
+          throw error
+        }
+      })
+    },
+    attach: async (leaseId, signal) => attachToSupervisor(leaseFiles(instance, leaseId), signal),
+    writeInputs: async (leaseId, turn, inputs) => writeTurnInputs(leaseFiles(instance, leaseId), turn, inputs),
+    serveProxy: (leaseId, reach) => locked(leaseId, () => serve(leaseId, reach)),
+    destroy: leaseId => locked(leaseId, () => remove(leaseId)),
+    list: () => listLeases(workshop),
+    async prepared() {
+      await workshop.spares?.filled()
+    },
+    async [Symbol.asyncDispose]() {
+      await allSettled([...proxies.values()].map(proxy => proxy[Symbol.asyncDispose]()))
+      proxies.clear()
+      await poller?.[Symbol.asyncDispose]()
+      await workshop.spares?.[Symbol.asyncDispose]()
+      await workshop.cgroups?.tidy()
+    },
+  }
+}

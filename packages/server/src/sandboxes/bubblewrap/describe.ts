@@ -1,0 +1,30 @@
+import type { Workshop } from './workshop.ts'
+
+/** One line per bound: how it is enforced on this host, and what a better way would need. */
+export function describeBounds(workshop: Workshop): readonly string[] {
+  const { cgroups, host, spares, noLoopDisks } = workshop
+  const has = (name: 'memory' | 'pids' | 'cpu') => cgroups?.controllers.has(name) ?? false
+  const missing = (name: string) => `no writable cgroup with the ${name} controller`
+  return [
+    host.privileged
+      ? 'identity: a uid per sandbox, without capabilities'
+      : "identity: a user namespace of the service's own uid; a uid per sandbox needs a start as root",
+    has('memory')
+      ? 'memory: cgroup'
+      : `memory: RLIMIT_DATA of each process, at least 1 GiB; a bound of the whole sandbox is missing (${missing('memory')})`,
+    has('pids') ? 'processes: cgroup' : `processes: RLIMIT_NPROC inside the sandbox (${missing('pids')})`,
+    has('cpu') ? 'cpu: cgroup' : `cpu: not bounded (${missing('cpu')})`,
+    'file size: RLIMIT_FSIZE',
+    spares
+      ? 'disk: a file system per sandbox'
+      : `disk: measured every few seconds, a sandbox over its bound is ended (${noLoopDisks})`,
+    ...(host.shell.leaking.length > 0
+      ? [
+          `descriptors: ${host.shell.leaking.join(', ')}, inherited by the service, stay open inside; closing them needs bash`,
+        ]
+      : []),
+    cgroups?.canKill
+      ? 'end: cgroup.kill'
+      : 'end: a kill of the first process, which takes its pid namespace along (no writable cgroup with cgroup.kill)',
+  ]
+}

@@ -1,0 +1,63 @@
+import { access, readdir, rm } from 'node:fs/promises'
+import { ignoring } from './errors.ts'
+import { isLeaseId } from './instance.ts'
+import { type LeaseFiles, leaseFiles } from './lease-files.ts'
+import { isMounted, removeLoopDisk } from './loop-disk.ts'
+import { killMarked, markedProcesses } from './marked-processes.ts'
+import { runProgram } from './run-program.ts'
+import type { Workshop } from './workshop.ts'
+
+/** Something of a sandbox withstood its destruction; asking again goes on from there. */
+export class DestroyError extends Error {
+  override readonly name = 'DestroyError'
+}
+
+/** Ends every process of a lease and leaves its files. */
+export async function endProcesses(workshop: Workshop, leaseId: string): Promise<void> {
+  const { cgroups, instance } = workshop
+  const ended = cgroups ? await cgroups.end(leaseId) : await killMarked(instance.tag, leaseId)
+  if (!ended) throw new DestroyError(`processes of sandbox ${leaseId} do not end`)
+}
+
+/**
+ * Removes whatever there is of a lease, complete, half made or half destroyed. Every step asks what is there and none
+ * relies on the record. The directory goes last but for the uid: while anything is left, `list` still names the lease,
+ * and a uid is free only when no file bears it.
+ */
+export async function destroyLease(workshop: Workshop, leaseId: string): Promise<void> {
+  const files = leaseFiles(workshop.instance, leaseId)
+  await endProcesses(workshop, leaseId)
+  if (
+    await ignoring(
+      ['ENOENT'],
+      access(files.dir).then(() => true),
+    )
+  )
+    await removeFiles(files)
+  await workshop.uids.release(files.dir)
+}
+
+async function removeFiles(files: LeaseFiles): Promise<void> {
+  if (await isMounted(files.disk)) await removeLoopDisk(files.disk)
+  try {
+    await rm(files.dir, { recursive: true, force: true })
+  } catch {
+    // An agent of our own uid may have closed directories, or nested them deeper than one path can say.
+    await runProgram('sh', ['-c', 'chmod -R u+rwX -- "$1"; rm -rf -- "$1"', 'sh', files.dir])
+  }
+}
+
+/** Lease ids of everything that bears a trace of a sandbox of this instance. */
+export async function listLeases(workshop: Workshop): Promise<string[]> {
+  const { instance, cgroups, uids } = workshop
+  const prefix = `${instance.leasesDir}/`
+  const [directories, groups, processes, owners] = await Promise.all([
+    readdir(instance.leasesDir),
+    cgroups?.list() ?? [],
+    markedProcesses(instance.tag),
+    uids.owners(),
+  ])
+  const claimed = owners.filter(owner => owner.startsWith(prefix)).map(owner => owner.slice(prefix.length))
+  const all = [...directories, ...groups, ...processes.map(one => one.leaseId), ...claimed]
+  return [...new Set(all)].filter(isLeaseId).toSorted()
+}

@@ -1,0 +1,56 @@
+import { execFile } from 'node:child_process'
+import { constants } from 'node:fs'
+import { access, realpath } from 'node:fs/promises'
+import { delimiter, isAbsolute, join } from 'node:path'
+import { promisify } from 'node:util'
+import { findLaunchShell, type LaunchShell } from './launch-shell.ts'
+import { systemPath } from './run-program.ts'
+
+/** This host cannot run the bubblewrap driver; the message says what is missing and how to get it. */
+export class MissingProgramError extends Error {
+  override readonly name = 'MissingProgramError'
+}
+
+/** What of this host decides how sandboxes are made. */
+export interface Host {
+  readonly bwrapPath: string
+  readonly shell: LaunchShell
+  readonly privileged: boolean
+  readonly canDisableUserNamespaces: boolean
+}
+
+const how = 'install it with `apt-get install bubblewrap`, `dnf install bubblewrap` or `apk add bubblewrap`'
+
+/** Looks at the host. @throws MissingProgramError */
+export async function inspectHost(bwrap: string): Promise<Host> {
+  const bwrapPath = await findProgram(bwrap)
+  if (bwrapPath === undefined) throw new MissingProgramError(`bubblewrap (${bwrap}) is not on this host: ${how}`)
+  const privileged = process.getuid?.() === 0
+  for (const program of ['/bin/sh', ...(privileged ? ['setpriv'] : []), 'prlimit']) {
+    if ((await findProgram(program)) === undefined) {
+      throw new MissingProgramError(`${program} is not on this host: it belongs to the package util-linux`)
+    }
+  }
+  const { stdout } = await promisify(execFile)(bwrapPath, ['--help'], { env: {} })
+  return {
+    bwrapPath,
+    shell: await findLaunchShell(),
+    privileged,
+    canDisableUserNamespaces: stdout.includes('--disable-userns'),
+  }
+}
+
+async function findProgram(name: string): Promise<string | undefined> {
+  const folders = isAbsolute(name) ? [''] : `${systemPath}${delimiter}${process.env.PATH ?? ''}`.split(delimiter)
+  for (const folder of folders) {
+    const path = isAbsolute(name) ? name : join(folder, name)
+    if (!isAbsolute(path)) continue
+    try {
+      await access(path, constants.X_OK)
+      return await realpath(path)
+    } catch {
+      // Not there.
+    }
+  }
+  return undefined
+}

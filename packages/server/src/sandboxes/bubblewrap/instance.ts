@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+
+const leaseIdPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
+
+/** Whether a string may name a lease; such a name is safe as a path segment, a cgroup name and a marker. */
+export function isLeaseId(value: string): boolean {
+  return leaseIdPattern.test(value)
+}
+
+/** The services of one data directory on this host; tells their cgroups and processes from those of other services. */
+export interface Instance {
+  readonly dataDir: string
+  /** A short name, the same in every process that uses the data directory. */
+  readonly tag: string
+  readonly leasesDir: string
+  readonly sparesDir: string
+}
+
+/** @param dataDir an absolute path without symbolic links, so that every spelling gives one tag */
+export function instanceOf(dataDir: string): Instance {
+  return {
+    dataDir,
+    tag: `berth-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`,
+    leasesDir: join(dataDir, 'leases'),
+    sparesDir: join(dataDir, 'spare-disks'),
+  }
+}

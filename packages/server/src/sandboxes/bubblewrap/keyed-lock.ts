@@ -1,0 +1,18 @@
+/** Runs work for one key at a time, in the order of asking; other keys do not wait. */
+export type KeyedLock = <T>(key: string, work: () => Promise<T>) => Promise<T>
+
+/** Makes a lock that remembers only the keys in use. */
+export function createKeyedLock(): KeyedLock {
+  const tails = new Map<string, Promise<unknown>>()
+  return async (key, work) => {
+    const before = tails.get(key) ?? Promise.resolve()
+    const turn = before.then(work, work)
+    const tail = turn.catch(() => undefined)
+    tails.set(key, tail)
+    try {
+      return await turn
+    } finally {
+      if (tails.get(key) === tail) tails.delete(key)
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import { spawn } from 'node:child_process'
+import { constants } from 'node:fs'
+import { type FileHandle, open, readFile, rename, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { Duplex } from 'node:stream'
+import { withShortPath } from '../socket-directory.ts'
+import { ANNOUNCE_FD, insideCommand, type Plan, sandboxOptions } from './arguments.ts'
+import type { LaunchShell } from './launch-shell.ts'
+import { hostNames } from './lease-files.ts'
+import { markArguments } from './marked-processes.ts'
+
+/**
+ * Joins the cgroups and sets the limits that must hold from the first instruction on, then becomes bubblewrap. A group
+ * that is gone means that the lease is being destroyed: then nothing starts.
+ */
+const JOIN =
+  'blocks=$1; shift; while [ "$1" != -- ]; do echo 0 > "$1" || exit 97; shift; done; shift; ' +
+  'ulimit -c 0; ulimit -f "$blocks" || exit 98; echo 300 > /proc/self/oom_score_adj; exec "$@"'
+
+/** Where the arguments and the announcement travel; below them lie standard streams, listener and journal. */
+const ARGUMENTS_FD = 5
+
+/** The unit of the shell's `ulimit -f`. */
+const BLOCK_BYTES = 512
+
+/** The sandbox could not be started; the message holds what bubblewrap said. */
+export class LaunchError extends Error {
+  override readonly name = 'LaunchError'
+}
+
+/**
+ * Starts a planned sandbox and returns once its command takes over, in an environment where every mount, limit and
+ * identity stands. From then on nothing ties the sandbox to this process.
+ *
+ * Should this process die before that, the announcement inside fails and the sandbox ends by itself.
+ */
+export async function launch(
+  plan: Plan,
+  means: { readonly shell: LaunchShell; readonly bwrapPath: string; readonly tag: string },
+  joinFiles: readonly string[],
+): Promise<void> {
+  const { shell } = means
+  const { host, leaseId } = plan.files
+  const handles: FileHandle[] = []
+  const opened = async (name: string, flags: number) => {
+    const handle = await open(join(host, name), flags, 0o600)
+    handles.push(handle)
+    return handle.fd
+  }
+  const { O_RDWR, O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants
+  // A finished file: a pipe cut short by this process's death would run a shorter, less isolated command line.
+  await writeFile(join(host, hostNames.arguments), sandboxOptions(plan).join('\0'), { mode: 0o600 })
+  try {
+    const [args, journal, log] = await Promise.all([
+      opened(hostNames.arguments, O_RDONLY),
+      opened(hostNames.journal, O_RDWR | O_APPEND | O_CREAT | O_EXCL),
+      opened(hostNames.log, O_WRONLY | O_APPEND | O_CREAT),
+    ])
+    await withListener(host, async listener => {
+      const blocks = Math.max(1, Math.floor(plan.spec.bounds.fileSizeBytes / BLOCK_BYTES))
+      const script = ['-c', shell.closing + JOIN, 'berth-sandbox', String(blocks), ...joinFiles, '--']
+      const bwrap = [
+        means.bwrapPath,
+        '--args',
+        String(ARGUMENTS_FD),
+        ...markArguments(means.tag, leaseId),
+        '--',
+        ...insideCommand(plan),
+      ]
+      const child = spawn(shell.path, [...script, ...bwrap], {
+        detached: true,
+        env: {},
+        cwd: '/',
+        stdio: ['ignore', log, log, listener, journal, args, 'pipe'],
+      })
+      child.unref()
+      const signal: unknown = Reflect.get(child.stdio, ANNOUNCE_FD)
+      if (!(signal instanceof Duplex)) throw new Error('no socket for the announcement')
+      await announced(signal, child, () => said(host))
+    })
+  } finally {
+    await Promise.all(handles.map(handle => handle.close()))
+  }
+}
+
+/**
+ * Resolves at the announcement, rejects when the sandbox ends without one. The announcement is a byte on a socket that
+ * only the sandbox holds, so its end without a byte is certain news.
+ */
+async function announced(signal: Duplex, child: ReturnType<typeof spawn>, why: () => Promise<string>): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+  signal.once('data', () => resolve(true))
+  signal.once('close', () => resolve(false))
+  signal.on('error', () => resolve(false))
+  child.on('error', reject)
+  try {
+    if (!(await promise)) throw new LaunchError(`the sandbox did not start: ${await why()}`)
+  } finally {
+    signal.destroy()
+  }
+}
+
+async function said(host: string): Promise<string> {
+  const text = (await readFile(join(host, hostNames.log), 'utf8')).trim()
+  return text === '' ? 'it said nothing' : text.slice(-2000)
+}
+
+/**
+ * Listens in the lease's host directory for the time of `use`, which hands the listening descriptor on. The socket gets
+ * its name by a rename: closing a server unlinks the name it was made under.
+ */
+async function withListener(host: string, use: (descriptor: number) => Promise<void>): Promise<void> {
+  await withShortPath(host, async short => {
+    const server = createServer(socket => socket.destroy())
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    server.once('error', reject)
+    server.listen({ path: short('s.new') }, resolve)
+    await promise
+    try {
+      await rename(join(host, 's.new'), join(host, hostNames.socket))
+      await use(descriptorOf(server))
+    } finally {
+      const closed = Promise.withResolvers<void>()
+      server.close(() => closed.resolve())
+      await closed.promise
+    }
+  })
+}
+
+/** Node has no public way to the descriptor of a unix listener. */
+function descriptorOf(server: Server): number {
+  const handle: unknown = Reflect.get(server, '_handle')
+  const descriptor: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'fd') : undefined
+  if (typeof descriptor !== 'number' || descriptor < 0) throw new Error('this Node gives no descriptor of a listener')
+  return descriptor
+}

@@ -1,0 +1,67 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { ignoring } from './errors.ts'
+import { isLeaseId } from './instance.ts'
+import { waitUntil } from './wait-until.ts'
+
+/** The variable that marks; the sandbox's command does not get it. */
+export const MARK = 'BERTH_SANDBOX'
+
+/** Arguments that bubblewrap runs with in plain sight, by which any process of the service finds a lease's processes. */
+export function markArguments(tag: string, leaseId: string): readonly string[] {
+  return ['--setenv', MARK, `${tag}/${leaseId}`]
+}
+
+interface MarkedProcess {
+  readonly pid: number
+  readonly leaseId: string
+  readonly startTime: string
+}
+
+/**
+ * Living bubblewrap processes of this service: the outer one and the sandbox's first.
+ *
+ * An agent can put any text in its own command line, so a match counts only outside every sandbox or as the first
+ * process of one; no agent's process is either of these.
+ */
+export async function markedProcesses(tag: string): Promise<MarkedProcess[]> {
+  const pids = (await readdir('/proc')).map(Number).filter(pid => pid > 1)
+  const looked = pids.map(async (pid): Promise<MarkedProcess | undefined> => {
+    const words = (await read(pid, 'cmdline'))?.split('\0') ?? []
+    const [instance, leaseId, ...rest] = words[words.indexOf(MARK) + 1]?.split('/') ?? []
+    if (!words.includes(MARK) || instance !== tag || leaseId === undefined || rest.length > 0) return undefined
+    if (!isLeaseId(leaseId)) return undefined
+    const namespacePids = /^NSpid:\s*(.*)$/m.exec((await read(pid, 'status')) ?? '')?.[1]?.split(/\s+/) ?? []
+    const first = namespacePids.length === 2 && namespacePids[1] === '1'
+    if (namespacePids.length !== 1 && !first) return undefined
+    const startTime = await processStartTime(pid)
+    return startTime === undefined ? undefined : { pid, leaseId, startTime }
+  })
+  return (await Promise.all(looked)).filter(found => found !== undefined)
+}
+
+/** Kills a lease's sandbox by its first process, which takes the whole pid namespace along. @returns whether all ended */
+export async function killMarked(tag: string, leaseId: string): Promise<boolean> {
+  return waitUntil(async () => {
+    const found = (await markedProcesses(tag)).filter(one => one.leaseId === leaseId)
+    for (const { pid, startTime } of found) {
+      if ((await processStartTime(pid)) !== startTime) continue
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // Ended in between.
+      }
+    }
+    return found.length === 0
+  }, 10_000)
+}
+
+/** A pid together with this names one process for good; undefined once it is dead, a zombie included. */
+export async function processStartTime(pid: number): Promise<string | undefined> {
+  // The program's name comes second, in parentheses, and may hold anything; the start is the 20th field after it.
+  const fields = (await read(pid, 'stat'))?.split(') ').at(-1)?.split(' ') ?? []
+  return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19]
+}
+
+function read(pid: number, name: string): Promise<string | undefined> {
+  return ignoring(['ENOENT', 'ESRCH', 'EACCES'], readFile(`/proc/${pid}/${name}`, 'utf8'))
+}

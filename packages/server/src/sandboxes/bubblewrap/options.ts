@@ -1,0 +1,52 @@
+import type { SandboxBounds } from '../driver.ts'
+
+/** What the driver needs of a logger; pino's loggers fit. */
+export interface DriverLog {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+/** How the disk of a sandbox is bounded. `auto` takes `loop` where this host can do it, else `poll`. */
+export type DiskMode = 'auto' | 'loop' | 'poll'
+
+/** Settings of the bubblewrap driver. */
+export interface BubblewrapOptions {
+  /** Leases, spare disks and their records live below it. */
+  readonly dataDir: string
+  /** Node's binary, shown read-only inside as `insidePaths.node`. */
+  readonly nodePath: string
+  /** Directory of the bundles that run inside, shown read-only as `insidePaths.bundles`. */
+  readonly bundlesDir: string
+  /** The bounds that most sandboxes will ask for; spare disks are made to this size. */
+  readonly bounds: SandboxBounds
+  readonly log: DriverLog
+  /** First of the 65 536 uids that leases of this host share. */
+  readonly uidBase?: number
+  readonly disk?: DiskMode
+  /** Disks kept ready ahead of demand, where disks are loop file systems. */
+  readonly spareDisks?: number
+  /** Name or path of the bubblewrap program. */
+  readonly bwrap?: string
+  /** False: bounds by rlimits even where cgroups would work. */
+  readonly cgroups?: boolean
+}
+
+/** Where a sandbox finds what the platform gives it. */
+export const insidePaths = {
+  node: '/opt/berth/node',
+  bundles: '/opt/berth/bundles',
+  workspace: '/workspace',
+  platform: '/workspace/.berth',
+  home: '/home/agent',
+  run: '/run/berth',
+} as const
+
+/** Bounds for hosts of ordinary size. The file bound leaves room for the longest journal. */
+export const defaultBounds: SandboxBounds = {
+  memoryBytes: 4 * 1024 ** 3,
+  processes: 512,
+  cpus: 2,
+  fileSizeBytes: 4 * 1024 ** 3,
+  diskBytes: 10 * 1024 ** 3,
+}

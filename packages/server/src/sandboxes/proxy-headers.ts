@@ -1,0 +1,25 @@
+/** Headers that concern one connection and never travel on (RFC 9110, 7.6.1), and the proxy's own. */
+const hopByHop = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/**
+ * Headers to send on, names and order kept, from Node's flat list of names and values. Those that `Connection` names
+ * stay behind too.
+ */
+export function forwardedHeaders(raw: readonly string[], alsoDropped: readonly string[] = []): string[] {
+  const pairs = raw.flatMap((name, index) => (index % 2 === 0 ? [[name, raw[index + 1] ?? ''] as const] : []))
+  const dropped = new Set([...hopByHop, ...alsoDropped])
+  for (const [name, value] of pairs) {
+    if (name.toLowerCase() === 'connection') for (const one of value.split(',')) dropped.add(one.trim().toLowerCase())
+  }
+  return pairs.filter(([name]) => !dropped.has(name.toLowerCase())).flat()
+}

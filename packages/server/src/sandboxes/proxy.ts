@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto'
+import { rename } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { dialTarget, ForbiddenAddressError, type Network, realNetwork } from './dial.ts'
+import { forwardRequest } from './proxy-forward.ts'
+import { joinTunnel } from './proxy-tunnel.ts'
+import { type ProxyPolicy, type ProxyTarget, plainTarget, tunnelTarget } from './reach-policy.ts'
+import { withShortPath } from './socket-directory.ts'
+
+const DIAL_TIMEOUT_MS = 10_000
+const MAX_HEADER_BYTES = 32 * 1024
+/** A sandbox may hold this many connections; more are closed at once. */
+const MAX_CONNECTIONS = 512
+
+/** The way out of one sandbox. */
+export interface EgressProxy extends AsyncDisposable {
+  /** Judges every request from now on; tunnels that stand remain. */
+  setPolicy(policy: ProxyPolicy): void
+}
+
+export interface EgressProxyOptions {
+  /** Directory of the socket, of which the sandbox sees a read-only view. */
+  readonly dir: string
+  /** Name of the socket. */
+  readonly name: string
+  readonly policy: ProxyPolicy
+  readonly log: { warn(fields: object, message: string): void }
+  readonly network?: Network
+}
+
+/**
+ * Serves a sandbox's proxy: `CONNECT`, and plain requests whose line holds a whole URL. The policy is asked before any
+ * name is resolved or address dialled.
+ *
+ * The socket gets its name by a rename, so it replaces the socket of a process that died or is about to, and there is
+ * no moment without one.
+ */
+export async function serveEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
+  const network = options.network ?? realNetwork
+  const closing = new AbortController()
+  let policy = options.policy
+  const reach = async (target: ProxyTarget, client: AbortSignal) => {
+    const verdict = policy(target)
+    if (verdict.kind === 'deny') throw new ForbiddenAddressError(verdict.reason)
+    const signal = AbortSignal.any([client, closing.signal, AbortSignal.timeout(DIAL_TIMEOUT_MS)])
+    return dialTarget(network, target, verdict, signal)
+  }
+  const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 0 })
+  server.maxConnections = MAX_CONNECTIONS
+  const sockets = new Set<Duplex>()
+  server.on('connection', socket => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  server.on('request', (incoming, outgoing) => {
+    answerPlain(incoming, outgoing, reach).catch((error: unknown) => {
+      options.log.warn({ err: error }, 'a request of a sandbox failed')
+      outgoing.destroy()
+    })
+  })
+  server.on('connect', (incoming, client, head) => {
+    answerTunnel(incoming, client, head, reach).catch((error: unknown) => {
+      options.log.warn({ err: error }, 'a tunnel of a sandbox failed')
+      client.destroy()
+    })
+  })
+  await listenAt(server, options.dir, options.name)
+  return {
+    setPolicy(next) {
+      policy = next
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort()
+      const { promise, resolve } = Promise.withResolvers<void>()
+      server.close(() => resolve())
+      // Sockets handed to a tunnel are no longer the server's to close.
+      for (const socket of sockets) socket.destroy()
+      await promise
+    },
+  }
+}
+
+type Reach = (target: ProxyTarget, client: AbortSignal) => ReturnType<typeof dialTarget>
+
+async function answerPlain(incoming: IncomingMessage, outgoing: ServerResponse, reach: Reach): Promise<void> {
+  const left = abortedBy(outgoing)
+  const asked = plainTarget(incoming.url ?? '')
+  if (!asked) return refuse(incoming, outgoing, 400, 'this is a proxy: send CONNECT host:port, or a whole http:// URL')
+  try {
+    const upstream = await reach(asked.target, left)
+    await forwardRequest(incoming, outgoing, asked.target, asked.path, upstream)
+  } catch (error) {
+    if (outgoing.headersSent || left.aborted) outgoing.destroy()
+    else refuse(incoming, outgoing, ...faultOf(asked.target, error))
+  }
+}
+
+function refuse(incoming: IncomingMessage, outgoing: ServerResponse, status: number, text: string): void {
+  // The rest of the body is read and dropped: closing on a client that still writes would lose it the answer.
+  incoming.resume()
+  outgoing.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8' })
+  outgoing.end(`${text}\n`)
+}
+
+async function answerTunnel(incoming: IncomingMessage, client: Duplex, head: Buffer, reach: Reach): Promise<void> {
+  client.on('error', () => client.destroy())
+  const target = tunnelTarget(incoming.url ?? '')
+  if (!target) return refuseTunnel(client, 400, 'CONNECT needs host:port')
+  const left = abortedBy(client)
+  try {
+    const upstream = await reach(target, left)
+    client.write('HTTP/1.1 200 Connection established\r\n\r\n')
+    joinTunnel(client, upstream, head)
+  } catch (error) {
+    if (left.aborted) client.destroy()
+    else refuseTunnel(client, ...faultOf(target, error))
+  }
+}
+
+function refuseTunnel(client: Duplex, status: number, text: string): void {
+  const body = `${text}\n`
+  const reason = status === 403 ? 'Forbidden' : status === 400 ? 'Bad Request' : 'Bad Gateway'
+  client.resume()
+  client.end(
+    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}
+
+function faultOf(target: ProxyTarget, error: unknown): readonly [status: number, text: string] {
+  const message = error instanceof Error ? error.message : String(error)
+  if (error instanceof ForbiddenAddressError) return [403, `refused by the sandbox's proxy: ${message}`]
+  return [502, `could not reach ${target.host}:${target.port}: ${message}`]
+}
+
+/** A signal for the client's leaving. */
+function abortedBy(client: Duplex | ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  client.once('close', () => controller.abort(new Error('the client left')))
+  return controller.signal
+}
+
+async function listenAt(server: Server, dir: string, name: string): Promise<void> {
+  await withShortPath(dir, async short => {
+    const fresh = `${name}.${randomUUID().slice(0, 8)}`
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    server.once('error', reject)
+    // The sandbox's uid is not the service's; only that sandbox sees the directory.
+    server.listen({ path: short(fresh), readableAll: true, writableAll: true }, resolve)
+    await promise
+    server.off('error', reject)
+    await rename(join(dir, fresh), join(dir, name))
+  })
+}

@@ -1,0 +1,204 @@
+import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Logger } from 'pino'
+import { apiHandlers } from './api.ts'
+import { systemClock } from './clock.ts'
+import type { Context } from './context.ts'
+import type { ExecutionContext } from './execution/execution-context.ts'
+import { Sweeper } from './execution/sweeper.ts'
+import { Worker } from './execution/worker.ts'
+import { createApp } from './http/app.ts'
+import { DatabaseAuthority } from './identity/authority.ts'
+import { createDevelopmentTenant, type DevelopmentTenant } from './identity/development-tenant.ts'
+import { RuntimeCatalog } from './runtimes/catalog.ts'
+import { createBubblewrapDriver } from './sandboxes/bubblewrap/create-driver.ts'
+import { insidePaths } from './sandboxes/bubblewrap/options.ts'
+import type { Service } from './service.ts'
+import { hostName } from './service-host.ts'
+import { listeningOn, type Settings } from './settings.ts'
+import { StartError } from './start-error.ts'
+import { DatabaseUnavailable } from './storage/database-errors.ts'
+import { startEmbeddedPostgres } from './storage/embedded-postgres.ts'
+import { FileBlobs } from './storage/file-blobs.ts'
+import { migrate } from './storage/migrate.ts'
+import { type ConnectionTarget, clientConfig, openDatabase } from './storage/pool.ts'
+import { PostgresWakeups } from './storage/wakeups.ts'
+
+/** Version of the service, shown where a runtime of ours is listed. */
+const VERSION = '1.0.0'
+
+/** A service that runs. */
+export interface RunningService extends AsyncDisposable {
+  readonly settings: Settings
+  /** The development tenant's secrets, where this start made it. */
+  readonly tenant: DevelopmentTenant | null
+  /** How the sandboxes of this machine are bounded, one line each. */
+  readonly platform: readonly string[]
+  close(): Promise<void>
+}
+
+/**
+ * Composes and starts the service. Everything it opens is closed again in reverse order, also when a later step fails.
+ * @throws StartError for what an operator can mend, in one line
+ */
+export async function serve(settings: Settings, log: Logger): Promise<RunningService> {
+  await using stack = new AsyncDisposableStack()
+  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 })
+
+  const connection = await connect(settings, log, stack)
+  const database = { connection, log, connections: settings.databaseConnections }
+  const db = stack.use(openDatabase(database))
+  await migrate(db).catch(error => {
+    throw error instanceof DatabaseUnavailable
+      ? new StartError(`the database cannot be used: ${error.message}`, { cause: error })
+      : error
+  })
+  const wakeups = stack.use(new PostgresWakeups({ connection: clientConfig(database), log }))
+  await wakeups.start()
+  const blobs = await FileBlobs.open(settings.blobs.directory)
+
+  const context: Context = {
+    db,
+    blobs,
+    wakeups,
+    clock: systemClock,
+    log,
+    runtimes: runtimeCatalog(settings),
+    ...modelCatalog(settings),
+    consoleUrl: settings.consoleUrl,
+  }
+  const platform: string[] = []
+  if (settings.roles.has('worker')) platform.push(...(await startWorking(context, settings, stack)))
+
+  const tenant =
+    settings.loopback && !settings.production ? await createDevelopmentTenant(db, systemClock.now()) : null
+  const listening = await listen(context, settings, stack)
+  if (tenant !== null) await writeDevelopmentFile(listening, tenant)
+  const opened = stack.move()
+  return {
+    settings: listening,
+    tenant,
+    platform,
+    close: () => opened.disposeAsync(),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+async function connect(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<ConnectionTarget> {
+  if (settings.databaseUrl !== undefined) return { connectionString: settings.databaseUrl }
+  const embedded = stack.use(await startEmbeddedPostgres({ dataDir: settings.dataDir, log }))
+  return embedded.connection
+}
+
+async function startWorking(
+  context: Context,
+  settings: Settings,
+  stack: AsyncDisposableStack,
+): Promise<readonly string[]> {
+  const { execution, lease } = settings
+  const driver = stack.use(
+    await createBubblewrapDriver({
+      dataDir: settings.dataDir,
+      nodePath: process.execPath,
+      bundlesDir: bundlesDirectory(),
+      bounds: settings.sandbox,
+      log: context.log,
+    }),
+  )
+  const working: ExecutionContext = {
+    ...context,
+    driver,
+    bounds: settings.sandbox,
+    host: await hostName(settings.dataDir),
+    supervisorCommand: [insidePaths.node, `${insidePaths.bundles}/supervisor.js`],
+    limits: {
+      fenceMs: execution.fenceSeconds * 1000,
+      concurrency: execution.concurrency,
+      maxAttempts: execution.maxAttempts,
+      maxHandovers: execution.maxHandovers,
+      provisionMs: execution.provisionSeconds * 1000,
+      agentStartMs: execution.agentStartSeconds * 1000,
+      runMs: execution.runSeconds * 1000,
+      cancelGraceMs: execution.cancelGraceSeconds * 1000,
+      pingMs: execution.pingSeconds * 1000,
+      leaseIdleMs: lease.idleSeconds * 1000,
+      leaseMaxMs: lease.maxSeconds * 1000,
+      pollMs: 500,
+    },
+  }
+  const services: Service[] = [new Worker(working), new Sweeper(working)]
+  for (const service of services) {
+    stack.use(service)
+    await service.start()
+  }
+  return driver.describe()
+}
+
+async function listen(context: Context, settings: Settings, stack: AsyncDisposableStack): Promise<Settings> {
+  if (!settings.roles.has('api')) return settings
+  const app = createApp({
+    handlers: apiHandlers(context, {
+      kind: settings.compute,
+      leaseIdleSeconds: settings.lease.idleSeconds,
+      leaseMaxSeconds: settings.lease.maxSeconds,
+    }),
+    authority: new DatabaseAuthority(context.db, context.clock, { authority: settings.rate, edge: settings.authRate }),
+    logger: context.log,
+    ready: async () => {
+      await context.db.query('select 1')
+    },
+    baseUrl: settings.baseUrl,
+    trustProxy: settings.trustProxy,
+    ...(settings.release !== undefined && { release: settings.release }),
+  })
+  stack.defer(() => app.close())
+  try {
+    await app.listen({ host: settings.host, port: settings.port })
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+    if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') throw cause
+    throw new StartError(`cannot listen on ${settings.host}:${settings.port} (${code}); BERTH_PORT chooses another port`, {
+      cause,
+    })
+  }
+  const address = app.server.address()
+  return listeningOn(settings, typeof address === 'object' && address !== null ? address.port : settings.port)
+}
+
+function runtimeCatalog(settings: Settings): RuntimeCatalog {
+  const shell = {
+    id: 'shell',
+    name: 'Shell',
+    command: [insidePaths.node, `${insidePaths.bundles}/shell.js`],
+    env: {},
+    reach: [],
+    mounts: [],
+  }
+  return new RuntimeCatalog([shell, ...settings.config.runtimes], VERSION)
+}
+
+function modelCatalog({ config }: Settings): Pick<Context, 'models' | 'defaultModel'> {
+  const served = config.providers.flatMap(({ id, models }) => models.map(model => `${id}/${model.id}`))
+  return {
+    models: new Set([...served, ...Object.keys(config.models.aliases)]),
+    defaultModel: config.models.default ?? null,
+  }
+}
+
+/** Bundles of what runs inside sandboxes, made by `npm run build`. */
+function bundlesDirectory(): string {
+  return resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
+}
+
+/** Written whole or not at all, and readable by its owner alone: it holds the tenant's secrets. */
+async function writeDevelopmentFile(settings: Settings, tenant: DevelopmentTenant): Promise<void> {
+  const { baseUrl, authUrl, consoleUrl } = settings
+  const { organizationId, installationId, appSlug, apiKey, aiKey, user } = tenant
+  const content = { baseUrl, authUrl, consoleUrl, organizationId, installationId, appSlug, apiKey, aiKey, user }
+  const path = join(settings.dataDir, 'dev.json')
+  await writeFile(`${path}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+  await chmod(`${path}.new`, 0o600)
+  await rename(`${path}.new`, path)
+}
+

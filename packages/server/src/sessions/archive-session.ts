@@ -1,0 +1,27 @@
+import type { Context } from '../context.ts'
+import type { SessionKey } from '../events/append.ts'
+import type { Principal } from '../identity/principal.ts'
+import { endLeaseOfSession } from '../leases/lease-sql.ts'
+import { endRun } from '../runs/end-run.ts'
+import { topics } from '../storage/wakeups.ts'
+import { lockVisibleSession } from './lock-session.ts'
+import { markArchived } from './session-sql.ts'
+
+/**
+ * Closes a Session for good (interface 4.4): its Run ends as cancelled, its lease ends, its log stays. Whoever runs the
+ * sandbox loses the fence with this commit and destroys what no lease names any more.
+ * @throws ApiError 404 `cloud_session_not_found`
+ */
+export async function archiveSession(context: Context, principal: Principal, key: SessionKey): Promise<void> {
+  const now = context.clock.now()
+  await context.db.transaction(async tx => {
+    const session = await lockVisibleSession(tx, principal, key)
+    if (session.archived_at !== null) return
+    if (session.active_run_id !== null) {
+      await endRun(tx, key, session.active_run_id, { status: 'cancelled', stopReason: 'aborted' }, now)
+    }
+    await endLeaseOfSession(tx, key, 'archived', now)
+    await markArchived(tx, key, now)
+  })
+  context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.control(key.organizationId, key.sessionId), topics.leases)
+}

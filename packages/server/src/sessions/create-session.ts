@@ -1,0 +1,63 @@
+import type { CreateSession, Session } from '@berth/contract'
+import { refusal } from '../api-errors.ts'
+import type { Context } from '../context.ts'
+import type { SessionKey } from '../events/append.ts'
+import type { Principal } from '../identity/principal.ts'
+import { requestHash } from '../request-hash.ts'
+import { topics } from '../storage/wakeups.ts'
+import { insertTurn } from '../turns/insert-turn.ts'
+import { settleModel, settleRuntime } from './configuration.ts'
+import { deriveTitle, toSession } from './session.ts'
+import { findSession, insertSession, lockSession } from './session-sql.ts'
+import { requireSeen } from './visibility.ts'
+
+/**
+ * Creates a Session, with its first Turn where there is one (interface 4.4). The same body again answers the Session as
+ * it is now, also when it is archived or its runtime is gone.
+ * @throws ApiError 409 `cloud_session_conflict` for another body, 404 for an id that another owner uses, 400 for a
+ *   runtime or model that is not there, 403 for a `source` that no grant covers, 404 for an unknown environment
+ */
+export async function createSession(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  body: CreateSession,
+): Promise<{ created: boolean; session: Session }> {
+  const hash = requestHash({ ...body, runtime: body.runtime === 'native' ? null : body.runtime })
+  const replay = async () => {
+    const row = requireSeen(principal, await findSession(context.db, key))
+    if (!row.request_hash.equals(hash)) throw refusal('cloud_session_conflict')
+    return { created: false, session: toSession(row, context.consoleUrl) }
+  }
+  if ((await findSession(context.db, key)) !== null) return replay()
+
+  if (body.source !== undefined) {
+    throw refusal(principal.kind === 'person' ? 'installation_principal_required' : 'cloud_repository_grant_required')
+  }
+  if (body.environment) throw refusal('environment_not_found')
+  const now = context.clock.now()
+  const runtime = settleRuntime(context, body.runtime)
+  const model = settleModel(context, body.model, runtime)
+  const row = await context.db.transaction(async tx => {
+    const inserted = await insertSession(tx, {
+      key,
+      owner: principal,
+      requestHash: hash,
+      title: body.title ?? deriveTitle(body.initialTurn?.message),
+      origin: body.origin ?? null,
+      model,
+      runtime,
+      now,
+    })
+    if (!inserted) return null
+    if (body.initialTurn !== undefined) {
+      const session = requireSeen(principal, await lockSession(tx, key))
+      const { id, message } = body.initialTurn
+      await insertTurn(tx, session, { id, message, replyTo: null, files: [], author: principal, now })
+    }
+    return findSession(tx, key)
+  })
+  if (row === null) return replay()
+  context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.queue)
+  return { created: true, session: toSession(row, context.consoleUrl) }
+}

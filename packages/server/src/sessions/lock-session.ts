@@ -1,0 +1,15 @@
+import type { SessionKey } from '../events/append.ts'
+import type { Principal } from '../identity/principal.ts'
+import type { Queryable } from '../storage/database.ts'
+import type { SessionRow } from './session.ts'
+import { lockSession } from './session-sql.ts'
+import { requireSeen } from './visibility.ts'
+
+/** Takes the lock under which a command on the Session decides. @throws ApiError 404 `cloud_session_not_found` */
+export async function lockVisibleSession(
+  tx: Queryable,
+  principal: Principal,
+  key: SessionKey,
+): Promise<SessionRow> {
+  return requireSeen(principal, await lockSession(tx, key))
+}

@@ -1,0 +1,40 @@
+import type { SessionPage } from '@berth/contract'
+import type { Context } from '../context.ts'
+import { decodeCursor, encodeCursor } from '../cursor.ts'
+import type { SessionKey } from '../events/append.ts'
+import type { Principal } from '../identity/principal.ts'
+import { type SessionRow, toSession } from './session.ts'
+import { findSession, listSessions as listRows, type SessionFilter } from './session-sql.ts'
+import { requireSeen } from './visibility.ts'
+
+/** Reads a Session that the caller sees. @throws ApiError 404 `cloud_session_not_found` */
+export async function readSession(context: Context, principal: Principal, key: SessionKey): Promise<SessionRow> {
+  return requireSeen(principal, await findSession(context.db, key))
+}
+
+/**
+ * A page of the Sessions that the caller sees, the last changed first (interface 4.4). A Session that changes while
+ * pages are read moves to the front; it is never lost from the pages of a reader that starts again.
+ * @throws ApiError 400 `invalid_request` for a cursor that no page gave
+ */
+export async function pageSessions(
+  context: Context,
+  principal: Principal,
+  query: { limit: number; cursor: string | undefined; archived: SessionFilter['archived']; origin: SessionFilter['origin'] },
+): Promise<SessionPage> {
+  const rows = await listRows(context.db, {
+    organizationId: principal.organizationId,
+    ownerId: principal.kind === 'person' ? null : principal.id,
+    archived: query.archived,
+    origin: query.origin,
+    before: query.cursor === undefined ? null : decodeCursor(query.cursor),
+    limit: query.limit + 1,
+  })
+  const page = rows.slice(0, query.limit)
+  const last = page.at(-1)
+  return {
+    sessions: page.map(row => toSession(row, context.consoleUrl)),
+    nextCursor: last === undefined ? null : encodeCursor({ updatedAt: last.updated_at, id: last.id }),
+    hasMore: rows.length > query.limit,
+  }
+}

@@ -1,0 +1,52 @@
+import type { Context } from '../context.ts'
+import type { Handlers } from '../http/handler.ts'
+import { archiveSession } from './archive-session.ts'
+import { createSession } from './create-session.ts'
+import { pageSessions, readSession } from './read-session.ts'
+import { toSession } from './session.ts'
+import { updateSession } from './update-session.ts'
+
+type Operations = 'listSessions' | 'getSession' | 'createSession' | 'updateSession' | 'archiveSession'
+
+/** Sessions over HTTP (interface 4.4). */
+export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
+  return {
+    listSessions: async ({ principal, query }) => {
+      const { limit, cursor, archived } = query
+      const origin = {
+        objectType: query['origin.objectType'],
+        objectId: query['origin.objectId'],
+        tenantKey: query['origin.tenantKey'],
+      }
+      const page = await pageSessions(context, principal, {
+        limit,
+        cursor,
+        archived: archived === undefined ? 'no' : archived === 'true' ? 'both' : 'only',
+        origin,
+      })
+      return { status: 200, body: page }
+    },
+    getSession: async ({ principal, params }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      const row = await readSession(context, principal, key)
+      return { status: 200, body: { session: toSession(row, context.consoleUrl) } }
+    },
+    createSession: async ({ principal, params, body }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      const { created, session } = await createSession(context, principal, key, body)
+      const headers = { location: `/v1/sessions/${session.id}` }
+      return { status: created ? 201 : 200, body: { session }, headers }
+    },
+    updateSession: async ({ principal, params, body }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      return { status: 200, body: { session: await updateSession(context, principal, key, body) } }
+    },
+    archiveSession: async ({ principal, params }) => {
+      await archiveSession(context, principal, {
+        organizationId: principal.organizationId,
+        sessionId: params.sessionId,
+      })
+      return { status: 204 }
+    },
+  }
+}

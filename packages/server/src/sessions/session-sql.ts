@@ -1,0 +1,136 @@
+import type { SessionKey } from '../events/append.ts'
+import type { Principal } from '../identity/principal.ts'
+import type { Queryable } from '../storage/database.ts'
+import type { SessionRow } from './session.ts'
+
+/**
+ * The Session's row with its active Run and newest lease. The joins lean on `runs_active` (at most one row) and
+ * `leases_of_session`; a lease that was never attached shows no deadline.
+ */
+const selectSession = `
+  select s.*, r.id as active_run_id, r.status as active_run_status,
+    l.expires_at as lease_expires_at, coalesce(l.state = 'attached', false) as lease_held
+  from sessions s
+  left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null
+  left join lateral (
+    select state, expires_at from leases
+    where organization_id = s.organization_id and session_id = s.id
+      and (state = 'attached' or (state = 'ended' and end_reason <> 'abandoned'))
+    order by created_at desc limit 1
+  ) l on true`
+
+/** Reads a Session without locking it. */
+export async function findSession(db: Queryable, key: SessionKey): Promise<SessionRow | null> {
+  const { rows } = await db.query<SessionRow>({
+    name: 'find-session',
+    text: `${selectSession} where s.organization_id = $1 and s.id = $2`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0] ?? null
+}
+
+/**
+ * Takes the Session's lock, under which every command decides. The lock is taken first and the joins are read in a
+ * second statement: a row that waited for the lock would otherwise be joined with what stood before the wait.
+ */
+export async function lockSession(tx: Queryable, key: SessionKey): Promise<SessionRow | null> {
+  await tx.query({
+    name: 'lock-session',
+    text: 'select 1 from sessions where organization_id = $1 and id = $2 for update',
+    values: [key.organizationId, key.sessionId],
+  })
+  return findSession(tx, key)
+}
+
+export interface NewSession {
+  readonly key: SessionKey
+  readonly owner: Pick<Principal, 'kind' | 'id'>
+  readonly requestHash: Buffer
+  readonly title: string
+  readonly origin: object | null
+  readonly model: string | null
+  readonly runtime: string | null
+  readonly now: Date
+}
+
+/** Inserts a Session; false where its id is taken. A racing insert of the same id waits for the first to commit. */
+export async function insertSession(tx: Queryable, session: NewSession): Promise<boolean> {
+  const { rows } = await tx.query({
+    name: 'insert-session',
+    text: `
+      insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, origin, model, runtime,
+        created_at, updated_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+      on conflict do nothing returning 1`,
+    values: [
+      session.key.organizationId,
+      session.key.sessionId,
+      session.owner.kind,
+      session.owner.id,
+      session.requestHash,
+      session.title,
+      session.origin,
+      session.model,
+      session.runtime,
+      session.now,
+    ],
+  })
+  return rows.length > 0
+}
+
+export async function updateSession(
+  tx: Queryable,
+  key: SessionKey,
+  set: { readonly title: string; readonly model: string | null; readonly runtime: string | null },
+  now: Date,
+): Promise<void> {
+  await tx.query({
+    text: `
+      update sessions set title = $3, model = $4, runtime = $5, updated_at = greatest(updated_at, $6)
+      where organization_id = $1 and id = $2`,
+    values: [key.organizationId, key.sessionId, set.title, set.model, set.runtime, now],
+  })
+}
+
+export async function markArchived(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
+  await tx.query({
+    text: `
+      update sessions set archived_at = $3, updated_at = greatest(updated_at, $3)
+      where organization_id = $1 and id = $2`,
+    values: [key.organizationId, key.sessionId, now],
+  })
+}
+
+export interface SessionFilter {
+  readonly organizationId: string
+  /** Only Sessions of this owner; null for people, who see the organization's. */
+  readonly ownerId: string | null
+  readonly archived: 'no' | 'both' | 'only'
+  readonly origin: Readonly<Record<'objectType' | 'objectId' | 'tenantKey', string | undefined>>
+  /** Exclusive: the last row of the page before. */
+  readonly before: { readonly updatedAt: Date; readonly id: string } | null
+  readonly limit: number
+}
+
+/** A page by `updated_at` descending, on `sessions_of_owner` or `sessions_of_organization`. */
+export async function listSessions(db: Queryable, filter: SessionFilter): Promise<SessionRow[]> {
+  const values: unknown[] = [filter.organizationId]
+  const bind = (value: unknown) => `$${values.push(value)}`
+  const conditions = ['s.organization_id = $1']
+  if (filter.ownerId !== null) conditions.push(`s.owner_id = ${bind(filter.ownerId)}`)
+  if (filter.archived === 'no') conditions.push('s.archived_at is null')
+  if (filter.archived === 'only') conditions.push('s.archived_at is not null')
+  for (const field of ['objectType', 'objectId', 'tenantKey'] as const) {
+    const wanted = filter.origin[field]
+    if (wanted !== undefined) conditions.push(`s.origin is not null and s.origin ->> '${field}' = ${bind(wanted)}`)
+  }
+  if (filter.before !== null) {
+    conditions.push(`(s.updated_at, s.id) < (${bind(filter.before.updatedAt)}, ${bind(filter.before.id)})`)
+  }
+  const { rows } = await db.query<SessionRow>({
+    text: `${selectSession} where ${conditions.join(' and ')}
+      order by s.updated_at desc, s.id desc limit ${bind(filter.limit)}`,
+    values,
+  })
+  return rows
+}

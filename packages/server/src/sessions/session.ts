@@ -1,0 +1,69 @@
+import type { Session } from '@berth/contract'
+import { phaseOf, type RunStatus } from '../runs/run.ts'
+import { continuationOf } from './continuation.ts'
+
+/** A Session with what its resource is derived from: the active Run and the newest lease. */
+export interface SessionRow {
+  readonly organization_id: string
+  readonly id: string
+  readonly owner_kind: 'app_installation' | 'person'
+  readonly owner_id: string
+  readonly request_hash: Buffer
+  readonly title: string
+  readonly origin: Record<string, string> | null
+  readonly model: string | null
+  readonly runtime: string | null
+  readonly turn_count: number
+  readonly last_event_sequence: number
+  readonly first_run_started_at: Date | null
+  readonly created_at: Date
+  readonly updated_at: Date
+  readonly archived_at: Date | null
+  readonly active_run_id: string | null
+  readonly active_run_status: RunStatus | null
+  /** Deadline of the lease in force, or the past one of the newest lease that was ever attached. */
+  readonly lease_expires_at: Date | null
+  readonly lease_held: boolean
+}
+
+/** The Session resource (interface 2.2). */
+export function toSession(row: SessionRow, consoleUrl: string): Session {
+  return {
+    id: row.id,
+    sessionUrl: `${consoleUrl}/sessions/${row.id}`,
+    organizationId: row.organization_id,
+    title: row.title,
+    ...(row.origin !== null && { origin: row.origin }),
+    ...(row.model !== null && { model: row.model }),
+    ...(row.runtime !== null && { runtime: row.runtime }),
+    workspace: {
+      state: row.lease_held ? 'attached' : row.lease_expires_at === null ? 'unavailable' : 'expired',
+      expiresAt: row.lease_expires_at?.toISOString() ?? null,
+    },
+    continuation: continuationOf({
+      archived: row.archived_at !== null,
+      hasRun: row.first_run_started_at !== null,
+      leaseHeld: row.lease_held,
+    }),
+    phase: phaseOf(row.active_run_status),
+    createdBy: { kind: row.owner_kind, id: row.owner_id },
+    ...(row.active_run_id !== null && { activeRunId: row.active_run_id }),
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+    lastEventSequence: row.last_event_sequence,
+    ...(row.archived_at !== null && { archivedAt: row.archived_at.toISOString() }),
+    environment: null,
+    parent: null,
+  }
+}
+
+const MAX_TITLE = 160
+
+/** The title of a Session that brings none: the first non-empty line of its first message (interface 2.2). */
+export function deriveTitle(message: string | undefined): string {
+  const line = message
+    ?.split(/\r\n|\r|\n/)
+    .map(candidate => candidate.trim())
+    .find(candidate => candidate !== '')
+  return line === undefined ? 'New workspace' : [...line].slice(0, MAX_TITLE).join('')
+}

@@ -1,0 +1,40 @@
+import type { Session, UpdateSession } from '@berth/contract'
+import { refusal, sessionNotFound } from '../api-errors.ts'
+import type { Context } from '../context.ts'
+import type { SessionKey } from '../events/append.ts'
+import type { Principal } from '../identity/principal.ts'
+import { topics } from '../storage/wakeups.ts'
+import { settleModel, settleRuntime } from './configuration.ts'
+import { lockVisibleSession } from './lock-session.ts'
+import { toSession } from './session.ts'
+import { findSession, updateSession as writeSession } from './session-sql.ts'
+
+/**
+ * Changes a Session for its next Turn; the last write wins and no Run under way is touched (interface 4.4).
+ * @throws ApiError 404, 409 `cloud_session_settled` for another runtime after the first Turn, 400 for an unknown
+ *   runtime or model
+ */
+export async function updateSession(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  body: UpdateSession,
+): Promise<Session> {
+  const now = context.clock.now()
+  const row = await context.db.transaction(async tx => {
+    const session = await lockVisibleSession(tx, principal, key)
+    if (session.archived_at !== null) throw sessionNotFound()
+    if (body.environment) throw refusal('environment_not_found')
+    const runtime = body.runtime === undefined ? session.runtime : (body.runtime === 'native' ? null : body.runtime)
+    const switched = runtime !== session.runtime
+    if (switched && session.turn_count > 0) throw refusal('cloud_session_settled')
+    if (switched) settleRuntime(context, runtime)
+    const model =
+      body.model !== undefined || switched ? settleModel(context, body.model, runtime) : session.model
+    await writeSession(tx, key, { title: body.title ?? session.title, model, runtime }, now)
+    return findSession(tx, key)
+  })
+  if (row === null) throw sessionNotFound()
+  context.wakeups.publish(topics.session(key.organizationId, key.sessionId))
+  return toSession(row, context.consoleUrl)
+}

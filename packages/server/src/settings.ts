@@ -1,0 +1,307 @@
+import { resolve } from 'node:path'
+import { type Config, parseConfig } from './settings/config-file.ts'
+import { type Declaration, Environment } from './settings/environment.ts'
+import { isLoopback, originOf, parseWebUrl } from './settings/web-url.ts'
+import { StartError } from './start-error.ts'
+import { parseMasterKey } from './storage/master-key.ts'
+
+const roles = ['api', 'account', 'gateway', 'worker'] as const
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+const gibibyte = 1024 ** 3
+/** What a timer of Node holds. */
+const longestSeconds = 2_000_000
+
+export type Role = (typeof roles)[number]
+
+/** A token bucket. */
+export interface RateLimit {
+  readonly burst: number
+  readonly perMinute: number
+}
+
+/** Everything that an operator decides, read once; nothing else looks at the environment. */
+export interface Settings {
+  readonly dataDir: string
+  readonly host: string
+  /** 0 lets the system choose; see {@link listeningOn}. */
+  readonly port: number
+  readonly baseUrl: string
+  readonly authUrl: string
+  readonly consoleUrl: string
+  readonly roles: ReadonlySet<Role>
+  readonly production: boolean
+  /** Whether the listener is out of other machines' reach; a development tenant is made only there. */
+  readonly loopback: boolean
+  /** Absent: an embedded PostgreSQL below the data directory. */
+  readonly databaseUrl: string | undefined
+  readonly databaseConnections: number
+  readonly blobs: { readonly kind: 'file'; readonly directory: string }
+  readonly masterKey: Buffer | undefined
+  readonly compute: 'bubblewrap'
+  readonly release: string | undefined
+  readonly trustProxy: boolean
+  readonly logLevel: (typeof logLevels)[number]
+  /** Absent: no metrics are served. 0 lets the system choose. */
+  readonly metricsPort: number | undefined
+  readonly rate: RateLimit
+  readonly authRate: RateLimit
+  readonly lease: { readonly idleSeconds: number; readonly maxSeconds: number }
+  readonly execution: {
+    readonly fenceSeconds: number
+    readonly maxAttempts: number
+    readonly maxHandovers: number
+    readonly provisionSeconds: number
+    readonly agentStartSeconds: number
+    readonly runSeconds: number
+    readonly cancelGraceSeconds: number
+    readonly pingSeconds: number
+    readonly concurrency: number
+  }
+  readonly sandbox: {
+    readonly memoryBytes: number
+    readonly processes: number
+    readonly cpus: number
+    readonly fileSizeBytes: number
+    readonly diskBytes: number
+  }
+  readonly streams: {
+    readonly perAuthority: number
+    readonly perProcess: number
+    readonly minSeconds: number
+    readonly maxSeconds: number
+  }
+  readonly config: Config
+}
+
+type Variables = Readonly<Record<string, string | undefined>>
+
+/**
+ * Reads the settings.
+ * @param variables the environment
+ * @param readFile answers a file's text, or undefined when there is none
+ * @throws StartError naming the first setting that is wrong or unknown
+ */
+export function loadSettings(variables: Variables, readFile: (path: string) => string | undefined): Settings {
+  const environment = new Environment(variables)
+  const settings = read(environment, variables, readFile)
+  environment.refuseUnknown()
+  requireConsistent(settings)
+  return deepFreeze(settings)
+}
+
+/** Every setting with its meaning and default, in the order of reading; for the documentation. */
+export function describeSettings(): readonly Declaration[] {
+  const environment = new Environment({})
+  read(environment, {}, () => undefined)
+  return environment.declarations
+}
+
+/** The settings once the listener has its port: URLs that were to be its origin become that. */
+export function listeningOn(settings: Settings, port: number): Settings {
+  const before = originOf(settings.host, settings.port)
+  const after = originOf(settings.host, port)
+  const move = (url: string): string => (url === before ? after : url)
+  return Object.freeze({
+    ...settings,
+    port,
+    baseUrl: move(settings.baseUrl),
+    authUrl: move(settings.authUrl),
+    consoleUrl: move(settings.consoleUrl),
+  })
+}
+
+function read(env: Environment, variables: Variables, readFile: (path: string) => string | undefined): Settings {
+  const dataDir = resolve(
+    env.text('BERTH_DATA_DIR', 'Directory of everything the embedded default keeps.', './.berth') ?? '.berth',
+  )
+  const host = env.text('BERTH_HOST', 'Address that the service listens on.', '127.0.0.1') ?? '127.0.0.1'
+  const port = env.integer('BERTH_PORT', 4100, 'Port that the service listens on; 0 takes a free one.', {
+    least: 0,
+    most: 65_535,
+  })
+  const url = (name: string, meaning: string): string =>
+    env.parsed(name, meaning, "the listener's origin", parseWebUrl, 'an http or https URL without query') ??
+    originOf(host, port)
+  return {
+    dataDir,
+    host,
+    port,
+    baseUrl: url('BERTH_BASE_URL', 'URL that clients reach the API and the gateway at.'),
+    authUrl: url('BERTH_AUTH_URL', 'URL that clients reach the account service at.'),
+    consoleUrl: url('BERTH_CONSOLE_URL', 'URL that `sessionUrl` begins with.'),
+    roles: readRoles(env),
+    production: variables.NODE_ENV === 'production',
+    loopback: isLoopback(host),
+    databaseUrl: env.parsed(
+      'DATABASE_URL',
+      'A PostgreSQL server, version 15 or newer.',
+      'an embedded PostgreSQL',
+      text => (/^postgres(ql)?:\/\//.test(text) ? text : undefined),
+      'a postgres:// URL',
+    ),
+    databaseConnections: env.integer('BERTH_DATABASE_CONNECTIONS', 20, 'Database connections of this process at most.'),
+    blobs: readBlobs(env, dataDir),
+    masterKey: env.parsed(
+      'BERTH_MASTER_KEY',
+      'Key that seals secrets at rest: 32 bytes in base64 or hexadecimal digits.',
+      '`master.key` in the data directory, made once',
+      parseMasterKey,
+      '32 bytes in base64 or hexadecimal digits',
+    ),
+    compute: env.oneOf('BERTH_COMPUTE', 'bubblewrap', 'What makes sandboxes.', ['bubblewrap']),
+    release: env.text('BERTH_RELEASE', 'Shown as `info.x-svc-release` in the OpenAPI document.', 'absent'),
+    trustProxy: env.boolean('BERTH_TRUST_PROXY', false, "Take a client's address from `X-Forwarded-For`."),
+    logLevel: env.oneOf('BERTH_LOG_LEVEL', 'info', 'Least severity that is logged.', logLevels),
+    metricsPort: env.parsed(
+      'BERTH_METRICS_PORT',
+      'Loopback port that serves `GET /metrics`; 0 takes a free one.',
+      'no metrics',
+      text => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
+      'a port from 0 to 65535',
+    ),
+    rate: {
+      burst: env.integer('BERTH_RATE_BURST', 120, 'Requests at once, for each installation or membership.'),
+      perMinute: env.integer('BERTH_RATE_PER_MINUTE', 600, 'Requests a minute, for each installation or membership.'),
+    },
+    authRate: {
+      burst: env.integer(
+        'BERTH_AUTH_RATE_BURST',
+        600,
+        'Requests at once without a valid credential, for each address.',
+      ),
+      perMinute: env.integer(
+        'BERTH_AUTH_RATE_PER_MINUTE',
+        3000,
+        'Requests a minute without a valid credential, for each address.',
+      ),
+    },
+    lease: {
+      idleSeconds: seconds(
+        env,
+        'BERTH_LEASE_IDLE_SECONDS',
+        900,
+        'A sandbox is given up after this long without a Run.',
+      ),
+      maxSeconds: seconds(env, 'BERTH_LEASE_MAX_SECONDS', 14_400, 'A sandbox is given up after this long in any case.'),
+    },
+    execution: {
+      fenceSeconds: seconds(env, 'BERTH_FENCE_SECONDS', 4, "A worker's claim on a Run, renewed four times as often."),
+      maxAttempts: env.integer(
+        'BERTH_MAX_ATTEMPTS',
+        3,
+        'Attempts at a Run whose agent was lost before it did anything.',
+      ),
+      maxHandovers: env.integer(
+        'BERTH_MAX_HANDOVERS',
+        5,
+        'Times that a Run may lose its worker before it is given up.',
+      ),
+      provisionSeconds: seconds(env, 'BERTH_PROVISION_SECONDS', 60, 'A sandbox is made within this long, or not.'),
+      agentStartSeconds: seconds(env, 'BERTH_AGENT_START_SECONDS', 60, 'An agent answers within this long, or not.'),
+      runSeconds: seconds(env, 'BERTH_RUN_SECONDS', 14_400, 'A Run takes at most this long.'),
+      cancelGraceSeconds: seconds(
+        env,
+        'BERTH_CANCEL_GRACE_SECONDS',
+        10,
+        'A cancelled agent that goes on is killed then.',
+      ),
+      pingSeconds: seconds(env, 'BERTH_PING_SECONDS', 10, 'A sandbox that is silent for this long counts as frozen.'),
+      concurrency: env.integer('BERTH_WORKER_CONCURRENCY', 8, 'Runs that a worker executes at once.'),
+    },
+    sandbox: {
+      memoryBytes: env.integer('BERTH_SANDBOX_MEMORY_BYTES', 4 * gibibyte, 'Memory of one sandbox.', {
+        least: 128 * 1024 ** 2,
+      }),
+      processes: env.integer('BERTH_SANDBOX_PROCESSES', 512, 'Processes and threads of one sandbox.', { least: 32 }),
+      cpus: env.number('BERTH_SANDBOX_CPUS', 2, 'Processors of one sandbox; may be a fraction.', {
+        least: 0.1,
+        most: 1024,
+      }),
+      fileSizeBytes: env.integer('BERTH_SANDBOX_FILE_BYTES', 4 * gibibyte, 'Size of one file in a sandbox.'),
+      diskBytes: env.integer('BERTH_SANDBOX_DISK_BYTES', 10 * gibibyte, 'Files of one sandbox altogether.'),
+    },
+    streams: {
+      perAuthority: env.integer('BERTH_STREAMS_PER_AUTHORITY', 64, 'Event streams open at once, for each principal.'),
+      perProcess: env.integer('BERTH_STREAMS_PER_PROCESS', 256, 'Event streams open at once in this process.'),
+      minSeconds: seconds(
+        env,
+        'BERTH_STREAM_MIN_SECONDS',
+        300,
+        'Event streams are ended to be resumed, each at a random age: the least.',
+      ),
+      maxSeconds: seconds(
+        env,
+        'BERTH_STREAM_MAX_SECONDS',
+        600,
+        'Event streams are ended to be resumed, each at a random age: the most.',
+      ),
+    },
+    config: readConfig(env, dataDir, variables, readFile),
+  }
+}
+
+function seconds(env: Environment, name: string, fallback: number, meaning: string): number {
+  return env.integer(name, fallback, meaning, { least: 1, most: longestSeconds })
+}
+
+function readRoles(env: Environment): ReadonlySet<Role> {
+  const parse = (text: string): ReadonlySet<Role> | undefined => {
+    const named = text.split(',').map(name => roles.find(role => role === name.trim()))
+    const known = named.filter(role => role !== undefined)
+    return known.length === named.length ? new Set(known) : undefined
+  }
+  const meaning = 'Roles of this process, separated by commas.'
+  return env.parsed('BERTH_ROLES', meaning, 'all', parse, `a list of ${roles.join(', ')}`) ?? new Set(roles)
+}
+
+function readBlobs(env: Environment, dataDir: string): Settings['blobs'] {
+  const parse = (text: string): string | undefined => (/^file:./.test(text) ? resolve(text.slice(5)) : undefined)
+  const meaning = 'Where artifacts and checkpoints are kept: `file:<directory>`.'
+  const directory = env.parsed('BERTH_BLOBS', meaning, '`blobs` in the data directory', parse, 'file:<directory>')
+  return { kind: 'file', directory: directory ?? resolve(dataDir, 'blobs') }
+}
+
+function readConfig(
+  env: Environment,
+  dataDir: string,
+  variables: Variables,
+  readFile: (path: string) => string | undefined,
+): Config {
+  const named = env.text(
+    'BERTH_CONFIG',
+    'JSON file of providers, models, runtimes and Git hosts.',
+    '`berth.json` in the data directory, where it exists',
+  )
+  const path = resolve(named ?? resolve(dataDir, 'berth.json'))
+  const text = readFile(path)
+  if (text === undefined && named !== undefined)
+    throw new StartError(`BERTH_CONFIG names ${path}, which does not exist`)
+  return parseConfig(text ?? '{}', path, variables)
+}
+
+function requireConsistent(settings: Settings): void {
+  const { lease, streams } = settings
+  if (lease.idleSeconds > lease.maxSeconds) {
+    throw new StartError('BERTH_LEASE_IDLE_SECONDS must not be above BERTH_LEASE_MAX_SECONDS')
+  }
+  if (streams.minSeconds > streams.maxSeconds) {
+    throw new StartError('BERTH_STREAM_MIN_SECONDS must not be above BERTH_STREAM_MAX_SECONDS')
+  }
+  if (!settings.production) return
+  for (const [name, url] of [
+    ['BERTH_BASE_URL', settings.baseUrl],
+    ['BERTH_AUTH_URL', settings.authUrl],
+    ['BERTH_CONSOLE_URL', settings.consoleUrl],
+  ] as const) {
+    if (!url.startsWith('https://')) throw new StartError(`${name} must be an https URL when NODE_ENV is production`)
+  }
+}
+
+/** Freezes plain objects and arrays; a Buffer cannot be frozen, and a Set's type already forbids to change it. */
+function deepFreeze<T extends object>(value: T): T {
+  for (const member of Object.values(value)) {
+    const plain = Array.isArray(member) || Object.getPrototypeOf(Object(member)) === Object.prototype
+    if (typeof member === 'object' && member !== null && plain) deepFreeze(member)
+  }
+  return Object.freeze(value)
+}

@@ -1,0 +1,206 @@
+import { isAbsolute, normalize } from 'node:path'
+import { StartError } from '../start-error.ts'
+import { JsonNode } from './json-node.ts'
+import { parseOrigin, parseWebUrl } from './web-url.ts'
+
+/** US dollars per million tokens. */
+export interface ModelPrice {
+  readonly input: number
+  readonly cachedInput: number
+  readonly output: number
+}
+
+/** A model that a provider serves. */
+export interface ModelConfig {
+  readonly id: string
+  readonly contextTokens: number | undefined
+  readonly outputTokens: number | undefined
+  readonly tools: boolean
+  readonly reasoning: boolean
+  readonly modalities: readonly ('text' | 'image' | 'audio' | 'file')[]
+  /** Absent: the cost of a Run that used it is incomplete. */
+  readonly price: ModelPrice | undefined
+}
+
+/** An upstream of the model gateway. */
+export interface ProviderConfig {
+  readonly id: string
+  readonly kind: 'openai' | 'anthropic' | 'google' | 'openai-compatible'
+  readonly baseUrl: string | undefined
+  readonly apiKey: string | undefined
+  /** Formats that the upstream speaks by itself. */
+  readonly wire: readonly ('chat' | 'responses')[]
+  readonly models: readonly ModelConfig[]
+}
+
+/** An ACP agent beside the built-in ones. */
+export interface RuntimeConfig {
+  readonly id: string
+  readonly name: string
+  readonly command: readonly [string, ...string[]]
+  readonly env: Readonly<Record<string, string>>
+  /** Origins that its sandboxes reach besides public hosts by policy. */
+  readonly reach: readonly string[]
+  /** Absolute directories that its sandboxes show read-only at the same path. */
+  readonly mounts: readonly string[]
+}
+
+/** A host of Git repositories. */
+export interface GitHostConfig {
+  readonly kind: 'github' | 'gitlab' | 'forgejo'
+  readonly baseUrl: string | undefined
+  readonly appId: string | undefined
+  readonly privateKey: string | undefined
+}
+
+/** The configuration file, every default filled in and every secret resolved. */
+export interface Config {
+  readonly providers: readonly ProviderConfig[]
+  readonly models: { readonly default: string | undefined; readonly aliases: Readonly<Record<string, string>> }
+  readonly runtimes: readonly RuntimeConfig[]
+  readonly gitHosts: readonly GitHostConfig[]
+}
+
+const idPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/
+const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
+const builtInRuntimes = ['native', 'shell']
+
+/** Reads the configuration file's text. @throws StartError naming the file, the place and what is wrong there */
+export function parseConfig(
+  text: string,
+  file: string,
+  variables: Readonly<Record<string, string | undefined>>,
+): Config {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new StartError(`${file}: it is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  const root = new JsonNode(value, { file, path: '', variables })
+  const members = root.object('providers', 'models', 'runtimes', 'gitHosts')
+  const providers = members.providers?.array().map(readProvider) ?? []
+  requireUnique(members.providers, providers)
+  const runtimes = members.runtimes?.array().map(readRuntime) ?? []
+  requireUnique(members.runtimes, runtimes)
+  return {
+    providers,
+    models: readModels(members.models, providers),
+    runtimes,
+    gitHosts: members.gitHosts?.array().map(readGitHost) ?? [],
+  }
+}
+
+function readProvider(node: JsonNode): ProviderConfig {
+  const members = node.object('id', 'kind', 'baseUrl', 'apiKey', 'wire', 'models')
+  const kind = node.require(members.kind, 'kind').oneOf(['openai', 'anthropic', 'google', 'openai-compatible'])
+  const models = node.require(members.models, 'models').array().map(readModel)
+  requireUnique(members.models, models)
+  const provider = {
+    id: node.require(members.id, 'id').string(idPattern),
+    kind,
+    baseUrl: members.baseUrl === undefined ? undefined : readUrl(members.baseUrl),
+    apiKey: members.apiKey?.secret(),
+    wire: members.wire?.array(1).map(item => item.oneOf(['chat', 'responses'])) ?? defaultWire(kind),
+    models,
+  }
+  if (kind === 'openai-compatible') node.require(members.baseUrl, 'baseUrl')
+  return provider
+}
+
+function defaultWire(kind: ProviderConfig['kind']): ProviderConfig['wire'] {
+  if (kind === 'openai') return ['chat', 'responses']
+  return kind === 'openai-compatible' ? ['chat'] : []
+}
+
+function readModel(node: JsonNode): ModelConfig {
+  const members = node.object('id', 'contextTokens', 'outputTokens', 'tools', 'reasoning', 'modalities', 'price')
+  return {
+    id: node.require(members.id, 'id').string(/^\S{1,200}$/),
+    contextTokens: members.contextTokens?.integer(),
+    outputTokens: members.outputTokens?.integer(),
+    tools: members.tools?.boolean() ?? true,
+    reasoning: members.reasoning?.boolean() ?? false,
+    modalities: members.modalities?.array(1).map(item => item.oneOf(['text', 'image', 'audio', 'file'])) ?? ['text'],
+    price: members.price === undefined ? undefined : readPrice(members.price),
+  }
+}
+
+function readPrice(node: JsonNode): ModelPrice {
+  const members = node.object('input', 'cachedInput', 'output')
+  const input = node.require(members.input, 'input').number()
+  return {
+    input,
+    cachedInput: members.cachedInput?.number() ?? input,
+    output: node.require(members.output, 'output').number(),
+  }
+}
+
+function readModels(node: JsonNode | undefined, providers: readonly ProviderConfig[]): Config['models'] {
+  if (node === undefined) return { default: undefined, aliases: {} }
+  const catalog = new Set(providers.flatMap(provider => provider.models.map(model => `${provider.id}/${model.id}`)))
+  const members = node.object('default', 'aliases')
+  const aliases: Record<string, string> = {}
+  for (const [alias, target] of members.aliases?.record(idPattern) ?? []) {
+    const id = target.string()
+    if (!catalog.has(id)) target.fail(`names the model ${id}, which no provider serves`)
+    aliases[alias] = id
+  }
+  const fallback = members.default?.string()
+  if (fallback !== undefined && !catalog.has(fallback) && !Object.hasOwn(aliases, fallback)) {
+    members.default?.fail(`names the model ${fallback}, which no provider serves`)
+  }
+  return { default: fallback, aliases }
+}
+
+function readRuntime(node: JsonNode): RuntimeConfig {
+  const members = node.object('id', 'name', 'command', 'env', 'reach', 'mounts')
+  const idNode = node.require(members.id, 'id')
+  const id = idNode.string(idPattern)
+  if (builtInRuntimes.includes(id)) idNode.fail(`must not be ${id}, which is built in`)
+  const commandNode = node.require(members.command, 'command')
+  const [program, ...args] = commandNode.array(1).map(item => item.string())
+  if (program === undefined) return commandNode.fail('must have at least 1 item')
+  const env = members.env?.record(variablePattern).map(([name, value]) => [name, value.secret()] as const) ?? []
+  return {
+    id,
+    name: members.name?.string() ?? id,
+    command: [program, ...args],
+    env: Object.fromEntries(env),
+    reach: members.reach?.array().map(readOrigin) ?? [],
+    mounts: members.mounts?.array().map(readMount) ?? [],
+  }
+}
+
+function readMount(node: JsonNode): string {
+  const path = node.string()
+  const clean = normalize(path).replace(/(?<=.)\/+$/, '')
+  if (!isAbsolute(path) || clean === '/' || path.includes('\0')) node.fail('must be an absolute directory other than /')
+  return clean
+}
+
+function readGitHost(node: JsonNode): GitHostConfig {
+  const members = node.object('kind', 'baseUrl', 'appId', 'privateKey')
+  return {
+    kind: node.require(members.kind, 'kind').oneOf(['github', 'gitlab', 'forgejo']),
+    baseUrl: members.baseUrl === undefined ? undefined : readUrl(members.baseUrl),
+    appId: members.appId?.secret(),
+    privateKey: members.privateKey?.secret(),
+  }
+}
+
+function readUrl(node: JsonNode): string {
+  return parseWebUrl(node.string()) ?? node.fail('must be an http or https URL without user, query or fragment')
+}
+
+function readOrigin(node: JsonNode): string {
+  return parseOrigin(node.string()) ?? node.fail('must be an http or https origin, such as http://127.0.0.1:9000')
+}
+
+function requireUnique(node: JsonNode | undefined, items: readonly { readonly id: string }[]): void {
+  const ids = new Set<string>()
+  for (const { id } of items) {
+    if (ids.has(id)) node?.fail(`has two entries with the id ${id}`)
+    ids.add(id)
+  }
+}

@@ -1,0 +1,108 @@
+import { StartError } from '../start-error.ts'
+
+/** One setting as the documentation lists it. */
+export interface Declaration {
+  readonly name: string
+  readonly meaning: string
+  /** What holds when it is absent, in words or as it would be written. */
+  readonly fallback: string
+}
+
+interface Range {
+  readonly least: number
+  readonly most: number
+}
+
+/**
+ * Reads settings from an environment. Reading is declaring: whatever `BERTH_*` variable was not read by the end is
+ * unknown. An empty variable counts as absent, because compose files and unit files cannot leave one out.
+ */
+export class Environment {
+  readonly #variables: Readonly<Record<string, string | undefined>>
+  readonly #declared = new Map<string, Declaration>()
+
+  constructor(variables: Readonly<Record<string, string | undefined>>) {
+    this.#variables = variables
+  }
+
+  get declarations(): readonly Declaration[] {
+    return [...this.#declared.values()]
+  }
+
+  text(name: string, meaning: string, fallback: string): string | undefined {
+    this.#declared.set(name, { name, meaning, fallback })
+    const value = this.#variables[name]
+    return value === '' ? undefined : value
+  }
+
+  /** A setting that `parse` understands; it answers undefined to refuse, and `expected` then says what it wants. */
+  parsed<T>(
+    name: string,
+    meaning: string,
+    fallback: string,
+    parse: (text: string) => T | undefined,
+    expected: string,
+  ): T | undefined {
+    const text = this.text(name, meaning, fallback)
+    if (text === undefined) return undefined
+    const value = parse(text)
+    if (value === undefined) throw new StartError(`${name} must be ${expected}`)
+    return value
+  }
+
+  integer(name: string, fallback: number, meaning: string, range: Partial<Range> = {}): number {
+    const { least = 1, most = Number.MAX_SAFE_INTEGER } = range
+    const parse = (text: string): number | undefined => {
+      const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+      return number >= least && number <= most ? number : undefined
+    }
+    return this.parsed(name, meaning, String(fallback), parse, describeRange('a whole number', least, most)) ?? fallback
+  }
+
+  number(name: string, fallback: number, meaning: string, range: Range): number {
+    const parse = (text: string): number | undefined => {
+      const number = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN
+      return number >= range.least && number <= range.most ? number : undefined
+    }
+    const expected = describeRange('a number', range.least, range.most)
+    return this.parsed(name, meaning, String(fallback), parse, expected) ?? fallback
+  }
+
+  boolean(name: string, fallback: boolean, meaning: string): boolean {
+    const parse = (text: string): boolean | undefined => ({ true: true, false: false })[text]
+    return this.parsed(name, meaning, String(fallback), parse, 'true or false') ?? fallback
+  }
+
+  oneOf<const T extends string>(name: string, fallback: T, meaning: string, choices: readonly T[]): T {
+    const parse = (text: string): T | undefined => choices.find(choice => choice === text)
+    return this.parsed(name, meaning, fallback, parse, `one of ${choices.join(', ')}`) ?? fallback
+  }
+
+  /** @throws StartError naming the first `BERTH_*` variable that nothing has read */
+  refuseUnknown(): void {
+    for (const name of Object.keys(this.#variables)) {
+      if (!name.startsWith('BERTH_') || this.#declared.has(name)) continue
+      const near = [...this.#declared.keys()].find(known => isNear(known, name))
+      throw new StartError(`${name} is not a setting${near === undefined ? '' : `: is ${near} meant?`}`)
+    }
+  }
+}
+
+function describeRange(kind: string, least: number, most: number): string {
+  return most === Number.MAX_SAFE_INTEGER ? `${kind}, at least ${least}` : `${kind} from ${least} to ${most}`
+}
+
+/** Whether one name becomes the other by at most two single-letter changes (Levenshtein distance). */
+function isNear(left: string, right: string): boolean {
+  if (Math.abs(left.length - right.length) > 2) return false
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index)
+  for (const [i, letter] of [...left].entries()) {
+    const next = [i + 1]
+    for (const [j, other] of [...right].entries()) {
+      const replaced = (row[j] ?? 0) + (letter === other ? 0 : 1)
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+    }
+    row = next
+  }
+  return (row.at(-1) ?? 0) <= 2
+}

@@ -1,0 +1,108 @@
+import { StartError } from '../start-error.ts'
+
+/** A value of the configuration file with its place, so that whatever is wrong can be named. */
+export class JsonNode {
+  readonly #value: unknown
+  readonly #file: string
+  readonly #path: string
+  readonly #variables: Readonly<Record<string, string | undefined>>
+
+  constructor(
+    value: unknown,
+    place: { file: string; path: string; variables: Readonly<Record<string, string | undefined>> },
+  ) {
+    this.#value = value
+    this.#file = place.file
+    this.#path = place.path
+    this.#variables = place.variables
+  }
+
+  /** Ends the start, naming this place. */
+  fail(problem: string): never {
+    throw new StartError(`${this.#file}: ${this.#path === '' ? 'it' : this.#path} ${problem}`)
+  }
+
+  /** The members, each of which must be known. Absent ones and null ones are undefined. */
+  object<K extends string>(...known: readonly K[]): { readonly [key in K]?: JsonNode } {
+    const entries = this.#entries()
+    const members: { [key in K]?: JsonNode } = {}
+    for (const [key, value] of entries) {
+      const name = known.find(candidate => candidate === key)
+      if (name === undefined) return this.#child(key, value).fail(`is not known here; known are ${known.join(', ')}`)
+      if (value !== null) members[name] = this.#child(key, value)
+    }
+    return members
+  }
+
+  /** The members of an object whose keys are the file's own. */
+  record(keyPattern: RegExp): readonly (readonly [string, JsonNode])[] {
+    return this.#entries().map(([key, value]) => {
+      const child = this.#child(key, value)
+      if (!keyPattern.test(key)) child.fail(`has a name that does not match ${keyPattern.source}`)
+      return [key, child] as const
+    })
+  }
+
+  array(least = 0): readonly JsonNode[] {
+    if (!Array.isArray(this.#value)) return this.fail('must be an array')
+    if (this.#value.length < least) this.fail(`must have at least ${least} ${least === 1 ? 'item' : 'items'}`)
+    return this.#value.map((item: unknown, index) => this.#at(`${this.#path}[${index}]`, item))
+  }
+
+  string(pattern?: RegExp): string {
+    if (typeof this.#value !== 'string' || this.#value === '') return this.fail('must be a string that is not empty')
+    if (pattern !== undefined && !pattern.test(this.#value)) this.fail(`must match ${pattern.source}`)
+    return this.#value
+  }
+
+  /** A string given here or as `{ "env": "NAME" }`. */
+  secret(): string {
+    if (typeof this.#value !== 'object') return this.string()
+    const name = this.object('env').env?.string() ?? this.fail('must be a string or { "env": "NAME" }')
+    const value = this.#variables[name]
+    return value === undefined || value === '' ? this.fail(`names the variable ${name}, which is not set`) : value
+  }
+
+  oneOf<const T extends string>(choices: readonly T[]): T {
+    const found = choices.find(choice => choice === this.#value)
+    return found ?? this.fail(`must be one of ${choices.join(', ')}`)
+  }
+
+  integer(least = 1): number {
+    if (typeof this.#value === 'number' && Number.isSafeInteger(this.#value) && this.#value >= least) return this.#value
+    return this.fail(`must be a whole number, at least ${least}`)
+  }
+
+  number(): number {
+    if (typeof this.#value === 'number' && Number.isFinite(this.#value) && this.#value >= 0) return this.#value
+    return this.fail('must be a number, at least 0')
+  }
+
+  boolean(): boolean {
+    return typeof this.#value === 'boolean' ? this.#value : this.fail('must be true or false')
+  }
+
+  /** A member that must be there. */
+  require(member: JsonNode | undefined, name: string): JsonNode {
+    return member ?? this.#child(name, undefined).fail('is missing')
+  }
+
+  #entries(): [string, unknown][] {
+    if (typeof this.#value !== 'object' || this.#value === null || Array.isArray(this.#value)) {
+      return this.fail('must be an object')
+    }
+    return Object.entries(this.#value)
+  }
+
+  #child(key: string, value: unknown): JsonNode {
+    const plain = /^[A-Za-z_]\w*$/.test(key)
+    return this.#at(
+      plain ? `${this.#path}${this.#path === '' ? '' : '.'}${key}` : `${this.#path}[${JSON.stringify(key)}]`,
+      value,
+    )
+  }
+
+  #at(path: string, value: unknown): JsonNode {
+    return new JsonNode(value, { file: this.#file, path, variables: this.#variables })
+  }
+}

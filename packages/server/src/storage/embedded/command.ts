@@ -1,0 +1,63 @@
+import type { Layout } from './layout.ts'
+
+/** A program of PostgreSQL, ready to spawn. */
+export interface Command {
+  readonly file: string
+  readonly args: readonly string[]
+}
+
+/** Paths as the program itself will see them. */
+export interface View {
+  readonly bin: string
+  readonly data: string
+  readonly socket: string
+}
+
+const mountPoints = ['/run', '/mnt', '/srv', '/opt']
+
+/**
+ * Everything below happens in a mount namespace of its own and ends with the process. Sources are given as arguments and
+ * a file system over the mount point hides what lies below it, so the mount point must contain none of them.
+ */
+const enter = `set -e
+at=$1 native=$2 data=$3 socket=$4 uid=$5 signal=$6
+shift 6
+mount -t tmpfs -o mode=755 berth "$at"
+mkdir "$at/pg" "$at/pg/native" "$at/pg/data" "$at/pg/socket"
+mount --bind -o ro "$native" "$at/pg/native"
+mount --bind "$data" "$at/pg/data"
+mount --bind "$socket" "$at/pg/socket"
+echo "postgres:x:$uid:$uid::/:/bin/false" > "$at/pg/passwd"
+mount --bind "$at/pg/passwd" /etc/passwd
+exec setpriv --reuid "$uid" --regid "$uid" --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all \\
+  --pdeathsig "$signal" "$@"`
+
+/**
+ * A command that runs a program of PostgreSQL on `data` and ends with this process by `deathSignal`.
+ *
+ * PostgreSQL refuses to be root, and a data directory or checkout below a 0700 directory is out of any other user's
+ * reach. So as root the directories are bind-mounted to reachable places in a private mount namespace before the uid
+ * is dropped. Pid and ipc namespaces stay the host's: without them PostgreSQL's own interlocks would mean nothing. Each
+ * program replaces the one before it, so the spawned pid is PostgreSQL's and its parent is this process.
+ */
+export function postgresCommand(
+  layout: Layout,
+  data: string,
+  deathSignal: 'INT' | 'KILL',
+  build: (view: View) => readonly string[],
+): Command {
+  if (layout.uid === undefined) {
+    // The server's working directory is its data directory; a relative socket path has no length to exceed.
+    const view = { bin: `${layout.native}/bin`, data, socket: '../socket' }
+    return { file: 'setpriv', args: ['--no-new-privs', '--pdeathsig', deathSignal, ...build(view)] }
+  }
+  const sources = [layout.native, data, layout.socket]
+  const at = mountPoints.find(point => !sources.some(source => source.startsWith(`${point}/`))) ?? '/run'
+  const view = { bin: `${at}/pg/native/bin`, data: `${at}/pg/data`, socket: `${at}/pg/socket` }
+  const mounts = [at, layout.native, data, layout.socket, String(layout.uid), deathSignal]
+  const args = ['--mount', '--propagation', 'private', 'sh', '-c', enter, 'berth-postgres', ...mounts, ...build(view)]
+  return { file: 'unshare', args }
+}
+
+/** Nothing of the service's own environment, which holds secrets, reaches PostgreSQL. */
+export const postgresEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', TZ: 'UTC' }

@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process'
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { StartError } from '../../start-error.ts'
+import { postgresCommand, postgresEnvironment } from './command.ts'
+import type { Layout } from './layout.ts'
+import { explain } from './server-log.ts'
+
+/** The major version of the binaries. A data directory of another one cannot be served. */
+const majorVersion = '18'
+const temporaryPrefix = 'initializing-'
+
+/** The superuser that initdb makes; the socket's directory, 0700, is what keeps others out. */
+export const superuser = 'berth'
+
+/**
+ * Makes the data directory where there is none. It is made beside its place and renamed, so that one half made, whose
+ * maker was killed, is never taken for a database. The caller holds the service lock.
+ */
+export async function ensureDataDirectory(layout: Layout): Promise<void> {
+  removeLeftovers(layout.directory)
+  if (existsSync(layout.data)) return checkVersion(layout)
+  const temporary = join(layout.directory, `${temporaryPrefix}${process.pid}-${Date.now()}`)
+  mkdirSync(temporary, { mode: 0o700 })
+  try {
+    if (layout.uid !== undefined) chownSync(temporary, layout.uid, layout.uid)
+    await initdb(layout, temporary)
+    renameSync(temporary, layout.data)
+    await syncDirectory(layout.directory)
+  } catch (error) {
+    rmSync(temporary, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function initdb(layout: Layout, target: string): Promise<void> {
+  const command = postgresCommand(layout, target, 'KILL', view => [
+    `${view.bin}/initdb`,
+    `--pgdata=${view.data}`,
+    `--username=${superuser}`,
+    '--auth=trust',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+  ])
+  const child = spawn(command.file, command.args, {
+    env: postgresEnvironment,
+    cwd: '/',
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [code, out, err] = await Promise.all([
+    new Promise<number | null>((resolve, reject) => child.once('error', reject).once('exit', resolve)),
+    text(child.stdout),
+    text(child.stderr),
+  ]).catch(error => {
+    throw new StartError(`${command.file}(1) cannot be started: install util-linux`, { cause: error })
+  })
+  if (code !== 0) throw new StartError(`the embedded PostgreSQL cannot be initialized: ${explain(err + out)}`)
+}
+
+/** A killed maker's initdb may live a moment longer and write into its leftover; what resists goes at the next start. */
+function removeLeftovers(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    if (!name.startsWith(temporaryPrefix)) continue
+    try {
+      rmSync(join(directory, name), { recursive: true, force: true, maxRetries: 3, retryDelay: 50 })
+    } catch {
+      // Never opened as a database, so harmless.
+    }
+  }
+}
+
+function checkVersion(layout: Layout): void {
+  let version: string
+  try {
+    version = readFileSync(join(layout.data, 'PG_VERSION'), 'latin1').trim()
+  } catch (error) {
+    throw new StartError(`${layout.data} is not a PostgreSQL data directory: PG_VERSION is missing`, {
+      cause: error,
+    })
+  }
+  if (version === majorVersion) return
+  throw new StartError(
+    `${layout.data} is of PostgreSQL ${version}, this release serves ${majorVersion}: dump and restore it`,
+  )
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,158 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  randomUUID,
+} from 'node:crypto'
+import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StartError, toStartError } from '../start-error.ts'
+
+const version = 1
+const keyIdBytes = 4
+const nonceBytes = 12
+const tagBytes = 16
+const headerBytes = 1 + keyIdBytes + nonceBytes
+
+/** What was sealed was altered, belongs to another place, or was sealed under another master key. */
+export class UnsealError extends Error {
+  override readonly name = 'UnsealError'
+}
+
+/** The key that seals secrets at rest. It is never part of the database, so a copy of that alone reveals none. */
+export class MasterKey {
+  readonly #sealing: Buffer
+  readonly #digesting: Buffer
+  readonly #id: Buffer
+
+  /** @param key 32 bytes */
+  constructor(key: Uint8Array) {
+    if (key.length !== 32) throw new TypeError('a master key has 32 bytes')
+    this.#sealing = derive(key, 'seal')
+    this.#digesting = derive(key, 'digest')
+    this.#id = createHash('sha256').update(derive(key, 'id')).digest().subarray(0, keyIdBytes)
+  }
+
+  /** Names the key without revealing it: eight hexadecimal digits. */
+  get id(): string {
+    return this.#id.toString('hex')
+  }
+
+  /**
+   * Seals a secret (AES-256-GCM, a nonce of its own each time).
+   * @param context where it belongs, such as `environment/<id>/<name>`; it opens nowhere else
+   */
+  seal(plaintext: string | Uint8Array, context: string): Buffer {
+    const header = Buffer.concat([Buffer.of(version), this.#id, randomBytes(nonceBytes)])
+    const cipher = createCipheriv('aes-256-gcm', this.#sealing, header.subarray(-nonceBytes))
+    cipher.setAAD(associate(header, context))
+    return Buffer.concat([header, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()])
+  }
+
+  /** Opens what `seal` made in the same context. @throws UnsealError */
+  open(sealed: Uint8Array, context: string): Buffer {
+    const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
+    if (bytes.length < headerBytes + tagBytes || bytes[0] !== version) throw new UnsealError('not a sealed secret')
+    const header = bytes.subarray(0, headerBytes)
+    const keyId = header.subarray(1, 1 + keyIdBytes)
+    if (!keyId.equals(this.#id)) {
+      throw new UnsealError(`sealed under master key ${keyId.toString('hex')}, this one is ${this.id}`)
+    }
+    const decipher = createDecipheriv('aes-256-gcm', this.#sealing, header.subarray(-nonceBytes))
+    decipher.setAAD(associate(header, context))
+    decipher.setAuthTag(bytes.subarray(-tagBytes))
+    try {
+      return Buffer.concat([decipher.update(bytes.subarray(headerBytes, -tagBytes)), decipher.final()])
+    } catch (error) {
+      throw new UnsealError('altered, or sealed for another context', { cause: error })
+    }
+  }
+
+  /** A keyed digest (HMAC-SHA256) for looking up what is too short or too guessable for a plain one. */
+  digest(text: string): Buffer {
+    return createHmac('sha256', this.#digesting).update(text).digest()
+  }
+}
+
+/**
+ * Digest under which a credential of at least 128 random bits is stored and looked up. It needs no key: nobody guesses
+ * its input, and looking up by an index reveals nothing that a timing would help with.
+ */
+export function credentialDigest(credential: string): Buffer {
+  return createHash('sha256').update(credential).digest()
+}
+
+/** The settings' key, or else the one in `<data dir>/master.key`, made at the first start. */
+export async function loadMasterKey(options: { key: Uint8Array | undefined; dataDir: string }): Promise<MasterKey> {
+  if (options.key !== undefined) return new MasterKey(options.key)
+  const path = join(options.dataDir, 'master.key')
+  try {
+    await mkdir(options.dataDir, { recursive: true, mode: 0o700 })
+    return new MasterKey((await readKeyFile(path)) ?? (await makeKeyFile(path)))
+  } catch (error) {
+    throw toStartError(error, `the master key ${path} cannot be kept`)
+  }
+}
+
+/** Reads 32 bytes from base64, base64url or hexadecimal digits; undefined when the text is none of these. */
+export function parseMasterKey(text: string): Buffer | undefined {
+  if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex')
+  if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined
+  const key = Buffer.from(text, 'base64')
+  return key.length === 32 ? key : undefined
+}
+
+async function readKeyFile(path: string): Promise<Buffer | undefined> {
+  const found = await stat(path).catch(error => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (found === undefined) return undefined
+  if ((found.mode & 0o077) !== 0) throw new StartError(`the master key ${path} is open to others: chmod 600 it`)
+  const key = parseMasterKey((await readFile(path, 'utf8')).trim())
+  if (key === undefined) throw new StartError(`the master key ${path} is not 32 bytes in base64 or hexadecimal digits`)
+  return key
+}
+
+/** Made whole beside its place and linked there, which fails when another process was first: all read the same key. */
+async function makeKeyFile(path: string): Promise<Buffer> {
+  const temporary = `${path}.${randomUUID()}`
+  try {
+    const handle = await open(temporary, 'wx', 0o600)
+    try {
+      await handle.writeFile(`${randomBytes(32).toString('base64')}\n`)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await link(temporary, path).catch(error => {
+      if (error.code !== 'EEXIST') throw error
+    })
+  } finally {
+    await rm(temporary, { force: true })
+  }
+  await syncDirectory(path)
+  const key = await readKeyFile(path)
+  if (key === undefined) throw new StartError(`the master key ${path} vanished while it was made`)
+  return key
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(join(path, '..'))
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+function derive(key: Uint8Array, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', key, '', `berth/${purpose}`, 32))
+}
+
+function associate(header: Buffer, context: string): Buffer {
+  return Buffer.concat([header, Buffer.from(context)])
+}

@@ -1,0 +1,92 @@
+import { limits, type SubmitTurn, type TurnAdmission } from '@berth/contract'
+import { invalidField, refusal, sessionNotFound } from '../api-errors.ts'
+import type { Context } from '../context.ts'
+import type { SessionKey } from '../events/append.ts'
+import type { Principal } from '../identity/principal.ts'
+import { toRun } from '../runs/run.ts'
+import { findRun } from '../runs/run-sql.ts'
+import { continuationOf } from '../sessions/continuation.ts'
+import { lockVisibleSession } from '../sessions/lock-session.ts'
+import type { SessionRow } from '../sessions/session.ts'
+import type { Queryable } from '../storage/database.ts'
+import { topics } from '../storage/wakeups.ts'
+import { insertTurn } from './insert-turn.ts'
+import { type StoredFile, type TurnRow, toTurn, turnHash } from './turn.ts'
+import { findTurn } from './turn-sql.ts'
+
+/**
+ * Admits a Turn and its Run under the Session's lock, in the order that all commands share (completions, Order of
+ * admission). An identical replay answers first, whatever has become of the Session.
+ * @throws ApiError 404, 409 `cloud_turn_conflict`, `cloud_resume_unavailable`, `cloud_run_in_progress` or
+ *   `cloud_turn_limit_reached`, 400 for a file that is not base64
+ */
+export async function admitTurn(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  turnId: string,
+  body: SubmitTurn,
+): Promise<TurnAdmission> {
+  const now = context.clock.now()
+  const decoded = (body.files ?? []).map((file, index) => decode(file, index))
+  // Blobs are named by their content: one that no Turn comes to name is garbage, never a wrong fact.
+  const files = await Promise.all(
+    decoded.map(async ({ content, ...file }) => ({ ...file, sha256: (await context.blobs.put(content)).sha256 })),
+  )
+  const replyTo = body.replyTo?.interactionId ?? null
+  const admission = await context.db.transaction(async tx => {
+    const session = await lockVisibleSession(tx, principal, key)
+    const known = await findTurn(tx, key, turnId)
+    if (known !== null) {
+      if (!known.request_hash.equals(turnHash(body.message, replyTo, files))) throw refusal('cloud_turn_conflict')
+      return { created: false, row: known, run: await runOf(tx, key, known) }
+    }
+    refuseUnlessOpen(session)
+    // Nothing can have opened an Interaction yet, so whatever is answered is unknown.
+    if (replyTo !== null) throw sessionNotFound()
+    if (session.active_run_id !== null) throw refusal('cloud_run_in_progress')
+    if (session.turn_count >= limits.turnsPerSession) throw refusal('cloud_turn_limit_reached')
+    const row = await insertTurn(tx, session, { id: turnId, message: body.message, replyTo, files, author: principal, now })
+    return { created: true, row, run: await runOf(tx, key, row) }
+  })
+  if (admission.created) {
+    context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.queue)
+  }
+  return { created: admission.created, turn: toTurn(admission.row), run: admission.run }
+}
+
+function refuseUnlessOpen(session: SessionRow): void {
+  if (session.archived_at !== null) throw sessionNotFound()
+  const { canContinue } = continuationOf({
+    archived: false,
+    hasRun: session.first_run_started_at !== null,
+    // A Run under way counts as a lease: whether it can go on is the worker's to find out.
+    leaseHeld: session.lease_held || session.active_run_id !== null,
+  })
+  if (!canContinue) throw refusal('cloud_resume_unavailable')
+}
+
+async function runOf(tx: Queryable, key: SessionKey, turn: TurnRow) {
+  const run = await findRun(tx, key, turn.run_id)
+  if (run === null) throw new Error(`turn ${turn.id} has no run`)
+  return toRun(run)
+}
+
+type Decoded = Omit<StoredFile, 'sha256'> & { readonly content: Buffer }
+
+function decode(file: NonNullable<SubmitTurn['files']>[number], index: number): Decoded {
+  const content = Buffer.from(file.content, 'base64')
+  // Node skips what is not base64; only text that says the same when encoded again was base64.
+  if (content.toString('base64').replace(/=+$/, '') !== file.content.replace(/=+$/, '')) {
+    throw invalidField(['files', index, 'content'], 'is not base64')
+  }
+  if (Buffer.byteLength(file.name) > 255) {
+    throw invalidField(['files', index, 'name'], 'is longer than the 255 bytes that file systems take')
+  }
+  return {
+    name: file.name,
+    mediaType: file.mediaType ?? 'application/octet-stream',
+    sizeBytes: content.length,
+    content,
+  }
+}

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto'
+import { appendEvents } from '../events/append.ts'
+import { cutText } from '../events/bounded-text.ts'
+import type { Principal } from '../identity/principal.ts'
+import { insertRun } from '../runs/run-sql.ts'
+import type { SessionRow } from '../sessions/session.ts'
+import type { Queryable } from '../storage/database.ts'
+import { type StoredFile, type TurnRow, turnHash } from './turn.ts'
+import { insertTurnRow } from './turn-sql.ts'
+
+export interface NewTurn {
+  readonly id: string
+  readonly message: string
+  readonly replyTo: string | null
+  readonly files: readonly StoredFile[]
+  readonly author: Pick<Principal, 'kind' | 'id'>
+  readonly now: Date
+}
+
+/** Writes a Turn, its queued Run and its message in the transcript. The caller holds the Session's lock. */
+export async function insertTurn(tx: Queryable, session: SessionRow, turn: NewTurn): Promise<TurnRow> {
+  const key = { organizationId: session.organization_id, sessionId: session.id }
+  const runId = randomUUID()
+  const row: TurnRow = {
+    session_id: session.id,
+    id: turn.id,
+    sequence: session.turn_count,
+    run_id: runId,
+    request_hash: turnHash(turn.message, turn.replyTo, turn.files),
+    message: turn.message,
+    reply_to: turn.replyTo,
+    files: [...turn.files],
+    model: session.model,
+    runtime: session.runtime,
+    author_kind: turn.author.kind,
+    author_id: turn.author.id,
+    created_at: turn.now,
+  }
+  const { model, runtime } = session
+  await insertRun(tx, key, { id: runId, turnId: turn.id, runtime, model, now: turn.now })
+  await insertTurnRow(tx, session.organization_id, row)
+  const text = cutText(turn.message)
+  const data = {
+    messageId: randomUUID(),
+    role: 'user',
+    text: text.text,
+    turnId: turn.id,
+    ...(text.truncated && { truncated: true }),
+  }
+  await appendEvents(tx, key, [{ type: 'svc.message.created', runId, visibility: 'transcript', data }], turn.now)
+  return row
+}

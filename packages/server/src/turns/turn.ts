@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto'
+import type { Turn } from '@berth/contract'
+
+/** A file of a Turn as it is stored: its bytes are a blob. */
+export interface StoredFile {
+  readonly name: string
+  readonly mediaType: string
+  readonly sizeBytes: number
+  readonly sha256: string
+}
+
+export interface TurnRow {
+  readonly session_id: string
+  readonly id: string
+  readonly sequence: number
+  readonly run_id: string
+  readonly request_hash: Buffer
+  readonly message: string
+  readonly reply_to: string | null
+  readonly files: StoredFile[]
+  readonly model: string | null
+  readonly runtime: string | null
+  readonly author_kind: 'app_installation' | 'person'
+  readonly author_id: string
+  readonly created_at: Date
+}
+
+/** The Turn resource (completions, Turn and Run). */
+export function toTurn(row: TurnRow): Turn {
+  return {
+    id: row.id,
+    sessionId: row.session_id,
+    runId: row.run_id,
+    sequence: row.sequence,
+    message: row.message,
+    ...(row.reply_to !== null && { replyTo: { interactionId: row.reply_to } }),
+    files: row.files,
+    ...(row.model !== null && { model: row.model }),
+    ...(row.runtime !== null && { runtime: row.runtime }),
+    createdBy: { kind: row.author_kind, id: row.author_id },
+    createdAt: row.created_at.toISOString(),
+  }
+}
+
+/** Replay identity of a Turn: its message, what it answers and its files' bytes; names are no part of it. */
+export function turnHash(message: string, replyTo: string | null, files: readonly StoredFile[]): Buffer {
+  const identity = [message, replyTo, files.map(file => [file.sha256, file.sizeBytes])]
+  return createHash('sha256').update(JSON.stringify(identity)).digest()
+}

@@ -1,0 +1,283 @@
+import { existsSync, watch } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { setImmediate as nextTurnOfTheLoop } from 'node:timers/promises'
+import {
+  type AgentContext,
+  agent,
+  type ContentBlock,
+  methods,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  type PromptResponse,
+  RequestError,
+  type SessionUpdate,
+} from '@agentclientprotocol/sdk'
+
+/**
+ * An ACP agent for tests whose behaviour is the prompt: one instruction per line, carried out in order; the turn then
+ * ends with `end_turn`.
+ *
+ *     say TEXT                  a message chunk (`\n` in TEXT is a line break)
+ *     think TEXT                a thought chunk
+ *     tool TITLE                a tool call, started and completed
+ *     open TITLE                a tool call, started only
+ *     edit PATH OLD NEW         a tool call with a diff
+ *     count N                   N message chunks "1 ", "2 ", …, as fast as the pipe takes them
+ *     tools N                   N completed tool calls titled "step 1", …
+ *     wait PATH                 nothing until the file exists; cancellation ends the turn
+ *     permission TITLE          asks for permission and says the outcome
+ *     noise                     lines on stdout that are no JSON, blank ones and bytes that are no UTF-8 among them
+ *     stderr N                  N lines on stderr
+ *     flood BYTES               one line of that length
+ *     endless                   message chunks for ever
+ *     garbage                   JSON that is no JSON-RPC, unknown updates, answers to nobody, a batch
+ *     bad-result                answers the prompt itself with a result of the wrong shape
+ *     error TEXT                answers the prompt with an error
+ *     stop REASON [JSON]        answers with that stop reason, JSON as `_meta`
+ *     ignore-cancel             from here on cancellation and SIGTERM do nothing
+ *     crash [CODE]              exits at once
+ *     die SIGNAL                sends itself a signal
+ *     hang                      never answers; cancellation is obeyed unless ignored
+ *
+ * Anything else is echoed: a thought, a message, a tool call with a diff. The command line takes `--silent` (never
+ * answers anything), `--deaf` (never reads), `--crash` (exits at once) and `--no-load` (cannot load sessions).
+ */
+const flags = new Set(process.argv.slice(2))
+if (flags.has('--crash')) process.exit(7)
+
+interface Turn {
+  readonly client: AgentContext
+  readonly sessionId: string
+  readonly cancelled: AbortSignal
+  ignoresCancel: boolean
+  toolCalls: number
+}
+
+/** Ends the turn early with this answer. */
+class Answer {
+  readonly response: PromptResponse
+  constructor(response: PromptResponse) {
+    this.response = response
+  }
+}
+
+const running = new Map<string, AbortController>()
+let sessions = 0
+
+async function prompt(turn: Turn, script: string): Promise<PromptResponse> {
+  try {
+    for (const line of script.split('\n')) {
+      if (line.trim() === '') continue
+      const [, word = '', rest = ''] = /^(\S+)\s?(.*)$/s.exec(line) ?? []
+      const instruction = Object.hasOwn(instructions, word) ? instructions[word] : undefined
+      await (instruction ? instruction(turn, rest) : echo(turn, line))
+      stopIfCancelled(turn)
+    }
+    return { stopReason: 'end_turn' }
+  } catch (outcome) {
+    if (outcome instanceof Answer) return outcome.response
+    throw outcome
+  }
+}
+
+const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promise<void> | void>> = {
+  say: (turn, text) => message(turn, text.replaceAll('\\n', '\n')),
+  think: (turn, text) => update(turn, { sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text } }),
+  tool: (turn, title) => tool(turn, title),
+  open: (turn, title) => openTool(turn, title).then(() => {}),
+  edit: async (turn, rest) => {
+    const [path = '', oldText = '', newText = ''] = rest.split(' ')
+    await edit(turn, path, oldText, newText)
+  },
+  count: async (turn, n) => {
+    for (let i = 1; i <= Number(n); i += 1) await message(turn, `${i} `)
+  },
+  tools: async (turn, n) => {
+    for (let i = 1; i <= Number(n); i += 1) await tool(turn, `step ${i}`)
+  },
+  wait: (turn, path) => fileOrCancel(turn, path),
+  permission: async (turn, title) => {
+    const toolCallId = await openTool(turn, title)
+    const { outcome } = await turn.client.request(methods.client.session.requestPermission, {
+      sessionId: turn.sessionId,
+      toolCall: { toolCallId, title, kind: 'execute' },
+      options: [
+        { optionId: 'yes', name: 'Allow', kind: 'allow_once' },
+        { optionId: 'always', name: 'Always allow', kind: 'allow_always' },
+        { optionId: 'no', name: 'Reject', kind: 'reject_once' },
+      ],
+    })
+    await message(turn, outcome.outcome === 'selected' ? `permission: ${outcome.optionId}` : 'permission: cancelled')
+  },
+  noise: () => raw(Buffer.from('Loading model…\n\n{"half":\n[debug] \xff\xfe\x00 bytes\nnull\n42\n"text"\n', 'latin1')),
+  stderr: async (_, n) => {
+    for (let i = 1; i <= Number(n); i += 1) process.stderr.write(`warning ${i}\n`)
+  },
+  flood: async (_, bytes) => {
+    const block = Buffer.alloc(64 * 1024, 'x')
+    for (let left = Number(bytes); left > 0; left -= block.length) await raw(block.subarray(0, left))
+    await raw(Buffer.from('\n'))
+  },
+  endless: async turn => {
+    for (let i = 0; ; i += 1) {
+      await message(turn, `line ${i} `)
+      // A pipe that takes everything at once would otherwise keep a cancellation from being read.
+      if (i % 100 === 0) await nextTurnOfTheLoop()
+      stopIfCancelled(turn)
+    }
+  },
+  garbage: turn => {
+    const updates = [
+      { sessionUpdate: 'no_such_update', what: 1 },
+      { sessionUpdate: 'tool_call' },
+      { sessionUpdate: 'agent_message_chunk', content: 'not a block' },
+      null,
+    ]
+    const messages = [
+      { hello: 'world' },
+      { jsonrpc: '1.0', method: 'x' },
+      { jsonrpc: '2.0', id: 987_654, result: {} },
+      { jsonrpc: '2.0', id: 'nobody', error: { code: 'x' } },
+      { jsonrpc: '2.0', method: 'session/update', params: { sessionId: 'another', update: {} } },
+      ...updates.map(item => ({
+        jsonrpc: '2.0',
+        method: 'session/update',
+        params: { sessionId: turn.sessionId, update: item },
+      })),
+      { jsonrpc: '2.0', id: 55, method: 'no/such_method', params: {} },
+      [{ jsonrpc: '2.0', method: 'batch' }],
+    ]
+    return raw(Buffer.from(messages.map(item => `${JSON.stringify(item)}\n`).join('')))
+  },
+  'bad-result': () => {
+    throw new Answer({ stopReason: 12, wrong: true } as unknown as PromptResponse)
+  },
+  error: (_, text) => {
+    throw RequestError.internalError(undefined, text)
+  },
+  stop: (_, rest) => {
+    const [, reason = 'end_turn', meta = ''] = /^(\S+)\s*(.*)$/s.exec(rest) ?? []
+    const response = { stopReason: reason, ...(meta ? { _meta: JSON.parse(meta) } : {}) }
+    throw new Answer(response as PromptResponse)
+  },
+  'ignore-cancel': turn => {
+    turn.ignoresCancel = true
+    process.on('SIGTERM', () => {})
+  },
+  crash: (_, code) => process.exit(Number(code || 1)),
+  die: (_, signal) => {
+    process.kill(process.pid, signal)
+    return new Promise(() => {})
+  },
+  hang: turn => cancellation(turn),
+}
+
+async function echo(turn: Turn, text: string): Promise<void> {
+  await update(turn, { sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: 'I repeat that.' } })
+  await message(turn, text)
+  await edit(turn, '/workspace/echo.txt', '', text)
+}
+
+function update(turn: Turn, body: SessionUpdate): Promise<void> {
+  return turn.client.notify(methods.client.session.update, { sessionId: turn.sessionId, update: body })
+}
+
+function message(turn: Turn, text: string): Promise<void> {
+  return update(turn, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } })
+}
+
+async function openTool(turn: Turn, title: string): Promise<string> {
+  turn.toolCalls += 1
+  const toolCallId = `call-${turn.toolCalls}`
+  await update(turn, { sessionUpdate: 'tool_call', toolCallId, title, kind: 'execute', status: 'in_progress' })
+  return toolCallId
+}
+
+async function tool(turn: Turn, title: string): Promise<void> {
+  const toolCallId = await openTool(turn, title)
+  const content = [{ type: 'content' as const, content: { type: 'text' as const, text: `did ${title}` } }]
+  await update(turn, { sessionUpdate: 'tool_call_update', toolCallId, status: 'completed', content })
+}
+
+async function edit(turn: Turn, path: string, oldText: string, newText: string): Promise<void> {
+  turn.toolCalls += 1
+  const toolCallId = `call-${turn.toolCalls}`
+  const content = [{ type: 'diff' as const, path, oldText, newText }]
+  await update(turn, { sessionUpdate: 'tool_call', toolCallId, title: `edit ${path}`, kind: 'edit', status: 'pending' })
+  await update(turn, { sessionUpdate: 'tool_call_update', toolCallId, status: 'completed', content })
+}
+
+function stopIfCancelled(turn: Turn): void {
+  if (turn.cancelled.aborted && !turn.ignoresCancel) throw new Answer({ stopReason: 'cancelled' })
+}
+
+function cancellation(turn: Turn): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const check = () => {
+    if (!turn.ignoresCancel) reject(new Answer({ stopReason: 'cancelled' }))
+  }
+  if (turn.cancelled.aborted) check()
+  else turn.cancelled.addEventListener('abort', check)
+  return promise
+}
+
+async function fileOrCancel(turn: Turn, path: string): Promise<void> {
+  const { promise: appeared, resolve } = Promise.withResolvers<void>()
+  const check = () => {
+    if (existsSync(path)) resolve()
+  }
+  const watcher = watch(dirname(path), (_, name) => {
+    if (name === null || name === basename(path)) check()
+  })
+  check()
+  try {
+    await Promise.race([appeared, cancellation(turn)])
+  } finally {
+    watcher.close()
+  }
+}
+
+/** Past the SDK's writer, which is idle while an instruction runs. */
+function raw(bytes: Buffer): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  process.stdout.write(bytes, () => resolve())
+  return promise
+}
+
+function textOf(blocks: readonly ContentBlock[]): string {
+  return blocks.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n')
+}
+
+function serve(): void {
+  const app = agent({ name: 'scripted-agent' })
+    .onRequest(methods.agent.initialize, () => ({
+      protocolVersion: PROTOCOL_VERSION,
+      agentInfo: { name: 'scripted-agent', version: '1.0.0' },
+      agentCapabilities: { loadSession: !flags.has('--no-load') },
+    }))
+    .onRequest(methods.agent.session.new, () => {
+      sessions += 1
+      return { sessionId: `scripted-${sessions}` }
+    })
+    .onNotification(methods.agent.session.cancel, ({ params }) => running.get(params.sessionId)?.abort())
+    .onRequest(methods.agent.session.prompt, async ({ params, client }) => {
+      const cancel = new AbortController()
+      running.set(params.sessionId, cancel)
+      const turn = {
+        client,
+        sessionId: params.sessionId,
+        cancelled: cancel.signal,
+        ignoresCancel: false,
+        toolCalls: 0,
+      }
+      return prompt(turn, textOf(params.prompt))
+    })
+  if (!flags.has('--no-load')) app.onRequest(methods.agent.session.load, () => ({}))
+  const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
+  app.connect(ndJsonStream(Writable.toWeb(process.stdout), input))
+}
+
+if (flags.has('--silent')) process.stdin.resume()
+else if (flags.has('--deaf')) setInterval(() => {}, 1 << 30)
+else serve()

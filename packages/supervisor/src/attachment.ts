@@ -1,0 +1,109 @@
+import type { Socket } from 'node:net'
+import type { Journal } from './journal.ts'
+import { LineSplitter } from './line-splitter.ts'
+import { MAX_MESSAGE_BYTES, type SupervisorGreeting, type WorkerMessage } from './protocol.ts'
+import { parseWorkerMessage } from './worker-message.ts'
+
+const READ_BYTES = 256 * 1024
+const NEWLINE_BYTE = 0x0a
+const HELLO_DEADLINE_MS = 10_000
+
+export type Hello = Extract<WorkerMessage, { hello: unknown }>['hello']
+export type Command = Exclude<WorkerMessage, { hello: unknown } | { ping: unknown }>
+
+/** What an attachment asks of the side that knows the fence and the agent. */
+export interface AttachmentHost {
+  /** Judges the first message. A `welcome` makes this attachment the only one whose commands count. */
+  greet(hello: Hello, attachment: Attachment): SupervisorGreeting
+  command(command: Command, attachment: Attachment): void
+  closed(attachment: Attachment): void
+}
+
+/**
+ * One worker's connection. Streams the journal from the worker's offset for as long as it lives; the socket's own
+ * back-pressure is the only buffer, so a worker that does not read costs no memory. Its end leaves the agent alone.
+ */
+export class Attachment {
+  readonly #socket: Socket
+  readonly #journal: Journal
+  readonly #host: AttachmentHost
+  readonly #helloTimer: NodeJS.Timeout
+  #position: number | undefined
+  #betweenRecords = true
+  #pongs: number[] = []
+
+  constructor(socket: Socket, journal: Journal, host: AttachmentHost) {
+    this.#socket = socket
+    this.#journal = journal
+    this.#host = host
+    this.#helloTimer = setTimeout(() => socket.destroy(), HELLO_DEADLINE_MS)
+    const lines = new LineSplitter(MAX_MESSAGE_BYTES, (line, totalBytes) => {
+      if (totalBytes > line.length) this.#reject('message too long')
+      else this.#receive(line.toString())
+    })
+    socket.on('data', chunk => lines.push(chunk))
+    socket.on('drain', () => this.pump())
+    socket.on('error', () => {})
+    socket.on('end', () => socket.destroy())
+    socket.on('close', () => {
+      clearTimeout(this.#helloTimer)
+      host.closed(this)
+    })
+  }
+
+  /** Sends what the journal has beyond what was sent, until the socket is full. */
+  pump(): void {
+    if (this.#position === undefined || this.#socket.destroyed) return
+    for (;;) {
+      if (this.#betweenRecords) this.#sendPongs()
+      if (this.#socket.writableNeedDrain) return
+      const bytes = this.#journal.read(this.#position, READ_BYTES)
+      if (bytes.length === 0) return
+      this.#position += bytes.length
+      this.#betweenRecords = bytes.at(-1) === NEWLINE_BYTE
+      this.#socket.write(bytes)
+    }
+  }
+
+  /** Another worker took over: nothing of this one counts any more, not even what it already sent. */
+  close(): void {
+    this.#socket.destroy()
+  }
+
+  #receive(line: string): void {
+    // Lines of one chunk come in one go; those behind the end of the attachment must do nothing.
+    if (this.#socket.destroyed || this.#socket.writableEnded) return
+    const message = parseWorkerMessage(line)
+    if (!message) this.#reject('not a message of the protocol')
+    else if ('hello' in message === (this.#position !== undefined)) this.#reject('hello comes once, and first')
+    else if ('hello' in message) this.#greet(message.hello)
+    else if ('ping' in message) this.#answer(message.ping)
+    else this.#host.command(message, this)
+  }
+
+  #greet(hello: Hello): void {
+    clearTimeout(this.#helloTimer)
+    const greeting = this.#host.greet(hello, this)
+    this.#socket.write(`${JSON.stringify(greeting)}\n`)
+    if ('welcome' in greeting) {
+      this.#position = hello.from
+      this.pump()
+    } else {
+      this.#socket.end()
+    }
+  }
+
+  #answer(ping: number): void {
+    this.#pongs.push(ping)
+    this.pump()
+  }
+
+  #sendPongs(): void {
+    for (const n of this.#pongs.splice(0)) this.#socket.write(`p ${n}\n`)
+  }
+
+  #reject(why: string): void {
+    console.error(`berth-supervisor: worker connection ended: ${why}`)
+    this.#socket.destroy()
+  }
+}

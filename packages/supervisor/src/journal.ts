@@ -1,0 +1,122 @@
+import { fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs'
+import { MAX_JOURNAL_BYTES, type RecordType, type SupervisorSignal } from './protocol.ts'
+
+const SPACE = Buffer.from(' ')
+const NEWLINE = Buffer.from('\n')
+const NEWLINE_BYTE = 0x0a
+/** Last records are few and short; a worker that keeps asking a sealed journal gets no answer past this. */
+const MAX_LAST_BYTES = 64 * 1024
+
+/** One record as the journal stores it. `payload` holds no newline. */
+export function encodeRecord(type: RecordType, ...payload: readonly (Buffer | string)[]): Buffer {
+  const parts = payload.map(part => (typeof part === 'string' ? Buffer.from(part) : part))
+  return Buffer.concat([Buffer.from(type), SPACE, ...parts, NEWLINE])
+}
+
+/** Why a journal takes no more: full, or a write failed with `error`. */
+export interface Seal {
+  readonly signal: Extract<SupervisorSignal, 'JOURNAL_FULL' | 'JOURNAL_FAILED'>
+  readonly error?: string
+}
+
+/**
+ * The one file in which everything between worker and agent is written down, and the only source of what a worker
+ * reads. Writes are synchronous, so that a record is in the file before anything that follows from it happens.
+ *
+ * Invariant: `size` is always a record boundary. A write that fails half-way is cut back, and the journal is sealed:
+ * from then on it takes only last records (the end of the agent, refused starts), which live in memory behind the
+ * file, so that a worker learns of a full disk although nothing can be written to it.
+ */
+export class Journal {
+  readonly #fd: number
+  readonly #maxBytes: number
+  #fileBytes: number
+  #last: Buffer = Buffer.alloc(0)
+  #acknowledged = 0
+  #seal: Seal | undefined
+  /** Called after every growth. */
+  onGrowth: () => void = () => {}
+  /** Called once, when the journal takes no more. */
+  onSeal: (seal: Seal) => void = () => {}
+
+  constructor(fd: number, maxBytes = MAX_JOURNAL_BYTES) {
+    this.#fd = fd
+    this.#maxBytes = maxBytes
+    this.#fileBytes = fstatSync(fd).size
+  }
+
+  get size(): number {
+    return this.#fileBytes + this.#last.length
+  }
+
+  get seal(): Seal | undefined {
+    return this.#seal
+  }
+
+  get unacknowledgedBytes(): number {
+    return this.size - this.#acknowledged
+  }
+
+  /** Notes how far a worker has committed. Never moves back, never past the end. */
+  acknowledge(offset: number): void {
+    this.#acknowledged = Math.max(this.#acknowledged, Math.min(offset, this.size))
+  }
+
+  /** Adds whole records at once. False when the journal is sealed or this write sealed it: nothing was added. */
+  append(records: Buffer): boolean {
+    if (this.#seal) return false
+    if (this.#fileBytes + records.length > this.#maxBytes) return this.#sealWith({ signal: 'JOURNAL_FULL' })
+    try {
+      for (let written = 0; written < records.length; ) written += writeSync(this.#fd, records, written)
+    } catch (error) {
+      this.#cutBack()
+      return this.#sealWith({ signal: 'JOURNAL_FAILED', error: errorCode(error) })
+    }
+    this.#fileBytes += records.length
+    this.onGrowth()
+    return true
+  }
+
+  /** Adds a record that a worker must see even when the journal is sealed. */
+  appendLast(record: Buffer): void {
+    if (this.append(record) || this.#last.length + record.length > MAX_LAST_BYTES) return
+    this.#last = Buffer.concat([this.#last, record])
+    this.onGrowth()
+  }
+
+  /** Up to `maxBytes` from `offset`; ends between two records unless a single record is longer than that. */
+  read(offset: number, maxBytes: number): Buffer {
+    if (offset >= this.#fileBytes) return this.#last.subarray(offset - this.#fileBytes)
+    const buffer = Buffer.allocUnsafe(Math.min(maxBytes, this.#fileBytes - offset))
+    const bytes = buffer.subarray(0, readSync(this.#fd, buffer, 0, buffer.length, offset))
+    const boundary = bytes.lastIndexOf(NEWLINE_BYTE) + 1
+    return boundary > 0 ? bytes.subarray(0, boundary) : bytes
+  }
+
+  /** Whether a worker may read from here: a position between two records of this journal. */
+  isBoundary(offset: number): boolean {
+    if (offset === 0) return true
+    if (!Number.isSafeInteger(offset) || offset < 0 || offset > this.size) return false
+    if (offset > this.#fileBytes) return this.#last[offset - this.#fileBytes - 1] === NEWLINE_BYTE
+    const byte = Buffer.alloc(1)
+    return readSync(this.#fd, byte, 0, 1, offset - 1) === 1 && byte[0] === NEWLINE_BYTE
+  }
+
+  #sealWith(seal: Seal): false {
+    this.#seal = seal
+    this.onSeal(seal)
+    return false
+  }
+
+  #cutBack(): void {
+    try {
+      ftruncateSync(this.#fd, this.#fileBytes)
+    } catch {
+      // Readers never go past `#fileBytes`, so a torn record behind it stays unseen.
+    }
+  }
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}

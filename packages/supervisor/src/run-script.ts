@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { OutputPipe } from './output-pipe.ts'
+import { ScriptOutput } from './script-output.ts'
+
+/** How long what a script left in the background (`> >(tee log)`) may still print into its output. */
+const DRAIN_MS = 250
+/** From TERM to KILL. */
+const GRACE_MS = 2000
+
+export interface ScriptResult {
+  readonly exitCode: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly output: ScriptOutput
+}
+
+/**
+ * Runs a bash script to its end, in its own process group, without stdin. An abort ends the whole group: TERM, then
+ * KILL, and nothing of it is left when this returns. Otherwise what the script left in the background lives on.
+ */
+export async function runScript(script: string, cwd: string, signal: AbortSignal): Promise<ScriptResult> {
+  const directory = mkdtempSync(join(tmpdir(), 'berth-shell-'))
+  try {
+    // A file, for an argument holds 128 KiB at most and stdin is the script's own.
+    const path = join(directory, 'script')
+    writeFileSync(path, script, { mode: 0o600 })
+    const output = new ScriptOutput()
+    using pipe = new OutputPipe(directory, chunk => output.push(chunk))
+    const child = spawn('bash', [path], { cwd, detached: true, stdio: ['ignore', pipe.writeFd, pipe.writeFd] })
+    pipe.closeWriteEnd()
+    const exit = once(child, 'exit')
+    const { pid } = child
+    if (pid === undefined) await exit
+
+    const ended = exit.then(() => pipe.ended)
+    const aborted = Promise.withResolvers<'aborted'>()
+    const abort = () => aborted.resolve('aborted')
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort)
+    const outcome = await Promise.race([exit, aborted.promise])
+    if (outcome === 'aborted') {
+      signalGroup(pid, 'SIGTERM')
+      await within(GRACE_MS, ended)
+      signalGroup(pid, 'SIGKILL')
+      await exit
+    } else {
+      await within(DRAIN_MS, ended)
+    }
+    signal.removeEventListener('abort', abort)
+    return { exitCode: child.exitCode, signal: child.signalCode, output }
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+async function within(ms: number, event: Promise<unknown>): Promise<void> {
+  const timer = new AbortController()
+  await Promise.race([event, sleep(ms, undefined, { signal: timer.signal }).catch(() => {})])
+  timer.abort()
+}
+
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    // ESRCH: the group is empty.
+  }
+}

@@ -1,0 +1,46 @@
+import { keepEnd, keepStart, toText } from './utf8.ts'
+
+export const MAX_OUTPUT_BYTES = 64 * 1024
+export const MAX_SUMMARY_BYTES = 4 * 1024
+export const MAX_SUMMARY_LINES = 20
+
+/**
+ * What a script printed: its beginning for the log, its last lines for the summary, and nothing of an endless middle.
+ */
+export class ScriptOutput {
+  // One byte more than is kept: a character that the limit cuts is told from one that ends there.
+  readonly #head = Buffer.alloc(MAX_OUTPUT_BYTES + 1)
+  #headBytes = 0
+  #tail: Buffer = Buffer.alloc(0)
+  #tailIsAll = true
+
+  push(chunk: Buffer): void {
+    this.#headBytes += chunk.copy(this.#head, this.#headBytes)
+    const tail = Buffer.concat([this.#tail, chunk.subarray(-2 * MAX_SUMMARY_BYTES)])
+    this.#tailIsAll &&= chunk.length + this.#tail.length <= 2 * MAX_SUMMARY_BYTES
+    this.#tail = Buffer.from(tail.subarray(-2 * MAX_SUMMARY_BYTES))
+  }
+
+  /** The beginning, at most `MAX_OUTPUT_BYTES` of UTF-8, cut between two characters. */
+  text(): { text: string; truncated: boolean } {
+    // Replacing what is no UTF-8 makes text longer, never shorter, so the limit is applied once more behind it.
+    const decoded = Buffer.from(toText(keepStart(this.#head.subarray(0, this.#headBytes), MAX_OUTPUT_BYTES)))
+    const kept = keepStart(decoded, MAX_OUTPUT_BYTES)
+    return { text: kept.toString(), truncated: this.#headBytes > MAX_OUTPUT_BYTES || kept.length < decoded.length }
+  }
+
+  /** The last lines, whole ones where they fit. */
+  summary(): string {
+    const text = toText(keepEnd(this.#tail, 2 * MAX_SUMMARY_BYTES)).trimEnd()
+    const lines = text.split('\n')
+    const whole = this.#tailIsAll || lines.length === 1 ? lines : lines.slice(1)
+    const kept: string[] = []
+    let bytes = 0
+    for (const line of whole.slice(-MAX_SUMMARY_LINES).reverse()) {
+      bytes += Buffer.byteLength(line) + 1
+      if (kept.length > 0 && bytes > MAX_SUMMARY_BYTES) break
+      kept.unshift(line)
+    }
+    return keepEnd(Buffer.from(kept.join('\n')), MAX_SUMMARY_BYTES).toString()
+  }
+}

@@ -1,0 +1,15 @@
+import { Readable, Writable } from 'node:stream'
+import { ndJsonStream } from '@agentclientprotocol/sdk'
+import { shellAgent } from './shell-agent.ts'
+
+const VERSION = '1.0.0'
+
+const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
+const connection = shellAgent(VERSION).connect(ndJsonStream(Writable.toWeb(process.stdout), input))
+
+// Scripts run in groups of their own, which a signal to this process does not reach. Closing aborts every prompt, and
+// the process ends when their groups have ended.
+process.on('SIGTERM', () => {
+  connection.close()
+  process.stdin.destroy()
+})

@@ -1,0 +1,43 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { AgentProcess } from './agent-process.ts'
+import { encodeRecord, type Journal } from './journal.ts'
+import type { WorkerMessage } from './protocol.ts'
+
+export type StartOrder = Extract<WorkerMessage, { start: unknown }>['start']
+
+/**
+ * Starts the agent with exactly the environment given. Undefined where nothing runs; an `f` record then says why. Node
+ * tells of some failures only after this turn of the loop, so an `i` record may stand before that `f`.
+ */
+export function startAgent(journal: Journal, order: StartOrder): AgentProcess | undefined {
+  const { key, command, env, cwd } = order
+  if (journal.seal) {
+    refuseStart(journal, key, journal.seal.signal, journal.seal.error ?? 'the journal takes no more')
+    return undefined
+  }
+  const [program = '', ...args] = command
+  const refuse = (error: unknown) => {
+    const why = existsSync(cwd) ? String(error) : `no such directory: ${cwd}`
+    refuseStart(journal, key, errorCode(error), why)
+  }
+  let child: ChildProcessWithoutNullStreams
+  try {
+    child = spawn(program, args, { env, cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  } catch (error) {
+    refuse(error)
+    return undefined
+  }
+  if (child.pid !== undefined) return new AgentProcess(journal, child, child.pid, key)
+  child.once('error', refuse)
+  return undefined
+}
+
+/** Journals that a start came to nothing, also where the journal takes nothing else any more. */
+export function refuseStart(journal: Journal, key: string, code: string, error: string): void {
+  journal.appendLast(encodeRecord('f', key, ' ', JSON.stringify({ code, error })))
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'UNKNOWN'
+}

@@ -1,0 +1,87 @@
+import type { Server } from 'node:net'
+import type { AgentProcess } from './agent-process.ts'
+import { Attachment, type AttachmentHost, type Command, type Hello } from './attachment.ts'
+import { encodeRecord, type Journal } from './journal.ts'
+import type { SupervisorGreeting } from './protocol.ts'
+import { refuseStart, type StartOrder, startAgent } from './start-agent.ts'
+
+/**
+ * Binds workers to the one agent of this sandbox.
+ *
+ * At most one attachment counts: the newest whose fence token is not below the highest ever seen. Taking over and
+ * obeying happen in one thread, so once a worker has been welcomed no command of an earlier one reaches the agent.
+ *
+ * Keys are kept in memory only. That is enough: the journal is written by this process alone and dies with it.
+ */
+export class Supervision implements AttachmentHost {
+  readonly #journal: Journal
+  readonly #keys = new Set<string>()
+  #fence = 0
+  #current: Attachment | undefined
+  #agent: AgentProcess | undefined
+
+  constructor(journal: Journal, server: Server) {
+    this.#journal = journal
+    journal.onGrowth = () => this.#current?.pump()
+    journal.onSeal = seal => this.#agent?.sealed(seal)
+    server.on('connection', socket => new Attachment(socket, journal, this))
+  }
+
+  greet(hello: Hello, attachment: Attachment): SupervisorGreeting {
+    if (hello.fence < this.#fence) return { refused: { fence: this.#fence } }
+    this.#fence = hello.fence
+    this.#current?.close()
+    this.#current = undefined
+    if (!this.#journal.isBoundary(hello.from)) return { invalid: { size: this.#journal.size } }
+    this.#current = attachment
+    this.#acknowledge(hello.from)
+    return { welcome: { fence: hello.fence, size: this.#journal.size } }
+  }
+
+  closed(attachment: Attachment): void {
+    if (this.#current === attachment) this.#current = undefined
+  }
+
+  command(command: Command, attachment: Attachment): void {
+    if (this.#current !== attachment) return
+    if ('ack' in command) this.#acknowledge(command.ack)
+    else if ('start' in command) this.#once(command.start.key, () => this.#start(command.start))
+    else if ('in' in command) this.#once(command.in.key, () => this.#give(command.in.key, command.in.line))
+    else this.#once(command.stop.key, () => this.#stop(command.stop.key, command.stop.graceMs))
+  }
+
+  #once(key: string, act: () => void): void {
+    if (this.#keys.has(key)) return
+    this.#keys.add(key)
+    act()
+  }
+
+  #acknowledge(offset: number): void {
+    this.#journal.acknowledge(offset)
+    this.#agent?.resume()
+  }
+
+  #start(start: StartOrder): void {
+    if (this.#agent) {
+      refuseStart(this.#journal, start.key, 'EBUSY', 'an agent is running')
+      return
+    }
+    const agent = startAgent(this.#journal, start)
+    if (!agent) return
+    this.#agent = agent
+    agent.onEnd = () => {
+      this.#agent = undefined
+    }
+  }
+
+  /** The record comes first: a line the agent may have seen is always in the journal. */
+  #give(key: string, line: string): void {
+    if (this.#journal.append(encodeRecord('i', key, ' ', line))) this.#agent?.write(line)
+  }
+
+  /** Works on a sealed journal too: the record is lost then, the end of the agent is not. */
+  #stop(key: string, graceMs: number): void {
+    this.#journal.append(encodeRecord('k', key, ' '))
+    this.#agent?.stop(graceMs)
+  }
+}

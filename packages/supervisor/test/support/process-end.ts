@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/**
+ * Resolves once the process has ended. A killed process needs a moment, and where its new parent is slow it stays a
+ * zombie, which a signal still reaches.
+ */
+export async function processEnd(pid: number): Promise<void> {
+  if (!Number.isSafeInteger(pid) || pid <= 1) throw new Error(`not the id of a process: ${pid}`)
+  while (isRunning(pid)) await sleep(5)
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
+  }
+}

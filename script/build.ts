@@ -1,0 +1,82 @@
+/**
+ * Bundles what cannot run from its sources: what sandboxes mount, and what is installed elsewhere. A bundle is made again
+ * when any of the files it was made of has changed; it appears by a rename, because sandboxes may be reading the old one.
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import type { BuildOptions } from 'esbuild'
+
+/** One bundle, by paths from the repository's root. */
+interface Bundle {
+  readonly entry: string
+  readonly output: string
+  readonly options: BuildOptions
+}
+
+const root = join(import.meta.dirname, '..')
+const forNode: BuildOptions = { platform: 'node', target: 'node24', external: ['@berth/server'] }
+
+const bundles: readonly Bundle[] = [
+  { entry: 'packages/supervisor/src/supervisor.ts', output: 'packages/supervisor/dist/supervisor.js', options: forNode },
+  { entry: 'packages/supervisor/src/shell.ts', output: 'packages/supervisor/dist/shell.js', options: forNode },
+  { entry: 'packages/client/src/index.ts', output: 'packages/client/dist/index.js', options: { platform: 'neutral' } },
+  { entry: 'packages/cli/src/main.ts', output: 'packages/cli/dist/berth.js', options: forNode },
+]
+
+/** What decides a bundle besides its own sources. */
+const common = ['package-lock.json', 'script/build.ts']
+
+/** Each input with its size and time of change; equal means that nothing was touched. */
+type Fingerprint = Readonly<Record<string, string>>
+
+function fingerprint(inputs: readonly string[]): Fingerprint {
+  return Object.fromEntries(
+    inputs.map(input => {
+      const found = statSync(join(root, input), { throwIfNoEntry: false })
+      return [input, found === undefined ? 'absent' : `${found.size} ${found.mtimeMs}`]
+    }),
+  )
+}
+
+/** Kept beside the bundle, `dist/.supervisor.js.inputs`. */
+function recordOf(bundle: Bundle): string {
+  return join(root, dirname(bundle.output), `.${basename(bundle.output)}.inputs`)
+}
+
+function isCurrent(bundle: Bundle): boolean {
+  if (!existsSync(join(root, bundle.output)) || !existsSync(recordOf(bundle))) return false
+  const recorded: Fingerprint = JSON.parse(readFileSync(recordOf(bundle), 'utf8'))
+  const now = fingerprint(Object.keys(recorded))
+  return Object.entries(recorded).every(([input, state]) => now[input] === state)
+}
+
+async function make(bundle: Bundle): Promise<void> {
+  const { build } = await import('esbuild')
+  const result = await build({
+    ...bundle.options,
+    absWorkingDir: root,
+    entryPoints: [bundle.entry],
+    bundle: true,
+    format: 'esm',
+    metafile: true,
+    write: false,
+    logLevel: 'warning',
+    legalComments: 'none',
+  })
+  const inputs = Object.keys(result.metafile.inputs).filter(input => existsSync(join(root, input)))
+  const before = fingerprint([...common, ...inputs])
+  for (const file of result.outputFiles) replaceFile(join(root, bundle.output), file.contents)
+  replaceFile(recordOf(bundle), JSON.stringify(before))
+  console.error(`built ${bundle.output}`)
+}
+
+function replaceFile(path: string, content: string | Uint8Array): void {
+  mkdirSync(dirname(path), { recursive: true })
+  const temporary = `${path}.${process.pid}`
+  writeFileSync(temporary, content)
+  renameSync(temporary, path)
+}
+
+for (const bundle of bundles) {
+  if (existsSync(join(root, bundle.entry)) && !isCurrent(bundle)) await make(bundle)
+}

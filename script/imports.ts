@@ -1,0 +1,7 @@
+/** Checks that imports point the way ARCHITECTURE.md says. */
+import { join } from 'node:path'
+import { checkImports } from './imports/check.ts'
+
+const problems = checkImports(join(import.meta.dirname, '..'))
+for (const problem of problems) console.error(problem)
+process.exitCode = problems.length === 0 ? 0 : 1
