@@ -29,8 +29,8 @@ async function bareOptions(): Promise<readonly string[]> {
   const instance = instanceOf(dataDir)
   const files = leaseFiles(instance, 'bare')
   for (const dir of [files.host, files.run, files.inputs]) await mkdir(dir, { recursive: true })
-  await makeAgentDirectories(files.files)
-  for (const [name, content] of passwdFiles(200_000)) await writeVisibleFile(join(files.host, name), content)
+  makeAgentDirectories(files.files)
+  for (const [name, content] of passwdFiles(200_000)) writeVisibleFile(join(files.host, name), content)
   const host = await inspectHost('bwrap')
   return sandboxOptions({
     spec: specOf('bare'),
@@ -119,5 +119,5 @@ try {
   print(`driver_create_ratio=${figure.toFixed(2)} polled=${polled.toFixed(2)} bound=${BOUND.toFixed(2)}`)
   if (figure > BOUND) process.exitCode = 1
 } finally {
-  await rm(dataDir, { recursive: true, force: true })
+  await rm(dataDir, { recursive: true, force: true }).catch(console.error)
 }

@@ -2,7 +2,7 @@
  * Bundles what cannot run from its sources: what sandboxes mount, and what is installed elsewhere. A bundle is made again
  * when any of the files it was made of has changed; it appears by a rename, because sandboxes may be reading the old one.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { BuildOptions } from 'esbuild'
 
@@ -17,7 +17,11 @@ const root = join(import.meta.dirname, '..')
 const forNode: BuildOptions = { platform: 'node', target: 'node24', external: ['@berth/server'] }
 
 const bundles: readonly Bundle[] = [
-  { entry: 'packages/supervisor/src/supervisor.ts', output: 'packages/supervisor/dist/supervisor.js', options: forNode },
+  {
+    entry: 'packages/supervisor/src/supervisor.ts',
+    output: 'packages/supervisor/dist/supervisor.js',
+    options: forNode,
+  },
   { entry: 'packages/supervisor/src/shell.ts', output: 'packages/supervisor/dist/shell.js', options: forNode },
   { entry: 'packages/client/src/index.ts', output: 'packages/client/dist/index.js', options: { platform: 'neutral' } },
   { entry: 'packages/cli/src/main.ts', output: 'packages/cli/dist/berth.js', options: forNode },
@@ -52,6 +56,7 @@ function isCurrent(bundle: Bundle): boolean {
 
 async function make(bundle: Bundle): Promise<void> {
   const { build } = await import('esbuild')
+  const begunMs = Date.now()
   const result = await build({
     ...bundle.options,
     absWorkingDir: root,
@@ -64,9 +69,10 @@ async function make(bundle: Bundle): Promise<void> {
     legalComments: 'none',
   })
   const inputs = Object.keys(result.metafile.inputs).filter(input => existsSync(join(root, input)))
-  const before = fingerprint([...common, ...inputs])
   for (const file of result.outputFiles) replaceFile(join(root, bundle.output), file.contents)
-  replaceFile(recordOf(bundle), JSON.stringify(before))
+  // Without a record the next run builds again: a file was saved while it may already have been read.
+  if (inputs.some(input => statSync(join(root, input)).mtimeMs >= begunMs)) rmSync(recordOf(bundle), { force: true })
+  else replaceFile(recordOf(bundle), JSON.stringify(fingerprint([...common, ...inputs])))
   console.error(`built ${bundle.output}`)
 }
 

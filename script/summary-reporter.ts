@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import type { Reporter } from 'vitest/reporters'
+import type { Reporter } from 'vitest/node'
 
 /** Writes `<passed> <failed>` to the file that TEST_SUMMARY_FILE names, for `script/run` to print as its last line. */
 export default class SummaryReporter implements Reporter {

@@ -67,7 +67,8 @@ the start. An \`apiKey\`, an \`appId\`, a \`privateKey\` and the values of a run
 /** The page of every setting, made from their declarations. */
 export function renderSettings(): string {
   const rows = describeSettings().map(({ name, meaning, fallback }) => {
-    const shown = /^[\w./:-]+$/.test(fallback) && fallback !== 'absent' && fallback !== 'all' ? `\`${fallback}\`` : fallback
+    const shown =
+      /^[\w./:-]+$/.test(fallback) && fallback !== 'absent' && fallback !== 'all' ? `\`${fallback}\`` : fallback
     return `| \`${name}\` | ${meaning} | ${shown} |\n`
   })
   return introduction + rows.join('') + configuration

@@ -49,10 +49,14 @@ export const rules: readonly Rule[] = [
   },
   {
     because: 'a package is reached by its name, not by a path into it',
-    forbids: edge => edge.to.startsWith('packages/') && workspaceOf(edge.to) !== workspaceOf(edge.from) && workspaceOf(edge.from) !== undefined,
+    forbids: edge =>
+      edge.to.startsWith('packages/') &&
+      workspaceOf(edge.to) !== workspaceOf(edge.from) &&
+      workspaceOf(edge.from) !== undefined,
   },
   {
-    because: 'contract is below everything, client knows only it, supervisor knows none, and only cli starts the server',
+    because:
+      'contract is below everything, client knows only it, supervisor knows none, and only cli starts the server',
     forbids: edge => {
       const own = workspaceOf(edge.from)
       const target = /^@berth\/[^/]+/.exec(edge.to)?.[0]
@@ -70,17 +74,20 @@ export const rules: readonly Rule[] = [
   },
   {
     because: 'settings know storage at most',
-    forbids: edge => folderOf(edge.from) === 'settings' && !isTest(edge.from) && !below(edge.to, ['settings', 'storage']),
+    forbids: edge =>
+      folderOf(edge.from) === 'settings' && !isTest(edge.from) && !below(edge.to, ['settings', 'storage']),
   },
   {
     because: 'a sandbox driver knows no domain',
-    forbids: edge => folderOf(edge.from) === 'sandboxes' && !isTest(edge.from) && !below(edge.to, ['sandboxes', 'storage']),
+    forbids: edge =>
+      folderOf(edge.from) === 'sandboxes' && !isTest(edge.from) && !below(edge.to, ['sandboxes', 'storage']),
   },
   {
     because: 'a domain never imports http; its routes.ts may name the types of http/handler.ts',
     forbids: edge => {
       if (!isDomain(folderOf(edge.from)) || folderOf(edge.to) !== 'http' || isTest(edge.from)) return false
-      const handlerTypes = edge.typeOnly && edge.to === `${server}http/handler.ts` && /\/(?:\w+-)*routes\.ts$/.test(edge.from)
+      const handlerTypes =
+        edge.typeOnly && edge.to === `${server}http/handler.ts` && /\/(?:\w+-)*routes\.ts$/.test(edge.from)
       return !handlerTypes
     },
   },
@@ -107,7 +114,9 @@ export const rules: readonly Rule[] = [
     forbids: edge => {
       const folder = folderOf(edge.from)
       const reads = edge.to === `${server}settings.ts` || folderOf(edge.to) === 'settings'
-      return reads && !edge.typeOnly && folder !== '' && folder !== 'settings' && folder !== undefined && !isTest(edge.from)
+      return (
+        reads && !edge.typeOnly && folder !== '' && folder !== 'settings' && folder !== undefined && !isTest(edge.from)
+      )
     },
   },
 ]

@@ -32,12 +32,10 @@ process.stdout.on('error', error => {
   if ('code' in error && error.code === 'EPIPE') process.exit(exitCode.outputClosed)
   throw error
 })
-
-const program = buildProgram(host)
-for (const command of [program, ...program.commands]) command.exitOverride()
+process.stderr.on('error', () => {})
 
 try {
-  await program.parseAsync()
+  await buildProgram(host).parseAsync()
 } catch (failure) {
   if (failure instanceof CommanderError) {
     // Commander has said what is wrong; help and version come this way too, with nothing wrong.

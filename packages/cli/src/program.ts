@@ -24,6 +24,8 @@ export function buildProgram(host: ProgramHost): Command {
     .option('--url <url>', 'service to talk to (default: BERTH_URL, else the service of this directory)')
     .option('--key <key>', 'API key (default: BERTH_API_KEY, which other users of the machine cannot see)')
     .showHelpAfterError('(add --help for what is possible)')
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'berth: ')) })
+    .exitOverride()
   program
     .command('serve')
     .description('run the service')

@@ -86,7 +86,7 @@ export class ScriptedApi implements AsyncDisposable {
     const index = this.pages++
     if (this.#script.page?.(response, index)) return
     const after = Number(url.searchParams.get('after'))
-    const events = this.log.slice(after, after + Number(url.searchParams.get('limit')))
+    const events = this.log.slice(after, after + Number(url.searchParams.get('limit') ?? 100))
     sendJson(response, 200, { events, lastSequence: this.log.length })
   }
 }

@@ -25,6 +25,8 @@ export type { SchemaNode } from './openapi-schemas.ts'
 export type { GuardedOperation, Method, Operation, PublicOperation, Success } from './operation.ts'
 export {
   type GuardedOperationId,
+  guardedOperationIds,
+  guardedOperationOf,
   type OperationId,
   operationIds,
   operationOf,

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox'
-import type { Operation } from './operation.ts'
+import type { GuardedOperation, Operation } from './operation.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
 import { eventOperations } from './operations/event.ts'
@@ -28,8 +28,18 @@ export type GuardedOperationId = Exclude<OperationId, PublicOperationId>
 /** The ids of the table, in its order. */
 export const operationIds = Object.keys(routes) as readonly OperationId[]
 
+/** The ids of the operations that need a bearer. */
+export const guardedOperationIds = operationIds.filter(
+  (id): id is GuardedOperationId => operationOf(id).access === 'bearer',
+)
+
 /** A row without the types of its schemas, for code that treats all rows alike. */
-export const operationOf = (id: OperationId): Operation => routes[id]
+export function operationOf(id: OperationId): Operation {
+  return routes[id]
+}
+
+/** A row that needs a bearer. */
+export const guardedOperationOf = (id: GuardedOperationId): GuardedOperation => routes[id]
 
 type Part<Id extends OperationId, Name extends string, Absent> = (typeof routes)[Id] extends {
   readonly [K in Name]: infer Schema extends TSchema

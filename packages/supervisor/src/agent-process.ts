@@ -18,7 +18,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  *
  * Its end, in this order: the process exits; its pipes are read to their end, or for a bounded time where a child of
  * it holds them open; whatever is left of its process group is killed; the `x` record is journaled; `onEnd`. So `x`
- * follows all its output, and after it nothing of the group touches the workspace.
+ * follows all its output, and nothing of the group is left to touch the workspace.
  */
 export class AgentProcess {
   readonly #journal: Journal
@@ -27,6 +27,7 @@ export class AgentProcess {
   readonly #stdout: LineSplitter
   readonly #stderr: AgentStderr
   #batch: Buffer[] = []
+  #killAt = Number.POSITIVE_INFINITY
   #killTimer: NodeJS.Timeout | undefined
   #drainTimer: NodeJS.Timeout | undefined
   #exit: { code: number | null; signal: string | null } | undefined
@@ -64,12 +65,14 @@ export class AgentProcess {
     if (this.#child.stdin.writableLength > MAX_STDIN_QUEUE_BYTES) this.#end({ signal: 'STDIN_FULL' })
   }
 
-  /** TERM to the whole group now, KILL after `graceMs`. A later call may only shorten the grace. */
+  /** TERM to the whole group now, KILL after `graceMs`. A later call can only bring the KILL forward. */
   stop(graceMs: number): void {
     this.#signalGroup('SIGTERM')
-    const timer = setTimeout(() => this.#kill(), Math.min(graceMs, MAX_TIMER_MS))
+    const killAt = performance.now() + graceMs
+    if (killAt >= this.#killAt) return
+    this.#killAt = killAt
     clearTimeout(this.#killTimer)
-    this.#killTimer = timer
+    this.#killTimer = setTimeout(() => this.#kill(), Math.min(graceMs, MAX_TIMER_MS))
   }
 
   /** The journal takes no more: without a record of what it does the agent must not go on. */

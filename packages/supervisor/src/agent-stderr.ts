@@ -2,8 +2,8 @@ import { LineSplitter } from './line-splitter.ts'
 import { MAX_STDERR_LINE_BYTES } from './protocol.ts'
 
 /** The first and the last of an agent's stderr are kept, this much of each. */
-export const MAX_STDERR_HEAD_BYTES = 256 * 1024
-export const MAX_STDERR_TAIL_BYTES = 32 * 1024
+const MAX_STDERR_HEAD_BYTES = 256 * 1024
+const MAX_STDERR_TAIL_BYTES = 32 * 1024
 
 /**
  * Keeps an agent's stderr without letting it grow: lines are cut, the first ones are passed on as they come, and of

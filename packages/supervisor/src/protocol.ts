@@ -10,8 +10,8 @@
  *
  * Order carries meaning. `i` is written before the agent gets the line; one for which the last `s` or `x` before it is
  * not an `s` reached nobody. `s` comes before all output of that agent, `x` after all of it, and what is left of the
- * agent's process group is killed before its `x`. A supervisor runs one agent at a time: a `start` before the `x` of the one before
- * is an `f` with code `EBUSY`.
+ * agent's process group is killed before its `x`. A supervisor runs one agent at a time: a `start` before the `x` of
+ * the one before is an `f` with code `EBUSY`.
  */
 
 /**

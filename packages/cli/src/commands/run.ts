@@ -54,10 +54,7 @@ async function follow(
   const leave = new AbortController()
   const cancel = Promise.withResolvers<void>()
   using _interrupts = onInterrupt(count => (count === 1 ? cancel.resolve() : leave.abort()))
-  const admission = await admit(leave.signal).catch(failure => {
-    if (leave.signal.aborted) return null
-    throw failure
-  })
+  const admission = await admitUnlessLeft(admit, cancel.promise, leave.signal, io)
   if (admission === null) return exitCode.cancelled
   if (!json) await announce(admission, json, io)
   await using view = openRunView(io, json)
@@ -67,6 +64,27 @@ async function follow(
   const end = await followToEnd(io.client, admission, view, leave.signal)
   ended.abort()
   return end === null ? exitCode.cancelled : codeOf(end)
+}
+
+async function admitUnlessLeft(
+  admit: (signal: AbortSignal) => Promise<Admission>,
+  cancel: Promise<void>,
+  leave: AbortSignal,
+  { stderr }: CommandIo,
+): Promise<Admission | null> {
+  let admitting = true
+  const say = async () => {
+    if (admitting) await stderr.line('berth: cancelling as soon as it is admitted; interrupt again to leave')
+  }
+  cancel.then(say).catch(() => {})
+  try {
+    return await admit(leave)
+  } catch (failure) {
+    if (leave.aborted) return null
+    throw failure
+  } finally {
+    admitting = false
+  }
 }
 
 async function followToEnd(

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { Duplex, PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { MAX_LINE_BYTES, MAX_UNACKNOWLEDGED_BYTES } from '@berth/supervisor'
@@ -191,6 +191,29 @@ describe('what agents write', () => {
     }
   })
 
+  test('an agent that is paused at the bound can be ended without acknowledging anything', async () => {
+    await using supervisor = await runSupervisor()
+    await using worker = await attach(supervisor)
+    await worker.start(bash('k', 'exec yes "$(head -c 4000 /dev/zero | tr "\\0" y)"'))
+    await readUntil(worker, record => record.end > MAX_UNACKNOWLEDGED_BYTES)
+    await worker.stop('stop', 60_000)
+    const last = (await readUntil(worker, isExit)).at(-1)
+    expect(last?.payload.toString()).toBe('{"code":null,"signal":"SIGTERM"}')
+    expect(last?.end).toBeLessThan(MAX_UNACKNOWLEDGED_BYTES + 8 * 1024 * 1024)
+  })
+
+  test('an agent that does not read its input is ended before memory is', async () => {
+    await using supervisor = await runSupervisor()
+    await using worker = await attach(supervisor)
+    await worker.start(bash('k', 'exec sleep 1000'))
+    const line = 'x'.repeat(15 * 1024 * 1024)
+    const sending = Promise.all(['1', '2', '3', '4', '5'].map(key => worker.send(key, line)))
+    const records = await readUntil(worker, isExit)
+    await sending
+    expect(records.map(record => record.type).join('')).toBe('siiiiix')
+    expect(records.at(-1)?.payload.toString()).toBe('{"code":null,"signal":"STDIN_FULL"}')
+  })
+
   test('stderr: lines are cut, the first and the last are kept, what is between is counted', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
@@ -289,6 +312,17 @@ describe('starting and ending', () => {
     await processEnd(Number(line?.payload.toString()))
   })
 
+  test('a second stop brings the kill forward, never back', async () => {
+    await using supervisor = await runSupervisor()
+    await using worker = await attach(supervisor)
+    await worker.start(bash('a', 'trap "" TERM; echo up; while :; do sleep 1; done'))
+    await readUntil(worker, record => record.type === 'o')
+    await worker.stop('patient', 3_600_000)
+    await worker.stop('now', 0)
+    await worker.stop('patient-again', 3_600_000)
+    expect((await readUntil(worker, isExit)).at(-1)?.payload.toString()).toBe('{"code":null,"signal":"SIGKILL"}')
+  })
+
   test('stop lets an agent finish that obeys', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
@@ -336,6 +370,10 @@ describe('a disk that takes no more', () => {
     await worker.start(bash('a', 'exec yes'))
     const records = await readUntil(worker, isExit)
     expect(records.at(-1)?.payload.toString()).toBe('{"code":null,"signal":"JOURNAL_FAILED","error":"EFBIG"}')
+    // The write that failed had been carried out in part; what is left of the file are whole records.
+    const journal = readFileSync(supervisor.journalPath, 'latin1')
+    expect(journal.length).toBe(records.at(-2)?.end)
+    expect(journal.endsWith('\n')).toBe(true)
     await worker.send('lost', 'x')
     await worker.start(bash('b', 'true'))
     expect((await readUntil(worker, () => true)).map(text)).toEqual(['f b {"code":"JOURNAL_FAILED","error":"EFBIG"}'])

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import { limits, type OperationId, openApiDocument } from '@berth/contract'
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
@@ -14,6 +13,7 @@ import type { Admission } from './guard.ts'
 import type { Handlers } from './handler.ts'
 import { OpenStreams } from './open-streams.ts'
 import { registerGuardedRoutes } from './operation-route.ts'
+import { OwedResponses } from './owed-responses.ts'
 import { registerProbes } from './probes.ts'
 import { registerPublicRoutes } from './public-routes.ts'
 import { RequestLog } from './request-log.ts'
@@ -53,7 +53,7 @@ export interface AppOptions {
  */
 export function createApp(options: AppOptions): FastifyInstance {
   const open = new OpenStreams()
-  const answering = new WeakSet<Socket>()
+  const owed = new OwedResponses()
   const bodyLimitBytes = options.bodyLimitBytes ?? limits.bodyBytes
   const logger: FastifyBaseLogger = options.logger
   const app = fastify({
@@ -67,7 +67,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     rewriteUrl: request => routableTarget(request.url ?? '/'),
     routerOptions: { maxParamLength: 65_536, querystringParser: () => ({}) },
     http: { requireHostHeader: false },
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, answering.has(socket)),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, owed.owesAnother(socket)),
     frameworkErrors: (error, request, reply) => {
       sendError(error, request, reply)
     },
@@ -84,11 +84,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   answerWhileClosing(app, open)
   app.addHook('onRequest', async (request, reply) => {
-    answering.add(request.raw.socket)
+    owed.begin(request.raw, reply.raw)
     reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
-  })
-  app.addHook('onResponse', async request => {
-    answering.delete(request.raw.socket)
   })
   registerEntryChecks(app, options.authority)
   registerProbes(app, options.ready)

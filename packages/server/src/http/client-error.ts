@@ -9,11 +9,15 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 }
 
 /**
- * Answers bytes that never became a request (completions, Common rules). A connection that already carries a response
- * is closed without a word: what is written now would be read as part of it.
+ * Answers bytes that are no request, or never became a whole one (completions, Common rules). A connection that owes
+ * another response is closed without a word: what is written now would be taken for that one.
  */
-export function answerClientError(error: Error & { readonly code?: string }, socket: Socket, answering: boolean): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || answering) {
+export function answerClientError(
+  error: Error & { readonly code?: string },
+  socket: Socket,
+  owesAnother: boolean,
+): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || owesAnother) {
     socket.destroy()
     return
   }

@@ -1,4 +1,9 @@
-import { type GuardedOperation, type GuardedOperationId, operationIds, operationOf } from '@berth/contract'
+import {
+  type GuardedOperation,
+  type GuardedOperationId,
+  guardedOperationIds,
+  guardedOperationOf,
+} from '@berth/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authority } from '../identity/principal.ts'
 import type { BodyReading } from './body-reader.ts'
@@ -23,15 +28,9 @@ export interface GuardedRoutes {
 /** A handler once its operation no longer matters; the contract has judged what it is given. */
 type AnyHandler = (request: unknown) => Promise<Reply>
 
-const isGuarded = (id: string): id is GuardedOperationId =>
-  operationIds.some(known => known === id && operationOf(known).access === 'bearer')
-
 /** One route for each row that needs a bearer, with the checks from the path segments to the handler. */
 export function registerGuardedRoutes(app: FastifyInstance, routes: GuardedRoutes): void {
-  for (const id of operationIds) {
-    const row = operationOf(id)
-    if (row.access === 'bearer' && isGuarded(id)) registerRow(app, id, row, routes)
-  }
+  for (const id of guardedOperationIds) registerRow(app, id, guardedOperationOf(id), routes)
 }
 
 function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedOperation, routes: GuardedRoutes): void {

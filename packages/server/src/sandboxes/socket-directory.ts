@@ -1,5 +1,4 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { closeSync, constants, openSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
@@ -7,10 +6,10 @@ import { join } from 'node:path'
  * `/proc/self/fd/<n>` stands for the directory as long as its descriptor is open.
  */
 export async function withShortPath<T>(dir: string, use: (short: (name: string) => string) => Promise<T>): Promise<T> {
-  const handle: FileHandle = await open(dir, constants.O_RDONLY | constants.O_DIRECTORY)
+  const fd = openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY)
   try {
-    return await use(name => join('/proc/self/fd', String(handle.fd), name))
+    return await use(name => join('/proc/self/fd', String(fd), name))
   } finally {
-    await handle.close()
+    closeSync(fd)
   }
 }

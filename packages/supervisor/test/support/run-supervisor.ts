@@ -5,6 +5,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { descendantsOf } from '../../src/process-tree.ts'
 
 const SUPERVISOR = fileURLToPath(new URL('../../src/supervisor.ts', import.meta.url))
 
@@ -57,9 +58,20 @@ export async function runSupervisor(options: SupervisorOptions = {}): Promise<Ru
       return socket
     },
     async [Symbol.asyncDispose]() {
+      // An agent of a failed test would live on without its supervisor.
+      const agents = descendantsOf(child.pid ?? 0)
       child.kill('SIGKILL')
       await exit
+      for (const agent of agents) endNow(agent)
       rmSync(directory, { recursive: true, force: true })
     },
+  }
+}
+
+function endNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // Ended by itself.
   }
 }

@@ -1,4 +1,4 @@
-import { capabilities, type GuardedOperationId, operationIds, operationOf } from '@berth/contract'
+import { capabilities, type ErrorBody, type GuardedOperationId, guardedOperationIds } from '@berth/contract'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
 import { type Authority, type Metering, MeteringFault, type Principal, type Verdict } from '../../identity/principal.ts'
@@ -23,6 +23,11 @@ export const installation: Principal = {
 
 export const sessionId = '0b8a4c9e-3f1d-4a57-9c1e-2f6d7e8a9b0c'
 export const otherId = '5d1f0a2b-7c3e-4b68-8d9f-1a2b3c4d5e6f'
+
+/** The body of a refusal. */
+export async function readRefusal(response: Response): Promise<ErrorBody> {
+  return (await response.json()) as ErrorBody
+}
 
 /** Verdicts by bearer; any other bearer is invalid. */
 export class FakeAuthority implements Authority {
@@ -73,14 +78,13 @@ export async function startTestApp(options: Partial<AppOptions> = {}): Promise<T
   const authority = new FakeAuthority()
   const requests: { id: GuardedOperationId; request: HandlerRequest<GuardedOperationId> }[] = []
   const answers = new Map<GuardedOperationId, (request: HandlerRequest<GuardedOperationId>) => Promise<Reply>>()
-  const ids = operationIds.filter((id): id is GuardedOperationId => operationOf(id).access === 'bearer')
   const handlerOf =
     (id: GuardedOperationId): Handler<GuardedOperationId> =>
     async request => {
       requests.push({ id, request })
       return (await answers.get(id)?.(request)) ?? { status: 204 }
     }
-  const handlers = Object.fromEntries(ids.map(id => [id, handlerOf(id)])) as unknown as Handlers
+  const handlers = Object.fromEntries(guardedOperationIds.map(id => [id, handlerOf(id)])) as unknown as Handlers
   const log: string[] = []
   const logger: Logger = pino({ level: 'trace' }, { write: line => log.push(line) })
   const app = createApp({ handlers, authority, logger, ready: async () => {}, ...options })

@@ -1,3 +1,4 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SandboxBounds } from '../driver.ts'
@@ -95,22 +96,23 @@ function overTrees(trees: readonly Tree[], tag: string): Cgroups {
     controllers: new Set(trees.flatMap(tree => tree.controllers)),
     canKill: trees.some(tree => tree.version === 2),
     async make(leaseId, bounds) {
-      return Promise.all(
-        groups(leaseId).map(async ({ tree, dir }) => {
-          // Another process may have tidied the parent away, and with it what it hands down.
-          if (await mkdir(join(tree.mountPoint, tag), { recursive: true })) await prepareTree(tree, tag)
-          await mkdir(dir)
-          for (const [name, value] of limits(tree, bounds)) {
-            try {
-              await writeFile(join(dir, name), value)
-            } catch (error) {
-              // Kernels built without swap accounting lack the swap files: then there is no swap to bound.
-              if (!name.includes('sw') || !['ENOENT', 'EACCES', 'EPERM'].includes(errorCode(error) ?? '')) throw error
-            }
+      for (const tree of trees) {
+        // Another process may have tidied the parent away, and with it what it hands down.
+        const parent = join(tree.mountPoint, tag)
+        if (mkdirSync(parent, { recursive: true }) !== undefined) await prepareTree(tree, tag)
+      }
+      return groups(leaseId).map(({ tree, dir }) => {
+        mkdirSync(dir)
+        for (const [name, value] of limits(tree, bounds)) {
+          try {
+            writeFileSync(join(dir, name), value)
+          } catch (error) {
+            // Kernels built without swap accounting lack the swap files: then there is no swap to bound.
+            if (!name.includes('sw') || !['ENOENT', 'EACCES', 'EPERM'].includes(errorCode(error) ?? '')) throw error
           }
-          return join(dir, 'cgroup.procs')
-        }),
-      )
+        }
+        return join(dir, 'cgroup.procs')
+      })
     },
     async end(leaseId) {
       const all = groups(leaseId)

@@ -66,7 +66,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
       await assertSpec(spec, [instance.dataDir])
       createReachPolicy(spec.reach)
       await locked(spec.leaseId, async () => {
-        const files = await reserveLease(workshop, spec.leaseId)
+        const files = reserveLease(workshop, spec.leaseId)
         try {
           await makeSandbox(workshop, files, spec, () => serve(spec.leaseId, spec.reach))
         } catch (error) {

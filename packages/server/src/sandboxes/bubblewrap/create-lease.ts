@@ -1,4 +1,4 @@
-import { chown, mkdir } from 'node:fs/promises'
+import { chownSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SandboxSpec } from '../driver.ts'
 import { allSettled } from './all-settled.ts'
@@ -17,10 +17,10 @@ export class LeaseInUseError extends Error {
 }
 
 /** Takes the lease's name: of any number of creates for one id, in whatever processes, only one passes. */
-export async function reserveLease(workshop: Workshop, leaseId: string): Promise<LeaseFiles> {
+export function reserveLease(workshop: Workshop, leaseId: string): LeaseFiles {
   const files = leaseFiles(workshop.instance, leaseId)
   try {
-    await mkdir(files.dir, { mode: 0o700 })
+    mkdirSync(files.dir, { mode: 0o700 })
     return files
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw error
@@ -32,6 +32,9 @@ export async function reserveLease(workshop: Workshop, leaseId: string): Promise
  * Makes a reserved lease's sandbox. It leaves whatever it made where it fails; the caller destroys the lease then,
  * by the same way that ends one which another process left half made.
  *
+ * The lease's small files are made synchronously: some 40 system calls of a few microseconds each, where a trip of each
+ * through the thread pool took longer than all the rest (measured: 4 to 8 ms).
+ *
  * @param beforeStart done when all but the processes is there
  */
 export async function makeSandbox(
@@ -40,35 +43,32 @@ export async function makeSandbox(
   spec: SandboxSpec,
   beforeStart: () => Promise<void>,
 ): Promise<void> {
-  const [uid, joinFiles] = await allSettled([
-    workshop.uids.claim(files.dir),
+  const uid = workshop.uids.claim(files.dir)
+  makeDirectories(files)
+  writeRecord(files, spec, uid)
+  for (const [name, content] of passwdFiles(uid)) writeVisibleFile(join(files.host, name), content)
+  const [joinFiles] = await allSettled([
     workshop.cgroups?.make(spec.leaseId, spec.bounds) ?? [],
-    makeDirectories(files),
     makeDisk(workshop, files, spec.bounds.diskBytes),
-  ])
-  await allSettled([
-    writeRecord(files, spec, uid),
-    ...passwdFiles(uid).map(([name, content]) => writeVisibleFile(join(files.host, name), content)),
-    ...(workshop.host.privileged ? [files.workspace, files.home, files.tmp].map(dir => chown(dir, uid, uid)) : []),
     beforeStart(),
   ])
+  if (workshop.host.privileged) for (const dir of [files.workspace, files.home, files.tmp]) chownSync(dir, uid, uid)
   const { host, instance } = workshop
   const means = { shell: host.shell, bwrapPath: host.bwrapPath, tag: instance.tag }
   await launch(planOf(workshop, files, spec, uid), means, joinFiles)
 }
 
-async function makeDirectories(files: LeaseFiles): Promise<void> {
-  await allSettled([
-    mkdir(files.host, { mode: 0o700 }),
-    makeVisibleDirectory(files.run),
-    makeVisibleDirectory(files.platform).then(() => makeVisibleDirectory(files.inputs)),
-  ])
+function makeDirectories(files: LeaseFiles): void {
+  mkdirSync(files.host, { mode: 0o700 })
+  makeVisibleDirectory(files.run)
+  makeVisibleDirectory(files.platform)
+  makeVisibleDirectory(files.inputs)
 }
 
 async function makeDisk(workshop: Workshop, files: LeaseFiles, sizeBytes: number): Promise<void> {
   if (workshop.spares) return workshop.spares.take(files.disk, sizeBytes)
-  await mkdir(files.disk, { mode: 0o700 })
-  await makeAgentDirectories(files.files)
+  mkdirSync(files.disk, { mode: 0o700 })
+  makeAgentDirectories(files.files)
 }
 
 function planOf(workshop: Workshop, files: LeaseFiles, spec: SandboxSpec, uid: number): Plan {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { rename, rm, stat } from 'node:fs/promises'
+import { chmod, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type InputFile, SandboxGoneError } from '../driver.ts'
 import { errorCode, ignoring } from './errors.ts'
 import type { LeaseFiles } from './lease-files.ts'
-import { makeVisibleDirectory, writeVisibleFile } from './visible-files.ts'
+import { makeVisibleDirectory } from './visible-files.ts'
 
 const MAX_NAME_BYTES = 255
 
@@ -20,8 +20,11 @@ export async function writeTurnInputs(files: LeaseFiles, turn: number, inputs: r
   if (await ignoring(['ENOENT'], stat(target))) return
   const staging = join(files.host, `inputs-${turn}-${randomUUID()}`)
   try {
-    await makeVisibleDirectory(staging)
-    for (const { name, content } of inputs) await writeVisibleFile(join(staging, name), content)
+    makeVisibleDirectory(staging)
+    for (const { name, content } of inputs) {
+      await writeFile(join(staging, name), content, { flag: 'wx' })
+      await chmod(join(staging, name), 0o444)
+    }
     await rename(staging, target)
   } catch (error) {
     await rm(staging, { recursive: true, force: true })

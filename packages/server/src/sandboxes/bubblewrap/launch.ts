@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { constants } from 'node:fs'
-import { type FileHandle, open, readFile, rename, writeFile } from 'node:fs/promises'
+import { closeSync, constants, openSync, renameSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { Duplex } from 'node:stream'
@@ -42,21 +42,19 @@ export async function launch(
 ): Promise<void> {
   const { shell } = means
   const { host, leaseId } = plan.files
-  const handles: FileHandle[] = []
-  const opened = async (name: string, flags: number) => {
-    const handle = await open(join(host, name), flags, 0o600)
-    handles.push(handle)
-    return handle.fd
+  const opened: number[] = []
+  const open = (name: string, flags: number) => {
+    const fd = openSync(join(host, name), flags, 0o600)
+    opened.push(fd)
+    return fd
   }
   const { O_RDWR, O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants
   // A finished file: a pipe cut short by this process's death would run a shorter, less isolated command line.
-  await writeFile(join(host, hostNames.arguments), sandboxOptions(plan).join('\0'), { mode: 0o600 })
+  writeFileSync(join(host, hostNames.arguments), sandboxOptions(plan).join('\0'), { mode: 0o600 })
   try {
-    const [args, journal, log] = await Promise.all([
-      opened(hostNames.arguments, O_RDONLY),
-      opened(hostNames.journal, O_RDWR | O_APPEND | O_CREAT | O_EXCL),
-      opened(hostNames.log, O_WRONLY | O_APPEND | O_CREAT),
-    ])
+    const args = open(hostNames.arguments, O_RDONLY)
+    const journal = open(hostNames.journal, O_RDWR | O_APPEND | O_CREAT | O_EXCL)
+    const log = open(hostNames.log, O_WRONLY | O_APPEND | O_CREAT)
     await withListener(host, async listener => {
       const blocks = Math.max(1, Math.floor(plan.spec.bounds.fileSizeBytes / BLOCK_BYTES))
       const script = ['-c', shell.closing + JOIN, 'berth-sandbox', String(blocks), ...joinFiles, '--']
@@ -80,7 +78,7 @@ export async function launch(
       await announced(signal, child, () => said(host))
     })
   } finally {
-    await Promise.all(handles.map(handle => handle.close()))
+    for (const fd of opened) closeSync(fd)
   }
 }
 
@@ -118,7 +116,7 @@ async function withListener(host: string, use: (descriptor: number) => Promise<v
     server.listen({ path: short('s.new') }, resolve)
     await promise
     try {
-      await rename(join(host, 's.new'), join(host, hostNames.socket))
+      renameSync(join(host, 's.new'), join(host, hostNames.socket))
       await use(descriptorOf(server))
     } finally {
       const closed = Promise.withResolvers<void>()

@@ -1,3 +1,4 @@
+import { chmodSync, mkdirSync } from 'node:fs'
 import { chmod, mkdir, open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ignoring } from './errors.ts'
@@ -12,11 +13,11 @@ const agentDirectories = [
 ] as const
 
 /** Makes the agent's directories below `files`, not yet owned by a lease's uid. */
-export async function makeAgentDirectories(files: string): Promise<void> {
-  await mkdir(files, { recursive: true, mode: 0o755 })
+export function makeAgentDirectories(files: string): void {
+  mkdirSync(files, { recursive: true, mode: 0o755 })
   for (const [name, mode] of agentDirectories) {
-    await mkdir(join(files, name))
-    await chmod(join(files, name), mode)
+    mkdirSync(join(files, name))
+    chmodSync(join(files, name), mode)
   }
 }
 
@@ -40,7 +41,7 @@ export async function makeLoopDisk(dir: string, sizeBytes: number): Promise<void
   await runProgram('mount', ['-t', 'ext4', '-o', 'loop,noinit_itable,discard,nosuid,nodev,noatime', image, files])
   await rm(join(files, 'lost+found'), { recursive: true })
   await chmod(files, 0o755)
-  await makeAgentDirectories(files)
+  makeAgentDirectories(files)
 }
 
 /** Whether a disk directory's file system is mounted; after a reboot the directory is there and the mount is not. */

@@ -1,4 +1,5 @@
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { renameSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SandboxBounds, SandboxSpec } from '../driver.ts'
 import { ignoring } from './errors.ts'
@@ -13,11 +14,11 @@ export interface LeaseRecord {
 }
 
 /** Keeps the record of a lease; it appears whole or not at all. */
-export async function writeRecord(files: LeaseFiles, spec: SandboxSpec, uid: number): Promise<void> {
+export function writeRecord(files: LeaseFiles, spec: SandboxSpec, uid: number): void {
   const record: LeaseRecord = { uid, bounds: spec.bounds, command: spec.command, createdAt: new Date().toISOString() }
   const path = join(files.host, hostNames.record)
-  await writeFile(`${path}.new`, JSON.stringify(record), { mode: 0o600 })
-  await rename(`${path}.new`, path)
+  writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 })
+  renameSync(`${path}.new`, path)
 }
 
 /** The record of a lease; undefined for one that is half made or gone. */

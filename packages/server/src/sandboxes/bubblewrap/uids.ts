@@ -1,4 +1,5 @@
-import { mkdir, readdir, readlink, symlink, unlink } from 'node:fs/promises'
+import { symlinkSync } from 'node:fs'
+import { mkdir, readdir, readlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode, ignoring } from './errors.ts'
 
@@ -9,7 +10,7 @@ const RANGE = 65_536
  * step together with its owner, whatever number of processes and services claim at once.
  */
 export interface Uids {
-  claim(leaseDir: string): Promise<number>
+  claim(leaseDir: string): number
   release(leaseDir: string): Promise<void>
   /** Lease directories that hold a claim. */
   owners(): Promise<string[]>
@@ -30,12 +31,12 @@ export async function openUids(dir: string, base: number): Promise<Uids> {
     return Promise.all(read)
   }
   return {
-    async claim(leaseDir) {
+    claim(leaseDir) {
       const first = Math.floor(Math.random() * RANGE)
       for (let step = 0; step < RANGE; step++) {
         const uid = base + ((first + step) % RANGE)
         try {
-          await symlink(leaseDir, join(dir, String(uid)))
+          symlinkSync(leaseDir, join(dir, String(uid)))
           return uid
         } catch (error) {
           if (errorCode(error) !== 'EEXIST') throw error

@@ -1,15 +1,15 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 
 // What a sandbox's own user is to read gets its mode by chmod: the service may run under any umask.
 
 /** Makes a directory that every uid may read. */
-export async function makeVisibleDirectory(path: string): Promise<void> {
-  await mkdir(path)
-  await chmod(path, 0o755)
+export function makeVisibleDirectory(path: string): void {
+  mkdirSync(path)
+  chmodSync(path, 0o755)
 }
 
-/** Writes a new file that every uid may read. */
-export async function writeVisibleFile(path: string, content: string | Uint8Array): Promise<void> {
-  await writeFile(path, content, { flag: 'wx' })
-  await chmod(path, 0o444)
+/** Writes a new file that every uid may read; for the few bytes that a lease's own files have. */
+export function writeVisibleFile(path: string, content: string): void {
+  writeFileSync(path, content, { flag: 'wx' })
+  chmodSync(path, 0o444)
 }

@@ -1,0 +1,76 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+/** The sources, not a bundle that may be older than they are. */
+const program = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+export const launcher = fileURLToPath(new URL('../bin/berth.js', import.meta.url))
+
+export interface BerthOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd: string
+  readonly stdin?: string
+  /** What to start instead of the sources under this Node. */
+  readonly command?: readonly [node: string, entry: string]
+}
+
+/** `berth` as a person's shell runs it: a process of its own, no terminal, an environment with nothing else in it. */
+export class BerthProcess {
+  readonly #child: ChildProcess
+  readonly #closed: Promise<unknown[]>
+  readonly #waiting = new Set<() => void>()
+  stdout = ''
+  stderr = ''
+
+  constructor(args: readonly string[], options: BerthOptions) {
+    const [node, entry] = options.command ?? [process.execPath, program]
+    this.#child = spawn(node, [entry, ...args], {
+      cwd: options.cwd,
+      env: { PATH: process.env.PATH, ...options.env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    this.#closed = once(this.#child, 'close')
+    this.#collect('stdout')
+    this.#collect('stderr')
+    this.#child.stdin?.end(options.stdin ?? '')
+  }
+
+  /** Resolves once a stream has shown this text. */
+  shows(stream: 'stdout' | 'stderr', text: string): Promise<void> {
+    return new Promise(resolve => {
+      const look = () => {
+        if (!this[stream].includes(text)) return
+        this.#waiting.delete(look)
+        resolve()
+      }
+      this.#waiting.add(look)
+      look()
+    })
+  }
+
+  interrupt(): void {
+    this.#child.kill('SIGINT')
+  }
+
+  /** Closes the reading end of the output, as `head` does. */
+  closeOutput(): void {
+    this.#child.stdout?.destroy()
+  }
+
+  /** The exit code, or the signal that ended it. */
+  async ended(): Promise<number | string> {
+    const [code, signal] = await this.#closed
+    return (code ?? signal) as number | string
+  }
+
+  get lines(): string[] {
+    return this.stdout.split('\n').slice(0, -1)
+  }
+
+  #collect(name: 'stdout' | 'stderr'): void {
+    this.#child[name]?.setEncoding('utf8').on('data', (text: string) => {
+      this[name] += text
+      for (const look of [...this.#waiting]) look()
+    })
+  }
+}

@@ -1,0 +1,143 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { frame, openStream, sendJson } from '../../client/test/scripted-api.ts'
+import { BerthProcess } from './berth-process.ts'
+import { runEvent } from './event-fixtures.ts'
+import { run, ScriptedService, session } from './scripted-service.ts'
+
+const cwd = mkdtempSync(join(tmpdir(), 'berth-cli-'))
+const berth = (service: ScriptedService, ...args: string[]) => new BerthProcess(args, { cwd, env: service.env })
+
+test('events prints the whole log over pages, or what comes after a sequence', async () => {
+  await using service = await ScriptedService.start()
+  for (let i = 0; i < 250; i++) service.tell('svc.run.progress', { name: 'bash', status: 'started' })
+  const all = berth(service, 'events', session.id)
+  expect(await all.ended()).toBe(0)
+  expect(all.lines).toHaveLength(250)
+  const rest = berth(service, 'events', session.id, '--after', '248', '--json')
+  expect(await rest.ended()).toBe(0)
+  expect(rest.lines.map(line => JSON.parse(line).sequence)).toEqual([249, 250])
+})
+
+test('events --follow goes on over a lost connection, and ends by an interrupt', async () => {
+  await using service = await ScriptedService.start(undefined, {
+    stream: ({ index, response }) => {
+      openStream(response)
+      if (index > 0) return service.tell('svc.run.completed')
+      return response.write(frame(runEvent(2, 'svc.run.started', {})).slice(0, 20), () => response.socket?.destroy())
+    },
+  })
+  service.tell('svc.run.started', { attempt: 1 })
+  const it = berth(service, 'events', session.id, '--follow')
+  await it.shows('stdout', '2 svc.run.completed')
+  it.interrupt()
+  expect(await it.ended()).toBe('SIGINT')
+  expect(it.lines).toEqual(['1 svc.run.started attempt 1', '2 svc.run.completed'])
+  expect(it.stderr).toMatch(/^berth: connection lost/)
+})
+
+test('a reader that leaves ends the command quietly', async () => {
+  await using service = await ScriptedService.start()
+  service.tell('svc.run.started')
+  const it = berth(service, 'events', session.id, '--follow')
+  await it.shows('stdout', '1 svc.run.started')
+  it.closeOutput()
+  service.tell('svc.run.completed')
+  expect(await it.ended()).toBe(141)
+  expect(it.stderr).toBe('')
+})
+
+test('sessions lists them over pages', async () => {
+  await using service = await ScriptedService.start(({ path }, response) => {
+    const { searchParams } = new URL(path, 'http://loopback')
+    const second = searchParams.get('cursor') === 'next'
+    const title = second ? 'evil\u001b[2J\ntitle' : session.title
+    sendJson(response, 200, { sessions: [{ ...session, title }], nextCursor: second ? null : 'next', hasMore: !second })
+    return 'answered'
+  })
+  const it = berth(service, 'sessions', '--limit', '2', '--archived')
+  expect(await it.ended()).toBe(0)
+  const head = `${session.id}  idle          2026-01-01T00:00:00.000Z  `
+  expect(it.lines).toEqual([`${head}list the files`, `${head}evil␛[2J\\ntitle`])
+  expect(service.taken.map(({ path }) => path)).toEqual([
+    '/v1/sessions?archived=true&limit=2',
+    '/v1/sessions?archived=true&cursor=next&limit=1',
+  ])
+})
+
+test('cancel takes the run that is named, else the one under way, else none', async () => {
+  let active: string | undefined = run.id
+  await using service = await ScriptedService.start(({ method }, response) => {
+    if (method !== 'GET') return undefined
+    sendJson(response, 200, { session: { ...session, activeRunId: active } })
+    return 'answered'
+  })
+  const one = berth(service, 'cancel', session.id)
+  expect(await one.ended()).toBe(0)
+  expect(one.lines).toEqual([`run ${run.id} queued, cancellation requested`])
+  const named = berth(service, 'cancel', session.id, 'r2', '--json')
+  expect(await named.ended()).toBe(0)
+  active = undefined
+  const none = berth(service, 'cancel', session.id)
+  expect(await none.ended()).toBe(0)
+  expect(none.stderr).toBe('berth: the session has no run under way\n')
+  expect(service.taken.filter(({ method }) => method === 'POST').map(({ path }) => path)).toEqual([
+    `/v1/sessions/${session.id}/runs/${run.id}/cancel`,
+    `/v1/sessions/${session.id}/runs/r2/cancel`,
+  ])
+})
+
+test.each([
+  [401, { error: 'invalid_or_expired_credential' }, /refuses this key/],
+  [403, { error: 'insufficient_scope', requiredScope: 'svc.cloud.sessions:read' }, /lacks svc\.cloud\.sessions:read/],
+  [404, { error: 'cloud_session_not_found' }, /no such session/],
+  [409, { error: 'cloud_run_in_progress' }, /run under way/],
+  [
+    400,
+    { error: 'invalid_request', issues: [{ path: ['limit'], message: 'must be <= 100' }] },
+    /limit: must be <= 100/,
+  ],
+  [400, { error: 'evil\u001b[2J\ncode' }, /evil␛\[2J\\ncode/],
+])('%i is told in one line', async (status, body, line) => {
+  await using service = await ScriptedService.start((_, response) => {
+    sendJson(response, status, body)
+    return 'answered'
+  })
+  const it = berth(service, 'sessions')
+  expect(await it.ended()).toBe(1)
+  expect(it.stderr).toMatch(line)
+  expect(it.stderr.split('\n')).toHaveLength(2)
+})
+
+test('a service that does not run is told with what to do', async () => {
+  const service = await ScriptedService.start()
+  const { env, url } = service
+  await service[Symbol.asyncDispose]()
+  const it = new BerthProcess(['sessions'], { cwd, env })
+  expect(await it.ended()).toBe(1)
+  expect(it.stderr).toBe(`berth: nothing answers at ${url}; start it with script/server\n`)
+})
+
+test('without settings it takes what the local service left, and gives its key to nobody else', async () => {
+  await using service = await ScriptedService.start((_, response) => {
+    sendJson(response, 200, { sessions: [], nextCursor: null, hasMore: false })
+    return 'answered'
+  })
+  const data = join(mkdtempSync(join(tmpdir(), 'berth-cli-')), '.berth')
+  const home = join(data, '..')
+  const nothing = new BerthProcess(['sessions'], { cwd: home })
+  expect(await nothing.ended()).toBe(2)
+  expect(nothing.stderr).toMatch(/no service to talk to/)
+  mkdirSync(data)
+  writeFileSync(join(data, 'dev.json'), JSON.stringify({ baseUrl: service.url, apiKey: 'local' }))
+  expect(await new BerthProcess(['sessions'], { cwd: home }).ended()).toBe(0)
+  expect(await new BerthProcess(['sessions'], { cwd, env: { BERTH_DATA_DIR: data } }).ended()).toBe(0)
+  expect(await new BerthProcess(['sessions', '--url', `${service.url}/`], { cwd: home }).ended()).toBe(0)
+  const stranger = new BerthProcess(['sessions', '--url', 'http://127.0.0.1:9'], { cwd: home })
+  expect(await stranger.ended()).toBe(2)
+  expect(stranger.stderr).toBe('berth: no key for http://127.0.0.1:9: give --key or set BERTH_API_KEY\n')
+  writeFileSync(join(data, 'dev.json'), '{')
+  expect(await new BerthProcess(['sessions'], { cwd: home }).ended()).toBe(2)
+})

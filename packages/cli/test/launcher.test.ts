@@ -1,0 +1,44 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { BerthProcess, launcher } from './berth-process.ts'
+import { ScriptedService } from './scripted-service.ts'
+
+const cwd = mkdtempSync(join(tmpdir(), 'berth-cli-'))
+
+function majorOf(node: string): number {
+  try {
+    return Number.parseInt(execFileSync(node, ['--version'], { encoding: 'utf8' }).slice(1), 10)
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
+/** A Node of the machine that is older than the program needs. */
+const oldNode = (process.env.PATH ?? '')
+  .split(delimiter)
+  .map(folder => join(folder, 'node'))
+  .find(node => majorOf(node) < 24)
+
+/** Each Node once: the one that runs this, and where the machine has one, an older. */
+const nodes = oldNode === undefined ? [process.execPath] : [process.execPath, oldNode]
+
+test.each(nodes)('%s starts the program and passes on its exit code', async node => {
+  const it = new BerthProcess(['run'], { cwd, command: [node, launcher] })
+  expect(await it.ended()).toBe(2)
+  expect(it.stderr).toMatch(/missing required argument/)
+})
+
+test.each(nodes)('%s passes on an interrupt', async node => {
+  await using service = await ScriptedService.start(({ path }) => {
+    if (path.endsWith('/cancel')) service.tell('svc.run.cancelled', { status: 'cancelled' })
+  })
+  const it = new BerthProcess(['run', '-f', 'hi'], { cwd, env: service.env, command: [node, launcher] })
+  await it.shows('stdout', 'session ')
+  service.tell('svc.run.started', { attempt: 1 })
+  await it.shows('stdout', 'svc.run.started')
+  it.interrupt()
+  expect(await it.ended()).toBe(130)
+})

@@ -1,0 +1,155 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { sendJson } from '../../client/test/scripted-api.ts'
+import { type BerthOptions, BerthProcess } from './berth-process.ts'
+import { run, ScriptedService, session } from './scripted-service.ts'
+
+const cwd = mkdtempSync(join(tmpdir(), 'berth-cli-'))
+const berth = (service: ScriptedService, args: readonly string[], options: Partial<BerthOptions> = {}) =>
+  new BerthProcess(args, { cwd, env: service.env, ...options })
+
+test('makes a session with its first turn, and says where it is', async () => {
+  await using service = await ScriptedService.start()
+  const it = berth(service, ['run', '--runtime', 'shell', '--title', 't', 'echo hi'])
+  expect(await it.ended()).toBe(0)
+  expect(it.lines).toEqual([`session ${session.id} ${session.sessionUrl}`])
+  expect(service.taken).toHaveLength(1)
+  expect(service.taken[0]).toMatchObject({
+    method: 'PUT',
+    body: { runtime: 'shell', title: 't', initialTurn: { message: 'echo hi' } },
+  })
+  expect(Object.keys(service.taken[0]?.body ?? {}).sort()).toEqual(['initialTurn', 'runtime', 'title'])
+})
+
+test('sends a turn to a session that exists, with files, the message from standard input', async () => {
+  await using service = await ScriptedService.start()
+  writeFileSync(join(cwd, 'note.txt'), 'héllo')
+  const args = ['run', '--session', session.id, '--file', 'note.txt', '--file', 'note.txt', '--json', '-']
+  const it = berth(service, args, { stdin: 'read it\n' })
+  expect(await it.ended()).toBe(0)
+  expect(JSON.parse(it.stdout)).toMatchObject({ sessionId: session.id, runId: run.id })
+  const file = { name: 'note.txt', content: Buffer.from('héllo').toString('base64') }
+  expect(service.taken.at(-1)?.body).toEqual({ message: 'read it\n', files: [file, file] })
+})
+
+test('files of a new session come with its first turn, and the title from the message', async () => {
+  await using service = await ScriptedService.start()
+  writeFileSync(join(cwd, 'note.txt'), 'x')
+  const it = berth(service, ['run', '--file', 'note.txt', `\n ${'long '.repeat(100)}\nmore`])
+  expect(await it.ended()).toBe(0)
+  const [create, , turn] = service.taken
+  expect(Object.keys(create?.body ?? {})).toEqual(['title'])
+  expect([...String(create?.body.title)]).toHaveLength(160)
+  expect(turn?.path).toMatch(/\/turns\/[0-9a-f-]{36}$/)
+})
+
+test.each([
+  ['completed', 0],
+  ['failed', 1],
+  ['crashed', 1],
+  ['cancelled', 130],
+])('follows in plain lines to the end; %s answers %i', async (status, code) => {
+  await using service = await ScriptedService.start()
+  const it = berth(service, ['run', '--follow', 'hi'])
+  await it.shows('stdout', 'session ')
+  service.tell('svc.run.started', { status: 'running', attempt: 1 })
+  service.tell('svc.message.created', { role: 'assistant', text: 'one\n\u001b[2Jtwo' })
+  service.tell(`svc.run.${status}`, { status })
+  expect(await it.ended()).toBe(code)
+  expect(it.lines.slice(1)).toEqual([
+    '1 svc.run.started attempt 1',
+    '2 svc.message.created assistant: one\\n␛[2Jtwo',
+    `3 svc.run.${status}`,
+  ])
+  expect(it.stderr).toBe('')
+})
+
+test('--json --follow prints the events and nothing else', async () => {
+  await using service = await ScriptedService.start()
+  service.tell('svc.run.started', { attempt: 1 })
+  service.tell('svc.run.completed', { status: 'completed' })
+  const it = berth(service, ['run', '--follow', '--json', 'hi'])
+  expect(await it.ended()).toBe(0)
+  expect(it.lines.map(line => JSON.parse(line).sequence)).toEqual([1, 2])
+})
+
+test('a turn of an existing session is followed from where its log stood', async () => {
+  await using service = await ScriptedService.start(({ path }) => {
+    if (path.includes('/turns/')) service.tell('svc.run.completed', { status: 'completed' })
+  })
+  service.tell('svc.run.failed', { status: 'failed' })
+  const it = berth(service, ['run', '--session', session.id, '-f', 'again'])
+  expect(await it.ended()).toBe(0)
+  expect(it.lines.slice(1)).toEqual(['2 svc.run.completed'])
+})
+
+test('the first interrupt cancels and waits for the end', async () => {
+  await using service = await ScriptedService.start(({ path }) => {
+    if (path.endsWith('/cancel')) service.tell('svc.run.cancelled', { status: 'cancelled' })
+  })
+  const it = berth(service, ['run', '--follow', 'hi'])
+  await it.shows('stdout', 'session ')
+  service.tell('svc.run.started', { attempt: 1 })
+  await it.shows('stdout', 'svc.run.started')
+  it.interrupt()
+  expect(await it.ended()).toBe(130)
+  expect(it.lines.at(-1)).toBe('2 svc.run.cancelled')
+  expect(service.taken.map(({ path }) => path)).toContain(`/v1/sessions/${session.id}/runs/${run.id}/cancel`)
+})
+
+test('a run that completes although it was to be cancelled has completed', async () => {
+  await using service = await ScriptedService.start(({ path }) => {
+    if (path.endsWith('/cancel')) service.tell('svc.run.completed', { status: 'completed' })
+  })
+  const it = berth(service, ['run', '--follow', 'hi'])
+  await it.shows('stdout', 'session ')
+  it.interrupt()
+  expect(await it.ended()).toBe(0)
+})
+
+test('the second interrupt leaves, also when cancelling is not answered', async () => {
+  await using service = await ScriptedService.start(({ path }) => (path.endsWith('/cancel') ? 'no answer' : undefined))
+  const it = berth(service, ['run', '--follow', 'hi'])
+  await it.shows('stdout', 'session ')
+  it.interrupt()
+  await it.shows('stderr', 'cancelling')
+  it.interrupt()
+  expect(await it.ended()).toBe(130)
+})
+
+test('an interrupt while the turn is being admitted cancels the run that it began', async () => {
+  const admitting = Promise.withResolvers<() => void>()
+  await using service = await ScriptedService.start(({ path, method }, response) => {
+    if (path.endsWith('/cancel')) service.tell('svc.run.cancelled', { status: 'cancelled' })
+    if (method !== 'PUT') return undefined
+    admitting.resolve(() => sendJson(response, 201, { session: { ...session, activeRunId: run.id } }))
+    return 'later'
+  })
+  const it = berth(service, ['run', '--follow', 'hi'])
+  const admit = await admitting.promise
+  it.interrupt()
+  await it.shows('stderr', 'cancel')
+  admit()
+  expect(await it.ended()).toBe(130)
+  expect(it.lines.at(-1)).toBe('1 svc.run.cancelled')
+})
+
+test.each([
+  [['run'], /missing required argument/],
+  [['run', ''], /the message is empty/],
+  [['run', '--bogus', 'x'], /unknown option/],
+  [['run', '--session', 's', '--model', 'm', 'x'], /--model belong to a new session/],
+  [['run', '--file', 'missing.txt', 'x'], /cannot attach missing.txt: .*ENOENT/],
+  [['run', '--file', '.', 'x'], /cannot attach \.: not a file/],
+  [['events', 's', '--after', '-1'], /Not a whole number/],
+  [['bogus'], /unknown command/],
+])('%j is a usage error and asks nothing', async (args, line) => {
+  await using service = await ScriptedService.start()
+  const it = berth(service, args)
+  expect(await it.ended()).toBe(2)
+  expect(it.stderr).toMatch(line)
+  expect(it.stderr).toMatch(/^berth: /)
+  expect(service.taken).toEqual([])
+})

@@ -1,0 +1,118 @@
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { rawRequest, readRaw, sendRaw } from './testing/raw-http.ts'
+import { sessionId, startTestApp } from './testing/test-app.ts'
+
+const bearer = 'Authorization: Bearer good'
+
+describe('what is no request', () => {
+  test.each([
+    ['nonsense', 'NONSENSE\r\n\r\n', 400, 'malformed_request'],
+    [
+      'headers without end',
+      `GET / HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`,
+      431,
+      'request_header_fields_too_large',
+    ],
+    [
+      'a target without end',
+      `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`,
+      431,
+      'request_header_fields_too_large',
+    ],
+    ['no host', `GET /v1/sessions HTTP/1.1\r\nConnection: close\r\n${bearer}\r\n\r\n`, 400, 'malformed_request'],
+    [
+      'two lengths',
+      rawRequest('PUT', '/v1/sessions', ['Content-Length: 1', 'Content-Length: 2']),
+      400,
+      'malformed_request',
+    ],
+  ])('%s', async (_, bytes, status, error) => {
+    await using service = await startTestApp()
+    expect(readRaw(await sendRaw(service.port, bytes))).toEqual({ status, body: { error } })
+  })
+
+  test('a request that does not arrive in time', async () => {
+    await using service = await startTestApp()
+    service.app.server.closeAllConnections()
+    const socket = connect(service.port, '127.0.0.1')
+    const answer = new Promise<string>(resolve => socket.once('data', data => resolve(String(data))))
+    const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+    service.app.server.once('connection', peer => service.app.server.emit('clientError', late, peer))
+    expect(readRaw(await answer)).toEqual({ status: 408, body: { error: 'request_timeout' } })
+    socket.destroy()
+  })
+})
+
+describe('a request that goes wrong on its way', () => {
+  const head = (path: string) =>
+    `PUT ${path} HTTP/1.1\r\nHost: a\r\n${bearer}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+
+  test('is told so', async () => {
+    await using service = await startTestApp()
+    const answer = await sendRaw(service.port, `${head(`/v1/sessions/${sessionId}`)}2\r\n{"\r\nnonsense\r\n`)
+    expect(readRaw(answer)).toEqual({ status: 400, body: { error: 'malformed_request' } })
+  })
+
+  test('is not taken for the answer to the one before', async () => {
+    await using service = await startTestApp()
+    service.answer('getSession', () => new Promise(() => {}))
+    const first = `GET /v1/sessions/${sessionId} HTTP/1.1\r\nHost: a\r\n${bearer}\r\n\r\n`
+    expect(await sendRaw(service.port, `${first}NONSENSE\r\n\r\n`)).toBe('')
+  })
+})
+
+describe('unusual requests meet the same checks', () => {
+  test.each(['PROPFIND', 'QUERY', 'TRACE', 'OPTIONS'])('%s', async method => {
+    await using service = await startTestApp()
+    const response = await sendRaw(service.port, rawRequest(method, '/v1/sessions', [bearer]))
+    expect(readRaw(response)).toEqual({ status: 405, body: { error: 'method_not_allowed', allow: ['GET'] } })
+  })
+
+  test('a target with an origin', async () => {
+    await using service = await startTestApp()
+    const known = rawRequest('GET', 'http://elsewhere/v1/sessions?limit=7', [bearer])
+    expect(await sendRaw(service.port, known)).toMatch(/^HTTP\/1.1 204 /)
+    expect(service.requests[0]?.request.query).toMatchObject({ limit: 7 })
+    const unknown = rawRequest('GET', 'http://elsewhere/v1/nope', [])
+    expect(readRaw(await sendRaw(service.port, unknown)).status).toBe(401)
+  })
+
+  test('an expectation no one knows', async () => {
+    await using service = await startTestApp()
+    expect(await sendRaw(service.port, rawRequest('GET', '/v1/sessions', [bearer, 'Expect: x']))).toMatch(/ 204 /)
+  })
+
+  test('an encoded path is no way around the bearer', async () => {
+    await using service = await startTestApp()
+    for (const target of ['/v1/%73essions', '/%76%31/sessions', '/%761/nope']) {
+      expect(readRaw(await sendRaw(service.port, rawRequest('GET', target, []))).status).toBe(401)
+    }
+  })
+})
+
+test('a stopping server finishes what it began and sends later requests on the same connection away', async () => {
+  const service = await startTestApp()
+  const slow = Promise.withResolvers<void>()
+  service.answer('getSession', async () => {
+    await slow.promise
+    return { status: 204 }
+  })
+  const line = `GET /v1/sessions/${sessionId} HTTP/1.1\r\nHost: a\r\n${bearer}\r\n\r\n`
+  const socket = connect(service.port, '127.0.0.1', () => socket.write(line))
+  let received = ''
+  socket.setEncoding('utf8').on('data', data => {
+    received += data
+  })
+  const ended = new Promise(resolve => socket.once('close', resolve))
+  await expect.poll(() => service.requests.length).toBe(1)
+  const closed = service.app.close()
+  await sleep(50)
+  socket.write(line)
+  await sleep(50)
+  slow.resolve()
+  await ended
+  await closed
+  expect(received).toMatch(/^HTTP\/1.1 204 .*HTTP\/1.1 503 .*"error":"service_unavailable"/s)
+})

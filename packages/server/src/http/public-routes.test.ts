@@ -1,0 +1,100 @@
+import { type OpenApiDocument, openApiDocument, operationIds } from '@berth/contract'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { describe, expect, test } from 'vitest'
+import { accepts } from './accept.ts'
+import { startTestApp } from './testing/test-app.ts'
+
+describe('GET /v1/openapi.json', () => {
+  test('is a valid OpenAPI 3.1 document of the table', async () => {
+    await using service = await startTestApp({ release: 'abc', baseUrl: 'http://127.0.0.1:4100' })
+    const response = await fetch(`${service.origin}/v1/openapi.json`)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('cache-control')).toBe('public, max-age=300')
+    expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+    expect(response.headers.get('ratelimit')).toBeNull()
+    const document = (await response.json()) as OpenApiDocument
+    const { valid, errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)))
+    expect(errors ?? []).toEqual([])
+    expect(valid).toBe(true)
+    expect(document.openapi).toMatch(/^3\.1\./)
+    expect(document.info).toMatchObject({ version: '1.0.0', 'x-svc-release': 'abc' })
+    const ids = Object.values(document.paths).flatMap(methods =>
+      Object.values(methods).map(operation => operation.operationId),
+    )
+    expect(ids.sort()).toEqual([...operationIds].sort())
+  })
+
+  test('names no release where none is set', () => {
+    expect(openApiDocument().info).not.toHaveProperty('x-svc-release')
+  })
+
+  test('closed sets are enums, open ones are not, requests are closed and responses open', () => {
+    const { schemas } = openApiDocument().components
+    expect(schemas).toMatchObject({
+      Run: { properties: { status: { enum: expect.any(Array) } } },
+      Continuation: { properties: { state: { enum: expect.any(Array) }, reason: { enum: expect.any(Array) } } },
+      Session: { properties: { phase: { enum: expect.any(Array) } }, additionalProperties: true },
+      Event: { properties: { type: { type: 'string', examples: expect.any(Array) } } },
+      Error: { properties: { error: { type: 'string', examples: expect.any(Array) } } },
+      CreateSession: { additionalProperties: false },
+    })
+    expect(JSON.stringify(schemas.Event)).not.toContain('"enum"')
+  })
+
+  test('every reference leads somewhere', () => {
+    const document = openApiDocument()
+    for (const [, section = '', name = ''] of JSON.stringify(document).matchAll(
+      /"#\/components\/(\w+)\/(\w[\w-]*)"/g,
+    )) {
+      expect(document.components).toHaveProperty([section, name])
+    }
+  })
+})
+
+describe('GET /v1/docs', () => {
+  test('is one page that asks for nothing else', async () => {
+    await using service = await startTestApp({ release: '<script>' })
+    const response = await fetch(`${service.origin}/v1/docs`)
+    const page = await response.text()
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/)
+    expect(page).not.toMatch(/<script|<link|<img|src=|@import|url\(|javascript:/)
+    expect(page).toContain('&lt;script&gt;')
+    for (const id of operationIds) expect(page).toContain(`id="${id}"`)
+    const anchors = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(match => match[1]))
+    for (const [, target = ''] of page.matchAll(/href="#([^"]+)"/g)) expect(anchors).toContain(target)
+  })
+})
+
+describe('Accept', () => {
+  test.each([
+    [undefined, true],
+    ['', true],
+    ['*/*', true],
+    ['application/*', true],
+    ['application/json', true],
+    ['APPLICATION/JSON; charset=utf-8', true],
+    ['text/html, application/json;q=0.1', true],
+    ['text/html', false],
+    ['application/json;q=0', false],
+    ['application/json;q=0, */*', false],
+    ['*/*;q=0', false],
+    ['text/*;q=1, application/*;q=0.0', false],
+    ['application/*;q=0, application/json', true],
+    ['json', false],
+    ['application/json-seq', false],
+  ])('%j', (header, expected) => {
+    expect(accepts(header, 'application/json')).toBe(expected)
+  })
+
+  test.each([
+    ['/v1/openapi.json', 'text/html'],
+    ['/v1/docs', 'application/json'],
+  ])('%s is not served as %s', async (path, accept) => {
+    await using service = await startTestApp()
+    const response = await fetch(service.origin + path, { headers: { accept } })
+    expect([response.status, await response.json()]).toEqual([406, { error: 'representation_not_acceptable' }])
+    expect(response.headers.get('cache-control')).toBe('no-store')
+  })
+})

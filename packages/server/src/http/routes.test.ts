@@ -1,0 +1,43 @@
+import { operationIds, operationOf } from '@berth/contract'
+import { expect, test } from 'vitest'
+import { startTestApp } from './testing/test-app.ts'
+
+/** Every route the framework holds, read back from its own listing. */
+function routesOf(listing: string): readonly string[] {
+  const segments: string[] = []
+  return listing.split('\n').flatMap(line => {
+    const match = /^([│ ├└─]*)(\/\S*)(?: \((.+)\))?$/.exec(line)
+    if (match === null) return []
+    const [, indent = '', segment = '', methods] = match
+    segments.length = indent.length / 4 - 1
+    segments.push(segment)
+    return (methods?.split(', ') ?? []).map(method => `${method} ${segments.join('')}`)
+  })
+}
+
+test('the service answers the table, the two probes and nothing else', async () => {
+  await using service = await startTestApp()
+  const served = routesOf(service.app.printRoutes({ commonPrefix: false }))
+  const table = operationIds.map(operationOf).map(row => `${row.method} ${row.path.replaceAll(/\{(\w+)\}/g, ':$1')}`)
+  expect([...served].sort()).toEqual([...table, 'GET /healthz', 'GET /readyz'].sort())
+})
+
+test('the probes need no bearer', async () => {
+  await using service = await startTestApp()
+  for (const path of ['/healthz', '/readyz']) {
+    const response = await fetch(service.origin + path)
+    expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }])
+  }
+  const wrong = await fetch(`${service.origin}/healthz`, { method: 'POST' })
+  expect([wrong.status, await wrong.json()]).toEqual([405, { error: 'method_not_allowed', allow: ['GET'] }])
+})
+
+test('readiness tells what does not answer', async () => {
+  await using service = await startTestApp({ ready: () => Promise.reject(new Error('no database')) })
+  const response = await fetch(`${service.origin}/readyz`)
+  expect([response.status, response.headers.get('retry-after'), await response.json()]).toEqual([
+    503,
+    '2',
+    { error: 'service_unavailable' },
+  ])
+})

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { createBubblewrapDriver } from '../../src/sandboxes/bubblewrap/create-driver.ts'
+import { defaultBounds } from '../../src/sandboxes/bubblewrap/options.ts'
+import { type RunningService, serve } from '../../src/serve.ts'
+import { loadSettings } from '../../src/settings.ts'
+import { Api } from './api.ts'
+import { silentLog } from './log.ts'
+import { createTestDatabase, type TestDatabase } from './postgres.ts'
+import { createTenant, type Tenant } from './tenant.ts'
+
+/** The whole service in this process: real PostgreSQL, real HTTP, real sandboxes. */
+export interface TestService extends AsyncDisposable {
+  readonly service: RunningService
+  readonly url: string
+  readonly dataDir: string
+  readonly db: TestDatabase
+  readonly tenant: Tenant
+  /** Calls with the key of `tenant`. */
+  readonly api: Api
+  /** Another organization with an installation of its own. */
+  newTenant(): Promise<{ tenant: Tenant; api: Api }>
+}
+
+/** A URL for a database behind a unix socket, as an operator would write it. */
+export function databaseUrl({ connection }: TestDatabase): string {
+  const { host, port, user, database } = connection
+  return `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`
+}
+
+/** Settings that every test starts from: a free port, room in the buckets, and claims that lapse quickly. */
+export const testVariables = {
+  BERTH_PORT: '0',
+  BERTH_LOG_LEVEL: 'silent',
+  BERTH_RATE_BURST: '100000',
+  BERTH_AUTH_RATE_BURST: '100000',
+  BERTH_FENCE_SECONDS: '1',
+  BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
+  BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
+} as const
+
+/** Starts the service on a database and a data directory of its own. Dispose of it in `afterAll`. */
+export async function startTestService(
+  options: { variables?: Record<string, string>; config?: object } = {},
+): Promise<TestService> {
+  await using stack = new AsyncDisposableStack()
+  const dataDir = await mkdtemp(join(tmpdir(), 'berth-service-'))
+  stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+  stack.defer(() => destroySandboxes(dataDir))
+  if (options.config !== undefined) await writeFile(join(dataDir, 'berth.json'), JSON.stringify(options.config))
+  const db = stack.use(await createTestDatabase())
+  const variables = {
+    ...testVariables,
+    BERTH_DATA_DIR: dataDir,
+    DATABASE_URL: databaseUrl(db),
+    ...options.variables,
+  }
+  const settings = loadSettings(variables, path =>
+    path.endsWith('berth.json') && options.config !== undefined ? JSON.stringify(options.config) : undefined,
+  )
+  const service = stack.use(await serve(settings, pino({ level: settings.logLevel })))
+  const url = service.settings.baseUrl
+  const tenant = await createTenant(db.database)
+  const opened = stack.move()
+  return {
+    service,
+    url,
+    dataDir,
+    db,
+    tenant,
+    api: new Api(url, tenant.apiKey),
+    async newTenant() {
+      const other = await createTenant(db.database)
+      return { tenant: other, api: new Api(url, other.apiKey) }
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** Sandboxes outlive the service by design; a test's must not outlive the test. */
+export async function destroySandboxes(dataDir: string): Promise<void> {
+  await using driver = await createBubblewrapDriver({
+    dataDir,
+    nodePath: process.execPath,
+    bundlesDir: dataDir,
+    bounds: defaultBounds,
+    log: silentLog,
+    spareDisks: 0,
+  })
+  for (const leaseId of await driver.list()) await driver.destroy(leaseId)
+}
+
+export const newId = randomUUID
