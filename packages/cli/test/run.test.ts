@@ -1,8 +1,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sendJson } from '@berth/client/testing'
 import { expect, test } from 'vitest'
-import { sendJson } from '../../client/test/scripted-api.ts'
 import { type BerthOptions, BerthProcess } from './berth-process.ts'
 import { run, ScriptedService, session } from './scripted-service.ts'
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type ApiScript, frame, openStream, ScriptedApi, sendJson } from '../../client/test/scripted-api.ts'
+import { type ApiScript, frame, openStream, ScriptedApi, sendJson } from '@berth/client/testing'
 import { runEvent } from './event-fixtures.ts'
 
 export const session = {

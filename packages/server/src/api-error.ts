@@ -12,7 +12,11 @@ export class ApiError extends Error {
   constructor(
     status: number,
     code: string,
-    detail: { fields?: Readonly<Record<string, unknown>>; headers?: Readonly<Record<string, string>>; cause?: unknown } = {},
+    detail: {
+      fields?: Readonly<Record<string, unknown>>
+      headers?: Readonly<Record<string, string>>
+      cause?: unknown
+    } = {},
   ) {
     super(code, { cause: detail.cause })
     this.status = status

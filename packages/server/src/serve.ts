@@ -71,8 +71,7 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
   const platform: string[] = []
   if (settings.roles.has('worker')) platform.push(...(await startWorking(context, settings, stack)))
 
-  const tenant =
-    settings.loopback && !settings.production ? await createDevelopmentTenant(db, systemClock.now()) : null
+  const tenant = settings.loopback && !settings.production ? await createDevelopmentTenant(db, systemClock.now()) : null
   const listening = await listen(context, settings, stack)
   if (tenant !== null) await writeDevelopmentFile(listening, tenant)
   const opened = stack.move()
@@ -158,9 +157,12 @@ async function listen(context: Context, settings: Settings, stack: AsyncDisposab
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
     if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') throw cause
-    throw new StartError(`cannot listen on ${settings.host}:${settings.port} (${code}); BERTH_PORT chooses another port`, {
-      cause,
-    })
+    throw new StartError(
+      `cannot listen on ${settings.host}:${settings.port} (${code}); BERTH_PORT chooses another port`,
+      {
+        cause,
+      },
+    )
   }
   const address = app.server.address()
   return listeningOn(settings, typeof address === 'object' && address !== null ? address.port : settings.port)
@@ -201,4 +203,3 @@ async function writeDevelopmentFile(settings: Settings, tenant: DevelopmentTenan
   await chmod(`${path}.new`, 0o600)
   await rename(`${path}.new`, path)
 }
-

@@ -5,7 +5,12 @@ type Json = Readonly<Record<string, unknown>>
 
 /** A line of an agent, told apart; whatever is not JSON-RPC is `noise`. */
 export type AgentMessage =
-  | { readonly kind: 'response'; readonly id: number | string; readonly result: Json | null; readonly error: Json | null }
+  | {
+      readonly kind: 'response'
+      readonly id: number | string
+      readonly result: Json | null
+      readonly error: Json | null
+    }
   | { readonly kind: 'request'; readonly id: number | string; readonly method: string; readonly params: Json }
   | { readonly kind: 'notification'; readonly method: string; readonly params: Json }
   | { readonly kind: 'noise' }
@@ -29,7 +34,12 @@ export function readAgentMessage(line: string): AgentMessage {
 
 /** A fact of the conversation, as ACP's `session/update` tells it. */
 export type Update =
-  | { readonly kind: 'text'; readonly role: 'assistant' | 'reasoning'; readonly text: string; readonly messageId?: string }
+  | {
+      readonly kind: 'text'
+      readonly role: 'assistant' | 'reasoning'
+      readonly text: string
+      readonly messageId?: string
+    }
   | { readonly kind: 'tool'; readonly call: ToolUpdate }
   | { readonly kind: 'other' }
 

@@ -312,7 +312,8 @@ export class Attempt {
       if (reading.drafts.length > 0) await appendEvents(tx, this.#claim, reading.drafts, now)
       if (!(await holdsFence(tx, this.#claim, now))) throw new ClaimLost()
       await saveReading(tx, this.#lease.id, reading)
-      if (reading.toolCalls > 0 || this.#claim.run.handovers > 0) await countProgress(tx, this.#claim, reading.toolCalls)
+      if (reading.toolCalls > 0 || this.#claim.run.handovers > 0)
+        await countProgress(tx, this.#claim, reading.toolCalls)
     })
     this.#committed = reading.offset
     this.#savedFacts = reading.facts

@@ -1,7 +1,8 @@
 import type { TurnRow } from '../turns/turn.ts'
 
 /** Where a Turn's files stand inside the sandbox. */
-export const inputPath = (turnSequence: number, name: string): string => `/workspace/.berth/inputs/${turnSequence}/${name}`
+export const inputPath = (turnSequence: number, name: string): string =>
+  `/workspace/.berth/inputs/${turnSequence}/${name}`
 
 /** A Turn as ACP content: its message verbatim, then a link to each file. */
 export function promptBlocks(turn: TurnRow): object[] {

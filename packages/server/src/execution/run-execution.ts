@@ -16,7 +16,12 @@ import { executionLost, finishRun, loseAttempt } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
 import { ProvisionFailed, provision } from './provision.ts'
 import { SupervisorConnection } from './supervisor-connection.ts'
-import { ConnectionClosedError, FenceLostError, SandboxFrozenError, SupervisorProtocolError } from './supervisor-errors.ts'
+import {
+  ConnectionClosedError,
+  FenceLostError,
+  SandboxFrozenError,
+  SupervisorProtocolError,
+} from './supervisor-errors.ts'
 
 /** Between two tries while the database or a connection is away. */
 const RETRY_MS = 250
@@ -62,7 +67,11 @@ async function step(context: ExecutionContext, given: Claim, signal: AbortSignal
     await finishRun(context, claim, refused ?? executionLost)
     return true
   }
-  if (run.cancel_requested_at !== null && run.status === 'dispatching' && (await findLiveLease(context.db, claim)) === null) {
+  if (
+    run.cancel_requested_at !== null &&
+    run.status === 'dispatching' &&
+    (await findLiveLease(context.db, claim)) === null
+  ) {
     await finishRun(context, claim, { status: 'cancelled', stopReason: 'aborted' })
     return true
   }
@@ -154,10 +163,13 @@ function watch(
   const { limits, clock } = context
   const timers = new Set<NodeJS.Timeout>()
   const later = (work: () => Promise<void>, delayMs: number) => {
-    const timer = setTimeout(() => {
-      timers.delete(timer)
-      work().catch(interrupt)
-    }, Math.max(0, delayMs))
+    const timer = setTimeout(
+      () => {
+        timers.delete(timer)
+        work().catch(interrupt)
+      },
+      Math.max(0, delayMs),
+    )
     timers.add(timer)
   }
   let cancelling = false
@@ -211,4 +223,3 @@ function watch(
     },
   }
 }
-

@@ -1,4 +1,4 @@
-import { findDueLeases, findLiveLeasesOfHost, endLeaseOfSession, leaseIsLive } from '../leases/lease-sql.ts'
+import { endLeaseOfSession, findDueLeases, findLiveLeasesOfHost, leaseIsLive } from '../leases/lease-sql.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { Loop, type Service } from '../service.ts'
 import { lockSession } from '../sessions/session-sql.ts'
@@ -21,10 +21,14 @@ export class Sweeper implements Service {
 
   constructor(context: ExecutionContext) {
     this.#context = context
-    this.#loop = new Loop(() => this.sweep(), INTERVAL_MS, error => {
-      if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'the sweeper waits for the database')
-      else context.log.error({ err: error }, 'the sweeper failed')
-    })
+    this.#loop = new Loop(
+      () => this.sweep(),
+      INTERVAL_MS,
+      error => {
+        if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'the sweeper waits for the database')
+        else context.log.error({ err: error }, 'the sweeper failed')
+      },
+    )
   }
 
   async start(): Promise<void> {

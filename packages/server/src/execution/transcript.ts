@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { cutText, MAX_TEXT_BYTES, TextCollector } from '../events/bounded-text.ts'
 import type { EventDraft } from '../events/envelope.ts'
 import type { ToolUpdate, Update } from './acp-message.ts'
-import { cutText, MAX_TEXT_BYTES, TextCollector } from '../events/bounded-text.ts'
 
 /** Longest run summary that is kept (interface 8.5); one byte more tells "too long" from "just fits". */
 const SUMMARY_BYTES = 100_000

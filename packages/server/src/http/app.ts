@@ -80,11 +80,12 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.setNotFoundHandler(() => {
     throw refusal('unknown_endpoint')
   })
+  // Before any hook: what follows on the connection may fail to parse before the first of them has run.
+  app.server.prependListener('request', (request, response) => owed.begin(request, response))
   // Node answers an expectation it does not know with a bare 417; the contract's checks come first here as well.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   answerWhileClosing(app, open)
   app.addHook('onRequest', async (request, reply) => {
-    owed.begin(request.raw, reply.raw)
     reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
   })
   registerEntryChecks(app, options.authority)

@@ -34,7 +34,11 @@ export interface Authority {
    * `metered: false` judges without taking a token, and is never `limited`.
    * @throws MeteringFault when the bucket cannot be read; any other error means the database is away.
    */
-  judge(request: { readonly bearer: string; readonly clientAddress: string; readonly metered?: boolean }): Promise<Verdict>
+  judge(request: {
+    readonly bearer: string
+    readonly clientAddress: string
+    readonly metered?: boolean
+  }): Promise<Verdict>
 }
 
 /** The rate limiter itself failed: answered 503 `cloud_rate_limit_unavailable`, never unmetered. */

@@ -87,12 +87,7 @@ export async function touchLease(tx: Queryable, key: SessionKey, now: Date): Pro
  * archived (completions, `workspace`). The caller holds the Session's lock.
  * @returns whether there was a lease to end
  */
-export async function endLeaseOfSession(
-  tx: Queryable,
-  key: SessionKey,
-  reason: LeaseEnd,
-  now: Date,
-): Promise<boolean> {
+export async function endLeaseOfSession(tx: Queryable, key: SessionKey, reason: LeaseEnd, now: Date): Promise<boolean> {
   const { rows } = await tx.query<{ id: string; was: LeaseRow['state'] }>({
     text: `
       with live as (

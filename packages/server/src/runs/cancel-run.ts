@@ -14,12 +14,7 @@ import { lockRun, requestCancel } from './run-sql.ts'
  * when its agent has. Again, or on a Run that has ended: no change.
  * @throws ApiError 404 `cloud_session_not_found`
  */
-export async function cancelRun(
-  context: Context,
-  principal: Principal,
-  key: SessionKey,
-  runId: string,
-): Promise<Run> {
+export async function cancelRun(context: Context, principal: Principal, key: SessionKey, runId: string): Promise<Run> {
   const now = context.clock.now()
   const run = await context.db.transaction(async tx => {
     const session = await lockVisibleSession(tx, principal, key)
@@ -35,6 +30,9 @@ export async function cancelRun(
     const after = await lockRun(tx, key, runId)
     return toRun(after ?? row)
   })
-  context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.control(key.organizationId, key.sessionId))
+  context.wakeups.publish(
+    topics.session(key.organizationId, key.sessionId),
+    topics.control(key.organizationId, key.sessionId),
+  )
   return run
 }

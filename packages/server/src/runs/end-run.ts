@@ -28,7 +28,11 @@ export async function endRun(
       {
         type: `svc.run.${status}`,
         runId,
-        data: { status, ...(stopReason !== undefined && { stopReason }), ...(errorCode !== undefined && { errorCode }) },
+        data: {
+          status,
+          ...(stopReason !== undefined && { stopReason }),
+          ...(errorCode !== undefined && { errorCode }),
+        },
       },
     ],
     now,

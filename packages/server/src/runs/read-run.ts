@@ -17,11 +17,7 @@ export async function readRun(context: Context, principal: Principal, key: Sessi
 }
 
 /** Which worker holds the Session's execution (completions, Session). @throws ApiError 404 */
-export async function readSessionFence(
-  context: Context,
-  principal: Principal,
-  key: SessionKey,
-): Promise<Fence | null> {
+export async function readSessionFence(context: Context, principal: Principal, key: SessionKey): Promise<Fence | null> {
   await readSession(context, principal, key)
   return readFence(context.db, key)
 }

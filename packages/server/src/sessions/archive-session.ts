@@ -23,5 +23,9 @@ export async function archiveSession(context: Context, principal: Principal, key
     await endLeaseOfSession(tx, key, 'archived', now)
     await markArchived(tx, key, now)
   })
-  context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.control(key.organizationId, key.sessionId), topics.leases)
+  context.wakeups.publish(
+    topics.session(key.organizationId, key.sessionId),
+    topics.control(key.organizationId, key.sessionId),
+    topics.leases,
+  )
 }

@@ -6,10 +6,6 @@ import { lockSession } from './session-sql.ts'
 import { requireSeen } from './visibility.ts'
 
 /** Takes the lock under which a command on the Session decides. @throws ApiError 404 `cloud_session_not_found` */
-export async function lockVisibleSession(
-  tx: Queryable,
-  principal: Principal,
-  key: SessionKey,
-): Promise<SessionRow> {
+export async function lockVisibleSession(tx: Queryable, principal: Principal, key: SessionKey): Promise<SessionRow> {
   return requireSeen(principal, await lockSession(tx, key))
 }

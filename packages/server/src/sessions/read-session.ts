@@ -20,7 +20,12 @@ export async function readSession(context: Context, principal: Principal, key: S
 export async function pageSessions(
   context: Context,
   principal: Principal,
-  query: { limit: number; cursor: string | undefined; archived: SessionFilter['archived']; origin: SessionFilter['origin'] },
+  query: {
+    limit: number
+    cursor: string | undefined
+    archived: SessionFilter['archived']
+    origin: SessionFilter['origin']
+  },
 ): Promise<SessionPage> {
   const rows = await listRows(context.db, {
     organizationId: principal.organizationId,

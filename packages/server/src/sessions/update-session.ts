@@ -25,12 +25,11 @@ export async function updateSession(
     const session = await lockVisibleSession(tx, principal, key)
     if (session.archived_at !== null) throw sessionNotFound()
     if (body.environment) throw refusal('environment_not_found')
-    const runtime = body.runtime === undefined ? session.runtime : (body.runtime === 'native' ? null : body.runtime)
+    const runtime = body.runtime === undefined ? session.runtime : body.runtime === 'native' ? null : body.runtime
     const switched = runtime !== session.runtime
     if (switched && session.turn_count > 0) throw refusal('cloud_session_settled')
     if (switched) settleRuntime(context, runtime)
-    const model =
-      body.model !== undefined || switched ? settleModel(context, body.model, runtime) : session.model
+    const model = body.model !== undefined || switched ? settleModel(context, body.model, runtime) : session.model
     await writeSession(tx, key, { title: body.title ?? session.title, model, runtime }, now)
     return findSession(tx, key)
   })

@@ -46,7 +46,14 @@ export async function admitTurn(
     if (replyTo !== null) throw sessionNotFound()
     if (session.active_run_id !== null) throw refusal('cloud_run_in_progress')
     if (session.turn_count >= limits.turnsPerSession) throw refusal('cloud_turn_limit_reached')
-    const row = await insertTurn(tx, session, { id: turnId, message: body.message, replyTo, files, author: principal, now })
+    const row = await insertTurn(tx, session, {
+      id: turnId,
+      message: body.message,
+      replyTo,
+      files,
+      author: principal,
+      now,
+    })
     return { created: true, row, run: await runOf(tx, key, row) }
   })
   if (admission.created) {

@@ -12,12 +12,7 @@ export async function findTurn(db: Queryable, key: SessionKey, turnId: string): 
 }
 
 /** Turns after a sequence, in order, on the unique key of the sequence. */
-export async function listTurnsAfter(
-  db: Queryable,
-  key: SessionKey,
-  after: number,
-  limit: number,
-): Promise<TurnRow[]> {
+export async function listTurnsAfter(db: Queryable, key: SessionKey, after: number, limit: number): Promise<TurnRow[]> {
   const { rows } = await db.query<TurnRow>({
     name: 'list-turns',
     text: `

@@ -111,8 +111,7 @@ export class Api {
   }
 }
 
-export const isTerminal = (event: Event): boolean =>
-  /^svc\.run\.(completed|failed|cancelled|crashed)$/.test(event.type)
+export const isTerminal = (event: Event): boolean => /^svc\.run\.(completed|failed|cancelled|crashed)$/.test(event.type)
 
 /** Events of a stream's `data:` lines. */
 export async function* parseStream(body: ReadableStream<Uint8Array>): AsyncGenerator<Event> {

@@ -1,11 +1,16 @@
 import { join } from 'node:path'
 import type { SandboxSpec } from '../driver.ts'
 import { hostNames, type LeaseFiles } from './lease-files.ts'
-import { MARK } from './marked-processes.ts'
 import { insidePaths } from './options.ts'
 import { parentDirectories } from './system-mounts.ts'
 
 const SHARED_MEMORY_BYTES = 64 * 1024 * 1024
+
+/**
+ * The descriptor of a socket that bubblewrap reads to its end when every mount stands, and never if one fails. What it
+ * reads becomes a file that means nothing.
+ */
+export const MILESTONE_FD = 6
 
 /** Everything that decides how one sandbox is put together. */
 export interface Plan {
@@ -63,6 +68,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     ...['--bind', files.workspace, insidePaths.workspace, '--ro-bind', files.platform, insidePaths.platform],
     ...['--ro-bind', files.run, insidePaths.run],
     ...shown.flatMap(([source, target]) => ['--ro-bind', source, target]),
+    ...['--file', String(MILESTONE_FD), '/run/made'],
     ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', insidePaths.workspace],
   ]
 }
@@ -77,13 +83,7 @@ function userNamespaceOptions(plan: Plan): readonly string[] {
   return ['--unshare-user', ...noNesting, '--uid', id, '--gid', id, '--cap-drop', 'ALL']
 }
 
-/** The descriptor of the announcement. */
-export const ANNOUNCE_FD = 6
-
-/** Says that every mount and limit stands, on a descriptor that the command itself must not get. */
-const ANNOUNCE = `unset ${MARK}; printf r >&${ANNOUNCE_FD} && exec ${ANNOUNCE_FD}>&- && exec "$@"`
-
-/** What bubblewrap executes: limits, then the drop to the lease's uid, then the announcement, then the command. */
+/** What bubblewrap executes: limits, then the drop to the lease's uid, then the command. */
 export function insideCommand(plan: Plan): readonly string[] {
   const { bounds, command } = plan.spec
   const limits = [
@@ -95,7 +95,7 @@ export function insideCommand(plan: Plan): readonly string[] {
   return [
     ...(limits.length > 0 ? ['prlimit', ...limits, '--'] : []),
     ...(plan.privileged ? [...drop, '--inh-caps=-all', '--'] : []),
-    ...['/bin/sh', '-c', ANNOUNCE, 'sh', ...command],
+    ...command,
   ]
 }
 

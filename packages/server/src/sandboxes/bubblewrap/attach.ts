@@ -6,7 +6,7 @@ import { hostNames, type LeaseFiles } from './lease-files.ts'
 
 /**
  * Connects to whatever listens on a lease's socket. Only the sandbox's own supervisor ever holds the listening end, so
- * a refusal is certain news that it is dead.
+ * a refusal is certain news that it is dead; so is a reset, which a death between the call and its acceptance gives.
  *
  * @throws SandboxGoneError
  */
@@ -35,7 +35,7 @@ export async function attachToSupervisor(files: LeaseFiles, signal?: AbortSignal
       }
     })
   } catch (error) {
-    if (['ECONNREFUSED', 'ENOENT'].includes(errorCode(error) ?? '')) {
+    if (['ECONNREFUSED', 'ECONNRESET', 'ENOENT'].includes(errorCode(error) ?? '')) {
       throw new SandboxGoneError(`nothing listens in sandbox ${files.leaseId}`, { cause: error })
     }
     throw error

@@ -74,6 +74,8 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
             log.error({ err: second, leaseId: spec.leaseId }, 'a sandbox that could not be made could not be removed')
           })
           throw error
+        } finally {
+          workshop.spares?.refill()
         }
       })
     },

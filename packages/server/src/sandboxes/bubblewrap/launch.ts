@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process'
-import { closeSync, constants, openSync, renameSync, writeFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:net'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, constants, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createServer, type Server, Socket } from 'node:net'
 import { join } from 'node:path'
-import { Duplex } from 'node:stream'
 import { withShortPath } from '../socket-directory.ts'
-import { ANNOUNCE_FD, insideCommand, type Plan, sandboxOptions } from './arguments.ts'
+import { insideCommand, MILESTONE_FD, type Plan, sandboxOptions } from './arguments.ts'
 import type { LaunchShell } from './launch-shell.ts'
 import { hostNames } from './lease-files.ts'
 import { markArguments } from './marked-processes.ts'
@@ -18,7 +16,7 @@ const JOIN =
   'blocks=$1; shift; while [ "$1" != -- ]; do echo 0 > "$1" || exit 97; shift; done; shift; ' +
   'ulimit -c 0; ulimit -f "$blocks" || exit 98; echo 300 > /proc/self/oom_score_adj; exec "$@"'
 
-/** Where the arguments and the announcement travel; below them lie standard streams, listener and journal. */
+/** Where the arguments and the milestone travel; below them lie standard streams, listener and journal. */
 const ARGUMENTS_FD = 5
 
 /** The unit of the shell's `ulimit -f`. */
@@ -30,10 +28,8 @@ export class LaunchError extends Error {
 }
 
 /**
- * Starts a planned sandbox and returns once its command takes over, in an environment where every mount, limit and
- * identity stands. From then on nothing ties the sandbox to this process.
- *
- * Should this process die before that, the announcement inside fails and the sandbox ends by itself.
+ * Starts a planned sandbox and returns once every mount and bound stands; what is left is the drop of privileges and the
+ * command, whose failure shows as a sandbox that is gone. Nothing ties the sandbox to this process.
  */
 export async function launch(
   plan: Plan,
@@ -73,9 +69,9 @@ export async function launch(
         stdio: ['ignore', log, log, listener, journal, args, 'pipe'],
       })
       child.unref()
-      const signal: unknown = Reflect.get(child.stdio, ANNOUNCE_FD)
-      if (!(signal instanceof Duplex)) throw new Error('no socket for the announcement')
-      await announced(signal, child, () => said(host))
+      const socket: unknown = Reflect.get(child.stdio, MILESTONE_FD)
+      if (!(socket instanceof Socket)) throw new Error('no socket for the milestone')
+      if (!(await reachesMilestone(child, socket))) throw new LaunchError(`the sandbox did not start: ${said(host)}`)
     })
   } finally {
     for (const fd of opened) closeSync(fd)
@@ -83,24 +79,25 @@ export async function launch(
 }
 
 /**
- * Resolves at the announcement, rejects when the sandbox ends without one. The announcement is a byte on a socket that
- * only the sandbox holds, so its end without a byte is certain news.
+ * Whether bubblewrap got as far as reading the milestone's socket. The kernel tells it from a death before that: closing
+ * a unix socket with a byte unread resets the peer, closing an emptied one ends it cleanly.
  */
-async function announced(signal: Duplex, child: ReturnType<typeof spawn>, why: () => Promise<string>): Promise<void> {
+async function reachesMilestone(child: ChildProcess, socket: Socket): Promise<boolean> {
   const { promise, resolve, reject } = Promise.withResolvers<boolean>()
-  signal.once('data', () => resolve(true))
-  signal.once('close', () => resolve(false))
-  signal.on('error', () => resolve(false))
-  child.on('error', reject)
+  child.once('error', reject)
+  socket.once('end', () => resolve(true))
+  socket.once('error', () => resolve(false))
+  socket.once('close', () => resolve(false))
+  socket.resume().end('.')
   try {
-    if (!(await promise)) throw new LaunchError(`the sandbox did not start: ${await why()}`)
+    return await promise
   } finally {
-    signal.destroy()
+    socket.destroy()
   }
 }
 
-async function said(host: string): Promise<string> {
-  const text = (await readFile(join(host, hostNames.log), 'utf8')).trim()
+function said(host: string): string {
+  const text = readFileSync(join(host, hostNames.log), 'utf8').trim()
   return text === '' ? 'it said nothing' : text.slice(-2000)
 }
 

@@ -3,12 +3,14 @@ import { ignoring } from './errors.ts'
 import { isLeaseId } from './instance.ts'
 import { waitUntil } from './wait-until.ts'
 
-/** The variable that marks; the sandbox's command does not get it. */
-export const MARK = 'BERTH_SANDBOX'
+const OPTION = '--unsetenv'
 
-/** Arguments that bubblewrap runs with in plain sight, by which any process of the service finds a lease's processes. */
+/**
+ * Arguments that bubblewrap runs with in plain sight, by which any process of the service finds a lease's processes. The
+ * option does nothing: no variable has such a name.
+ */
 export function markArguments(tag: string, leaseId: string): readonly string[] {
-  return ['--setenv', MARK, `${tag}/${leaseId}`]
+  return [OPTION, `${tag}/${leaseId}`]
 }
 
 interface MarkedProcess {
@@ -27,9 +29,8 @@ export async function markedProcesses(tag: string): Promise<MarkedProcess[]> {
   const pids = (await readdir('/proc')).map(Number).filter(pid => pid > 1)
   const looked = pids.map(async (pid): Promise<MarkedProcess | undefined> => {
     const words = (await read(pid, 'cmdline'))?.split('\0') ?? []
-    const [instance, leaseId, ...rest] = words[words.indexOf(MARK) + 1]?.split('/') ?? []
-    if (!words.includes(MARK) || instance !== tag || leaseId === undefined || rest.length > 0) return undefined
-    if (!isLeaseId(leaseId)) return undefined
+    const leaseId = words[words.indexOf(OPTION) + 1]?.slice(tag.length + 1)
+    if (leaseId === undefined || !isLeaseId(leaseId) || !words.includes(`${tag}/${leaseId}`)) return undefined
     const namespacePids = /^NSpid:\s*(.*)$/m.exec((await read(pid, 'status')) ?? '')?.[1]?.split(/\s+/) ?? []
     const first = namespacePids.length === 2 && namespacePids[1] === '1'
     if (namespacePids.length !== 1 && !first) return undefined

@@ -15,6 +15,8 @@ import type { DriverLog } from './options.ts'
 export interface SpareDisks extends AsyncDisposable {
   /** Puts a disk at `dir`, which must not exist yet: a spare of that size, or one made now. */
   take(dir: string, sizeBytes: number): Promise<void>
+  /** Starts making up for what was taken. Apart from taking, since it would slow down the create that took. */
+  refill(): void
   /** Resolves when the spares wanted are there, or could not be made. */
   filled(): Promise<void>
 }
@@ -50,7 +52,7 @@ export async function openSpareDisks(options: {
   }
 
   let filling: Promise<void> = Promise.resolve()
-  const refill = () => {
+  const refill = (): void => {
     filling = filling.then(fill).catch((error: unknown) => log.warn({ err: error }, 'could not make a spare disk'))
   }
 
@@ -72,12 +74,12 @@ export async function openSpareDisks(options: {
           if (errorCode(error) === 'ENOENT') continue
           throw error
         }
-        if (await isMounted(target)) return refill()
+        if (await isMounted(target)) return
         await removeLoopDisk(target)
       }
       await makeLoopDisk(target, size)
-      refill()
     },
+    refill,
     async filled() {
       await filling
     },
