@@ -32,7 +32,7 @@ async function bareOptions(): Promise<readonly string[]> {
   makeAgentDirectories(files.files)
   for (const [name, content] of passwdFiles(200_000)) writeVisibleFile(join(files.host, name), content)
   const host = await inspectHost('bwrap')
-  return sandboxOptions({
+  const options = sandboxOptions({
     spec: specOf('bare'),
     files,
     uid: 200_000,
@@ -44,6 +44,8 @@ async function bareOptions(): Promise<readonly string[]> {
     systemMounts: systemMounts(),
     rlimits: { memory: false, processes: false },
   })
+  // The driver's own milestone is no mount, and needs a socket.
+  return options.toSpliced(options.indexOf('--file'), 3)
 }
 
 function specOf(leaseId: string) {

@@ -2,9 +2,13 @@ import { type ErrorCode, errors } from '@berth/contract'
 import { ApiError } from './api-error.ts'
 
 /** A refusal by its code, with the status and the constant delay that the contract gives it (interface 7.2, 7.3). */
-export function refusal(code: ErrorCode, fields: Readonly<Record<string, unknown>> = {}): ApiError {
+export function refusal(
+  code: ErrorCode,
+  fields: Readonly<Record<string, unknown>> = {},
+  retryAfterSeconds?: number,
+): ApiError {
   const kind: { status: number; retryAfterSeconds?: number } = errors[code]
-  const delay = kind.retryAfterSeconds
+  const delay = retryAfterSeconds ?? kind.retryAfterSeconds
   return new ApiError(kind.status, code, {
     fields,
     ...(delay !== undefined && { headers: { 'retry-after': String(delay) } }),

@@ -1,18 +1,18 @@
 import type { Context } from './context.ts'
 import { discoveryHandlers, type Platform } from './discovery/routes.ts'
-import { eventHandlers } from './events/routes.ts'
+import { eventHandlers, type Streaming } from './events/routes.ts'
 import type { Handlers } from './http/handler.ts'
 import { runHandlers } from './runs/routes.ts'
 import { sessionHandlers } from './sessions/routes.ts'
 import { turnHandlers } from './turns/routes.ts'
 
 /** Every guarded operation of the API; a domain that forgets one does not compile. */
-export function apiHandlers(context: Context, platform: Platform): Handlers {
+export function apiHandlers(context: Context, platform: Platform, streaming: Streaming): Handlers {
   return {
     ...discoveryHandlers(context, platform),
     ...sessionHandlers(context),
     ...turnHandlers(context),
     ...runHandlers(context),
-    ...eventHandlers(context),
+    ...eventHandlers(context, streaming),
   }
 }

@@ -5,6 +5,8 @@ import type { Logger } from 'pino'
 import { apiHandlers } from './api.ts'
 import { systemClock } from './clock.ts'
 import type { Context } from './context.ts'
+import { EventStreams } from './events/event-streams.ts'
+import { StreamBudget } from './events/stream-budget.ts'
 import type { ExecutionContext } from './execution/execution-context.ts'
 import { Sweeper } from './execution/sweeper.ts'
 import { Worker } from './execution/worker.ts'
@@ -27,6 +29,9 @@ import { PostgresWakeups } from './storage/wakeups.ts'
 
 /** Version of the service, shown where a runtime of ours is listed. */
 const VERSION = '1.0.0'
+
+/** Between two looks at whether an open stream's credential still stands. */
+const AUTHORITY_CHECK_MS = 10_000
 
 /** A service that runs. */
 export interface RunningService extends AsyncDisposable {
@@ -137,11 +142,24 @@ async function startWorking(
 async function listen(context: Context, settings: Settings, stack: AsyncDisposableStack): Promise<Settings> {
   if (!settings.roles.has('api')) return settings
   const app = createApp({
-    handlers: apiHandlers(context, {
-      kind: settings.compute,
-      leaseIdleSeconds: settings.lease.idleSeconds,
-      leaseMaxSeconds: settings.lease.maxSeconds,
-    }),
+    handlers: apiHandlers(
+      context,
+      {
+        kind: settings.compute,
+        leaseIdleSeconds: settings.lease.idleSeconds,
+        leaseMaxSeconds: settings.lease.maxSeconds,
+      },
+      {
+        streams: new EventStreams(context),
+        budget: new StreamBudget(settings.streams),
+        life: {
+          minMs: settings.streams.minSeconds * 1000,
+          maxMs: settings.streams.maxSeconds * 1000,
+          authorityMs: AUTHORITY_CHECK_MS,
+          random: Math.random,
+        },
+      },
+    ),
     authority: new DatabaseAuthority(context.db, context.clock, { authority: settings.rate, edge: settings.authRate }),
     logger: context.log,
     ready: async () => {
@@ -172,6 +190,7 @@ function runtimeCatalog(settings: Settings): RuntimeCatalog {
   const shell = {
     id: 'shell',
     name: 'Shell',
+    version: VERSION,
     command: [insidePaths.node, `${insidePaths.bundles}/shell.js`],
     env: {},
     reach: [],

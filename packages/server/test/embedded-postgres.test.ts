@@ -2,15 +2,18 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_pr
 import { once } from 'node:events'
 import {
   chmodSync,
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   watch,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -282,6 +285,13 @@ describe('refusals in one line', () => {
     await expect(start(join(directory, 'file'))).rejects.toThrow(/a part of the path is not a directory/)
   })
 
+  test.runIf(asRoot)('a root that may not mount', async () => {
+    const args = ['--bounding-set=-sys_admin', '--inh-caps=-all', process.execPath, fixture, directory]
+    const { stdout } = spawnSync('setpriv', args, { encoding: 'utf8' })
+    const answer: Answer = JSON.parse(stdout)
+    expect(answer.refused).toMatch(/needs the capability SYS_ADMIN.* or set DATABASE_URL$/)
+  })
+
   test("PostgreSQL's own reason", async () => {
     const refused = startEmbeddedPostgres({
       dataDir: directory,
@@ -333,13 +343,25 @@ describe.runIf(asRoot)('on a full disk', () => {
       await remember(disk)
     }
     const filler = join(disk, 'filler')
-    spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=1M'], { stdio: 'ignore' })
+    fill(filler)
     await expect(start(disk)).rejects.toThrow(/^no space left on the disk: 0 MiB free/)
     rmSync(filler)
     await using _server = await start(disk)
     expect(await recall(disk)).toBe(2)
   })
 })
+
+/** Writes until the disk is full. */
+function fill(path: string): void {
+  const descriptor = openSync(path, 'w')
+  try {
+    for (;;) writeSync(descriptor, Buffer.alloc(1024 * 1024))
+  } catch (error) {
+    expect(error).toHaveProperty('code', 'ENOSPC')
+  } finally {
+    closeSync(descriptor)
+  }
+}
 
 /** Whether an ordinary user can run what lies in this checkout at all. */
 function reachableByNobody(): boolean {

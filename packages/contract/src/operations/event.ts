@@ -38,4 +38,20 @@ export const eventOperations = {
     responses: { 200: { description: 'The stream.', mediaTypes: ['text/event-stream'] } },
     errors: ['cloud_session_not_found', 'event_stream_unavailable'],
   }),
+  streamSessions: operation({
+    method: 'GET',
+    path: '/v1/sessions/stream',
+    summary: 'Follow which Sessions change',
+    description:
+      'Server-sent events: `id` is the cursor of the feed and `data` is `{ sessionId, lastEventSequence, updatedAt }`, or `{ reset: true }` where the feed cannot be resumed and the Session list must be read again. It starts now; `Last-Event-ID` resumes it.',
+    tag: 'Events',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    principal: 'app_installation',
+    headers: Type.Object({
+      'last-event-id': Type.Optional(Type.Integer({ minimum: 0, description: 'Cursor of the last notice seen.' })),
+    }),
+    responses: { 200: { description: 'The feed.', mediaTypes: ['text/event-stream'] } },
+    errors: ['event_stream_unavailable'],
+  }),
 } as const

@@ -24,3 +24,13 @@ export async function listEventsAfter(
   })
   return rows
 }
+
+/** The newest sequence of a Session; 0 before the first Event. */
+export async function findNewestSequence(db: Queryable, key: SessionKey): Promise<number> {
+  const { rows } = await db.query<{ last_event_sequence: number }>({
+    name: 'find-newest-sequence',
+    text: 'select last_event_sequence from sessions where organization_id = $1 and id = $2',
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0]?.last_event_sequence ?? 0
+}

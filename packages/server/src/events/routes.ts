@@ -1,28 +1,49 @@
 import type { Context } from '../context.ts'
 import type { Handlers } from '../http/handler.ts'
+import { followSessions } from '../sessions/change-feed.ts'
 import { readSession } from '../sessions/read-session.ts'
-import type { SessionKey } from './append.ts'
-import { followEvents } from './follow-events.ts'
+import type { EventStreams } from './event-streams.ts'
 import { pageEvents } from './page-events.ts'
+import type { StreamBudget } from './stream-budget.ts'
+import { type StreamLife, type StreamRequest, withLife } from './stream-life.ts'
 
-/** The Event log over HTTP (interface 4.7). */
-export function eventHandlers(context: Context): Pick<Handlers, 'listEvents' | 'streamEvents'> {
+/** What the streams of a process share. */
+export interface Streaming {
+  readonly streams: EventStreams
+  readonly budget: StreamBudget
+  readonly life: StreamLife
+}
+
+/** The Event log and the change feed over HTTP (interface 4.7). */
+export function eventHandlers(
+  context: Context,
+  { streams, budget, life }: Streaming,
+): Pick<Handlers, 'listEvents' | 'streamEvents' | 'streamSessions'> {
   return {
     listEvents: async ({ principal, params, query }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
       return { status: 200, json: await pageEvents(context, principal, key, query) }
     },
-    streamEvents: async ({ principal, params, query, headerParams, signal }) => {
+    streamEvents: async request => {
+      const { principal, params, query, headerParams } = request
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
       await readSession(context, principal, key)
-      return { events: frames(context, key, headerParams['last-event-id'] ?? query.after, signal) }
+      const after = headerParams['last-event-id'] ?? query.after
+      hold(budget, request)
+      return { events: withLife(signal => streams.follow(key, after, signal), request, life, context.clock) }
+    },
+    streamSessions: async request => {
+      const { principal, headerParams } = request
+      const cursor = headerParams['last-event-id']
+      hold(budget, request)
+      const open = (signal: AbortSignal) => followSessions(context, principal, cursor, signal)
+      return { events: withLife(open, request, life, context.clock) }
     },
   }
 }
 
-/** Server-sent events without an `event` field: clients read the type in the envelope. */
-async function* frames(context: Context, key: SessionKey, after: number, signal: AbortSignal): AsyncGenerator<string> {
-  for await (const page of followEvents(context, key, after, signal)) {
-    yield page.map(({ sequence, envelope }) => `id: ${sequence}\ndata: ${envelope}\n\n`).join('')
-  }
+/** A place in the budget for as long as the response lives: its signal aborts however it ends. */
+function hold(budget: StreamBudget, { principal, signal }: Pick<StreamRequest, 'principal' | 'signal'>): void {
+  const place = budget.take(principal)
+  signal.addEventListener('abort', () => place[Symbol.dispose](), { once: true })
 }

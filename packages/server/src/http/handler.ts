@@ -24,7 +24,7 @@ export type Reply =
   | { readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
   | { readonly status: number; readonly json: string; readonly headers?: Readonly<Record<string, string>> }
   | { readonly status: 204; readonly headers?: Readonly<Record<string, string>> }
-  | { readonly events: AsyncIterable<string>; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly events: AsyncIterable<string | Uint8Array>; readonly headers?: Readonly<Record<string, string>> }
 
 export type Handler<Id extends GuardedOperationId> = (request: HandlerRequest<Id>) => Promise<Reply>
 

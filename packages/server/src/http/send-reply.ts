@@ -14,7 +14,7 @@ export async function sendReply(reply: FastifyReply, answer: Reply, open: OpenSt
 
 async function sendEvents(
   reply: FastifyReply,
-  frames: AsyncIterable<string>,
+  frames: AsyncIterable<string | Uint8Array>,
   open: OpenStreams,
 ): Promise<FastifyReply> {
   reply.hijack()

@@ -20,7 +20,7 @@ export interface EventStream {
   readonly response: ServerResponse
   readonly headers: Readonly<Record<string, string | number | string[] | undefined>>
   /** Whole frames. It must end once the response has closed. */
-  readonly frames: AsyncIterable<string>
+  readonly frames: AsyncIterable<string | Uint8Array>
   readonly open: OpenStreams
   readonly limits: StreamLimits
 }
@@ -79,7 +79,7 @@ export async function writeEventStream(stream: EventStream): Promise<StreamEnd> 
 }
 
 /** Writes a frame and waits for room; false when the reader is stalled and holds too much. */
-function frameWriter(response: ServerResponse, limits: StreamLimits): (frame: string) => Promise<boolean> {
+function frameWriter(response: ServerResponse, limits: StreamLimits): (frame: string | Uint8Array) => Promise<boolean> {
   let stalled = false
   response.on('drain', () => {
     stalled = false

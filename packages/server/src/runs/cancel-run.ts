@@ -11,17 +11,17 @@ import { lockRun, requestCancel } from './run-sql.ts'
 
 /**
  * Asks a Run to stop (interface 4.5). A queued or awaiting Run has nothing to stop and ends at once; a running one ends
- * when its agent has. Again, or on a Run that has ended: no change.
+ * when its agent has. Again, or on a Run that has ended: no change. An archived Session takes no command.
  * @throws ApiError 404 `cloud_session_not_found`
  */
 export async function cancelRun(context: Context, principal: Principal, key: SessionKey, runId: string): Promise<Run> {
   const now = context.clock.now()
   const run = await context.db.transaction(async tx => {
     const session = await lockVisibleSession(tx, principal, key)
+    if (session.archived_at !== null) throw sessionNotFound()
     const row = await lockRun(tx, key, runId)
     if (row === null) throw sessionNotFound()
     if (isTerminal(row.status)) return toRun(row)
-    if (session.archived_at !== null) throw sessionNotFound()
     if (row.status === 'queued' || row.status === 'awaiting') {
       await endRun(tx, key, runId, { status: 'cancelled', stopReason: 'aborted' }, now)
     } else {

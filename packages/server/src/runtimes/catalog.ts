@@ -4,6 +4,8 @@ import type { Runtime } from '@berth/contract'
 export interface RuntimeEntry {
   readonly id: string
   readonly name: string
+  /** Absent where the agent does not tell. */
+  readonly version?: string
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
   /** Endpoints its sandboxes reach beside public hosts by policy. */
@@ -39,7 +41,7 @@ export class RuntimeCatalog {
     const native = { id: NATIVE_RUNTIME, name: 'Berth', version: this.#version }
     return [
       { ...native, available: false, reason: 'No model is configured.' },
-      ...[...this.#entries.values()].map(({ id, name }) => ({ id, name, version: this.#version, available: true })),
+      ...[...this.#entries.values()].map(({ id, name, version = null }) => ({ id, name, version, available: true })),
     ]
   }
 }

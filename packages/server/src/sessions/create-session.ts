@@ -15,7 +15,7 @@ import { requireSeen } from './visibility.ts'
  * Creates a Session, with its first Turn where there is one (interface 4.4). The same body again answers the Session as
  * it is now, also when it is archived or its runtime is gone.
  * @throws ApiError 409 `cloud_session_conflict` for another body, 404 for an id that another owner uses, 400 for a
- *   runtime or model that is not there, 403 for a `source` that no grant covers, 404 for an unknown environment
+ *   runtime or model that is not there, 403 for a `source` that no grant covers and for an environment not to be had
  */
 export async function createSession(
   context: Context,
@@ -34,7 +34,7 @@ export async function createSession(
   if (body.source !== undefined) {
     throw refusal(principal.kind === 'person' ? 'installation_principal_required' : 'cloud_repository_grant_required')
   }
-  if (body.environment) throw refusal('environment_not_found')
+  if (body.environment) throw refusal('environment_forbidden')
   const now = context.clock.now()
   const runtime = settleRuntime(context, body.runtime)
   const model = settleModel(context, body.model, runtime)

@@ -32,11 +32,14 @@ export async function findSession(db: Queryable, key: SessionKey): Promise<Sessi
 /**
  * Takes the Session's lock, under which every command decides. The lock is taken first and the joins are read in a
  * second statement: a row that waited for the lock would otherwise be joined with what stood before the wait.
+ *
+ * `no key update` excludes other commands but not the foreign-key checks of inserts. With `for update`, a first claim
+ * would wait here for its `executions` row while it holds the Run that a cancellation under this lock waits for.
  */
 export async function lockSession(tx: Queryable, key: SessionKey): Promise<SessionRow | null> {
   await tx.query({
     name: 'lock-session',
-    text: 'select 1 from sessions where organization_id = $1 and id = $2 for update',
+    text: 'select 1 from sessions where organization_id = $1 and id = $2 for no key update',
     values: [key.organizationId, key.sessionId],
   })
   return findSession(tx, key)

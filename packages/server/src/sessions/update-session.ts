@@ -24,7 +24,7 @@ export async function updateSession(
   const row = await context.db.transaction(async tx => {
     const session = await lockVisibleSession(tx, principal, key)
     if (session.archived_at !== null) throw sessionNotFound()
-    if (body.environment) throw refusal('environment_not_found')
+    if (body.environment) throw refusal('environment_forbidden')
     const runtime = body.runtime === undefined ? session.runtime : body.runtime === 'native' ? null : body.runtime
     const switched = runtime !== session.runtime
     if (switched && session.turn_count > 0) throw refusal('cloud_session_settled')

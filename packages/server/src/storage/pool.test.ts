@@ -167,6 +167,23 @@ describe('a database that is away', () => {
     await expect(slow.query('select 1')).resolves.toHaveProperty('rowCount', 1)
   })
 
+  test('a server that freezes in the middle is given up, and its connection with it', async () => {
+    await using victim = openDatabase({
+      connection: made.connection,
+      log: silentLog,
+      connections: 1,
+      statementTimeoutMs: 1,
+    })
+    const frozen = await backendPid(victim)
+    process.kill(frozen, 'SIGSTOP')
+    try {
+      await expect(victim.query('select 1')).rejects.toBeInstanceOf(DatabaseUnavailable)
+      expect(await backendPid(victim)).not.toBe(frozen)
+    } finally {
+      process.kill(frozen, 'SIGCONT')
+    }
+  })
+
   test('a pool with every connection lent out refuses rather than waits for ever', async () => {
     await using small = openDatabase({
       connection: made.connection,

@@ -10,30 +10,34 @@ const MAX_PAYLOAD = 7900
 export interface Wakeups {
   /** Call after commit. Reaches this process at once and the others within milliseconds. */
   publish(...topics: string[]): void
-  /** @returns a function that ends the subscription. */
-  subscribe(topic: string, listener: () => void): () => void
+  /**
+   * Hears of a topic and of those right below it (`s/a` of `s/a/b`).
+   * @param listener gets the topic, or null where anything may have happened unheard
+   * @returns a function that ends the subscription
+   */
+  subscribe(topic: string, listener: (topic: string | null) => void): () => void
 }
 
 /**
  * Wake-ups between the processes of one database (architecture, mechanism 7).
  *
- * Topics published within `flushMs` go out in one NOTIFY on a connection of their own: NOTIFY inside the transactions
- * would serialise all commits on one lock. While the connection is away nothing is delivered from other processes;
+ * Topics go out on a connection of their own, one NOTIFY at a time, and what is published meanwhile joins the next one:
+ * NOTIFY inside the transactions would serialise all commits on one lock. While the connection is away nothing is delivered from other processes;
  * when it is back every listener is woken, because anything may have happened meanwhile.
  */
 export class PostgresWakeups implements Wakeups, AsyncDisposable {
-  readonly #listeners = new Map<string, Set<() => void>>()
+  readonly #listeners = new Map<string, Set<(topic: string | null) => void>>()
   readonly #self = randomUUID().slice(0, 8)
-  readonly #options: { connection: ClientConfig; log: Logger; flushMs: number; retryMs: number }
+  readonly #options: { connection: ClientConfig; log: Logger; retryMs: number }
   readonly #pending = new Set<string>()
-  #flushing: NodeJS.Timeout | null = null
+  #flushing = false
   #retrying: NodeJS.Timeout | null = null
   #client: Client | null = null
   #connected = false
   #closed = false
 
-  constructor(options: { connection: ClientConfig; log: Logger; flushMs?: number; retryMs?: number }) {
-    this.#options = { flushMs: 3, retryMs: 250, ...options }
+  constructor(options: { connection: ClientConfig; log: Logger; retryMs?: number }) {
+    this.#options = { retryMs: 250, ...options }
   }
 
   /** Connects and keeps connected. The first attempt is awaited, later ones are made in the background. */
@@ -46,10 +50,13 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
       this.#wake(topic)
       this.#pending.add(topic)
     }
-    if (this.#pending.size > 0) this.#flushing ??= setTimeout(() => this.#flush(), this.#options.flushMs)
+    if (this.#pending.size > 0 && !this.#flushing) {
+      this.#flushing = true
+      setImmediate(() => void this.#flush())
+    }
   }
 
-  subscribe(topic: string, listener: () => void): () => void {
+  subscribe(topic: string, listener: (topic: string | null) => void): () => void {
     const listeners = this.#listeners.get(topic) ?? new Set()
     this.#listeners.set(topic, listeners.add(listener))
     return () => {
@@ -60,23 +67,38 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
-    if (this.#flushing !== null) clearTimeout(this.#flushing)
     if (this.#retrying !== null) clearTimeout(this.#retrying)
     await this.#client?.end().catch(() => undefined)
   }
 
   #wake(topic: string): void {
-    for (const listener of [...(this.#listeners.get(topic) ?? [])]) listener()
+    const parent = topic.slice(0, Math.max(0, topic.lastIndexOf('/')))
+    for (const listener of [...(this.#listeners.get(topic) ?? []), ...(this.#listeners.get(parent) ?? [])]) {
+      listener(topic)
+    }
   }
 
-  #flush(): void {
-    this.#flushing = null
-    const client = this.#client
-    if (client === null || !this.#connected) {
-      // Nobody can hear it; whoever reconnects looks for itself.
-      this.#pending.clear()
-      return
+  #wakeAll(): void {
+    for (const listener of [...this.#listeners.values()].flatMap(listeners => [...listeners])) listener(null)
+  }
+
+  /** What is published while a NOTIFY is under way goes out with the next one: at most one at a time, none waits idly. */
+  async #flush(): Promise<void> {
+    while (this.#pending.size > 0) {
+      const payloads = this.#takePayloads()
+      const client = this.#client
+      // While nobody can hear it nothing is sent: whoever reconnects looks for itself.
+      if (client === null || !this.#connected) break
+      try {
+        await client.query('select pg_notify($1, payload) from unnest($2::text[]) as payload', [CHANNEL, payloads])
+      } catch (cause) {
+        this.#lost(client, cause)
+      }
     }
+    this.#flushing = false
+  }
+
+  #takePayloads(): string[] {
     const payloads: string[] = []
     let payload = this.#self
     for (const topic of this.#pending) {
@@ -88,9 +110,7 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
     }
     payloads.push(payload)
     this.#pending.clear()
-    client
-      .query('select pg_notify($1, payload) from unnest($2::text[]) as payload', [CHANNEL, payloads])
-      .catch(cause => this.#lost(client, cause))
+    return payloads
   }
 
   async #connect(): Promise<void> {
@@ -106,7 +126,7 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
       await client.connect()
       await client.query(`listen ${CHANNEL}`)
       this.#connected = true
-      for (const topic of [...this.#listeners.keys()]) this.#wake(topic)
+      this.#wakeAll()
     } catch (cause) {
       this.#lost(client, cause)
     }
@@ -127,6 +147,8 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
 
 /** The topics that are published. */
 export const topics = {
+  /** Above the topics of all the organization's Sessions. */
+  organization: (organizationId: string) => `s/${organizationId}`,
   /** The Session's row, Runs or log changed. */
   session: (organizationId: string, sessionId: string) => `s/${organizationId}/${sessionId}`,
   /** Whoever executes the Session's Run should look at what is asked of it. */

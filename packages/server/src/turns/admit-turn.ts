@@ -18,7 +18,7 @@ import { findTurn } from './turn-sql.ts'
  * Admits a Turn and its Run under the Session's lock, in the order that all commands share (completions, Order of
  * admission). An identical replay answers first, whatever has become of the Session.
  * @throws ApiError 404, 409 `cloud_turn_conflict`, `cloud_resume_unavailable`, `cloud_run_in_progress` or
- *   `cloud_turn_limit_reached`, 400 for a file that is not base64
+ *   `cloud_turn_limit_reached`, 400 for a file that is not base64 or takes another's name
  */
 export async function admitTurn(
   context: Context,
@@ -29,6 +29,7 @@ export async function admitTurn(
 ): Promise<TurnAdmission> {
   const now = context.clock.now()
   const decoded = (body.files ?? []).map((file, index) => decode(file, index))
+  refuseSharedNames(decoded)
   // Blobs are named by their content: one that no Turn comes to name is garbage, never a wrong fact.
   const files = await Promise.all(
     decoded.map(async ({ content, ...file }) => ({ ...file, sha256: (await context.blobs.put(content)).sha256 })),
@@ -77,6 +78,15 @@ async function runOf(tx: Queryable, key: SessionKey, turn: TurnRow) {
   const run = await findRun(tx, key, turn.run_id)
   if (run === null) throw new Error(`turn ${turn.id} has no run`)
   return toRun(run)
+}
+
+/** The files of a Turn stand in one directory of the sandbox. */
+function refuseSharedNames(files: readonly Pick<StoredFile, 'name'>[]): void {
+  const names = new Set<string>()
+  for (const [index, { name }] of files.entries()) {
+    if (names.has(name)) throw invalidField(['files', index, 'name'], 'is the name of an earlier file')
+    names.add(name)
+  }
 }
 
 type Decoded = Omit<StoredFile, 'sha256'> & { readonly content: Buffer }

@@ -11,12 +11,12 @@ export async function findTurn(db: Queryable, key: SessionKey, turnId: string): 
   return rows[0] ?? null
 }
 
-/** Turns after a sequence, in order, on the unique key of the sequence. */
+/** Turns after a sequence, in order, on the unique key of the sequence. The cursor may be beyond what a sequence holds. */
 export async function listTurnsAfter(db: Queryable, key: SessionKey, after: number, limit: number): Promise<TurnRow[]> {
   const { rows } = await db.query<TurnRow>({
     name: 'list-turns',
     text: `
-      select * from turns where organization_id = $1 and session_id = $2 and sequence > $3
+      select * from turns where organization_id = $1 and session_id = $2 and sequence > $3::bigint
       order by sequence limit $4`,
     values: [key.organizationId, key.sessionId, after, limit],
   })

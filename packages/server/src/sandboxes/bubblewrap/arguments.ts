@@ -51,13 +51,12 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     [plan.bundlesDir, insidePaths.bundles],
     ...spec.mounts.map(path => [path, path] as const),
   ] as const
-  const targets = ['/etc/passwd', insidePaths.home, insidePaths.run, ...shown.map(([, target]) => target)]
   return [
     ...(plan.privileged ? privilegedOptions : userNamespaceOptions(plan)),
     ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--unshare-cgroup', '--new-session'],
     ...['--hostname', 'berth', '--clearenv'],
     ...Object.entries(environment).flatMap(([name, value]) => ['--setenv', name, value]),
-    ...parentDirectories(targets),
+    ...parentDirectories(['/etc/passwd', insidePaths.home, insidePaths.run]),
     ...plan.systemMounts,
     ...['passwd', 'group'].flatMap(name => ['--ro-bind', join(files.host, name), `/etc/${name}`]),
     ...['hosts', 'nsswitch.conf'].flatMap(name => ['--ro-bind', join(plan.etcDir, name), `/etc/${name}`]),
@@ -67,6 +66,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     // The platform's directory is a mount of its own, so that the agent, who owns /workspace, cannot rename it away.
     ...['--bind', files.workspace, insidePaths.workspace, '--ro-bind', files.platform, insidePaths.platform],
     ...['--ro-bind', files.run, insidePaths.run],
+    ...parentDirectories(shown.map(([, target]) => target)),
     ...shown.flatMap(([source, target]) => ['--ro-bind', source, target]),
     ...['--file', String(MILESTONE_FD), '/run/made'],
     ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', insidePaths.workspace],

@@ -63,9 +63,9 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     kind: 'bubblewrap',
     describe: () => describeBounds(workshop),
     async create(spec) {
-      await assertSpec(spec, [instance.dataDir])
-      createReachPolicy(spec.reach)
       await locked(spec.leaseId, async () => {
+        await assertSpec(spec, instance.dataDir)
+        createReachPolicy(spec.reach)
         const files = reserveLease(workshop, spec.leaseId)
         try {
           await makeSandbox(workshop, files, spec, () => serve(spec.leaseId, spec.reach))

@@ -7,6 +7,8 @@ const FIRST_UNUSED_FD = 7
 /** The shell that launches sandboxes. */
 export interface LaunchShell {
   readonly path: string
+  /** Options under which `ulimit -f` counts in blocks of 512 bytes, as in every POSIX shell. */
+  readonly options: readonly string[]
   /** Closes what this process inherited and would pass on: whoever started the service may have left its files open. */
   readonly closing: string
   /** Descriptors that no shell of this host can close; they would be open inside. */
@@ -27,13 +29,13 @@ export async function findLaunchShell(): Promise<LaunchShell> {
   }
   const closing = (fds: readonly number[]) => fds.map(fd => `exec ${fd}>&-; `).join('')
   const many = inherited.filter(fd => fd > 9)
-  if (many.length === 0) return { path: '/bin/sh', closing: closing(inherited), leaking: [] }
+  if (many.length === 0) return { path: '/bin/sh', options: [], closing: closing(inherited), leaking: [] }
   const bash = await ignoring(
     ['ENOENT', 'EACCES'],
     access('/bin/bash').then(() => '/bin/bash'),
   )
-  if (bash) return { path: bash, closing: closing(inherited), leaking: [] }
-  return { path: '/bin/sh', closing: closing(inherited.filter(fd => fd <= 9)), leaking: many }
+  if (bash) return { path: bash, options: ['--posix'], closing: closing(inherited), leaking: [] }
+  return { path: '/bin/sh', options: [], closing: closing(inherited.filter(fd => fd <= 9)), leaking: many }
 }
 
 const CLOSE_ON_EXEC = 0o2000000

@@ -53,7 +53,7 @@ export async function launch(
     const log = open(hostNames.log, O_WRONLY | O_APPEND | O_CREAT)
     await withListener(host, async listener => {
       const blocks = Math.max(1, Math.floor(plan.spec.bounds.fileSizeBytes / BLOCK_BYTES))
-      const script = ['-c', shell.closing + JOIN, 'berth-sandbox', String(blocks), ...joinFiles, '--']
+      const script = [...shell.options, '-c', shell.closing + JOIN, 'berth-sandbox', String(blocks), ...joinFiles, '--']
       const bwrap = [
         means.bwrapPath,
         '--args',

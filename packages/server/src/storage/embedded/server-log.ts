@@ -31,6 +31,9 @@ export async function failureIn(path: string, offset: number): Promise<string> {
 
 /** Picks the telling line out of what a program of PostgreSQL printed. */
 export function explain(output: string): string {
+  if (/^unshare: .*not permitted/m.test(output)) {
+    return 'as root it needs the capability SYS_ADMIN to mount; run Berth as an ordinary user, or set DATABASE_URL'
+  }
   const lines = output.split('\n').map(line => line.trim())
   const telling =
     lines.find(line => line.includes('No space left on device')) ??

@@ -138,6 +138,7 @@ create table sessions (
   primary key (organization_id, id)
 ) with (fillfactor = 70);
 create index sessions_of_owner on sessions (organization_id, owner_id, updated_at desc, id desc) where archived_at is null;
+create index sessions_archived on sessions (organization_id, owner_id, updated_at desc, id desc) where archived_at is not null;
 create index sessions_of_organization on sessions (organization_id, updated_at desc, id desc) where archived_at is null;
 create index sessions_by_origin on sessions (organization_id, (origin ->> 'objectId')) where origin is not null;
 

@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { sandboxDriverContract } from '../contract-suite.ts'
+import type { SandboxSpec } from '../driver.ts'
+import { createBubblewrapDriver } from './create-driver.ts'
+import { MissingProgramError } from './host.ts'
+import { type BubblewrapOptions, defaultBounds, insidePaths } from './options.ts'
+
+const bounds = { ...defaultBounds, memoryBytes: 256 * 1024 ** 2, processes: 80, cpus: 1, diskBytes: 64 * 1024 ** 2 }
+const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+const privileged = process.getuid?.() === 0
+
+/** A data directory as bad as an operator may have it: below a directory closed to others, with a very long path. */
+async function makeDataDir(): Promise<{ readonly root: string; readonly dataDir: string }> {
+  const root = await mkdtemp(join(tmpdir(), 'berth-driver-'))
+  await chmod(root, 0o700)
+  const dataDir = join(root, 'a-directory-with-a-long-name'.repeat(5), 'data')
+  await mkdir(dataDir, { recursive: true })
+  await mkdir(join(root, 'bundles'))
+  return { root, dataDir }
+}
+
+function optionsFor(root: string, dataDir: string, changes: Partial<BubblewrapOptions> = {}): BubblewrapOptions {
+  const bundlesDir = join(root, 'bundles')
+  return { dataDir, nodePath: process.execPath, bundlesDir, bounds, log, spareDisks: 1, ...changes }
+}
+
+/** Creates in a fresh Node process, which is killed with the create just done. */
+async function createThenKill(options: BubblewrapOptions, spec: SandboxSpec): Promise<void> {
+  const { log: _, ...plain } = options
+  const driverUrl = new URL('./create-driver.ts', import.meta.url).href
+  const program = `
+    const { createBubblewrapDriver } = await import(${JSON.stringify(driverUrl)})
+    const log = { info() {}, warn: console.error, error: console.error }
+    const driver = await createBubblewrapDriver({ ...${JSON.stringify(plain)}, log })
+    await driver.create(${JSON.stringify(spec)})
+    process.stdout.write('created')
+    setInterval(() => {}, 1000)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [said] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
+  child.kill('SIGKILL')
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  expect(String(said)).toBe('created')
+}
+
+function contract(name: string, changes: Partial<BubblewrapOptions>, enforces: { cpu: boolean; exactDisk: boolean }) {
+  sandboxDriverContract(name, async () => {
+    const { root, dataDir } = await makeDataDir()
+    const options = optionsFor(root, dataDir, changes)
+    const driver = await createBubblewrapDriver(options)
+    return {
+      driver,
+      node: insidePaths.node,
+      bounds,
+      hostPaths: [root, dataDir, join(dataDir, 'leases'), import.meta.dirname, '/root', '/var', '/sys/fs/cgroup'],
+      enforces: { ...enforces, wholeMemory: enforces.cpu },
+      createInProcessThatIsKilled: spec => createThenKill(options, spec),
+      async dispose() {
+        // A create that another process was killed in may have left spare disks; opening the driver clears them.
+        await driver[Symbol.asyncDispose]()
+        await (await createBubblewrapDriver(options))[Symbol.asyncDispose]()
+        await rm(root, { recursive: true, force: true })
+      },
+    }
+  })
+}
+
+// As root on a host with cgroups and loop devices the best means are demanded, so that their loss fails a test.
+contract('bubblewrap, best means', privileged ? { disk: 'loop' } : {}, { cpu: privileged, exactDisk: privileged })
+contract('bubblewrap, rlimits and poller', { disk: 'poll', cgroups: false }, { cpu: false, exactDisk: false })
+
+describe('bubblewrap driver', () => {
+  const clean: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const one of clean.splice(0).toReversed()) await one()
+  })
+  const opened = async (changes: Partial<BubblewrapOptions> = {}) => {
+    const { root, dataDir } = await makeDataDir()
+    clean.push(() => rm(root, { recursive: true, force: true }))
+    const driver = await createBubblewrapDriver(optionsFor(root, dataDir, changes))
+    clean.push(() => driver[Symbol.asyncDispose]())
+    return { driver, root, dataDir }
+  }
+  const spec = (leaseId: string, changes: Partial<SandboxSpec> = {}): SandboxSpec => {
+    return { leaseId, command: ['sleep', '100'], bounds, mounts: [], reach: [], ...changes }
+  }
+
+  it('says how to get bubblewrap where it is missing', async () => {
+    const { root, dataDir } = await makeDataDir()
+    clean.push(() => rm(root, { recursive: true, force: true }))
+    const opening = createBubblewrapDriver(optionsFor(root, dataDir, { bwrap: 'no-such-bwrap' }))
+    await expect(opening).rejects.toThrow(MissingProgramError)
+    await expect(opening).rejects.toThrow(/apt-get install bubblewrap/)
+  })
+
+  it('leaves nothing behind when bubblewrap fails, and tells what it said', async () => {
+    const { driver, root, dataDir } = await opened({ disk: 'poll' })
+    // A mount on /proc cannot be made: the target's parents do not exist there.
+    const shown = join(root, 'shown')
+    await mkdir(shown)
+    const bad = spec('bad', { mounts: ['/proc/1'] })
+    await expect(driver.create(bad)).rejects.toThrow(/bwrap|mount/)
+    expect(await driver.list()).toEqual([])
+    expect(await readdir(join(dataDir, 'leases'))).toEqual([])
+    await driver.create(spec('good', { mounts: [shown] }))
+    await driver.destroy('good')
+  })
+
+  it('refuses mounts that would show the service its own files', async () => {
+    const { driver, root, dataDir } = await opened({ disk: 'poll' })
+    for (const mount of [root, dataDir, join(dataDir, 'leases')]) {
+      await expect(driver.create(spec('x', { mounts: [mount] }))).rejects.toThrow(/would show/)
+    }
+  })
+
+  it('finds and destroys half-made leases, whatever part of them there is', async () => {
+    const { driver, dataDir } = await opened({ disk: 'poll' })
+    await mkdir(join(dataDir, 'leases', 'half'))
+    await driver.create(spec('torn'))
+    await rm(join(dataDir, 'leases', 'torn', 'host'), { recursive: true })
+    expect(await driver.list()).toEqual(['half', 'torn'])
+    await driver.destroy('half')
+    await driver.destroy('torn')
+    expect(await driver.list()).toEqual([])
+  })
+
+  it('finds a living sandbox whose directory is gone', async () => {
+    for (const cgroups of [true, false]) {
+      const { driver, dataDir } = await opened({ disk: 'poll', cgroups })
+      await driver.create(spec('lost'))
+      await rm(join(dataDir, 'leases', 'lost'), { recursive: true })
+      expect(await driver.list()).toEqual(['lost'])
+      await driver.destroy('lost')
+      expect(await driver.list()).toEqual([])
+    }
+  })
+
+  it('destroys a lease while it is being created', async () => {
+    const { driver } = await opened()
+    const creating = driver.create(spec('hasty'))
+    await driver.destroy('hasty')
+    await creating
+    expect(await driver.list()).toEqual([])
+  })
+
+  it('removes trees that an agent made hard to remove', async () => {
+    const { driver } = await opened({ disk: 'poll' })
+    const script =
+      'mkdir -p a/b; chmod 000 a; for n in $(seq 600); do mkdir dddddddd; cd dddddddd; done; exec sleep 100'
+    await driver.create(spec('deep', { command: ['bash', '-c', script] }))
+    await driver.destroy('deep')
+    expect(await driver.list()).toEqual([])
+  })
+})
