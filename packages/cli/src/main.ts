@@ -9,7 +9,7 @@ let url: string | null = null
 const host: ProgramHost = {
   async serve() {
     const { serve } = await import('./commands/serve.ts')
-    await serve(process.env)
+    process.exitCode = await serve(process.env)
   },
   async withService(flags, command) {
     const [{ connect, findConnection }, { Output }] = await Promise.all([

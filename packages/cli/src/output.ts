@@ -17,7 +17,8 @@ export class Output {
   }
 
   get columns(): number {
-    return this.#stream.columns ?? 80
+    // A terminal that does not know its size says 0.
+    return this.#stream.columns || 80
   }
 
   async write(text: string): Promise<void> {

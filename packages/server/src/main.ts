@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { pino } from 'pino'
+import { knownSecrets } from './secrets.ts'
 import { serve as start } from './serve.ts'
 import { loadSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
@@ -12,7 +13,7 @@ import { StartError } from './start-error.ts'
 export async function serve(variables: Readonly<Record<string, string | undefined>>): Promise<number> {
   try {
     const settings = loadSettings(variables, readIfThere)
-    const log = pino({ level: settings.logLevel, redact: ['req.headers.authorization', 'headers.authorization'] })
+    const log = pino({ level: settings.logLevel, hooks: { streamWrite: line => knownSecrets.text(line) } })
     const stop = Promise.withResolvers<NodeJS.Signals>()
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(signal))
     const service = await start(settings, log)

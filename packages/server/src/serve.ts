@@ -16,6 +16,7 @@ import { createDevelopmentTenant, type DevelopmentTenant } from './identity/deve
 import { RuntimeCatalog } from './runtimes/catalog.ts'
 import { createBubblewrapDriver } from './sandboxes/bubblewrap/create-driver.ts'
 import { insidePaths } from './sandboxes/bubblewrap/options.ts'
+import { knownSecrets } from './secrets.ts'
 import type { Service } from './service.ts'
 import { hostName } from './service-host.ts'
 import { listeningOn, type Settings } from './settings.ts'
@@ -49,6 +50,7 @@ export interface RunningService extends AsyncDisposable {
  */
 export async function serve(settings: Settings, log: Logger): Promise<RunningService> {
   await using stack = new AsyncDisposableStack()
+  stack.use(knownSecrets.add(...secretsOf(settings)))
   await mkdir(settings.dataDir, { recursive: true, mode: 0o700 })
 
   const connection = await connect(settings, log, stack)
@@ -87,6 +89,22 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
     close: () => opened.disposeAsync(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
+}
+
+/** What the settings hold that must never be told: keys, and what a runtime gets under a name that says so. */
+function secretsOf({ config, databaseUrl, masterKey }: Settings): string[] {
+  const secretName = /key|token|secret|password|passwd|credential|auth/i
+  const secrets = [
+    ...config.providers.map(({ apiKey }) => apiKey),
+    ...config.gitHosts.map(({ privateKey }) => privateKey),
+    ...config.runtimes.flatMap(({ env }) =>
+      Object.entries(env).map(([name, value]) => (secretName.test(name) ? value : undefined)),
+    ),
+    databaseUrl === undefined ? undefined : decodeURIComponent(new URL(databaseUrl).password),
+    masterKey?.toString('base64'),
+    masterKey?.toString('hex'),
+  ]
+  return secrets.filter(secret => secret !== undefined)
 }
 
 async function connect(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<ConnectionTarget> {

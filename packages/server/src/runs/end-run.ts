@@ -1,5 +1,6 @@
 import { appendEvents, type SessionKey } from '../events/append.ts'
 import { touchLease } from '../leases/lease-sql.ts'
+import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
 import { releaseFence } from './fence-sql.ts'
 import type { Outcome } from './run.ts'
@@ -17,7 +18,9 @@ export async function endRun(
   outcome: Outcome,
   now: Date,
 ): Promise<boolean> {
-  if (!(await finishRun(tx, key, runId, outcome, now))) return false
+  const { summary, ...told } = outcome
+  const clean = summary === undefined ? told : { ...told, summary: knownSecrets.cutText(summary) }
+  if (!(await finishRun(tx, key, runId, clean, now))) return false
   await releaseFence(tx, key)
   await touchLease(tx, key, now)
   const { status, stopReason, errorCode } = outcome

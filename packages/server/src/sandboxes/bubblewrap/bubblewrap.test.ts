@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -100,23 +100,37 @@ describe('bubblewrap driver', () => {
   })
 
   it('leaves nothing behind when bubblewrap fails, and tells what it said', async () => {
-    const { driver, root, dataDir } = await opened({ disk: 'poll' })
-    // A mount on /proc cannot be made: the target's parents do not exist there.
-    const shown = join(root, 'shown')
-    await mkdir(shown)
-    const bad = spec('bad', { mounts: ['/proc/1'] })
-    await expect(driver.create(bad)).rejects.toThrow(/bwrap|mount/)
+    const { driver, root, dataDir } = await opened()
+    const uids = () => readdir(privileged ? '/run/berth/uids' : join(dataDir, 'uids'))
+    const mine = async () => {
+      const owners = (await uids()).map(name => readlink(join('/run/berth/uids', name)).catch(() => ''))
+      return (await Promise.all(owners)).filter(owner => owner.startsWith(root))
+    }
+    await rm(join(root, 'bundles'), { recursive: true })
+    await expect(driver.create(spec('bad'))).rejects.toThrow(/did not start.*bwrap.*bundles/)
     expect(await driver.list()).toEqual([])
     expect(await readdir(join(dataDir, 'leases'))).toEqual([])
-    await driver.create(spec('good', { mounts: [shown] }))
+    expect(await mine()).toEqual([])
+    await mkdir(join(root, 'bundles'))
+    await driver.create(spec('good'))
     await driver.destroy('good')
   })
 
-  it('refuses mounts that would show the service its own files', async () => {
+  it('shows mounts read-only, and none that stand for the sandbox or the service', async () => {
     const { driver, root, dataDir } = await opened({ disk: 'poll' })
-    for (const mount of [root, dataDir, join(dataDir, 'leases')]) {
-      await expect(driver.create(spec('x', { mounts: [mount] }))).rejects.toThrow(/would show/)
+    const shown = join(root, 'shown')
+    await mkdir(shown)
+    await chmod(shown, 0o755)
+    const probe = `test -d ${shown} && ! touch ${shown}/x && exec sleep 100`
+    await driver.create(spec('good', { mounts: [shown], command: ['sh', '-c', probe] }))
+    const socket = await driver.attach('good')
+    socket.destroy()
+    const refused = ['/proc/1', '/sys', '/dev/shm', '/tmp', '/opt', '/run', '/etc', '/workspace/.berth', root, dataDir]
+    for (const mount of [...refused, join(dataDir, 'leases')]) {
+      await expect(driver.create(spec('bad', { mounts: [mount] })), mount).rejects.toThrow()
     }
+    expect(await driver.list()).toEqual(['good'])
+    await driver.destroy('good')
   })
 
   it('finds and destroys half-made leases, whatever part of them there is', async () => {
