@@ -106,7 +106,8 @@ export const rules: readonly Rule[] = [
     because: "a domain's statements are its own; call its verbs",
     forbids: edge => {
       const folder = folderOf(edge.from)
-      return isStatements(edge.to) && folder !== 'execution' && folder !== folderOf(edge.to) && !isTest(edge.from)
+      if (folder === undefined || folder === 'execution') return false
+      return isStatements(edge.to) && folder !== folderOf(edge.to) && !isTest(edge.from)
     },
   },
   {

@@ -8,33 +8,51 @@ export interface LiveState {
   readonly stage: 'queued' | 'working' | 'waiting' | 'cancelling' | 'ended'
   /** Running tool calls by activity id, oldest first. */
   readonly running: ReadonlyMap<string, string>
-  /** Tool calls that already have their line, newest last. */
+  /** Lines of ended tool calls by activity id, held back for the activity that brings the better title. */
+  readonly settling: ReadonlyMap<string, string>
+  /** Tool calls whose activity came before their end, newest last. */
   readonly told: readonly string[]
   readonly startedAtMs: number | null
 }
 
-export const initialLiveState: LiveState = { stage: 'queued', running: new Map(), told: [], startedAtMs: null }
+export const initialLiveState: LiveState = {
+  stage: 'queued',
+  running: new Map(),
+  settling: new Map(),
+  told: [],
+  startedAtMs: null,
+}
 
-const toldLimit = 64
+const heldLimit = 64
 const runningShown = 4
 const outputLines = 12
 const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 
 /** Applies one Event: the state after it, and the lines that stay on the screen. */
-export function showEvent(state: LiveState, event: Event, paint: Paint): { state: LiveState; lines: string[] } {
+export function showEvent(state: LiveState, event: Event, paint: Paint): Shown {
+  if (event.type === 'svc.run.progress') return showProgress(state, event, paint)
+  if (event.type === 'svc.activity.completed') return showActivity(state, event, paint)
+  const { state: next, lines } = showOther(state, event, paint)
+  if (lines.length === 0) return { state: next, lines }
+  // What ended before this is told before it, better title or not.
+  return { state: { ...next, settling: new Map() }, lines: [...state.settling.values(), ...lines] }
+}
+
+interface Shown {
+  readonly state: LiveState
+  readonly lines: readonly string[]
+}
+
+function showOther(state: LiveState, event: Event, paint: Paint): Shown {
   switch (event.type) {
     case 'svc.run.started':
-      return { state: { ...state, ...underWay(state, event) }, lines: [] }
-    case 'svc.run.progress':
-      return showProgress(state, event, paint)
-    case 'svc.activity.completed':
-      return showActivity(state, event, paint)
+      return { state: underWay(state, event), lines: [] }
     case 'svc.message.created':
       return { state, lines: messageLines(event, paint) }
     case 'svc.interaction.opened':
-      return { state: { ...state, stage: 'waiting' }, lines: [paint('yellow', `? ${question(event)}`)] }
+      return { state: atStage(state, 'waiting'), lines: [paint('yellow', `? ${question(event)}`)] }
     case 'svc.interaction.resolved':
-      return { state: { ...state, stage: 'working' }, lines: [] }
+      return { state: atStage(state, 'working'), lines: [] }
     case 'svc.artifact.created':
       return { state, lines: [`${paint('cyan', '+')} ${printableLine(textOf(event, 'name'))}`] }
     case 'svc.run.completed':
@@ -69,32 +87,40 @@ export function showStatus(state: LiveState, at: { frame: number; columns: numbe
   return [...tools.slice(0, runningShown), ...more, ...stage].map(line => `${turn} ${clip(line, at.columns - 3)}`)
 }
 
-function underWay(state: LiveState, event: Event): Partial<LiveState> {
-  const stage = state.stage === 'cancelling' ? 'cancelling' : 'working'
-  // A new attempt begins with no tool running, whatever the lost one left.
-  return { stage, running: new Map(), startedAtMs: state.startedAtMs ?? timeOf(event) }
+/** Once cancellation is asked for, it stays on show until the end. */
+function atStage(state: LiveState, stage: LiveState['stage']): LiveState {
+  return state.stage === 'cancelling' ? state : { ...state, stage }
 }
 
-function showProgress(state: LiveState, event: Event, paint: Paint): { state: LiveState; lines: string[] } {
+/** A new attempt begins with no tool running, whatever the lost one left. */
+function underWay(state: LiveState, event: Event): LiveState {
+  return { ...atStage(state, 'working'), running: new Map(), startedAtMs: state.startedAtMs ?? timeOf(event) }
+}
+
+function showProgress(state: LiveState, event: Event, paint: Paint): Shown {
   const id = textOf(event, 'activityId')
   const name = printableLine(textOf(event, 'name'))
   const running = new Map(state.running)
-  if (textOf(event, 'status') === 'started') {
-    return { state: { ...state, running: running.set(id, name) }, lines: [] }
-  }
+  if (textOf(event, 'status') === 'started') return { state: { ...state, running: running.set(id, name) }, lines: [] }
   running.delete(id)
-  // The activity, which has the better title, may have come first.
   if (state.told.includes(id)) return { state: { ...state, running }, lines: [] }
-  return { state: { ...state, running, told: remember(state, id) }, lines: [toolLine(event, name, paint)] }
+  const settling = new Map(state.settling).set(id, toolLine(event, name, paint))
+  const [oldest] = settling
+  if (settling.size <= heldLimit || oldest === undefined) return { state: { ...state, running, settling }, lines: [] }
+  settling.delete(oldest[0])
+  return { state: { ...state, running, settling }, lines: [oldest[1]] }
 }
 
-function showActivity(state: LiveState, event: Event, paint: Paint): { state: LiveState; lines: string[] } {
+function showActivity(state: LiveState, event: Event, paint: Paint): Shown {
   const id = textOf(event, 'activityId')
-  const running = new Map(state.running)
+  const [running, settling] = [new Map(state.running), new Map(state.settling)]
   running.delete(id)
+  const told = settling.delete(id) ? state.told : [...state.told, id].slice(-heldLimit)
   const title = printableLine(textOf(event, 'title') || textOf(event, 'name'))
-  const head = state.told.includes(id) ? [] : [toolLine(event, title, paint)]
-  return { state: { ...state, running, told: remember(state, id) }, lines: [...head, ...outputTail(event, paint)] }
+  return {
+    state: { ...state, running, settling, told },
+    lines: [toolLine(event, title, paint), ...outputTail(event, paint)],
+  }
 }
 
 function toolLine(event: Event, name: string, paint: Paint): string {
@@ -114,7 +140,8 @@ function outputTail(event: Event, paint: Paint): string[] {
 }
 
 function messageLines(event: Event, paint: Paint): string[] {
-  const lines = printable(textOf(event, 'text')).trimEnd().split('\n')
+  const text = printable(textOf(event, 'text')).trimEnd()
+  const lines = text === '' ? [] : text.split('\n')
   switch (textOf(event, 'role')) {
     case 'assistant':
       return lines
@@ -154,10 +181,6 @@ function outcomeLine(state: LiveState, event: Event, paint: Paint): string {
   const details = [cause, took, costText(event)].filter(Boolean).map(printableLine).join(' · ')
   const look = status === 'completed' ? 'green' : status === 'cancelled' ? 'yellow' : 'red'
   return `${paint(look, status)}${details === '' ? '' : paint('dim', ` · ${details}`)}`
-}
-
-function remember(state: LiveState, id: string): readonly string[] {
-  return [...state.told.filter(known => known !== id), id].slice(-toldLimit)
 }
 
 function timeOf(event: Event): number {

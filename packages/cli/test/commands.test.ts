@@ -1,13 +1,15 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { frame, openStream, sendJson } from '@berth/client/testing'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { BerthProcess } from './berth-process.ts'
 import { runEvent } from './event-fixtures.ts'
 import { run, ScriptedService, session } from './scripted-service.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'berth-cli-'))
+afterAll(() => rmSync(cwd, { recursive: true }))
+
 const berth = (service: ScriptedService, ...args: string[]) => new BerthProcess(args, { cwd, env: service.env })
 
 test('events prints the whole log over pages, or what comes after a sequence', async () => {
@@ -125,7 +127,7 @@ test('without settings it takes what the local service left, and gives its key t
     sendJson(response, 200, { sessions: [], nextCursor: null, hasMore: false })
     return 'answered'
   })
-  const data = join(mkdtempSync(join(tmpdir(), 'berth-cli-')), '.berth')
+  const data = join(mkdtempSync(join(cwd, 'home-')), '.berth')
   const home = join(data, '..')
   const nothing = new BerthProcess(['sessions'], { cwd: home })
   expect(await nothing.ended()).toBe(2)

@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { BerthProcess, launcher } from './berth-process.ts'
 import { ScriptedService } from './scripted-service.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'berth-cli-'))
+afterAll(() => rmSync(cwd, { recursive: true }))
 
 function majorOf(node: string): number {
   try {

@@ -47,14 +47,21 @@ test('a Run from its queue to its end', () => {
     ],
     calling.state,
   )
-  expect(rest.lines).toEqual(['✗ read', '✓ ls 5 ms', '  one', '  two', 'Two files.', 'completed · 1 min 0 s · $0.5000'])
+  expect(rest.lines).toEqual(['✓ ls 5 ms', '  one', '  two', '✗ read', 'Two files.', 'completed · 1 min 0 s · $0.5000'])
   expect(showStatus(rest.state, at, plain)).toEqual([])
 })
 
 test('a tool call has one line, in whichever order its two Events come', () => {
   const output = { title: 'ls', output: 'x' }
-  expect(play([tool(1, 'a', 'succeeded'), activity(2, 'a', output)]).lines).toEqual(['✓ bash', '  x'])
+  expect(play([tool(1, 'a', 'succeeded'), activity(2, 'a', output)]).lines).toEqual(['✓ ls 5 ms', '  x'])
   expect(play([activity(1, 'a', output), tool(2, 'a', 'succeeded')]).lines).toEqual(['✓ ls 5 ms', '  x'])
+})
+
+test('a tool call without an activity is told by its name, before what comes next', () => {
+  const say = runEvent(2, 'svc.message.created', { role: 'assistant', text: 'So.' })
+  const user = runEvent(3, 'svc.message.created', { role: 'user', text: 'hm' })
+  expect(play([tool(1, 'a', 'failed'), say, user]).lines).toEqual(['✗ bash', 'So.'])
+  expect(play([tool(1, 'a', 'succeeded'), runEvent(2, 'svc.run.crashed', {})]).lines).toEqual(['✓ bash', 'crashed'])
 })
 
 test('long output shows its end', () => {
@@ -79,7 +86,8 @@ test.each([
 
 test('cancelling stays on show until the end, also when the Run only now starts', () => {
   const cancelling = showCancelling(initialLiveState)
-  expect(showStatus(play([started(1)], cancelling).state, at, plain)).toEqual(['⠋ cancelling…'])
+  const resolved = runEvent(2, 'svc.interaction.resolved', {})
+  expect(showStatus(play([started(1), resolved], cancelling).state, at, plain)).toEqual(['⠋ cancelling…'])
   const { state } = play([runEvent(2, 'svc.run.cancelled', {})], cancelling)
   expect(showStatus(showCancelling(state), at, plain)).toEqual([])
 })
@@ -124,7 +132,11 @@ test('nothing an agent writes reaches the terminal as a command', () => {
   expect(state.stage).toBe('ended')
 })
 
-test('the memory of finished tools is bounded', () => {
-  const events = Array.from({ length: 500 }, (_, i) => tool(i + 1, `id${i}`, 'succeeded'))
-  expect(play(events).state.told.length).toBeLessThanOrEqual(64)
+test('the memory of finished tools is bounded, and loses none', () => {
+  const ended = Array.from({ length: 500 }, (_, i) => tool(i + 1, `id${i}`, 'succeeded'))
+  const { state, lines } = play(ended)
+  expect(state.settling.size + lines.length).toBe(500)
+  expect(state.settling.size).toBeLessThanOrEqual(64)
+  const activities = Array.from({ length: 500 }, (_, i) => activity(i + 1, `id${i}`, {}))
+  expect(play(activities).state.told.length).toBeLessThanOrEqual(64)
 })

@@ -1,12 +1,14 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sendJson } from '@berth/client/testing'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { type BerthOptions, BerthProcess } from './berth-process.ts'
 import { run, ScriptedService, session } from './scripted-service.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'berth-cli-'))
+afterAll(() => rmSync(cwd, { recursive: true }))
+
 const berth = (service: ScriptedService, args: readonly string[], options: Partial<BerthOptions> = {}) =>
   new BerthProcess(args, { cwd, env: service.env, ...options })
 

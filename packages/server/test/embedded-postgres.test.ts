@@ -19,6 +19,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { postgresCommand, postgresEnvironment } from '../src/storage/embedded/command.ts'
 import { prepareLayout } from '../src/storage/embedded/layout.ts'
@@ -242,11 +243,16 @@ describe("what a killed PostgreSQL's files say", () => {
 
   test('a zombie that nobody reaps is nobody', async () => {
     const file = await crashed()
-    // `sleep` takes the shell's place and reaps nothing.
-    const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    // Its child ends with the pipe, once `sleep`, which reaps nothing, has taken the shell's place.
+    const script = 'cat <&3 >/dev/null & echo $!; exec sleep 600'
+    const parent = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'inherit', 'pipe'] })
     children.push(parent)
-    const line = await createInterface({ input: parent.stdout })[Symbol.asyncIterator]().next()
+    const line = await createInterface({ input: parent.stdout as Readable })
+      [Symbol.asyncIterator]()
+      .next()
     const zombie = Number(line.value)
+    await vi.waitFor(() => expect(readFileSync(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n'))
+    parent.stdio[3]?.destroy()
     await vi.waitFor(() => expect(isRunning(zombie)).toBe(false))
     process.kill(zombie, 0)
     claim(file, zombie)

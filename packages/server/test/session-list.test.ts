@@ -4,15 +4,18 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Api } from './support/api.ts'
 import { refusedFields } from './support/outcome.ts'
 import { startTestService, type TestService } from './support/service.ts'
-import { createInstallation } from './support/tenant.ts'
+import { createInstallation, type Tenant } from './support/tenant.ts'
 
 let test: TestService
+let tenant: Tenant
 let api: Api
 beforeAll(async () => {
   test = await startTestService({ variables: { BERTH_ROLES: 'api' } })
 })
 beforeEach(async () => {
-  api = (await test.newTenant()).api
+  const made = await test.newTenant()
+  tenant = made.tenant
+  api = made.api
 })
 afterAll(() => test[Symbol.asyncDispose]())
 
@@ -79,8 +82,7 @@ describe('the list of sessions', () => {
 
   it('shows an installation its own sessions only', async () => {
     await createAll('mine')
-    const { organizationId, appSlug } = await organizationOf(api)
-    const sibling = await createInstallation(test.db.database, organizationId, appSlug)
+    const sibling = await createInstallation(test.db.database, tenant.organizationId, tenant.appSlug)
     const siblings = new Api(test.url, sibling.apiKey)
     await siblings.createSession({ title: 'theirs' })
     expect(await titles()).toEqual(['mine'])
@@ -88,15 +90,6 @@ describe('the list of sessions', () => {
     expect(body.sessions.map(session => session.title)).toEqual(['theirs'])
   })
 })
-
-async function organizationOf(of: Api): Promise<{ organizationId: string; appSlug: string }> {
-  const { organizationId } = await of.createSession({ title: 'mine, too' })
-  await of.call('DELETE', `/v1/sessions/${(await of.get<SessionPage>('/v1/sessions')).body.sessions[0]?.id}`)
-  const { rows } = await test.db.database.query<{ slug: string }>('select slug from apps where organization_id = $1', [
-    organizationId,
-  ])
-  return { organizationId, appSlug: rows[0]?.slug ?? '' }
-}
 
 describe('the pages', () => {
   it('hold every session once, in one order', async () => {

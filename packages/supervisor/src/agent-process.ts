@@ -1,7 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { AgentStderr } from './agent-stderr.ts'
-import { encodeRecord, type Journal, type Seal } from './journal.ts'
+import { encodeRecord, encodeTimedRecord, type Journal, type Seal } from './journal.ts'
 import { LineSplitter } from './line-splitter.ts'
 import { descendantsOf } from './process-tree.ts'
 import { MAX_LINE_BYTES, MAX_STDIN_QUEUE_BYTES, MAX_UNACKNOWLEDGED_BYTES, type SupervisorSignal } from './protocol.ts'
@@ -42,7 +42,7 @@ export class AgentProcess {
     this.#pid = pid
     this.#stdout = new LineSplitter(MAX_LINE_BYTES, (line, totalBytes) => {
       this.#batch.push(
-        totalBytes > line.length ? encodeRecord('!', JSON.stringify({ bytes: totalBytes })) : encodeRecord('o', line),
+        totalBytes > line.length ? encodeRecord('!', JSON.stringify({ bytes: totalBytes })) : encodeTimedRecord('o', line),
       )
     })
     this.#stderr = new AgentStderr(line => this.#batch.push(encodeRecord('e', line)))
@@ -54,7 +54,7 @@ export class AgentProcess {
     child.once('exit', (code, signal) => this.#exited(code, signal))
     child.once('close', () => this.#finish())
     preferForOomKill(pid)
-    journal.append(encodeRecord('s', key, ' ', JSON.stringify({ pid })))
+    journal.append(encodeTimedRecord('s', JSON.stringify({ pid }), key))
     if (journal.seal) this.sealed(journal.seal)
   }
 
@@ -137,7 +137,7 @@ export class AgentProcess {
     this.#signalGroup('SIGKILL')
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream.destroy()
     const exit = { code: this.#exit?.code ?? null, signal: this.#exit?.signal ?? null }
-    this.#journal.appendLast(encodeRecord('x', JSON.stringify({ ...exit, ...this.#ended })))
+    this.#journal.appendLast(encodeTimedRecord('x', JSON.stringify({ ...exit, ...this.#ended })))
     this.onEnd()
   }
 

@@ -1,5 +1,5 @@
 import { fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs'
-import { MAX_JOURNAL_BYTES, type RecordType, type SupervisorSignal } from './protocol.ts'
+import { MAX_JOURNAL_BYTES, type RecordType, type SupervisorSignal, type TimedRecordType } from './protocol.ts'
 
 const SPACE = Buffer.from(' ')
 const NEWLINE = Buffer.from('\n')
@@ -11,6 +11,11 @@ const MAX_LAST_BYTES = 64 * 1024
 export function encodeRecord(type: RecordType, ...payload: readonly (Buffer | string)[]): Buffer {
   const parts = payload.map(part => (typeof part === 'string' ? Buffer.from(part) : part))
   return Buffer.concat([Buffer.from(type), SPACE, ...parts, NEWLINE])
+}
+
+/** A record of something that happens now. */
+export function encodeTimedRecord(type: TimedRecordType, payload: Buffer | string, key?: string): Buffer {
+  return encodeRecord(type, key === undefined ? '' : `${key} `, `${Date.now()} `, payload)
 }
 
 /** Why a journal takes no more: full, or a write failed with `error`. */

@@ -38,10 +38,13 @@ export type SupervisorGreeting =
 
 /**
  * Types of a journal record.
- * `o` a line the agent wrote to stdout; `i` `<key> <line>`, a line given to the agent; `e` a line of the agent's
- * stderr, cut; `s` `<key> {"pid":…}`, the agent was started; `k` `<key> `, a stop was asked for;
- * `x` `{"code":…,"signal":…,"error"?:…}`, the agent process ended; `!` `{"bytes":n}`, a stdout line over
+ * `o` `<time> <line>`, a line the agent wrote to stdout; `i` `<key> <line>`, a line given to the agent; `e` a line of
+ * the agent's stderr, cut; `s` `<key> <time> {"pid":…}`, the agent was started; `k` `<key> `, a stop was asked for;
+ * `x` `<time> {"code":…,"signal":…,"error"?:…}`, the agent process ended; `!` `{"bytes":n}`, a stdout line over
  * `MAX_LINE_BYTES` was dropped; `f` `<key> {"code":…,"error":…}`, the agent could not be started.
+ *
+ * A time is in milliseconds since 1970 by the clock of the supervisor's host. What an agent did is dated by it, so a
+ * worker that reads the journal later, or again, comes to the same dates.
  *
  * Where the supervisor itself ended the agent, `signal` of `x` is one of `SupervisorSignal`.
  */
@@ -51,6 +54,10 @@ export type RecordType = (typeof recordTypes)[number]
 /** Types whose payload starts with the key of the message that caused them. */
 export const keyedRecordTypes = ['i', 's', 'k', 'f'] as const satisfies readonly RecordType[]
 export type KeyedRecordType = (typeof keyedRecordTypes)[number]
+
+/** Types whose payload starts, behind the key if there is one, with the time at which it happened. */
+export const timedRecordTypes = ['o', 's', 'x'] as const satisfies readonly RecordType[]
+export type TimedRecordType = (typeof timedRecordTypes)[number]
 
 /**
  * Why the supervisor killed the agent: the journal is at `MAX_JOURNAL_BYTES`; it could not be written (`error` of the

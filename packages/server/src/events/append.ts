@@ -20,33 +20,59 @@ export async function appendEvents(
   drafts: readonly EventDraft[],
   now: Date,
 ): Promise<number | null> {
-  const envelopes = drafts.map(draft => splitEnvelope(draft, sessionId, now))
-  const { rows } = await tx.query<{ last: number }>({
-    name: 'append-events',
-    text: `
-      with head as (
-        update sessions
-        set last_event_sequence = last_event_sequence + cardinality($4::text[]), updated_at = greatest(updated_at, $3)
-        where organization_id = $1 and id = $2
-        returning last_event_sequence as last
-      ), written as (
-        insert into events (organization_id, session_id, sequence, run_id, type, envelope)
-        select $1, $2, last - cardinality($4::text[]) + n, run_id, type,
-          envelope_head || (last - cardinality($4::text[]) + n)::text || envelope_tail
-        from head,
-          unnest($4::text[], $5::uuid[], $6::text[], $7::text[]) with ordinality
-            as draft (type, run_id, envelope_head, envelope_tail, n)
-      )
-      select last from head`,
-    values: [
-      organizationId,
-      sessionId,
-      now,
-      drafts.map(draft => draft.type),
-      drafts.map(draft => draft.runId ?? null),
-      envelopes.map(envelope => envelope.head),
-      envelopes.map(envelope => envelope.tail),
-    ],
-  })
+  const envelopes = drafts.map(draft => ({
+    type: draft.type,
+    runId: draft.runId ?? null,
+    ...splitEnvelope(draft, sessionId, now),
+  }))
+  const [only] = envelopes
+  const { rows } = await tx.query<{ last: number }>(
+    envelopes.length === 1 && only !== undefined
+      ? {
+          name: 'append-event',
+          text: appendOne,
+          values: [organizationId, sessionId, now.toISOString(), only.type, only.runId, only.head, only.tail],
+        }
+      : {
+          name: 'append-events',
+          text: appendMany,
+          values: [
+            organizationId,
+            sessionId,
+            now,
+            envelopes.map(({ type }) => type),
+            envelopes.map(({ runId }) => runId),
+            envelopes.map(({ head }) => head),
+            envelopes.map(({ tail }) => tail),
+          ],
+        },
+  )
   return rows[0]?.last ?? null
 }
+
+/** One Event costs half of what the general statement does: its plan can be kept, one over arrays is made each time. */
+const appendOne = `
+  with head as (
+    update sessions set last_event_sequence = last_event_sequence + 1, updated_at = greatest(updated_at, $3)
+    where organization_id = $1 and id = $2
+    returning last_event_sequence as last
+  )
+  insert into events (organization_id, session_id, sequence, type, run_id, envelope)
+  select $1, $2, last, $4, $5, $6 || last::text || $7 from head
+  returning sequence as last`
+
+const appendMany = `
+  with head as (
+    update sessions
+    set last_event_sequence = last_event_sequence + cardinality($4::text[]), updated_at = greatest(updated_at, $3)
+    where organization_id = $1 and id = $2
+    returning last_event_sequence as last
+  ), written as (
+    insert into events (organization_id, session_id, sequence, type, run_id, envelope)
+    select $1, $2, last - cardinality($4::text[]) + n, type, run_id,
+      envelope_head || (last - cardinality($4::text[]) + n)::text || envelope_tail
+    from head,
+      unnest($4::text[], $5::uuid[], $6::text[], $7::text[]) with ordinality
+        as draft (type, run_id, envelope_head, envelope_tail, n)
+  )
+  select last from head`

@@ -1,5 +1,6 @@
 import type { ToolCallStatus, ToolKind } from '@agentclientprotocol/sdk'
 import { storable } from '../events/bounded-text.ts'
+import { boundDiffs, boundInput, boundOutput, type Diff } from './bounded-activity.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -29,7 +30,9 @@ export function readAgentMessage(line: string): AgentMessage {
     return hasId ? { kind: 'request', id, method, params } : { kind: 'notification', method, params }
   }
   if (!hasId) return { kind: 'noise' }
-  return { kind: 'response', id, result: asObject(message['result']), error: asObject(message['error']) }
+  const failed = message['error'] !== undefined && message['error'] !== null
+  const error = failed ? (asObject(message['error']) ?? {}) : null
+  return { kind: 'response', id, result: asObject(message['result']), error }
 }
 
 /** A fact of the conversation, as ACP's `session/update` tells it. */
@@ -43,16 +46,19 @@ export type Update =
   | { readonly kind: 'tool'; readonly call: ToolUpdate }
   | { readonly kind: 'other' }
 
-/** What a `tool_call` or `tool_call_update` says; absent fields leave what is known. */
+/** What a `tool_call` or `tool_call_update` says; absent fields leave what is known. Everything is within its bound. */
 export interface ToolUpdate {
   readonly id: string
+  /** Whether this may be the first that is heard of the call; an update alone never is. */
+  readonly begins: boolean
   readonly name?: string
   readonly kind?: ToolKind
   readonly title?: string
   readonly status?: ToolCallStatus
   readonly input?: unknown
   readonly text?: string
-  readonly diffs?: readonly { path: string; oldText: string; newText: string }[]
+  readonly diffs?: readonly Diff[]
+  /** Whether something was left out, by the agent or for its size. */
   readonly truncated: boolean
 }
 
@@ -70,41 +76,53 @@ export function readUpdate(params: Json): Update {
     }
     case 'tool_call':
     case 'tool_call_update':
-      return readTool(update)
+      return readTool(update, update['sessionUpdate'] === 'tool_call')
     default:
       return { kind: 'other' }
   }
 }
 
-function readTool(update: Json): Update {
+/** The call that a permission is asked for; some agents announce a call by nothing else. */
+export function readPermissionCall(params: Json): Update {
+  const call = asObject(params['toolCall'])
+  return call === null ? { kind: 'other' } : readTool(call, true)
+}
+
+function readTool(update: Json, begins: boolean): Update {
   const id = asText(update['toolCallId'])
   if (id === undefined || id === '') return { kind: 'other' }
   const content = Array.isArray(update['content']) ? update['content'].map(asObject).filter(item => item !== null) : []
   const texts = content.filter(item => item['type'] === 'content').map(item => contentText(item['content']) ?? '')
-  const diffs = content.flatMap(item => {
-    const path = asText(item['path'])
-    const newText = asText(item['newText'])
-    if (item['type'] !== 'diff' || path === undefined || newText === undefined) return []
-    return [{ path, oldText: asText(item['oldText']) ?? '', newText }]
-  })
+  const text = texts.length === 0 ? null : boundOutput(texts.join('\n'))
+  const diffs = boundDiffs(content.flatMap(readDiff))
+  const input = boundInput(update['rawInput'] ?? undefined)
   const name = asText(update['name'])
   const title = asText(update['title'])
   const kind = toolKinds.find(known => known === update['kind'])
   const status = toolStatuses.find(known => known === update['status'])
+  const cut = text?.truncated === true || diffs.truncated || input.truncated
   return {
     kind: 'tool',
     call: {
       id,
+      begins,
       ...(name !== undefined && { name }),
       ...(kind !== undefined && { kind }),
       ...(title !== undefined && { title }),
       ...(status !== undefined && { status }),
-      ...(update['rawInput'] !== undefined && update['rawInput'] !== null && { input: update['rawInput'] }),
-      ...(texts.length > 0 && { text: texts.join('\n') }),
-      ...(diffs.length > 0 && { diffs }),
-      truncated: berthMeta(update)['truncated'] === true,
+      ...(input.value !== undefined && { input: input.value }),
+      ...(text !== null && { text: text.text }),
+      ...(diffs.diffs.length > 0 && { diffs: diffs.diffs }),
+      truncated: cut || berthMeta(update)['truncated'] === true,
     },
   }
+}
+
+function readDiff(item: Json): Diff[] {
+  const path = asText(item['path'])
+  const newText = asText(item['newText'])
+  if (item['type'] !== 'diff' || path === undefined || newText === undefined) return []
+  return [{ path, oldText: asText(item['oldText']) ?? '', newText }]
 }
 
 /** The `_meta.berth` member by which any agent may tell more than ACP has words for. */

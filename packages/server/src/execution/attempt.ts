@@ -7,10 +7,11 @@ import { hasEarlierWork, markRunning } from '../runs/run-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { TurnRow } from '../turns/turn.ts'
+import { agentEnvironment } from './agent-environment.ts'
 import { cancelPrompt, initialize, type Order, openSession, type PromptOf, prompt } from './acp-orders.ts'
 import { type AgentFacts, Conversation } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
-import { type Claim, countProgress, holdsFence, saveReading } from './execution-sql.ts'
+import { type Claim, clearHandovers, countToolCalls, findLastAnswer, holdsFence, saveReading } from './execution-sql.ts'
 import { announce, executionLost, settleLoss } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
 import { promptBlocks } from './prompt-blocks.ts'
@@ -21,6 +22,9 @@ import type { JournalRecord } from './supervisor-stream.ts'
 
 /** Text chunks wait this long in the journal only, before an offset is committed without an event. */
 const COMMIT_BYTES = 256 * 1024
+
+/** Between the request to end and the kill of an agent that is to be stopped. */
+export const STOP_GRACE_MS = 1_000
 
 /** Where agents of every runtime work; a launch repository will stand below it. */
 const WORKSPACE = '/workspace'
@@ -48,9 +52,13 @@ export class Attempt {
   #committed: number
   #savedFacts: AgentFacts
   #begun: boolean
+  /** The agent had the prompt already when this worker came. */
+  readonly #resumed: boolean
   #promptGiven = false
   #cancelling = false
   #settled = false
+  /** Read the backlog, and gave the orders that follow from it. */
+  #takenOver = false
   #caughtUp = false
   #last: Promise<void> = Promise.resolve()
   /** Outcome that this worker has decided on; it takes effect when the agent has stopped. */
@@ -94,6 +102,7 @@ export class Attempt {
       parts.lease.journal_offset,
     )
     this.#savedFacts = this.#conversation.facts
+    this.#resumed = this.#conversation.prompted
   }
 
   /** Whether the agent has been given the prompt: the start-up deadline no longer applies. */
@@ -109,7 +118,7 @@ export class Attempt {
     // Orders wait until the backlog is read: they must not be decided on facts that the journal has overtaken.
     if (this.#connection.size <= this.#lease.replay_from) {
       this.#caughtUp = true
-      await this.#exclusive(() => this.#order())
+      await this.#exclusive(() => this.#goOn())
     }
     try {
       while (!this.#settled) {
@@ -126,7 +135,7 @@ export class Attempt {
     return this.#exclusive(async () => {
       this.#cancelling = true
       this.#conversation.cancelling = true
-      if (this.#caughtUp) await this.#order()
+      if (this.#caughtUp) await this.#goOn()
     })
   }
 
@@ -140,21 +149,34 @@ export class Attempt {
 
   async #read(batch: readonly JournalRecord[]): Promise<void> {
     if (this.#settled) return
-    const now = this.#context.clock.now()
     let position = 0
     for (const record of batch) {
-      this.#conversation.apply(record, now)
+      this.#conversation.apply(record)
       position = record.end
       if (record.type === 'k' && record.key === this.#stopKey) this.#stopped = true
       if (this.#conversation.end !== null) break
     }
     if (this.#isOver()) {
-      await this.#settle(this.#outcome())
+      // What is open ends here, and may be the answer.
+      this.#conversation.close()
+      await this.#settle(await this.#outcome())
       return
     }
     await this.#commit()
     this.#caughtUp ||= position >= this.#connection.size
-    if (this.#caughtUp) await this.#order()
+    if (this.#caughtUp) await this.#goOn()
+  }
+
+  /**
+   * Gives the orders that are due. Once that has worked the claim counts as worked on: what makes a Run poison would
+   * have struck again by now, since all that is in the journal is behind us.
+   */
+  async #goOn(): Promise<void> {
+    await this.#order()
+    if (this.#takenOver || this.#settled) return
+    this.#takenOver = true
+    if (this.#claim.run.handovers === 0) return
+    await underFence(this.#context, this.#claim, tx => clearHandovers(tx, this.#claim))
   }
 
   async #stop(outcome: Outcome, why: string): Promise<void> {
@@ -164,8 +186,9 @@ export class Attempt {
       await this.#settle(null)
       return
     }
-    this.#stopKey = `stop/${this.#of.runId}/${this.#of.attempt}/${why}`
-    await this.#connection.stop(this.#stopKey, 1_000)
+    // With the token: a record of the same stop by a predecessor may have been read already, and none would follow.
+    this.#stopKey = `stop/${this.#of.runId}/${this.#of.attempt}/${why}/${this.#claim.token}`
+    await this.#connection.stop(this.#stopKey, STOP_GRACE_MS)
   }
 
   /** One thing at a time: what was read is recorded before a deadline or a cancellation is looked at, and vice versa. */
@@ -188,6 +211,11 @@ export class Attempt {
       await this.#stop(cancelled, 'cancel')
       return
     }
+    if (facts.activePrompt !== null) {
+      // A Run that was given up left its agent at work. That agent ends before another Run begins.
+      await this.#connection.stop(`stop/${facts.activePrompt}`, STOP_GRACE_MS)
+      return
+    }
     switch (facts.state) {
       case 'none':
       case 'exited':
@@ -207,16 +235,18 @@ export class Attempt {
     }
   }
 
-  /** A process that follows another one loads its conversation; one that cannot must not pretend to know it. */
+  /**
+   * A process that follows another one loads the conversation that earlier Runs left; one that cannot must not pretend
+   * to know it. Without earlier work there is nothing to load, whatever an attempt that was lost has said.
+   */
   async #openSession(): Promise<void> {
     const { generation, loadsSessions, sessionId } = this.#conversation.facts
-    const earlier = loadsSessions ? sessionId : null
-    const forgets = sessionId !== null && !loadsSessions
-    if (forgets && (await hasEarlierWork(this.#context.db, this.#claim, this.#of.runId))) {
+    const earlier = await hasEarlierWork(this.#context.db, this.#claim, this.#of.runId)
+    if (earlier && !loadsSessions && sessionId !== null) {
       await this.#stop({ status: 'failed', stopReason: 'error', errorCode: 'resume_unavailable' }, 'resume')
       return
     }
-    await this.#give(openSession(generation, WORKSPACE, earlier))
+    await this.#give(openSession(generation, WORKSPACE, earlier ? sessionId : null))
   }
 
   async #startAgent(generation: number): Promise<void> {
@@ -266,12 +296,12 @@ export class Attempt {
   /** Records the end of the attempt with all that was read before it, in one transaction. */
   async #settle(outcome: Outcome | null): Promise<void> {
     const now = this.#context.clock.now()
-    this.#conversation.close(now)
+    this.#conversation.close()
     const reading = this.#conversation.take()
     const decided = this.#forced ?? outcome
     await underFence(this.#context, this.#claim, async tx => {
       if (reading.drafts.length > 0) await appendEvents(tx, this.#claim, reading.drafts, now)
-      await countProgress(tx, this.#claim, reading.toolCalls)
+      await countToolCalls(tx, this.#claim, reading.toolCalls)
       await saveReading(tx, this.#lease.id, reading)
       if (decided !== null) await endRun(tx, this.#claim, this.#of.runId, decided, now)
       else await settleLoss(tx, this.#context, this.#claim, { sandboxLost: false, outcome: executionLost })
@@ -283,12 +313,12 @@ export class Attempt {
   }
 
   /** What the Run ends with; null where the agent is gone without an answer and the attempt is lost. */
-  #outcome(): Outcome | null {
+  async #outcome(): Promise<Outcome | null> {
     const { end } = this.#conversation
     if (end?.kind === 'answered') {
       // Who asked for a stop gets `cancelled`, whatever the agent made of it.
       if (this.#cancelling) return cancelled
-      return withSummary(end.outcome, this.#conversation.lastAnswer)
+      return withSummary(end.outcome, await this.#lastAnswer())
     }
     if (end?.kind === 'unstartable') {
       this.#context.log.warn({ runId: this.#of.runId, detail: end.detail.slice(0, 500) }, 'a runtime did not start')
@@ -298,6 +328,12 @@ export class Attempt {
       return { status: 'failed', stopReason: 'error', errorCode: 'agent_output_limit' }
     }
     return null
+  }
+
+  async #lastAnswer(): Promise<string | null> {
+    const { lastAnswer } = this.#conversation
+    if (lastAnswer !== undefined) return lastAnswer
+    return this.#resumed ? findLastAnswer(this.#context.db, this.#claim, this.#of.runId) : null
   }
 
   /** Commits what was read, where it says something or has grown long. */
@@ -312,8 +348,7 @@ export class Attempt {
       if (reading.drafts.length > 0) await appendEvents(tx, this.#claim, reading.drafts, now)
       if (!(await holdsFence(tx, this.#claim, now))) throw new ClaimLost()
       await saveReading(tx, this.#lease.id, reading)
-      if (reading.toolCalls > 0 || this.#claim.run.handovers > 0)
-        await countProgress(tx, this.#claim, reading.toolCalls)
+      if (reading.toolCalls > 0) await countToolCalls(tx, this.#claim, reading.toolCalls)
     })
     this.#committed = reading.offset
     this.#savedFacts = reading.facts
@@ -327,22 +362,6 @@ export class Attempt {
 }
 
 const cancelled: Outcome = { status: 'cancelled', stopReason: 'aborted' }
-
-/** Environment of every agent; the sandbox's proxy is the only way out. */
-const agentEnvironment = {
-  PATH: '/opt/berth:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-  HOME: '/home/agent',
-  USER: 'agent',
-  LANG: 'C.UTF-8',
-  TERM: 'dumb',
-  http_proxy: 'http://127.0.0.1:3128',
-  https_proxy: 'http://127.0.0.1:3128',
-  HTTP_PROXY: 'http://127.0.0.1:3128',
-  HTTPS_PROXY: 'http://127.0.0.1:3128',
-  NO_PROXY: 'localhost,127.0.0.1,::1',
-  no_proxy: 'localhost,127.0.0.1,::1',
-  NODE_USE_ENV_PROXY: '1',
-} as const
 
 /** The agent's own summary, else its last message; one that is over the bound is left out whole. */
 function withSummary(outcome: Outcome, lastAnswer: string | null): Outcome {

@@ -1,7 +1,15 @@
 import { CLIENT_METHODS } from '@agentclientprotocol/sdk'
 import type { EventDraft } from '../events/envelope.ts'
 import type { Outcome } from '../runs/run.ts'
-import { type AgentMessage, asObject, asText, readAgentMessage, readUpdate } from './acp-message.ts'
+import {
+  type AgentMessage,
+  asObject,
+  asText,
+  readAgentMessage,
+  readPermissionCall,
+  readUpdate,
+  type Update,
+} from './acp-message.ts'
 import { type Order, type PromptOf, promptKeyOf, refuse, reply, replyKey, wireIds } from './acp-orders.ts'
 import { outcomeOfAnswer } from './prompt-outcome.ts'
 import type { JournalRecord } from './supervisor-stream.ts'
@@ -53,6 +61,9 @@ export class Conversation {
   #toolCalls = 0
   #replies: Order[] = []
   #end: AgentEnd | null = null
+  /** Time of the last record that has one. What this worker ends is dated by it. */
+  #at = new Date(0)
+  #lastAnswer: string | null | undefined
   /** Set once cancellation is asked for: a permission request then has only one answer. */
   cancelling = false
 
@@ -61,7 +72,7 @@ export class Conversation {
     this.#facts = facts
     this.#committed = committed
     this.#offset = committed
-    this.#transcript = new Transcript(prompt.runId)
+    this.#transcript = new Transcript(prompt)
   }
 
   get facts(): AgentFacts {
@@ -77,13 +88,18 @@ export class Conversation {
     return this.#facts.activePrompt?.startsWith(promptKeyOf(this.#prompt)) === true
   }
 
-  get lastAnswer(): string | null {
-    return this.#transcript.lastAnswer
+  /**
+   * The assistant's last message, null where it is too long for a summary. Undefined where none has ended since the
+   * committed offset: one that ended before may have begun before the replay did, and only the log has the whole.
+   */
+  get lastAnswer(): string | null | undefined {
+    return this.#lastAnswer
   }
 
-  apply(record: JournalRecord, now: Date): void {
+  apply(record: JournalRecord): void {
     const replayed = record.end <= this.#committed
     if (!replayed) this.#offset = record.end
+    this.#at = record.at ?? this.#at
     switch (record.type) {
       case 's':
         if (!replayed) this.#know({ generation: this.#facts.generation + 1, state: 'started', activePrompt: null })
@@ -101,7 +117,7 @@ export class Conversation {
         }
         break
       case 'o':
-        this.#heard(readAgentMessage(record.payload.toString('utf8')), record.start, replayed, now)
+        this.#heard(readAgentMessage(record.payload.toString('utf8')), record.start, replayed)
         break
       default:
         break
@@ -109,8 +125,8 @@ export class Conversation {
   }
 
   /** Ends what is open in the transcript; its events join the reading. */
-  close(now: Date): void {
-    this.#drafts.push(...this.#transcript.close(now))
+  close(): void {
+    this.#take(this.#transcript.close(this.#at))
     this.#unanswered.clear()
     this.#know({ activePrompt: null })
   }
@@ -143,33 +159,38 @@ export class Conversation {
     // An agent that was ready and had no prompt took nothing with it: the next process gets the prompt.
     const idle = this.#facts.state === 'ready' && !this.prompted
     this.#unanswered.clear()
+    this.#replies = []
     this.#know({ state: 'exited', activePrompt: null })
     if (!idle) this.#end ??= { kind: 'exited', signal: typeof signal === 'string' ? signal : null }
   }
 
-  #heard(message: AgentMessage, offset: number, replayed: boolean, now: Date): void {
+  #heard(message: AgentMessage, offset: number, replayed: boolean): void {
     switch (message.kind) {
       case 'response':
         if (!replayed) this.#answered(message)
         break
       case 'notification':
-        if (message.method === CLIENT_METHODS.session_update) this.#updated(message.params, offset, replayed, now)
+        if (message.method === CLIENT_METHODS.session_update) this.#told(readUpdate(message.params), offset, replayed)
         break
       case 'request':
-        this.#asked(message, offset)
+        this.#asked(message, offset, replayed)
         break
       default:
         break
     }
   }
 
-  #updated(params: Readonly<Record<string, unknown>>, offset: number, replayed: boolean, now: Date): void {
+  #told(update: Update, offset: number, replayed: boolean): void {
     // Before the prompt an agent repeats an earlier conversation; after its answer nothing belongs to the Run.
     if (!this.prompted) return
-    const drafts = this.#transcript.apply(readUpdate(params), offset, now)
-    if (replayed) return
+    const drafts = this.#transcript.apply(update, offset, this.#at)
+    if (!replayed) this.#take(drafts)
+  }
+
+  #take(drafts: readonly EventDraft[]): void {
     this.#drafts.push(...drafts)
     this.#toolCalls += drafts.filter(draft => draft.data['status'] === 'started').length
+    if (drafts.some(draft => draft.data['role'] === 'assistant')) this.#lastAnswer = this.#transcript.lastAnswer
   }
 
   #answered(message: Extract<AgentMessage, { kind: 'response' }>): void {
@@ -194,10 +215,12 @@ export class Conversation {
     this.#end = { kind: 'unstartable', detail: `${method}: ${asText(error?.['message']) ?? 'no usable answer'}` }
   }
 
-  #asked(message: Extract<AgentMessage, { kind: 'request' }>, offset: number): void {
+  #asked(message: Extract<AgentMessage, { kind: 'request' }>, offset: number, replayed: boolean): void {
+    const forPermission = message.method === CLIENT_METHODS.session_request_permission
+    if (forPermission) this.#told(readPermissionCall(message.params), offset, replayed)
     this.#unanswered.set(replyKey(offset), offset)
     this.#replies.push(
-      message.method === CLIENT_METHODS.session_request_permission
+      forPermission
         ? reply(offset, message.id, { outcome: this.#permission(message.params) })
         : refuse(offset, message.id, -32601, `${message.method} is not offered here`),
     )

@@ -121,7 +121,8 @@ export async function lapseClaim(db: Queryable, claim: Claim, now: Date): Promis
 
 /**
  * Proves, under the row's lock, that the claim still stands. The transaction that asked may write; a takeover waits for
- * it. Called after the Session's lock, where both are needed.
+ * it. Called after the Session's lock, where both are needed, and before the lease is written. Only under the Session's
+ * lock may the Run be written after it: those who come without that lock take the Run first.
  */
 export async function holdsFence(tx: Queryable, claim: Claim, now: Date): Promise<boolean> {
   const { rows } = await tx.query({
@@ -157,13 +158,42 @@ export async function saveReading(tx: Queryable, leaseId: string, reading: Readi
   })
 }
 
-/** Counts tool calls of the attempt, which decide whether it may be started again, and clears the count of handovers. */
-export async function countProgress(tx: Queryable, claim: Claim, toolCalls: number): Promise<void> {
+/** Counts tool calls of the attempt, which decide whether it may be started again. */
+export async function countToolCalls(tx: Queryable, claim: Claim, toolCalls: number): Promise<void> {
   await tx.query({
-    name: 'count-progress',
+    name: 'count-tool-calls',
     text: `
-      update runs set tool_calls = tool_calls + $4, handovers = 0
+      update runs set tool_calls = tool_calls + $4
       where organization_id = $1 and session_id = $2 and id = $3`,
     values: [claim.organizationId, claim.sessionId, claim.run.id, toolCalls],
   })
+}
+
+/** The Run is in the hands of a worker that gets on with it. */
+export async function clearHandovers(tx: Queryable, claim: Claim): Promise<void> {
+  await tx.query({
+    text: 'update runs set handovers = 0 where organization_id = $1 and session_id = $2 and id = $3',
+    values: [claim.organizationId, claim.sessionId, claim.run.id],
+  })
+}
+
+/**
+ * The assistant's last message in the log since the attempt began, on the log's primary key; null where there is none
+ * or it was cut.
+ */
+export async function findLastAnswer(db: Queryable, key: SessionKey, runId: string): Promise<string | null> {
+  const { rows } = await db.query<{ text: string; truncated: string | null }>({
+    text: `
+      select envelope::jsonb #>> '{data,text}' as text, envelope::jsonb #>> '{data,truncated}' as truncated
+      from events
+      where organization_id = $1 and session_id = $2 and run_id = $3 and type = 'svc.message.created'
+        and envelope::jsonb #>> '{data,role}' = 'assistant'
+        and sequence > (
+          select coalesce(max(sequence), 0) from events
+          where organization_id = $1 and session_id = $2 and run_id = $3 and type = 'svc.run.started')
+      order by sequence desc limit 1`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  const last = rows[0]
+  return last === undefined || last.truncated !== null ? null : last.text
 }

@@ -151,6 +151,21 @@ describe('what agents write', () => {
     expect(lines.map(line => line.toString('latin1'))).toEqual(['\xff\x00\xfe', '', '  \r', 'end'])
   })
 
+  test('lines carry the time at which they were written, not read', async () => {
+    await using supervisor = await runSupervisor()
+    await using worker = await attach(supervisor)
+    const before = Date.now()
+    await worker.start(bash('k', 'echo one'))
+    const read = await readUntil(worker, isExit)
+    const after = Date.now()
+    const times = read.map(record => record.at?.getTime() ?? 0)
+    expect(read.map(record => record.type)).toEqual(['s', 'o', 'x'])
+    expect(times.every(at => at >= before && at <= after)).toBe(true)
+    expect(times).toEqual(times.toSorted((a, b) => a - b))
+    await using later = await attach(supervisor, 2)
+    expect((await readUntil(later, isExit)).map(record => record.at)).toEqual(read.map(record => record.at))
+  })
+
   test('100 MB on one line is one record that says so, and the next line is read', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
@@ -440,7 +455,7 @@ describe('silence', () => {
     far.write('{"welcome":{"fence":1,"size":0}}\n')
     await using worker = await SupervisorConnection.open(near, { fence: 1, from: 0, setTimer: clock.setTimer })
     const pinged = worker.ping(1000)
-    far.write(`o ${'x'.repeat(1_200_000)}\n`)
+    far.write(`o 1 ${'x'.repeat(1_200_000)}\n`)
     while (!near.isPaused()) await new Promise(resolve => near.once('data', resolve))
     clock.fire()
     clock.fire()
@@ -462,7 +477,9 @@ describe('silence', () => {
     ['a greeting that is none', ['hello\n']],
     ['an endless greeting', ['x'.repeat(5000)]],
     ['an unknown record', ['{"welcome":{"fence":1,"size":0}}\n', 'z what\n']],
-    ['a record without its key', ['{"welcome":{"fence":1,"size":0}}\n', 'i\n']],
+    ['a record without its key', ['{"welcome":{"fence":1,"size":0}}\n', 'i \n']],
+    ['a record without its time', ['{"welcome":{"fence":1,"size":0}}\n', 'o {}\n']],
+    ['a record whose time is none', ['{"welcome":{"fence":1,"size":0}}\n', 'x 1e999 {}\n']],
   ])('%s ends the connection', async (_, lines) => {
     const { near, far } = silentWire()
     for (const line of lines) far.write(line)

@@ -5,6 +5,8 @@ import {
   MAX_MESSAGE_BYTES,
   type RecordType,
   recordTypes,
+  type TimedRecordType,
+  timedRecordTypes,
 } from '@berth/supervisor'
 import { SupervisorProtocolError } from './supervisor-errors.ts'
 
@@ -12,22 +14,32 @@ const NEWLINE = 0x0a
 const SPACE = 0x20
 const MAX_GREETING_BYTES = 1024
 /** The longest record an honest supervisor sends: a whole message behind its key. */
-const MAX_RECORD_BYTES = MAX_MESSAGE_BYTES + MAX_KEY_LENGTH + 16
+const MAX_RECORD_BYTES = MAX_MESSAGE_BYTES + MAX_KEY_LENGTH + 32
 
 interface Position {
   /** Offsets of the record's first byte and of the byte behind its newline. Commit `end`. */
   readonly start: number
   readonly end: number
-  /** What follows type and key, as bytes: an agent may write anything. */
+  /** What follows type, key and time, as bytes: an agent may write anything. */
   readonly payload: Buffer
 }
 
+interface Keyed {
+  readonly key: string
+}
+
+interface Timed {
+  /** When it happened inside the sandbox. */
+  readonly at: Date
+}
+
 /** One record of a sandbox's journal. */
-export type JournalRecord = Position &
-  (
-    | { readonly type: KeyedRecordType; readonly key: string }
-    | { readonly type: Exclude<RecordType, KeyedRecordType>; readonly key?: undefined }
-  )
+export type JournalRecord = {
+  readonly [Type in RecordType]: Position & { readonly type: Type } & (Type extends KeyedRecordType
+      ? Keyed
+      : { readonly key?: undefined }) &
+    (Type extends TimedRecordType ? Timed : { readonly at?: undefined })
+}[RecordType]
 
 /** Receives what a supervisor sends, in order: the greeting once, then records and answers to pings. */
 export interface SupervisorSink {
@@ -92,13 +104,42 @@ export class SupervisorStream {
     const start = this.#offset
     const end = start + line.length + 1
     this.#offset = end
-    if (!isKeyed(type)) return { type, payload: line.subarray(2), start, end }
-    const space = line.indexOf(SPACE, 2)
-    if (space === -1) throw new SupervisorProtocolError('the supervisor sent a record without its key')
-    return { type, key: line.toString('latin1', 2, space), payload: line.subarray(space + 1), start, end }
+    const words = new Words(line.subarray(2))
+    const key = isOneOf(keyedRecordTypes, type) ? words.take() : undefined
+    const at = isOneOf(timedRecordTypes, type) ? readTime(words.take()) : undefined
+    // Which type has a key and which a time is decided by the two lists above, as it is in the type of a record.
+    return { type, start, end, payload: words.rest, ...(key !== undefined && { key }), ...(at && { at }) } as JournalRecord
   }
 }
 
-function isKeyed(type: RecordType): type is KeyedRecordType {
-  return keyedRecordTypes.some(keyed => keyed === type)
+/** Takes leading words off a record's payload. */
+class Words {
+  rest: Buffer
+
+  constructor(payload: Buffer) {
+    this.rest = payload
+  }
+
+  take(): string {
+    const space = this.rest.indexOf(SPACE)
+    if (space === -1) throw new SupervisorProtocolError('the supervisor sent a record without its key or time')
+    const word = this.rest.toString('latin1', 0, space)
+    this.rest = this.rest.subarray(space + 1)
+    return word
+  }
+}
+
+/** What a `Date` holds at most. */
+const MAX_TIME_MS = 8.64e15
+
+function readTime(word: string): Date {
+  const ms = Number(word)
+  if (!/^\d+$/.test(word) || ms > MAX_TIME_MS) {
+    throw new SupervisorProtocolError('the supervisor sent a record with a time that is none')
+  }
+  return new Date(ms)
+}
+
+function isOneOf(types: readonly RecordType[], type: RecordType): boolean {
+  return types.includes(type)
 }

@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto'
-import { cutText, MAX_TEXT_BYTES, TextCollector } from '../events/bounded-text.ts'
+import { cutText, TextCollector } from '../events/bounded-text.ts'
 import type { EventDraft } from '../events/envelope.ts'
 import type { ToolUpdate, Update } from './acp-message.ts'
+import type { PromptOf } from './acp-orders.ts'
+import { MAX_SUMMARY_BYTES } from './prompt-outcome.ts'
 
-/** Longest run summary that is kept (interface 8.5); one byte more tells "too long" from "just fits". */
-const SUMMARY_BYTES = 100_000
+const MAX_TITLE_BYTES = 1024
 
 interface OpenMessage {
   readonly role: 'assistant' | 'reasoning'
   readonly agentMessageId: string | undefined
   readonly offset: number
   readonly text: TextCollector
+  /** Kept apart for the Run's summary, whose bound is another one. */
   readonly whole: TextCollector
 }
 
@@ -31,16 +33,17 @@ interface OpenCall {
  *
  * The fold is deterministic in the journal: read again from `openSince`, it gives the same events for the same
  * records. That is what lets a worker that re-attaches rebuild the state of its dead predecessor without storing it:
- * it replays from the oldest open item and drops what ends at or before the committed offset.
+ * it replays from the oldest open item and drops what ends at or before the committed offset. So no rule here may lean
+ * on anything that was over before an open item began.
  */
 export class Transcript {
-  readonly #runId: string
+  readonly #of: PromptOf
   #message: OpenMessage | null = null
   readonly #calls = new Map<string, OpenCall>()
   #lastAnswer: string | null = null
 
-  constructor(runId: string) {
-    this.#runId = runId
+  constructor(of: PromptOf) {
+    this.#of = of
   }
 
   /** Journal offset at which the oldest item that is still open began; undefined when nothing is open. */
@@ -50,14 +53,18 @@ export class Transcript {
     return oldest
   }
 
-  /** The last whole message of the assistant since this fold began, for the Run's summary. */
+  /**
+   * The last message of the assistant that has ended in this fold, for the Run's summary; null also for one that is
+   * longer than a summary may be.
+   */
   get lastAnswer(): string | null {
     return this.#lastAnswer
   }
 
-  apply(update: Update, offset: number, now: Date): EventDraft[] {
+  /** @param offset where the update stands in the journal; @param at when it was written */
+  apply(update: Update, offset: number, at: Date): EventDraft[] {
     if (update.kind === 'other') return []
-    if (update.kind === 'tool') return [...this.#endMessage(), ...this.#tool(update.call, offset, now)]
+    if (update.kind === 'tool') return this.#tool(update.call, offset, at)
     const open = this.#message
     const continues = open !== null && open.role === update.role && open.agentMessageId === update.messageId
     const ended = continues ? [] : this.#endMessage()
@@ -66,7 +73,7 @@ export class Transcript {
       agentMessageId: update.messageId,
       offset,
       text: new TextCollector(),
-      whole: new TextCollector(update.role === 'assistant' ? SUMMARY_BYTES + 1 : 0),
+      whole: new TextCollector(update.role === 'assistant' ? MAX_SUMMARY_BYTES : 0),
     }
     this.#message.text.append(update.text)
     this.#message.whole.append(update.text)
@@ -74,9 +81,9 @@ export class Transcript {
   }
 
   /** Ends what is open, when the agent has stopped: a tool call without an end has failed. */
-  close(now: Date): EventDraft[] {
+  close(at: Date): EventDraft[] {
     const drafts = this.#endMessage()
-    for (const [id, call] of this.#calls) drafts.push(...this.#endCall(id, call, 'failed', now))
+    for (const [id, call] of this.#calls) drafts.push(...this.#endCall(id, call, 'failed', at))
     return drafts
   }
 
@@ -84,7 +91,7 @@ export class Transcript {
     const message = this.#message
     this.#message = null
     if (message === null || message.text.text === '') return []
-    if (message.role === 'assistant') this.#lastAnswer = message.whole.text
+    if (message.role === 'assistant') this.#lastAnswer = message.whole.truncated ? null : message.whole.text
     return [
       this.#transcript('svc.message.created', {
         messageId: this.#id('message', message.offset),
@@ -95,106 +102,105 @@ export class Transcript {
     ]
   }
 
-  #tool(update: ToolUpdate, offset: number, now: Date): EventDraft[] {
-    const drafts: EventDraft[] = []
-    let call = this.#calls.get(update.id)
-    if (call === undefined) {
-      call = {
-        offset,
-        startedAt: now,
-        name: undefined,
-        kind: 'other',
-        title: '',
-        input: undefined,
-        text: undefined,
-        diffs: undefined,
-        truncated: false,
-      }
+  #tool(update: ToolUpdate, offset: number, at: Date): EventDraft[] {
+    const known = this.#calls.get(update.id)
+    // Agents send updates of calls that have ended. Such an update must not begin the call a second time.
+    if (known === undefined && !update.begins) return []
+    const drafts = this.#endMessage()
+    const call = known ?? openCall(offset, at)
+    merge(call, update)
+    if (known === undefined) {
       this.#calls.set(update.id, call)
-      merge(call, update)
-      drafts.push(this.#progress(update.id, call, 'started', now))
-    } else {
-      merge(call, update)
+      drafts.push(this.#progress(call, 'started', at))
     }
     if (update.status === 'completed' || update.status === 'failed') {
-      drafts.push(...this.#endCall(update.id, call, update.status === 'completed' ? 'succeeded' : 'failed', now))
+      drafts.push(...this.#endCall(update.id, call, update.status === 'completed' ? 'succeeded' : 'failed', at))
     }
     return drafts
   }
 
-  #endCall(id: string, call: OpenCall, status: 'succeeded' | 'failed', now: Date): EventDraft[] {
+  #endCall(id: string, call: OpenCall, status: 'succeeded' | 'failed', at: Date): EventDraft[] {
     this.#calls.delete(id)
-    const output = call.text === undefined ? null : cutText(call.text)
-    const title = cutText(call.title, 1024)
-    let truncated = call.truncated || output?.truncated === true || title.truncated
-    const diff = call.diffs?.map(({ path, oldText, newText }) => {
-      const before = cutText(oldText)
-      const after = cutText(newText)
-      truncated ||= before.truncated || after.truncated
-      return { path, oldText: before.text, newText: after.text }
-    })
-    // An input that does not fit is left out whole: half a JSON value says something else than the whole.
-    const input = fits(call.input) ? call.input : undefined
-    truncated ||= input === undefined && call.input !== undefined
+    const { kind, title, input, text, diffs, truncated } = call
     return [
-      this.#progress(id, call, status, now),
+      this.#progress(call, status, at),
       this.#transcript('svc.activity.completed', {
-        activityId: this.#id('activity', id),
+        activityId: this.#activityId(call),
         name: nameOf(call),
-        kind: call.kind,
-        title: title.text,
+        kind,
+        title,
         status,
         ...(input !== undefined && { input }),
-        ...(output !== null && { output: output.text }),
-        ...(diff !== undefined && { diff }),
-        ...(truncated && { truncated: true }),
-        durationMs: Math.max(0, now.getTime() - call.startedAt.getTime()),
+        ...(text !== undefined && { output: text }),
+        ...(diffs !== undefined && { diff: diffs }),
+        ...(truncated && { truncated }),
+        durationMs: Math.max(0, at.getTime() - call.startedAt.getTime()),
       }),
     ]
   }
 
   /** Says nothing of arguments, output, command line or path (interface 6.4): a title may hold any of them. */
-  #progress(id: string, call: OpenCall, status: string, now: Date): EventDraft {
+  #progress(call: OpenCall, status: string, at: Date): EventDraft {
     return {
       type: 'svc.run.progress',
-      runId: this.#runId,
+      runId: this.#of.runId,
       data: {
-        activityId: this.#id('activity', id),
+        activityId: this.#activityId(call),
         category: 'tool',
         name: nameOf(call),
         status,
-        occurredAt: now.toISOString(),
+        occurredAt: at.toISOString(),
       },
     }
   }
 
   #transcript(type: string, data: Record<string, unknown>): EventDraft {
-    return { type, runId: this.#runId, visibility: 'transcript', data }
+    return { type, runId: this.#of.runId, visibility: 'transcript', data }
   }
 
-  /** Ids of messages and activities follow from the journal, so that a replay gives the same ones. */
-  #id(kind: string, seed: number | string): string {
-    const digest = createHash('sha256').update(`${this.#runId}/${kind}/${seed}`).digest('hex')
+  /** By its place, not by the agent's id for it, which an agent may use again. */
+  #activityId(call: OpenCall): string {
+    return this.#id('activity', call.offset)
+  }
+
+  /**
+   * Ids of messages and activities follow from the journal, so that a replay gives the same ones. The attempt is part of
+   * it, because each sandbox has a journal of its own and things may stand at the same place in two of them.
+   */
+  #id(kind: string, offset: number): string {
+    const seed = `${this.#of.runId}/${this.#of.attempt}/${kind}/${offset}`
+    const digest = createHash('sha256').update(seed).digest('hex')
     const variant = ((Number.parseInt(digest[16] ?? '0', 16) & 0x3) | 0x8).toString(16)
     return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-${variant}${digest.slice(17, 20)}-${digest.slice(20, 32)}`
   }
 }
 
+function openCall(offset: number, startedAt: Date): OpenCall {
+  return {
+    offset,
+    startedAt,
+    name: undefined,
+    kind: 'other',
+    title: '',
+    input: undefined,
+    text: undefined,
+    diffs: undefined,
+    truncated: false,
+  }
+}
+
 function merge(call: OpenCall, update: ToolUpdate): void {
+  const title = update.title === undefined ? null : cutText(update.title, MAX_TITLE_BYTES)
   call.name = update.name ?? call.name
   call.kind = update.kind ?? call.kind
-  call.title = update.title ?? call.title
+  call.title = title?.text ?? call.title
   call.input = update.input ?? call.input
   call.text = update.text ?? call.text
   call.diffs = update.diffs ?? call.diffs
-  call.truncated ||= update.truncated
+  call.truncated ||= update.truncated || title?.truncated === true
 }
 
 /** The tool's own name where the agent gives one that is a name, else its kind. */
 function nameOf(call: OpenCall): string {
   return call.name !== undefined && /^[\w.:-]{1,128}$/.test(call.name) ? call.name : call.kind
-}
-
-function fits(value: unknown): boolean {
-  return value !== undefined && Buffer.byteLength(JSON.stringify(value)) <= MAX_TEXT_BYTES
 }

@@ -22,8 +22,8 @@ export async function forwardRequest(
   // Node has told the client to continue itself, so the expectation is not the upstream's to meet.
   const headers = forwardedHeaders(incoming.rawHeaders, ['host', 'expect', ...(chunked ? ['content-length'] : [])])
   const upstream = request({
+    // Only without an agent, be it `false`, does Node use this function and not dial by itself.
     createConnection: () => socket,
-    agent: false,
     method: incoming.method,
     path,
     headers: ['Host', host, ...headers, 'Connection', 'close', ...(chunked ? ['Transfer-Encoding', 'chunked'] : [])],

@@ -88,6 +88,8 @@ async function ask(
   if (body) body.pipe(asked)
   else asked.end()
   const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  // A refusal may come, and the proxy be gone, while the body is still on its way.
+  asked.on('error', () => undefined)
   return { status: response.statusCode ?? 0, body: await text(response), response }
 }
 
@@ -233,9 +235,13 @@ describe('plain requests', () => {
     await serve([`http://127.0.0.1:${port}`])
     const asked = request({ socketPath: path, path: `http://127.0.0.1:${port}/` }).end()
     const [response] = (await once(asked, 'response')) as [IncomingMessage]
-    let before = -1
+    let before = 0
     // Settled: nothing more was taken between two looks.
-    await until('the upstream waits', () => before === (before = sent) && sent > 0)
+    await until('the upstream waits', () => {
+      const settled = sent > 0 && sent === before
+      before = sent
+      return settled
+    })
     expect(sent).toBeLessThan(64)
     response.destroy()
   })
@@ -349,7 +355,7 @@ describe('life', () => {
     await first[Symbol.asyncDispose]()
     expect((await ask(`http://127.0.0.1:${port}/`)).body).toBe('second')
     expect(await readdir(dir)).toEqual(['proxy.sock'])
-    expect((await stat(path)).mode & 0o777).toBe(0o777 & 0o777)
+    expect((await stat(path)).mode & 0o777).toBe(0o666)
   })
 
   it('ends its connections when it is disposed of', async () => {

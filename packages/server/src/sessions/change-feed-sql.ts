@@ -1,4 +1,5 @@
 import type { Queryable } from '../storage/database.ts'
+import { listedAt } from './session-sql.ts'
 
 /** That a Session changed, and where it stands. */
 export interface Change {
@@ -32,10 +33,10 @@ export async function changesSince(db: Queryable, owner: Owner, since: Date, lim
     name: 'changes-since',
     text: `
       select id, last_event_sequence, updated_at from sessions
-      where organization_id = $1 and owner_id = $2 and updated_at >= $3 and archived_at is null
+      where organization_id = $1 and owner_id = $2 and listed_at >= ${listedAt('$3')} and updated_at >= $3 and archived_at is null
       union all
       select id, last_event_sequence, updated_at from sessions
-      where organization_id = $1 and owner_id = $2 and updated_at >= $3 and archived_at is not null
+      where organization_id = $1 and owner_id = $2 and listed_at >= ${listedAt('$3')} and updated_at >= $3 and archived_at is not null
       order by updated_at, id limit $4`,
     values: [owner.organizationId, owner.ownerId, since, limit],
   })

@@ -115,7 +115,13 @@ export interface SessionFilter {
   readonly limit: number
 }
 
-/** A page by `updated_at` descending, on `sessions_of_owner` or `sessions_of_organization`. */
+/** The second that a time is listed under, as the generated column has it. */
+export const listedAt = (time: string): string => `date_trunc('second', ${time}::timestamptz at time zone 'UTC')`
+
+/**
+ * A page by `updated_at` descending, on `sessions_of_owner` or `sessions_of_organization`: the index gives the seconds
+ * in order, and only what lies within one second is sorted.
+ */
 export async function listSessions(db: Queryable, filter: SessionFilter): Promise<SessionRow[]> {
   const values: unknown[] = [filter.organizationId]
   const bind = (value: unknown) => `$${values.push(value)}`
@@ -128,11 +134,12 @@ export async function listSessions(db: Queryable, filter: SessionFilter): Promis
     if (wanted !== undefined) conditions.push(`s.origin is not null and s.origin ->> '${field}' = ${bind(wanted)}`)
   }
   if (filter.before !== null) {
-    conditions.push(`(s.updated_at, s.id) < (${bind(filter.before.updatedAt)}, ${bind(filter.before.id)})`)
+    const at = bind(filter.before.updatedAt)
+    conditions.push(`s.listed_at <= ${listedAt(at)} and (s.updated_at, s.id) < (${at}, ${bind(filter.before.id)})`)
   }
   const { rows } = await db.query<SessionRow>({
     text: `${selectSession} where ${conditions.join(' and ')}
-      order by s.updated_at desc, s.id desc limit ${bind(filter.limit)}`,
+      order by s.listed_at desc, s.updated_at desc, s.id desc limit ${bind(filter.limit)}`,
     values,
   })
   return rows

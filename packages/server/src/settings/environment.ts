@@ -81,12 +81,15 @@ export class Environment {
   /** @throws StartError naming the first `BERTH_*` variable that nothing has read */
   refuseUnknown(): void {
     for (const name of Object.keys(this.#variables)) {
-      if (!name.startsWith('BERTH_') || this.#declared.has(name)) continue
+      if (!name.startsWith('BERTH_') || this.#declared.has(name) || clientVariables.has(name)) continue
       const near = [...this.#declared.keys()].find(known => isNear(known, name))
       throw new StartError(`${name} is not a setting${near === undefined ? '' : `: is ${near} meant?`}`)
     }
   }
 }
+
+/** The command line's own, which may stand in the environment that the service is started from. */
+const clientVariables: ReadonlySet<string> = new Set(['BERTH_URL', 'BERTH_API_KEY'])
 
 function describeRange(kind: string, least: number, most: number): string {
   return most === Number.MAX_SAFE_INTEGER ? `${kind}, at least ${least}` : `${kind} from ${least} to ${most}`

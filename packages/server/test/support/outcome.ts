@@ -13,8 +13,8 @@ export function tally(answers: readonly Answer[]): Record<string, number> {
   return counts
 }
 
-/** The outcome with the paths of the fields that a refusal names, each in dots. */
+/** The outcome with the paths of the fields that a refusal names, each once, in dots. */
 export function refusedFields(answer: Answer): string {
   const { issues = [] } = answer.body as Partial<ErrorBody>
-  return [outcome(answer), ...issues.map(issue => issue.path.join('.'))].join(' ')
+  return [outcome(answer), ...new Set(issues.map(issue => issue.path.join('.')))].join(' ')
 }

@@ -88,7 +88,6 @@ export async function destroySandboxes(dataDir: string): Promise<void> {
     bundlesDir: dataDir,
     bounds: defaultBounds,
     log: silentLog,
-    spareDisks: 0,
   })
   for (const leaseId of await driver.list()) await driver.destroy(leaseId)
 }

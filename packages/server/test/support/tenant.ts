@@ -5,6 +5,7 @@ import { credentialDigest } from '../../src/storage/master-key.ts'
 
 export interface Tenant {
   readonly organizationId: string
+  readonly appSlug: string
   readonly installationId: string
   readonly apiKey: string
 }
@@ -20,7 +21,7 @@ export async function createTenant(db: Database, held: readonly Capability[] = c
     organizationId,
     now,
   ])
-  return { organizationId, ...(await createInstallation(db, organizationId, slug, held)) }
+  return { organizationId, appSlug: slug, ...(await createInstallation(db, organizationId, slug, held)) }
 }
 
 /** Another installation of an organization, with a key of its own. */

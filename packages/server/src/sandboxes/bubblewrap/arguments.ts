@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { SandboxSpec } from '../driver.ts'
-import { hostNames, type LeaseFiles } from './lease-files.ts'
+import type { LeaseFiles } from './lease-files.ts'
 import { insidePaths } from './options.ts'
 import { parentDirectories } from './system-mounts.ts'
 
@@ -105,8 +105,8 @@ const MIN_DATA_BYTES = 1024 ** 3
 /** The user database of a sandbox: its one user. */
 export function passwdFiles(uid: number): readonly (readonly [name: string, content: string])[] {
   return [
-    [hostNames.passwd, `agent:x:${uid}:${uid}:agent:${insidePaths.home}:/bin/bash\n`],
-    [hostNames.group, `agent:x:${uid}:\n`],
+    ['passwd', `agent:x:${uid}:${uid}:agent:${insidePaths.home}:/bin/bash\n`],
+    ['group', `agent:x:${uid}:\n`],
   ]
 }
 

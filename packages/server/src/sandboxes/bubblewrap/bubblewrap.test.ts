@@ -26,7 +26,7 @@ async function makeDataDir(): Promise<{ readonly root: string; readonly dataDir:
 
 function optionsFor(root: string, dataDir: string, changes: Partial<BubblewrapOptions> = {}): BubblewrapOptions {
   const bundlesDir = join(root, 'bundles')
-  return { dataDir, nodePath: process.execPath, bundlesDir, bounds, log, spareDisks: 1, ...changes }
+  return { dataDir, nodePath: process.execPath, bundlesDir, bounds, log, spares: 1, ...changes }
 }
 
 /** Creates in a fresh Node process, which is killed with the create just done. */
@@ -161,6 +161,20 @@ describe('bubblewrap driver', () => {
     await driver.destroy('hasty')
     await creating
     expect(await driver.list()).toEqual([])
+  })
+
+  it('clears what a killed process had prepared, and nothing that it had created', async () => {
+    const { root, dataDir } = await makeDataDir()
+    clean.push(() => rm(root, { recursive: true, force: true }))
+    const options = optionsFor(root, dataDir, { spares: 2 })
+    await createThenKill(options, spec('kept'))
+    expect(await readdir(join(dataDir, 'blanks'))).not.toEqual([])
+    const driver = await createBubblewrapDriver(options)
+    clean.push(() => driver[Symbol.asyncDispose]())
+    ;(await driver.attach('kept')).destroy()
+    await driver.destroy('kept')
+    await driver[Symbol.asyncDispose]()
+    expect(await readdir(join(dataDir, 'blanks'))).toEqual([])
   })
 
   it('removes trees that an agent made hard to remove', async () => {

@@ -24,12 +24,13 @@ export interface Cgroups {
   readonly controllers: ReadonlySet<Controller>
   /** `cgroup.kill` ends a sandbox in one write. */
   readonly canKill: boolean
-  /** Makes the groups of a lease. @returns the files that a process writes `0` to in order to join */
-  make(leaseId: string, bounds: SandboxBounds): Promise<readonly string[]>
-  /** Kills everything in the lease's groups and removes them. Resolves with false where something is left. */
-  end(leaseId: string): Promise<boolean>
-  list(): Promise<string[]>
-  /** Removes the parent groups where no lease is left. */
+  /** Makes groups of a name, which must be new. @returns the files that a process writes `0` to in order to join */
+  make(name: string, bounds: SandboxBounds): Promise<readonly string[]>
+  /** Kills everything in the groups of a name and removes them. Resolves with false where something is left. */
+  end(name: string): Promise<boolean>
+  /** Sets the bounds of groups that exist, in use or not. */
+  limit(name: string, bounds: SandboxBounds): void
+  /** Removes groups that nothing runs in, the parents last. */
   tidy(): Promise<void>
 }
 
@@ -91,52 +92,52 @@ async function enable(group: string, controller: Controller): Promise<boolean> {
 }
 
 function overTrees(trees: readonly Tree[], tag: string): Cgroups {
-  const groups = (leaseId: string) => trees.map(tree => ({ tree, dir: join(tree.mountPoint, tag, leaseId) }))
+  const groups = (name: string) => trees.map(tree => ({ tree, dir: join(tree.mountPoint, tag, name) }))
+  const setLimits = (name: string, bounds: SandboxBounds) => {
+    for (const { tree, dir } of groups(name)) {
+      for (const [file, value] of limits(tree, bounds)) {
+        try {
+          writeFileSync(join(dir, file), value)
+        } catch (error) {
+          // Kernels built without swap accounting lack the swap files: then there is no swap to bound.
+          if (!file.includes('sw') || !['ENOENT', 'EACCES', 'EPERM'].includes(errorCode(error) ?? '')) throw error
+        }
+      }
+    }
+  }
   return {
     controllers: new Set(trees.flatMap(tree => tree.controllers)),
     canKill: trees.some(tree => tree.version === 2),
-    async make(leaseId, bounds) {
+    async make(name, bounds) {
       for (const tree of trees) {
         // Another process may have tidied the parent away, and with it what it hands down.
         const parent = join(tree.mountPoint, tag)
         if (mkdirSync(parent, { recursive: true }) !== undefined) await prepareTree(tree, tag)
       }
-      return groups(leaseId).map(({ tree, dir }) => {
-        mkdirSync(dir)
-        for (const [name, value] of limits(tree, bounds)) {
-          try {
-            writeFileSync(join(dir, name), value)
-          } catch (error) {
-            // Kernels built without swap accounting lack the swap files: then there is no swap to bound.
-            if (!name.includes('sw') || !['ENOENT', 'EACCES', 'EPERM'].includes(errorCode(error) ?? '')) throw error
-          }
-        }
-        return join(dir, 'cgroup.procs')
-      })
+      for (const { dir } of groups(name)) mkdirSync(dir)
+      setLimits(name, bounds)
+      return groups(name).map(({ dir }) => join(dir, 'cgroup.procs'))
     },
-    async end(leaseId) {
-      const all = groups(leaseId)
+    limit: setLimits,
+    async end(name) {
+      const all = groups(name)
       for (const { tree, dir } of all) if (tree.version === 2) await killGroup(dir)
       const gone = await Promise.all(all.map(({ dir }) => waitUntil(() => removeGroup(dir), 10_000)))
       return gone.every(Boolean)
     },
-    async list() {
-      const found = await Promise.all(
-        trees.map(async tree =>
-          (await ignoring(['ENOENT'], readdir(join(tree.mountPoint, tag), { withFileTypes: true })))
-            ?.filter(entry => entry.isDirectory())
-            .map(entry => entry.name),
-        ),
-      )
-      return [...new Set(found.flatMap(names => names ?? []))]
-    },
     async tidy() {
-      for (const tree of trees) await ignoring(['ENOENT', 'EBUSY', 'ENOTEMPTY'], rmdir(join(tree.mountPoint, tag)))
+      for (const tree of trees) {
+        const parent = join(tree.mountPoint, tag)
+        const entries = (await ignoring(['ENOENT'], readdir(parent, { withFileTypes: true }))) ?? []
+        const empty = ['ENOENT', 'EBUSY', 'ENOTEMPTY']
+        for (const entry of entries) if (entry.isDirectory()) await ignoring(empty, rmdir(join(parent, entry.name)))
+        await ignoring(empty, rmdir(parent))
+      }
     },
   }
 }
 
-/** Files to write, in order: v1's sum of memory and swap may not be set below the memory limit. */
+/** Files to write, in order: v1's sum of memory and swap may at no moment be below the memory limit. */
 function* limits(tree: Tree, bounds: SandboxBounds): Generator<readonly [name: string, value: string]> {
   const quota = String(Math.max(1000, Math.round(bounds.cpus * 100_000)))
   const memory = String(Math.floor(bounds.memoryBytes))
@@ -150,6 +151,7 @@ function* limits(tree: Tree, bounds: SandboxBounds): Generator<readonly [name: s
       }
     } else if (controller === 'cpu') yield ['cpu.cfs_quota_us', quota]
     else {
+      yield ['memory.memsw.limit_in_bytes', '-1']
       yield ['memory.limit_in_bytes', memory]
       yield ['memory.memsw.limit_in_bytes', memory]
     }

@@ -3,7 +3,8 @@ import { type EgressProxy, serveEgressProxy } from '../proxy.ts'
 import { createReachPolicy } from '../reach-policy.ts'
 import { allSettled } from './all-settled.ts'
 import { attachToSupervisor } from './attach.ts'
-import { makeSandbox, reserveLease } from './create-lease.ts'
+import type { Blank } from './blank.ts'
+import { makeSandbox, nameLease } from './create-lease.ts'
 import { describeBounds } from './describe.ts'
 import { destroyLease, endProcesses, listLeases } from './destroy-lease.ts'
 import { pollDisks } from './disk-poller.ts'
@@ -19,7 +20,7 @@ const DISK_POLL_MS = 2000
 
 /** The driver, and what its tests and benchmark need beyond the boundary. */
 export interface BubblewrapDriver extends SandboxDriver {
-  /** Resolves when the disks made ahead of demand are ready. */
+  /** Resolves when the sandboxes prepared ahead of demand are ready. */
   prepared(): Promise<void>
 }
 
@@ -35,9 +36,10 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
   // Within one process the verbs of one lease wait for each other; between processes each step of them is atomic.
   const locked = createKeyedLock()
   const proxies = new Map<string, EgressProxy>()
-  const poller = workshop.spares
-    ? undefined
-    : pollDisks(instance, { everyMs: DISK_POLL_MS, log, end: files => endProcesses(workshop, files.leaseId) })
+  const poller =
+    workshop.noLoopDisks === undefined
+      ? undefined
+      : pollDisks(instance, { everyMs: DISK_POLL_MS, log, end: files => endProcesses(workshop, files.leaseId) })
 
   const serve = async (leaseId: string, reach: readonly string[]) => {
     const policy = createReachPolicy(reach)
@@ -50,6 +52,14 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
       )
     } catch (error) {
       if (errorCode(error) === 'ENOENT') throw new SandboxGoneError(`no sandbox ${leaseId}`, { cause: error })
+      throw error
+    }
+  }
+  const name = async (blank: Blank, leaseId: string) => {
+    try {
+      return nameLease(workshop, blank, leaseId)
+    } catch (error) {
+      await workshop.blanks.discard(blank)
       throw error
     }
   }
@@ -66,16 +76,17 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
       await locked(spec.leaseId, async () => {
         await assertSpec(spec, instance.dataDir)
         createReachPolicy(spec.reach)
-        const files = reserveLease(workshop, spec.leaseId)
+        const blank = await workshop.blanks.take(spec.bounds)
+        const files = await name(blank, spec.leaseId)
         try {
-          await makeSandbox(workshop, files, spec, () => serve(spec.leaseId, spec.reach))
+          await makeSandbox(workshop, blank, files, spec, () => serve(spec.leaseId, spec.reach))
         } catch (error) {
           await remove(spec.leaseId).catch((second: unknown) => {
             log.error({ err: second, leaseId: spec.leaseId }, 'a sandbox that could not be made could not be removed')
           })
           throw error
         } finally {
-          workshop.spares?.refill()
+          workshop.blanks.refill()
         }
       })
     },
@@ -85,13 +96,13 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     destroy: leaseId => locked(leaseId, () => remove(leaseId)),
     list: () => listLeases(workshop),
     async prepared() {
-      await workshop.spares?.filled()
+      await workshop.blanks.filled()
     },
     async [Symbol.asyncDispose]() {
       await allSettled([...proxies.values()].map(proxy => proxy[Symbol.asyncDispose]()))
       proxies.clear()
       await poller?.[Symbol.asyncDispose]()
-      await workshop.spares?.[Symbol.asyncDispose]()
+      await workshop.blanks[Symbol.asyncDispose]()
       await workshop.cgroups?.tidy()
     },
   }

@@ -1,14 +1,13 @@
-import { chownSync, mkdirSync } from 'node:fs'
+import { chownSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SandboxSpec } from '../driver.ts'
-import { allSettled } from './all-settled.ts'
 import { type Plan, passwdFiles } from './arguments.ts'
+import type { Blank } from './blank.ts'
 import { errorCode } from './errors.ts'
 import { launch } from './launch.ts'
 import { type LeaseFiles, leaseFiles } from './lease-files.ts'
-import { makeAgentDirectories } from './loop-disk.ts'
 import { writeRecord } from './record.ts'
-import { makeVisibleDirectory, writeVisibleFile } from './visible-files.ts'
+import { writeVisibleFile } from './visible-files.ts'
 import type { Workshop } from './workshop.ts'
 
 /** The lease id names a sandbox already, living or left over. */
@@ -16,59 +15,40 @@ export class LeaseInUseError extends Error {
   override readonly name = 'LeaseInUseError'
 }
 
-/** Takes the lease's name: of any number of creates for one id, in whatever processes, only one passes. */
-export function reserveLease(workshop: Workshop, leaseId: string): LeaseFiles {
+/** Gives a blank its lease: of any number of creates for one id, in whatever processes, only one passes. */
+export function nameLease(workshop: Workshop, blank: Blank, leaseId: string): LeaseFiles {
   const files = leaseFiles(workshop.instance, leaseId)
   try {
-    mkdirSync(files.dir, { mode: 0o700 })
+    renameSync(blank.files.dir, files.dir)
     return files
   } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error
+    if (!['EEXIST', 'ENOTEMPTY', 'ENOTDIR'].includes(errorCode(error) ?? '')) throw error
     throw new LeaseInUseError(`lease ${leaseId} exists`, { cause: error })
   }
 }
 
 /**
- * Makes a reserved lease's sandbox. It leaves whatever it made where it fails; the caller destroys the lease then,
- * by the same way that ends one which another process left half made.
+ * Makes the sandbox of a blank that has its lease. It leaves whatever it made where it fails; the caller destroys the
+ * lease then, by the same way that ends one which another process left half made.
  *
- * The lease's small files are made synchronously: some 40 system calls of a few microseconds each, where a trip of each
+ * The lease's small files are made synchronously: a few dozen system calls of microseconds each, where a trip of each
  * through the thread pool took longer than all the rest (measured: 4 to 8 ms).
  *
  * @param beforeStart done when all but the processes is there
  */
 export async function makeSandbox(
   workshop: Workshop,
+  blank: Blank,
   files: LeaseFiles,
   spec: SandboxSpec,
   beforeStart: () => Promise<void>,
 ): Promise<void> {
   const uid = workshop.uids.claim(files.dir)
-  makeDirectories(files)
   writeRecord(files, spec, uid)
   for (const [name, content] of passwdFiles(uid)) writeVisibleFile(join(files.host, name), content)
-  const [joinFiles] = await allSettled([
-    workshop.cgroups?.make(spec.leaseId, spec.bounds) ?? [],
-    makeDisk(workshop, files, spec.bounds.diskBytes),
-    beforeStart(),
-  ])
   if (workshop.host.privileged) for (const dir of [files.workspace, files.home, files.tmp]) chownSync(dir, uid, uid)
-  const { host, instance } = workshop
-  const means = { shell: host.shell, bwrapPath: host.bwrapPath, tag: instance.tag }
-  await launch(planOf(workshop, files, spec, uid), means, joinFiles)
-}
-
-function makeDirectories(files: LeaseFiles): void {
-  mkdirSync(files.host, { mode: 0o700 })
-  makeVisibleDirectory(files.run)
-  makeVisibleDirectory(files.platform)
-  makeVisibleDirectory(files.inputs)
-}
-
-async function makeDisk(workshop: Workshop, files: LeaseFiles, sizeBytes: number): Promise<void> {
-  if (workshop.spares) return workshop.spares.take(files.disk, sizeBytes)
-  mkdirSync(files.disk, { mode: 0o700 })
-  makeAgentDirectories(files.files)
+  await beforeStart()
+  await launch(blank, planOf(workshop, files, spec, uid), workshop.host.bwrapPath, workshop.instance.tag)
 }
 
 function planOf(workshop: Workshop, files: LeaseFiles, spec: SandboxSpec, uid: number): Plan {

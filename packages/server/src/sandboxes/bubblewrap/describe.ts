@@ -2,7 +2,7 @@ import type { Workshop } from './workshop.ts'
 
 /** One line per bound: how it is enforced on this host, and what a better way would need. */
 export function describeBounds(workshop: Workshop): readonly string[] {
-  const { cgroups, host, spares, noLoopDisks } = workshop
+  const { cgroups, host, noLoopDisks } = workshop
   const has = (name: 'memory' | 'pids' | 'cpu') => cgroups?.controllers.has(name) ?? false
   const missing = (name: string) => `no writable cgroup with the ${name} controller`
   return [
@@ -15,7 +15,7 @@ export function describeBounds(workshop: Workshop): readonly string[] {
     has('pids') ? 'processes: cgroup' : `processes: RLIMIT_NPROC inside the sandbox (${missing('pids')})`,
     has('cpu') ? 'cpu: cgroup' : `cpu: not bounded (${missing('cpu')})`,
     'file size: RLIMIT_FSIZE',
-    spares
+    noLoopDisks === undefined
       ? 'disk: a file system per sandbox'
       : `disk: measured every few seconds, a sandbox over its bound is ended (${noLoopDisks})`,
     ...(host.shell.leaking.length > 0

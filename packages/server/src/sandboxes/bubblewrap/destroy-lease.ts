@@ -1,5 +1,5 @@
-import { access, readdir, rm } from 'node:fs/promises'
-import { ignoring } from './errors.ts'
+import { readdir, rm } from 'node:fs/promises'
+import { groupOf } from './blank.ts'
 import { isLeaseId } from './instance.ts'
 import { type LeaseFiles, leaseFiles } from './lease-files.ts'
 import { isMounted, removeLoopDisk } from './loop-disk.ts'
@@ -15,7 +15,8 @@ export class DestroyError extends Error {
 /** Ends every process of a lease and leaves its files. */
 export async function endProcesses(workshop: Workshop, leaseId: string): Promise<void> {
   const { cgroups, instance } = workshop
-  const ended = cgroups ? await cgroups.end(leaseId) : await killMarked(instance.tag, leaseId)
+  const group = groupOf(leaseFiles(instance, leaseId))
+  const ended = cgroups && group !== undefined ? await cgroups.end(group) : await killMarked(instance.tag, leaseId)
   if (!ended) throw new DestroyError(`processes of sandbox ${leaseId} do not end`)
 }
 
@@ -27,13 +28,7 @@ export async function endProcesses(workshop: Workshop, leaseId: string): Promise
 export async function destroyLease(workshop: Workshop, leaseId: string): Promise<void> {
   const files = leaseFiles(workshop.instance, leaseId)
   await endProcesses(workshop, leaseId)
-  if (
-    await ignoring(
-      ['ENOENT'],
-      access(files.dir).then(() => true),
-    )
-  )
-    await removeFiles(files)
+  await removeFiles(files)
   await workshop.uids.release(files.dir)
 }
 
@@ -49,15 +44,14 @@ async function removeFiles(files: LeaseFiles): Promise<void> {
 
 /** Lease ids of everything that bears a trace of a sandbox of this instance. */
 export async function listLeases(workshop: Workshop): Promise<string[]> {
-  const { instance, cgroups, uids } = workshop
+  const { instance, uids } = workshop
   const prefix = `${instance.leasesDir}/`
-  const [directories, groups, processes, owners] = await Promise.all([
+  const [directories, processes, owners] = await Promise.all([
     readdir(instance.leasesDir),
-    cgroups?.list() ?? [],
     markedProcesses(instance.tag),
     uids.owners(),
   ])
   const claimed = owners.filter(owner => owner.startsWith(prefix)).map(owner => owner.slice(prefix.length))
-  const all = [...directories, ...groups, ...processes.map(one => one.leaseId), ...claimed]
+  const all = [...directories, ...processes.map(one => one.leaseId), ...claimed]
   return [...new Set(all)].filter(isLeaseId).toSorted()
 }

@@ -14,7 +14,7 @@ export interface Instance {
   /** A short name, the same in every process that uses the data directory. */
   readonly tag: string
   readonly leasesDir: string
-  readonly sparesDir: string
+  readonly blanksDir: string
 }
 
 /** @param dataDir an absolute path without symbolic links, so that every spelling gives one tag */
@@ -23,6 +23,6 @@ export function instanceOf(dataDir: string): Instance {
     dataDir,
     tag: `berth-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`,
     leasesDir: join(dataDir, 'leases'),
-    sparesDir: join(dataDir, 'spare-disks'),
+    blanksDir: join(dataDir, 'blanks'),
   }
 }

@@ -27,8 +27,8 @@ export const hostNames = {
   log: 'log',
   record: 'record.json',
   arguments: 'arguments',
-  passwd: 'passwd',
-  group: 'group',
+  script: 'script',
+  group: 'cgroup',
 } as const
 
 /** Name of the proxy's socket below `LeaseFiles.run`. */
@@ -40,7 +40,11 @@ export const diskNames = { image: 'image', files: 'files', workspace: 'workspace
 /** Paths of a lease. @throws when the id could name anything but a child of the leases directory */
 export function leaseFiles(instance: Instance, leaseId: string): LeaseFiles {
   if (!isLeaseId(leaseId)) throw new TypeError(`not a lease id: ${JSON.stringify(leaseId)}`)
-  const dir = join(instance.leasesDir, leaseId)
+  return leaseFilesAt(join(instance.leasesDir, leaseId), leaseId)
+}
+
+/** The same layout at any place. */
+export function leaseFilesAt(dir: string, leaseId: string): LeaseFiles {
   const platform = join(dir, 'platform')
   const disk = join(dir, 'disk')
   const files = join(disk, diskNames.files)

@@ -18,14 +18,14 @@ export interface BubblewrapOptions {
   readonly nodePath: string
   /** Directory of the bundles that run inside, shown read-only as `insidePaths.bundles`. */
   readonly bundlesDir: string
-  /** The bounds that most sandboxes will ask for; spare disks are made to this size. */
+  /** The bounds that most sandboxes will ask for; those prepared ahead have them. */
   readonly bounds: SandboxBounds
   readonly log: DriverLog
   /** First of the 65 536 uids that leases of this host share. */
   readonly uidBase?: number
   readonly disk?: DiskMode
-  /** Disks kept ready ahead of demand, where disks are loop file systems. */
-  readonly spareDisks?: number
+  /** Sandboxes prepared ahead of demand, without supervisor or agent: disk, cgroups and a waiting shell each. */
+  readonly spares?: number
   /** Name or path of the bubblewrap program. */
   readonly bwrap?: string
   /** False: bounds by rlimits even where cgroups would work. */

@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, realpath, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sharedEtcFiles } from './arguments.ts'
+import { type Blanks, type BlanksOptions, openBlanks } from './blanks.ts'
 import { type Cgroups, findCgroups } from './cgroups.ts'
 import { type Host, inspectHost } from './host.ts'
 import { type Instance, instanceOf } from './instance.ts'
 import type { BubblewrapOptions } from './options.ts'
-import { openSpareDisks, type SpareDisks } from './spare-disks.ts'
 import { systemMounts } from './system-mounts.ts'
 import { openUids, type Uids } from './uids.ts'
 
 const DEFAULT_UID_BASE = 200_000
-const DEFAULT_SPARE_DISKS = 2
+const DEFAULT_SPARES = 2
 /** Shared by every service of this host that runs as root, and empty after a reboot. */
 const HOST_UIDS_DIR = '/run/berth/uids'
 
@@ -22,9 +22,8 @@ export interface Workshop {
   readonly host: Host
   readonly cgroups: Cgroups | undefined
   readonly uids: Uids
-  /** Absent where disks are bounded by the poller. */
-  readonly spares: SpareDisks | undefined
-  /** Why there are no loop disks. */
+  readonly blanks: Blanks
+  /** Why disks are bounded by the poller; undefined where each is a file system of its own. */
   readonly noLoopDisks: string | undefined
   readonly etcDir: string
   readonly systemMounts: readonly string[]
@@ -40,39 +39,43 @@ export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop
   const uidsDir = host.privileged ? HOST_UIDS_DIR : join(instance.dataDir, 'uids')
   const uids = await openUids(uidsDir, options.uidBase ?? DEFAULT_UID_BASE)
   const etcDir = await writeSharedEtc(join(instance.dataDir, 'sandbox-etc'))
-  const { spares, reason } = await openDisks(options, instance, host)
+  const { blanks, noLoopDisks } = await openBestBlanks(options, {
+    host,
+    cgroups,
+    dir: instance.blanksDir,
+    bounds: options.bounds,
+    wanted: options.spares ?? DEFAULT_SPARES,
+    log: options.log,
+  })
   return {
     options: { ...options, nodePath: await realpath(options.nodePath), bundlesDir: await realpath(options.bundlesDir) },
     instance,
     host,
     cgroups,
     uids,
-    spares,
-    noLoopDisks: reason,
+    blanks,
+    noLoopDisks,
     etcDir,
     systemMounts: systemMounts(),
   }
 }
 
-async function openDisks(
+/** Blanks with loop disks where this host can make them: the first blank is the proof. */
+async function openBestBlanks(
   options: BubblewrapOptions,
-  instance: Instance,
-  host: Host,
-): Promise<{ readonly spares: SpareDisks | undefined; readonly reason: string | undefined }> {
-  if (options.disk === 'poll') return { spares: undefined, reason: 'loop file systems are switched off' }
-  try {
-    if (!host.privileged) throw new Error('only root can mount a loop file system')
-    const spares = await openSpareDisks({
-      dir: instance.sparesDir,
-      sizeBytes: options.bounds.diskBytes,
-      wanted: options.spareDisks ?? DEFAULT_SPARE_DISKS,
-      log: options.log,
-    })
-    return { spares, reason: undefined }
-  } catch (error) {
-    if (options.disk === 'loop') throw error
-    return { spares: undefined, reason: error instanceof Error ? error.message : String(error) }
+  means: Omit<BlanksOptions, 'loopDisks'>,
+): Promise<{ readonly blanks: Blanks; readonly noLoopDisks: string | undefined }> {
+  let noLoopDisks = 'loop file systems are switched off'
+  if (options.disk !== 'poll') {
+    try {
+      if (!means.host.privileged) throw new Error('only root can mount a loop file system')
+      return { blanks: await openBlanks({ ...means, loopDisks: true }), noLoopDisks: undefined }
+    } catch (error) {
+      if (options.disk === 'loop') throw error
+      noLoopDisks = error instanceof Error ? error.message : String(error)
+    }
   }
+  return { blanks: await openBlanks({ ...means, loopDisks: false }), noLoopDisks }
 }
 
 /** Replaces each file by a rename: another process of the service may be making a sandbox from it. */

@@ -134,12 +134,15 @@ create table sessions (
   first_run_started_at timestamptz,
   created_at timestamptz not null,
   updated_at timestamptz not null,
+  -- The second of `updated_at`, for the lists' indexes. Every append moves `updated_at`; were that indexed, every append
+  -- would write to each of them. Within a second the index stands still and the update stays on its page (1.5 x).
+  listed_at timestamp not null generated always as (date_trunc('second', updated_at at time zone 'UTC')) stored,
   archived_at timestamptz,
   primary key (organization_id, id)
-) with (fillfactor = 70);
-create index sessions_of_owner on sessions (organization_id, owner_id, updated_at desc, id desc) where archived_at is null;
-create index sessions_archived on sessions (organization_id, owner_id, updated_at desc, id desc) where archived_at is not null;
-create index sessions_of_organization on sessions (organization_id, updated_at desc, id desc) where archived_at is null;
+) with (fillfactor = 50);
+create index sessions_of_owner on sessions (organization_id, owner_id, listed_at desc) where archived_at is null;
+create index sessions_archived on sessions (organization_id, owner_id, listed_at desc) where archived_at is not null;
+create index sessions_of_organization on sessions (organization_id, listed_at desc) where archived_at is null;
 create index sessions_by_origin on sessions (organization_id, (origin ->> 'objectId')) where origin is not null;
 
 -- The log. `envelope` is serialised once, at append, and only ever copied.
@@ -150,8 +153,8 @@ create table events (
   run_id uuid,
   type text not null,
   envelope text not null,
-  primary key (organization_id, session_id, sequence),
-  foreign key (organization_id, session_id) references sessions
+  -- No foreign key: the append updates the Session's row in the same statement, and checking that again costs a lookup.
+  primary key (organization_id, session_id, sequence)
 );
 
 create function refuse_change() returns trigger language plpgsql as $$

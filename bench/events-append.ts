@@ -1,0 +1,64 @@
+// Appending through the real path against bare statements on the same connections: 64 Sessions at once, one Event per
+// transaction on both sides, `synchronous_commit` on, every row read back. Run as: node bench/events-append.ts [events]
+import { randomUUID } from 'node:crypto'
+import { appendEvents, type SessionKey } from '../packages/server/src/events/append.ts'
+import { openBenchDatabase } from './support/bench-database.ts'
+import { median, show } from './support/statistics.ts'
+
+const SESSIONS = 64
+const ROUNDS = 5
+const BOUND = 0.6
+const perSession = Math.ceil(Number(process.argv[2] ?? 12_800) / SESSIONS)
+const data = { activityId: randomUUID(), category: 'tool', name: 'bash', status: 'started', note: 'x'.repeat(200) }
+
+await using bench = await openBenchDatabase(32)
+const { db } = bench
+await db.query('create table bare (session uuid, sequence bigint, envelope text, primary key (session, sequence))')
+
+const real = (key: SessionKey) => appendEvents(db, key, [{ type: 'svc.run.progress', data }], new Date())
+const bare = (key: SessionKey, sequence: number) =>
+  db.query({
+    name: 'bare-insert',
+    text: 'insert into bare values ($1, $2, $3)',
+    values: [
+      key.sessionId,
+      sequence,
+      JSON.stringify({ id: randomUUID(), type: 'x', createdAt: new Date(), sequence, data }),
+    ],
+  })
+
+async function perSecond(append: (key: SessionKey, sequence: number) => Promise<unknown>, keys: readonly SessionKey[]) {
+  const start = performance.now()
+  await Promise.all(
+    keys.map(async key => {
+      for (let sequence = 1; sequence <= perSession; sequence += 1) await append(key, sequence)
+    }),
+  )
+  return (keys.length * perSession * 1000) / (performance.now() - start)
+}
+
+const ratios: number[] = []
+const rates: { real: number[]; bare: number[] } = { real: [], bare: [] }
+for (let round = 0; round <= ROUNDS; round += 1) {
+  const keys = await bench.newSessions(SESSIONS)
+  const ours = await perSecond(real, keys)
+  const theirs = await perSecond(bare, keys)
+  const ids = keys.map(key => key.sessionId)
+  for (const [table, column] of [
+    ['events', 'session_id'],
+    ['bare', 'session'],
+  ]) {
+    const { rows } = await db.query<{ id: string; count: number; newest: number }>(
+      `select ${column} as id, count(*) as count, max(sequence) as newest from ${table} where ${column} = any($1) group by 1`,
+      [ids],
+    )
+    const whole = rows.length === SESSIONS && rows.every(row => row.count === perSession && row.newest === perSession)
+    if (!whole) throw new Error(`${table} does not hold what was appended`)
+  }
+  if (round === 0) continue
+  rates.real.push(ours)
+  rates.bare.push(theirs)
+  ratios.push(ours / theirs)
+}
+console.info(`append: ${show(median(rates.real), 0)}/s, bare insert: ${show(median(rates.bare), 0)}/s`)
+console.info(`ratio: ${show(median(ratios))} (to reach: at least ${BOUND})`)
