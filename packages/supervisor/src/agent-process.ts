@@ -42,7 +42,9 @@ export class AgentProcess {
     this.#pid = pid
     this.#stdout = new LineSplitter(MAX_LINE_BYTES, (line, totalBytes) => {
       this.#batch.push(
-        totalBytes > line.length ? encodeRecord('!', JSON.stringify({ bytes: totalBytes })) : encodeTimedRecord('o', line),
+        totalBytes > line.length
+          ? encodeRecord('!', JSON.stringify({ bytes: totalBytes }))
+          : encodeTimedRecord('o', line),
       )
     })
     this.#stderr = new AgentStderr(line => this.#batch.push(encodeRecord('e', line)))

@@ -1,15 +1,34 @@
+import { PROXY_PORT } from '@berth/supervisor'
+
+const proxy = `http://127.0.0.1:${PROXY_PORT}`
+
+/** Names of the sandbox's own loopback, for which no client asks the proxy. */
+const ownNames = ['localhost', '127.0.0.1', '::1'] as const
+
 /** Environment of every agent; the sandbox's proxy is the only way out. */
-export const agentEnvironment = {
-  PATH: '/opt/berth:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-  HOME: '/home/agent',
-  USER: 'agent',
-  LANG: 'C.UTF-8',
-  TERM: 'dumb',
-  http_proxy: 'http://127.0.0.1:3128',
-  https_proxy: 'http://127.0.0.1:3128',
-  HTTP_PROXY: 'http://127.0.0.1:3128',
-  HTTPS_PROXY: 'http://127.0.0.1:3128',
-  NO_PROXY: 'localhost,127.0.0.1,::1',
-  no_proxy: 'localhost,127.0.0.1,::1',
-  NODE_USE_ENV_PROXY: '1',
-} as const
+export function agentEnvironment(reach: readonly string[]): Readonly<Record<string, string>> {
+  const direct = directNames(reach)
+  return {
+    PATH: '/opt/berth:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    HOME: '/home/agent',
+    USER: 'agent',
+    LANG: 'C.UTF-8',
+    TERM: 'dumb',
+    http_proxy: proxy,
+    https_proxy: proxy,
+    HTTP_PROXY: proxy,
+    HTTPS_PROXY: proxy,
+    NO_PROXY: direct,
+    no_proxy: direct,
+    NODE_USE_ENV_PROXY: '1',
+  }
+}
+
+/**
+ * A loopback endpoint under `reach` is the service's, and only the proxy leads there: its name must not count as the
+ * sandbox's own. The exception is by name, since most clients read no port in `NO_PROXY`.
+ */
+function directNames(reach: readonly string[]): string {
+  const proxied = new Set(reach.map(origin => URL.parse(origin)?.hostname.replace(/^\[(.*)\]$/, '$1')))
+  return ownNames.filter(name => !proxied.has(name)).join(',')
+}

@@ -7,8 +7,8 @@ import { hasEarlierWork, markRunning } from '../runs/run-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { TurnRow } from '../turns/turn.ts'
-import { agentEnvironment } from './agent-environment.ts'
 import { cancelPrompt, initialize, type Order, openSession, type PromptOf, prompt } from './acp-orders.ts'
+import { agentEnvironment } from './agent-environment.ts'
 import { type AgentFacts, Conversation } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { type Claim, clearHandovers, countToolCalls, findLastAnswer, holdsFence, saveReading } from './execution-sql.ts'
@@ -157,9 +157,7 @@ export class Attempt {
       if (this.#conversation.end !== null) break
     }
     if (this.#isOver()) {
-      // What is open ends here, and may be the answer.
-      this.#conversation.close()
-      await this.#settle(await this.#outcome())
+      await this.#settle()
       return
     }
     await this.#commit()
@@ -183,7 +181,7 @@ export class Attempt {
     this.#forced ??= outcome
     if (this.#settled) return
     if (this.#isIdle()) {
-      await this.#settle(null)
+      await this.#settle()
       return
     }
     // With the token: a record of the same stop by a predecessor may have been read already, and none would follow.
@@ -253,8 +251,8 @@ export class Attempt {
     const key = `start/${generation}`
     if (this.#ordered.has(key)) return
     this.#ordered.add(key)
-    const { command, env } = this.#runtime
-    await this.#connection.start({ key, command, env: { ...agentEnvironment, ...env }, cwd: WORKSPACE })
+    const { command, env, reach } = this.#runtime
+    await this.#connection.start({ key, command, env: { ...agentEnvironment(reach), ...env }, cwd: WORKSPACE })
   }
 
   async #give(order: Order): Promise<void> {
@@ -294,11 +292,12 @@ export class Attempt {
   }
 
   /** Records the end of the attempt with all that was read before it, in one transaction. */
-  async #settle(outcome: Outcome | null): Promise<void> {
+  async #settle(): Promise<void> {
     const now = this.#context.clock.now()
+    // First, because what is open may be the answer that the outcome tells of.
     this.#conversation.close()
     const reading = this.#conversation.take()
-    const decided = this.#forced ?? outcome
+    const decided = this.#forced ?? (await this.#outcome())
     await underFence(this.#context, this.#claim, async tx => {
       if (reading.drafts.length > 0) await appendEvents(tx, this.#claim, reading.drafts, now)
       await countToolCalls(tx, this.#claim, reading.toolCalls)

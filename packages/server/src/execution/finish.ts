@@ -24,6 +24,13 @@ export const executionLost: Outcome = {
   errorCode: 'turn_execution_lost',
 }
 
+/** The platform's bound on a Run, or on its sandbox, is reached (interface 6.4). */
+export const deadlineExceeded: Outcome = {
+  status: 'crashed',
+  stopReason: 'execution_deadline',
+  errorCode: 'turn_execution_lost',
+}
+
 /** Ends the Run of a claim. @throws ClaimLost */
 export async function finishRun(context: ExecutionContext, claim: Claim, outcome: Outcome): Promise<void> {
   await underFence(context, claim, tx => endRun(tx, claim, claim.run.id, outcome, context.clock.now()))

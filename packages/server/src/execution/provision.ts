@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { endLeaseOfSession, findLiveLease, insertLease, type LeaseRow, markAttached } from '../leases/lease-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
 import { lockSession } from '../sessions/session-sql.ts'
+import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { type Claim, holdsFence } from './execution-sql.ts'
 import { ClaimLost } from './interruption.ts'
@@ -16,51 +17,56 @@ export class ProvisionFailed extends Error {
  * made, so a crash in between leaves a row that says what to look for, and never a sandbox without one.
  * @throws ProvisionFailed, ClaimLost
  */
-export async function provision(
-  context: ExecutionContext,
-  claim: Claim,
-  runtime: RuntimeEntry,
-): Promise<{ lease: LeaseRow; fresh: boolean }> {
-  const { db, driver, clock, limits } = context
+export async function provision(context: ExecutionContext, claim: Claim, runtime: RuntimeEntry): Promise<LeaseRow> {
+  const { db, driver, clock } = context
   const live = await findLiveLease(db, claim)
   if (live?.state === 'attached') {
     await driver.serveProxy(live.id, runtime.reach)
-    return { lease: live, fresh: false }
+    return live
   }
-  if (live !== null) {
+  const lease = await underFence(context, claim, async tx => {
     // A predecessor died while it made this one; how far it came is not known.
-    await driver.destroy(live.id)
-    await underFence(context, claim, tx => endLeaseOfSession(tx, claim, 'abandoned', clock.now()))
-  }
-  const lease = await underFence(context, claim, tx =>
-    insertLease(tx, claim, {
+    if (live !== null) await endLeaseOfSession(tx, claim, 'abandoned', clock.now())
+    return insertLease(tx, claim, {
       id: randomUUID(),
       driver: driver.kind,
       host: context.host,
       runtime: runtime.id,
-      idleMs: limits.leaseIdleMs,
-      maxMs: limits.leaseMaxMs,
+      idleMs: context.limits.leaseIdleMs,
+      maxMs: context.limits.leaseMaxMs,
       now: clock.now(),
-    }),
-  )
-  try {
-    const { supervisorCommand: command, bounds } = context
-    const making = driver.create({
-      leaseId: lease.id,
-      command,
-      bounds,
-      mounts: runtime.mounts,
-      reach: runtime.reach,
     })
-    await withDeadline(making, limits.provisionMs)
+  })
+  if (live !== null) discard(context, live.id)
+  try {
+    await make(context, lease.id, runtime)
     await underFence(context, claim, tx => markAttached(tx, lease.id))
-    return { lease: { ...lease, state: 'attached' }, fresh: true }
+    return { ...lease, state: 'attached' }
   } catch (cause) {
-    await driver.destroy(lease.id)
-    if (cause instanceof ClaimLost) throw cause
+    discard(context, lease.id)
+    if (cause instanceof ClaimLost || cause instanceof DatabaseUnavailable) throw cause
     await underFence(context, claim, tx => endLeaseOfSession(tx, claim, 'abandoned', clock.now()))
     throw new ProvisionFailed('the sandbox could not be made', { cause })
   }
+}
+
+async function make(context: ExecutionContext, leaseId: string, { mounts, reach }: RuntimeEntry): Promise<void> {
+  const { driver, supervisorCommand: command, bounds, limits } = context
+  const deadline = AbortSignal.timeout(limits.provisionMs)
+  const late = new Promise<never>((_, reject) => {
+    deadline.addEventListener('abort', () => reject(new Error(`not done within ${limits.provisionMs} ms`)))
+  })
+  await Promise.race([driver.create({ leaseId, command, bounds, mounts, reach }), late])
+}
+
+/**
+ * Destroys a sandbox whose lease has ended or is about to, without waiting: what hangs there must not hold up a Run.
+ * Where it fails, the sweeper finds the sandbox again.
+ */
+export function discard(context: ExecutionContext, leaseId: string): void {
+  context.driver.destroy(leaseId).catch(error => {
+    context.log.warn({ err: error, leaseId }, 'a sandbox could not be destroyed yet')
+  })
 }
 
 /** Runs SQL under the Session's lock, after the fence is proven. @throws ClaimLost */
@@ -74,16 +80,4 @@ export async function underFence<T>(
     if (!(await holdsFence(tx, claim, context.clock.now()))) throw new ClaimLost()
     return work(tx)
   })
-}
-
-async function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not done within ${deadlineMs} ms`)), deadlineMs)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -1,12 +1,11 @@
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findLiveLease } from '../leases/lease-sql.ts'
+import { findLiveLease, type LeaseRow } from '../leases/lease-sql.ts'
 import type { Outcome } from '../runs/run.ts'
 import { findRun } from '../runs/run-sql.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
-import { topics } from '../storage/wakeups.ts'
 import type { TurnRow } from '../turns/turn.ts'
 import { findTurn } from '../turns/turn-sql.ts'
 import { Attempt } from './attempt.ts'
@@ -14,7 +13,7 @@ import type { ExecutionContext } from './execution-context.ts'
 import type { Claim } from './execution-sql.ts'
 import { executionLost, finishRun, loseAttempt } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
-import { ProvisionFailed, provision } from './provision.ts'
+import { discard, ProvisionFailed, provision } from './provision.ts'
 import { SupervisorConnection } from './supervisor-connection.ts'
 import {
   ConnectionClosedError,
@@ -22,9 +21,12 @@ import {
   SandboxFrozenError,
   SupervisorProtocolError,
 } from './supervisor-errors.ts'
+import { watchAttempt } from './watch-attempt.ts'
 
 /** Between two tries while the database or a connection is away. */
 const RETRY_MS = 250
+/** Connections in a row that a supervisor may close without having sent anything new; then it is taken for broken. */
+const MAX_VAIN_CONNECTIONS = 10
 
 /**
  * Executes a claimed Run to its end, or until the claim is lost or the worker stops.
@@ -34,9 +36,10 @@ const RETRY_MS = 250
  * costs a handover, which are counted, so that poison work ends.
  */
 export async function executeRun(context: ExecutionContext, claim: Claim, signal: AbortSignal): Promise<void> {
+  const vain: VainConnections = { offset: -1, count: 0 }
   for (;;) {
     try {
-      if (await step(context, claim, signal)) return
+      if (await step(context, claim, signal, vain)) return
     } catch (error) {
       if (error instanceof ClaimLost || error instanceof FenceLostError || signal.aborted) return
       if (!(error instanceof DatabaseUnavailable || error instanceof ConnectionClosedError)) {
@@ -49,8 +52,19 @@ export async function executeRun(context: ExecutionContext, claim: Claim, signal
   }
 }
 
+/** Connections that ended with nothing of the journal committed since the one before. */
+interface VainConnections {
+  offset: number
+  count: number
+}
+
 /** Goes on from what the rows say. @returns whether nothing is left to do */
-async function step(context: ExecutionContext, given: Claim, signal: AbortSignal): Promise<boolean> {
+async function step(
+  context: ExecutionContext,
+  given: Claim,
+  signal: AbortSignal,
+  vain: VainConnections,
+): Promise<boolean> {
   const run = await findRun(context.db, given, given.run.id)
   if (run === null || run.ended_at !== null || run.status === 'queued') return true
   const claim: Claim = { ...given, run }
@@ -79,21 +93,32 @@ async function step(context: ExecutionContext, given: Claim, signal: AbortSignal
     await attach(context, claim, turn, runtime, signal)
     return true
   } catch (error) {
+    if (signal.aborted) throw error
     if (error instanceof ProvisionFailed) {
       context.log.warn({ err: error, runId: run.id }, 'a sandbox could not be made')
       await loseAttempt(context, claim, { sandboxLost: false, outcome: executionLost })
       return true
     }
-    if (
-      error instanceof SandboxGoneError ||
-      error instanceof SandboxFrozenError ||
-      error instanceof SupervisorProtocolError
-    ) {
+    if (isLoss(error) || (error instanceof ConnectionClosedError && (await isBroken(context, claim, vain)))) {
       await loseSandbox(context, claim, error)
       return true
     }
     throw error
   }
+}
+
+function isLoss(error: unknown): error is Error {
+  return (
+    error instanceof SandboxGoneError || error instanceof SandboxFrozenError || error instanceof SupervisorProtocolError
+  )
+}
+
+/** Whether a supervisor that accepts connections and closes them again has done so too often. */
+async function isBroken(context: ExecutionContext, claim: Claim, vain: VainConnections): Promise<boolean> {
+  const { journal_offset: offset = -1 } = (await findLiveLease(context.db, claim)) ?? {}
+  vain.count = offset === vain.offset ? vain.count + 1 : 1
+  vain.offset = offset
+  return vain.count > MAX_VAIN_CONNECTIONS
 }
 
 /** A Run that cannot be run here at all ends before anything is made for it. */
@@ -111,7 +136,7 @@ async function loseSandbox(context: ExecutionContext, claim: Claim, cause: Error
   const lease = await findLiveLease(context.db, claim)
   // Under the fence the row decides first: only then may the sandbox of a living claim be destroyed.
   await loseAttempt(context, claim, { sandboxLost: true, outcome: executionLost })
-  if (lease !== null) await context.driver.destroy(lease.id)
+  if (lease !== null) discard(context, lease.id)
 }
 
 async function attach(
@@ -122,9 +147,7 @@ async function attach(
   signal: AbortSignal,
 ): Promise<void> {
   const { limits } = context
-  await provision(context, claim, runtime)
-  const lease = await findLiveLease(context.db, claim)
-  if (lease === null) throw new ClaimLost()
+  const lease = await provision(context, claim, runtime)
   await placeInputs(context, lease.id, turn)
   const interrupt = new AbortController()
   const stream = await context.driver.attach(lease.id, signal)
@@ -135,8 +158,15 @@ async function attach(
     signal: AbortSignal.any([signal, interrupt.signal]),
   })
   const attempt = new Attempt(context, { claim, turn, runtime, lease, connection })
-  using _watch = watch(context, claim, lease.bound_at, attempt, connection, reason => interrupt.abort(reason))
+  const watched = { claim, deadline: deadlineOf(context, claim, lease), attempt, connection }
+  using _watch = watchAttempt(context, watched, reason => interrupt.abort(reason))
   await attempt.run()
+}
+
+/** A Run ends with the bound of its own time or that of its sandbox, whichever comes first. */
+function deadlineOf(context: ExecutionContext, claim: Claim, lease: LeaseRow): Date {
+  const startedAt = claim.run.started_at ?? context.clock.now()
+  return new Date(Math.min(startedAt.getTime() + context.limits.runMs, lease.bound_at.getTime()))
 }
 
 /** Puts a Turn's files where its message says they are. Again after a handover: the same bytes to the same place. */
@@ -146,80 +176,4 @@ async function placeInputs(context: ExecutionContext, leaseId: string, turn: Tur
     turn.files.map(async file => ({ name: file.name, content: await buffer(await context.blobs.get(file.sha256)) })),
   )
   await context.driver.writeInputs(leaseId, turn.sequence, files)
-}
-
-/**
- * Watches over an attempt: cancellation and its grace, the deadlines of start and Run, and a supervisor that has gone
- * silent. Each ends the agent or interrupts the connection; what follows is decided by the attempt.
- */
-function watch(
-  context: ExecutionContext,
-  claim: Claim,
-  boundAt: Date,
-  attempt: Attempt,
-  connection: SupervisorConnection,
-  interrupt: (reason: Error) => void,
-): Disposable {
-  const { limits, clock } = context
-  const timers = new Set<NodeJS.Timeout>()
-  const later = (work: () => Promise<void>, delayMs: number) => {
-    const timer = setTimeout(
-      () => {
-        timers.delete(timer)
-        work().catch(interrupt)
-      },
-      Math.max(0, delayMs),
-    )
-    timers.add(timer)
-  }
-  let cancelling = false
-  const look = async () => {
-    if (cancelling) return
-    const run = await findRun(context.db, claim, claim.run.id)
-    if (run === null || run.ended_at !== null) throw new ClaimLost()
-    if (run.cancel_requested_at === null) return
-    cancelling = true
-    later(() => attempt.stop({ status: 'cancelled', stopReason: 'aborted' }, 'grace'), limits.cancelGraceMs)
-    await attempt.cancel()
-  }
-  const lookAgain = () => {
-    look().catch(error => {
-      // A database that is away is the attempt's to notice, when it has something to write.
-      if (!(error instanceof DatabaseUnavailable)) interrupt(error)
-    })
-  }
-  const unsubscribe = context.wakeups.subscribe(topics.control(claim.organizationId, claim.sessionId), lookAgain)
-  lookAgain()
-
-  later(async () => {
-    if (attempt.prompted) return
-    context.log.warn({ runId: claim.run.id }, 'a runtime did not start in time')
-    await attempt.stop({ status: 'failed', stopReason: 'error', errorCode: 'runtime_start_failed' }, 'start')
-  }, limits.agentStartMs)
-
-  const startedAt = claim.run.started_at ?? clock.now()
-  const deadline = Math.min(startedAt.getTime() + limits.runMs, boundAt.getTime())
-  later(
-    () =>
-      attempt.stop(
-        { status: 'crashed', stopReason: 'execution_deadline', errorCode: 'turn_execution_lost' },
-        'deadline',
-      ),
-    Math.min(deadline - clock.now().getTime(), 2 ** 31 - 1),
-  )
-
-  const pulse = async () => {
-    await connection.ping(limits.pingMs)
-    lookAgain()
-    later(pulse, limits.pingMs / 2)
-  }
-  later(pulse, limits.pingMs / 2)
-
-  return {
-    [Symbol.dispose]() {
-      unsubscribe()
-      for (const timer of timers) clearTimeout(timer)
-      timers.clear()
-    },
-  }
 }

@@ -108,7 +108,14 @@ export class SupervisorStream {
     const key = isOneOf(keyedRecordTypes, type) ? words.take() : undefined
     const at = isOneOf(timedRecordTypes, type) ? readTime(words.take()) : undefined
     // Which type has a key and which a time is decided by the two lists above, as it is in the type of a record.
-    return { type, start, end, payload: words.rest, ...(key !== undefined && { key }), ...(at && { at }) } as JournalRecord
+    return {
+      type,
+      start,
+      end,
+      payload: words.rest,
+      ...(key !== undefined && { key }),
+      ...(at && { at }),
+    } as JournalRecord
   }
 }
 

@@ -87,6 +87,7 @@ export async function destroySandboxes(dataDir: string): Promise<void> {
     nodePath: process.execPath,
     bundlesDir: dataDir,
     bounds: defaultBounds,
+    spares: 0,
     log: silentLog,
   })
   for (const leaseId of await driver.list()) await driver.destroy(leaseId)

@@ -1,0 +1,93 @@
+import type { Outcome } from '../runs/run.ts'
+import { findRun } from '../runs/run-sql.ts'
+import { DatabaseUnavailable } from '../storage/database-errors.ts'
+import { topics } from '../storage/wakeups.ts'
+import { type Attempt, STOP_GRACE_MS } from './attempt.ts'
+import type { ExecutionContext } from './execution-context.ts'
+import type { Claim } from './execution-sql.ts'
+import { deadlineExceeded } from './finish.ts'
+import { ClaimLost } from './interruption.ts'
+import type { SupervisorConnection } from './supervisor-connection.ts'
+import { SandboxFrozenError } from './supervisor-errors.ts'
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** An attempt under way, and what it is held to. */
+export interface Watched {
+  readonly claim: Claim
+  readonly deadline: Date
+  readonly attempt: Attempt
+  readonly connection: SupervisorConnection
+}
+
+/**
+ * Watches over an attempt: cancellation and its grace, the deadlines of start and Run, and a supervisor that has gone
+ * silent. Each ends the agent or interrupts the connection; what follows is decided by the attempt. An agent that does
+ * not end although its supervisor was told to end it costs the sandbox.
+ * @param interrupt ends the connection for this reason
+ */
+export function watchAttempt(
+  context: ExecutionContext,
+  { claim, deadline, attempt, connection }: Watched,
+  interrupt: (reason: Error) => void,
+): Disposable {
+  const { limits, clock } = context
+  const timers = new Set<NodeJS.Timeout>()
+  let over = false
+  const later = (work: () => Promise<void>, delayMs: number) => {
+    if (over) return
+    const run = () => {
+      timers.delete(timer)
+      work().catch(interrupt)
+    }
+    const timer = setTimeout(run, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS))
+    timers.add(timer)
+  }
+  const end = async (outcome: Outcome, why: string) => {
+    await attempt.stop(outcome, why)
+    later(async () => {
+      throw new SandboxFrozenError('the agent was to be ended and is not')
+    }, STOP_GRACE_MS + limits.pingMs)
+  }
+
+  let cancelling = false
+  const look = async () => {
+    if (cancelling) return
+    const run = await findRun(context.db, claim, claim.run.id)
+    if (run === null || run.ended_at !== null) throw new ClaimLost()
+    if (run.cancel_requested_at === null || cancelling) return
+    cancelling = true
+    later(() => end({ status: 'cancelled', stopReason: 'aborted' }, 'grace'), limits.cancelGraceMs)
+    await attempt.cancel()
+  }
+  const lookAgain = () => {
+    look().catch(error => {
+      // A database that is away is the attempt's to notice, when it has something to write.
+      if (!(error instanceof DatabaseUnavailable)) interrupt(error)
+    })
+  }
+  const unsubscribe = context.wakeups.subscribe(topics.control(claim.organizationId, claim.sessionId), lookAgain)
+  lookAgain()
+
+  later(async () => {
+    if (attempt.prompted) return
+    context.log.warn({ runId: claim.run.id }, 'a runtime did not start in time')
+    await end({ status: 'failed', stopReason: 'error', errorCode: 'runtime_start_failed' }, 'start')
+  }, limits.agentStartMs)
+  later(() => end(deadlineExceeded, 'deadline'), deadline.getTime() - clock.now().getTime())
+
+  const pulse = async () => {
+    await connection.ping(limits.pingMs)
+    lookAgain()
+    later(pulse, limits.pingMs / 2)
+  }
+  later(pulse, limits.pingMs / 2)
+
+  return {
+    [Symbol.dispose]() {
+      over = true
+      unsubscribe()
+      for (const timer of timers) clearTimeout(timer)
+    },
+  }
+}
