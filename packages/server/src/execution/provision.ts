@@ -3,6 +3,7 @@ import { endLeaseOfSession, findLiveLease, insertLease, type LeaseRow, markAttac
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
 import { lockSession } from '../sessions/session-sql.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
+import { topics } from '../storage/wakeups.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { type Claim, holdsFence } from './execution-sql.ts'
 import { ClaimLost } from './interruption.ts'
@@ -14,7 +15,8 @@ export class ProvisionFailed extends Error {
 
 /**
  * The Session's sandbox: the one its lease holds, else a fresh one. The lease's row is committed before anything is
- * made, so a crash in between leaves a row that says what to look for, and never a sandbox without one.
+ * made, so a crash in between leaves a row that says what to look for, and never a sandbox without one. What is left of
+ * a sandbox whose lease has ended is the sweeper's: nothing that hangs there holds up a Run.
  * @throws ProvisionFailed, ClaimLost
  */
 export async function provision(context: ExecutionContext, claim: Claim, runtime: RuntimeEntry): Promise<LeaseRow> {
@@ -37,15 +39,16 @@ export async function provision(context: ExecutionContext, claim: Claim, runtime
       now: clock.now(),
     })
   })
-  if (live !== null) discard(context, live.id)
+  if (live !== null) context.wakeups.publish(topics.leases)
   try {
     await make(context, lease.id, runtime)
     await underFence(context, claim, tx => markAttached(tx, lease.id))
     return { ...lease, state: 'attached' }
   } catch (cause) {
-    discard(context, lease.id)
+    // Then the row still says how far this came, to whoever comes next.
     if (cause instanceof ClaimLost || cause instanceof DatabaseUnavailable) throw cause
     await underFence(context, claim, tx => endLeaseOfSession(tx, claim, 'abandoned', clock.now()))
+    context.wakeups.publish(topics.leases)
     throw new ProvisionFailed('the sandbox could not be made', { cause })
   }
 }
@@ -57,16 +60,6 @@ async function make(context: ExecutionContext, leaseId: string, { mounts, reach 
     deadline.addEventListener('abort', () => reject(new Error(`not done within ${limits.provisionMs} ms`)))
   })
   await Promise.race([driver.create({ leaseId, command, bounds, mounts, reach }), late])
-}
-
-/**
- * Destroys a sandbox whose lease has ended or is about to, without waiting: what hangs there must not hold up a Run.
- * Where it fails, the sweeper finds the sandbox again.
- */
-export function discard(context: ExecutionContext, leaseId: string): void {
-  context.driver.destroy(leaseId).catch(error => {
-    context.log.warn({ err: error, leaseId }, 'a sandbox could not be destroyed yet')
-  })
 }
 
 /** Runs SQL under the Session's lock, after the fence is proven. @throws ClaimLost */

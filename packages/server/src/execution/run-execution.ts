@@ -6,6 +6,7 @@ import { findRun } from '../runs/run-sql.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
+import { topics } from '../storage/wakeups.ts'
 import type { TurnRow } from '../turns/turn.ts'
 import { findTurn } from '../turns/turn-sql.ts'
 import { Attempt } from './attempt.ts'
@@ -13,7 +14,7 @@ import type { ExecutionContext } from './execution-context.ts'
 import type { Claim } from './execution-sql.ts'
 import { executionLost, finishRun, loseAttempt } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
-import { discard, ProvisionFailed, provision } from './provision.ts'
+import { ProvisionFailed, provision } from './provision.ts'
 import { SupervisorConnection } from './supervisor-connection.ts'
 import {
   ConnectionClosedError,
@@ -130,13 +131,11 @@ function refuseRuntime(context: ExecutionContext, id: string | null, entry: Runt
   return { status: 'failed', stopReason: 'error', errorCode: 'runtime_unavailable' }
 }
 
-/** The sandbox is gone, frozen or no longer speaks the protocol: end what is left of it, then the attempt. */
+/** The sandbox is gone, frozen or no longer speaks the protocol. With its lease's end it is the sweeper's. */
 async function loseSandbox(context: ExecutionContext, claim: Claim, cause: Error): Promise<void> {
   context.log.warn({ err: cause, runId: claim.run.id }, 'a sandbox was lost')
-  const lease = await findLiveLease(context.db, claim)
-  // Under the fence the row decides first: only then may the sandbox of a living claim be destroyed.
   await loseAttempt(context, claim, { sandboxLost: true, outcome: executionLost })
-  if (lease !== null) discard(context, lease.id)
+  context.wakeups.publish(topics.leases)
 }
 
 async function attach(

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { endLeaseOfSession, findDueLeases, findLiveLeasesOfHost, leaseIsLive } from '../leases/lease-sql.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { Loop, type Service } from '../service.ts'
@@ -8,6 +9,8 @@ import type { ExecutionContext } from './execution-context.ts'
 
 /** Between two sweeps that nothing asked for. */
 const INTERVAL_MS = 10_000
+/** How long an end of the service waits for sandboxes that are being destroyed; what is left is found at its start. */
+const PATIENCE_MS = 5_000
 
 /**
  * Keeps leases and sandboxes together: ends leases whose deadline has passed, destroys sandboxes that no lease names,
@@ -17,6 +20,8 @@ export class Sweeper implements Service {
   readonly name = 'sweeper'
   readonly #context: ExecutionContext
   readonly #loop: Loop
+  /** Sandboxes that are being destroyed. One that withstands holds up nothing else. */
+  readonly #destroying = new Map<string, Promise<void>>()
   #unsubscribe = () => {}
 
   constructor(context: ExecutionContext) {
@@ -39,6 +44,12 @@ export class Sweeper implements Service {
   async drain(): Promise<void> {
     this.#unsubscribe()
     await this.#loop[Symbol.asyncDispose]()
+    const enough = new AbortController()
+    await Promise.race([
+      Promise.all(this.#destroying.values()),
+      sleep(PATIENCE_MS, undefined, { signal: enough.signal }).catch(() => undefined),
+    ])
+    enough.abort()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -56,8 +67,17 @@ export class Sweeper implements Service {
     }
     // What is listed now was made under a row committed before: a sandbox without a live row has outlived its lease.
     for (const leaseId of await driver.list()) {
-      if (!(await leaseIsLive(db, leaseId))) await driver.destroy(leaseId)
+      if (!this.#destroying.has(leaseId) && !(await leaseIsLive(db, leaseId))) this.#destroy(leaseId)
     }
+  }
+
+  #destroy(leaseId: string): void {
+    const { driver, log } = this.#context
+    const destroyed = driver
+      .destroy(leaseId)
+      .catch(error => log.warn({ err: error, leaseId }, 'a sandbox could not be destroyed yet'))
+      .finally(() => this.#destroying.delete(leaseId))
+    this.#destroying.set(leaseId, destroyed)
   }
 
   async #isGone(leaseId: string): Promise<boolean> {
