@@ -33,6 +33,7 @@ export const errors = {
   cloud_turn_limit_reached: { status: 409, cause: 'The Session holds as many Turns as it can.' },
   request_entity_too_large: { status: 413, cause: 'The body is larger than the endpoint takes.' },
   uri_too_long: { status: 414, cause: 'The request target is too long.' },
+  range_not_satisfiable: { status: 416, cause: 'The range lies outside the content; `Content-Range` has its size.' },
   unsupported_media_type: { status: 415, cause: 'The body is not JSON by its media type.' },
   cloud_rate_limit_exceeded: { status: 429, cause: "The caller's bucket is empty.", retryAfter: true },
   cloud_auth_rate_limit_exceeded: { status: 429, cause: "The address's bucket is empty.", retryAfter: true },

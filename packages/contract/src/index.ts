@@ -1,3 +1,4 @@
+export { Artifact, type ArtifactKind, ArtifactPage, artifactKinds } from './artifact.ts'
 export { accessCapability, type Capability, capabilities } from './capability.ts'
 export { Discovery, Runtime, RuntimeList } from './discovery.ts'
 export { ErrorBody, type ErrorCode, type ErrorKind, errors, Issue } from './error.ts'

@@ -52,4 +52,5 @@ export const defaultPageSize = {
   sessions: 50,
   turns: 100,
   events: 100,
+  artifacts: 100,
 } as const

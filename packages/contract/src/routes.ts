@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import type { GuardedOperation, Operation } from './operation.ts'
+import { artifactOperations } from './operations/artifact.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
 import { eventOperations } from './operations/event.ts'
@@ -13,6 +14,7 @@ export const routes = {
   ...sessionOperations,
   ...turnOperations,
   ...eventOperations,
+  ...artifactOperations,
 } as const satisfies Record<string, Operation>
 
 export type OperationId = keyof typeof routes

@@ -6,12 +6,13 @@ export function refusal(
   code: ErrorCode,
   fields: Readonly<Record<string, unknown>> = {},
   retryAfterSeconds?: number,
+  headers: Readonly<Record<string, string>> = {},
 ): ApiError {
   const kind: { status: number; retryAfterSeconds?: number } = errors[code]
   const delay = retryAfterSeconds ?? kind.retryAfterSeconds
   return new ApiError(kind.status, code, {
     fields,
-    ...(delay !== undefined && { headers: { 'retry-after': String(delay) } }),
+    headers: { ...headers, ...(delay !== undefined && { 'retry-after': String(delay) }) },
   })
 }
 

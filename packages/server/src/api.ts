@@ -1,3 +1,4 @@
+import { artifactHandlers } from './artifacts/routes.ts'
 import type { Context } from './context.ts'
 import { discoveryHandlers, type Platform } from './discovery/routes.ts'
 import { eventHandlers, type Streaming } from './events/routes.ts'
@@ -14,5 +15,6 @@ export function apiHandlers(context: Context, platform: Platform, streaming: Str
     ...turnHandlers(context),
     ...runHandlers(context),
     ...eventHandlers(context, streaming),
+    ...artifactHandlers(context),
   }
 }

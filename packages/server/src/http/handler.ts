@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { GuardedOperationId, RequestBody, RequestHeaders, RequestParams, RequestQuery } from '@berth/contract'
 import type { Principal } from '../identity/principal.ts'
 
@@ -19,11 +20,15 @@ export interface HandlerRequest<Id extends GuardedOperationId> {
   stillAuthorized(): Promise<boolean>
 }
 
-/** What a handler answers: a value to serialise by the contract, JSON text to send as it is, or server-sent events. */
+/**
+ * What a handler answers: a value to serialise by the contract, JSON text to send as it is, bytes, nothing, or
+ * server-sent events. A handler that answers bytes says what they are in its headers.
+ */
 export type Reply =
   | { readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
   | { readonly status: number; readonly json: string; readonly headers?: Readonly<Record<string, string>> }
-  | { readonly status: 204; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly status: number; readonly bytes: Readable; readonly headers: Readonly<Record<string, string>> }
+  | { readonly status: 204 | 304; readonly headers?: Readonly<Record<string, string>> }
   | { readonly events: AsyncIterable<string | Uint8Array>; readonly headers?: Readonly<Record<string, string>> }
 
 export type Handler<Id extends GuardedOperationId> = (request: HandlerRequest<Id>) => Promise<Reply>

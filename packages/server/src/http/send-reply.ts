@@ -9,6 +9,7 @@ export async function sendReply(reply: FastifyReply, answer: Reply, open: OpenSt
   if ('events' in answer) return await sendEvents(reply, answer.events, open)
   reply.code(answer.status)
   if ('json' in answer) return reply.type('application/json; charset=utf-8').send(answer.json)
+  if ('bytes' in answer) return reply.send(answer.bytes)
   return 'body' in answer ? reply.send(answer.body) : reply.send()
 }
 

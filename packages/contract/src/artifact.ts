@@ -1,0 +1,33 @@
+import { type Static, Type } from 'typebox'
+import { Count, DateTime, nullable, open, openString, Sha256, Uuid } from './scalar.ts'
+
+export const artifactKinds = ['run_result', 'presented_file', 'pull_request_record'] as const
+
+/** Manifest of an immutable byte blob that a Session keeps (completions, Artifacts). */
+export const Artifact = Type.Object(
+  {
+    id: Uuid,
+    sessionId: Uuid,
+    runId: Type.Optional(Type.String({ format: 'uuid' })),
+    kind: openString(artifactKinds),
+    name: Type.String(),
+    mediaType: Type.String(),
+    sizeBytes: Count,
+    sha256: Sha256,
+    createdAt: DateTime,
+  },
+  { title: 'Artifact', description: 'An immutable byte blob.', ...open },
+)
+
+/** Answer of an Artifact's read. */
+export const ArtifactEnvelope = Type.Object({ artifact: Artifact }, { title: 'ArtifactEnvelope', ...open })
+
+/** A page of Artifacts, oldest first (interface 4.8). */
+export const ArtifactPage = Type.Object(
+  { artifacts: Type.Array(Artifact), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
+  { title: 'ArtifactPage', ...open },
+)
+
+export type Artifact = Static<typeof Artifact>
+export type ArtifactKind = (typeof artifactKinds)[number]
+export type ArtifactPage = Static<typeof ArtifactPage>

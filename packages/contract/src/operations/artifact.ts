@@ -1,0 +1,57 @@
+import { Type } from 'typebox'
+import { ArtifactEnvelope, ArtifactPage } from '../artifact.ts'
+import { defaultPageSize } from '../limits.ts'
+import { operation } from '../operation.ts'
+import { closed, Uuid } from '../scalar.ts'
+import { Cursor, pageLimit, SessionPath } from './parameters.ts'
+
+const ArtifactPath = Type.Object({ sessionId: Uuid, artifactId: Uuid })
+const contentHeaders = {
+  ETag: 'The SHA-256 of the whole content, quoted.',
+  'Content-Disposition': 'Always an attachment.',
+  'Accept-Ranges': '`bytes`.',
+}
+
+/** Artifacts (interface 4.8). */
+export const artifactOperations = {
+  listArtifacts: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/artifacts',
+    summary: 'List Artifacts',
+    description: 'Oldest first.',
+    tag: 'Artifacts',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    query: Type.Object({ limit: pageLimit(defaultPageSize.artifacts), cursor: Cursor }, closed),
+    responses: { 200: { description: 'A page of manifests.', schema: ArtifactPage } },
+    errors: ['cloud_session_not_found'],
+  }),
+  getArtifact: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/artifacts/{artifactId}',
+    summary: "Read an Artifact's manifest",
+    tag: 'Artifacts',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: ArtifactPath,
+    responses: { 200: { description: 'The manifest.', schema: ArtifactEnvelope } },
+    errors: ['cloud_session_not_found'],
+  }),
+  getArtifactContent: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/artifacts/{artifactId}/content',
+    summary: "Read an Artifact's bytes",
+    description: 'Answers `Range` of one range, `If-Range` and `If-None-Match`.',
+    tag: 'Artifacts',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: ArtifactPath,
+    responses: {
+      200: { description: 'The bytes.', mediaTypes: ['application/octet-stream'], headers: contentHeaders },
+      206: { description: 'The range asked for.', mediaTypes: ['application/octet-stream'], headers: contentHeaders },
+      304: { description: 'The caller has these bytes.' },
+    },
+    errors: ['cloud_session_not_found', 'range_not_satisfiable'],
+  }),
+} as const

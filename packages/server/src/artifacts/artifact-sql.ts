@@ -1,0 +1,52 @@
+import type { SessionKey } from '../events/append.ts'
+import type { Queryable } from '../storage/database.ts'
+import type { ArtifactRow } from './artifact.ts'
+
+export async function findArtifact(db: Queryable, key: SessionKey, id: string): Promise<ArtifactRow | null> {
+  const { rows } = await db.query<ArtifactRow>({
+    name: 'find-artifact',
+    text: 'select * from artifacts where organization_id = $1 and session_id = $2 and id = $3',
+    values: [key.organizationId, key.sessionId, id],
+  })
+  return rows[0] ?? null
+}
+
+/** Artifacts after a place, oldest first, on `artifacts_in_order`. */
+export async function listArtifacts(
+  db: Queryable,
+  key: SessionKey,
+  after: { readonly updatedAt: Date; readonly id: string } | null,
+  limit: number,
+): Promise<ArtifactRow[]> {
+  const { rows } = await db.query<ArtifactRow>({
+    name: 'list-artifacts',
+    text: `
+      select * from artifacts
+      where organization_id = $1 and session_id = $2
+        and ($3::timestamptz is null or (created_at, id) > ($3::timestamptz, $4::uuid))
+      order by created_at, id limit $5`,
+    values: [key.organizationId, key.sessionId, after?.updatedAt ?? null, after?.id ?? null, limit],
+  })
+  return rows
+}
+
+export async function insertArtifact(tx: Queryable, organizationId: string, row: ArtifactRow): Promise<void> {
+  await tx.query({
+    name: 'insert-artifact',
+    text: `
+      insert into artifacts (organization_id, session_id, id, run_id, kind, name, media_type, size_bytes, sha256, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    values: [
+      organizationId,
+      row.session_id,
+      row.id,
+      row.run_id,
+      row.kind,
+      row.name,
+      row.media_type,
+      row.size_bytes,
+      row.sha256,
+      row.created_at,
+    ],
+  })
+}

@@ -1,0 +1,41 @@
+import type { ArtifactPage } from '@berth/contract'
+import { sessionNotFound } from '../api-errors.ts'
+import type { Context } from '../context.ts'
+import { decodeCursor, encodeCursor } from '../cursor.ts'
+import type { SessionKey } from '../events/append.ts'
+import type { Principal } from '../identity/principal.ts'
+import { readSession } from '../sessions/read-session.ts'
+import { type ArtifactRow, toArtifact } from './artifact.ts'
+import { findArtifact, listArtifacts } from './artifact-sql.ts'
+
+/** An Artifact of a Session that the caller sees, looked at on every request. @throws ApiError 404 */
+export async function readArtifact(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  id: string,
+): Promise<ArtifactRow> {
+  await readSession(context, principal, key)
+  const row = await findArtifact(context.db, key, id)
+  if (row === null) throw sessionNotFound()
+  return row
+}
+
+/** A page of a Session's Artifacts, oldest first (interface 4.8). @throws ApiError 404, 400 for a foreign cursor */
+export async function pageArtifacts(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  query: { limit: number; cursor?: string },
+): Promise<ArtifactPage> {
+  await readSession(context, principal, key)
+  const after = query.cursor === undefined ? null : decodeCursor(query.cursor)
+  const rows = await listArtifacts(context.db, key, after, query.limit + 1)
+  const page = rows.slice(0, query.limit)
+  const last = page.at(-1)
+  return {
+    artifacts: page.map(toArtifact),
+    nextCursor: last === undefined ? null : encodeCursor({ updatedAt: last.created_at, id: last.id }),
+    hasMore: rows.length > query.limit,
+  }
+}
