@@ -1,12 +1,11 @@
 // Pages of 100 Events against a bare Fastify route that returns the same bytes, with the guard's one call in front of it
 // and with the one query alone; then how pages and the Session list hold up at a million rows.
 // Run as: node bench/events-page.ts [seconds for each figure]
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { Agent, request } from 'node:http'
-import fastify from 'fastify'
-import { systemClock } from '../packages/server/src/clock.ts'
-import { appendEvents, type SessionKey } from '../packages/server/src/events/append.ts'
-import { listEventsAfter } from '../packages/server/src/events/event-sql.ts'
-import { DatabaseAuthority } from '../packages/server/src/identity/authority.ts'
+import { join } from 'node:path'
+import { appendEvents } from '../packages/server/src/events/append.ts'
 import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
 import { median, show } from './support/statistics.ts'
@@ -71,24 +70,13 @@ const data = { name: 'bash', status: 'started', note: 'x'.repeat(200) }
 for (let i = 0; i < 300; i += 1) await appendEvents(bench.db, key, [{ type: 'svc.run.progress', data }], new Date())
 const page = `${service.url}/v1/sessions/${key.sessionId}/events`
 
-// The baseline answers from this process's module, but serves from a process of its own would be no different work.
-const authority = new DatabaseAuthority(bench.db, systemClock, {
-  authority: { burst: 1e9, perMinute: 600 },
-  edge: { burst: 1e9, perMinute: 3000 },
+const bare = spawn(process.execPath, [join(import.meta.dirname, 'support/bare-server.ts')], {
+  stdio: ['pipe', 'pipe', 'inherit'],
 })
-const body = await get(page)
-const bareApp = fastify()
-bareApp.get('/guarded', async (request, reply) => {
-  await authority.judge({ bearer: bench.apiKey, clientAddress: request.ip })
-  return reply.type('application/json; charset=utf-8').send(body)
-})
-bareApp.get('/query', async (_, reply) => {
-  const events = await listEventsAfter(bench.db, key as SessionKey, 0, 100)
-  return reply
-    .type('application/json; charset=utf-8')
-    .send(`{"events":[${events.map(event => event.envelope).join(',')}],"lastSequence":300}`)
-})
-const bareUrl = await bareApp.listen({ port: 0 })
+const { connection, apiKey } = bench
+bare.stdin.write(`${JSON.stringify({ connection, apiKey, key, body: await get(page) })}\n`)
+const [greeting] = await once(bare.stdout, 'data')
+const bareUrl = String(greeting).trim()
 
 for (const [name, bound] of [
   ['guarded', 0.7],
@@ -107,7 +95,7 @@ for (const [name, bound] of [
     `page against bare ${name}: ${show(median(rates), 0)}/s, ratio ${show(median(ratios))} (at least ${bound})`,
   )
 }
-await bareApp.close()
+bare.kill()
 
 await bench.db.query(
   `insert into events (organization_id, session_id, sequence, type, envelope)

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import type { BenchDatabase } from './bench-database.ts'
 
 const main = resolve(import.meta.dirname, '../../packages/server/src/main.ts')
 
-/** The API as a process of its own on the bench's database. */
+/** The API as a process of its own on the bench's database, logging as it does by default, to nowhere. */
 export interface BenchService extends AsyncDisposable {
   readonly url: string
   readonly pid: number
@@ -15,33 +16,33 @@ export async function startBenchService(
   bench: BenchDatabase,
   variables: Record<string, string> = {},
 ): Promise<BenchService> {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
   const child = spawn(process.execPath, [main], {
     env: {
       PATH: process.env['PATH'],
       BERTH_DATA_DIR: bench.dataDir,
       DATABASE_URL: bench.url,
-      BERTH_PORT: '0',
+      BERTH_PORT: String(port),
       BERTH_ROLES: 'api',
       BERTH_RATE_BURST: '100000000',
       BERTH_AUTH_RATE_BURST: '100000000',
       BERTH_STREAMS_PER_AUTHORITY: '10000',
       BERTH_STREAMS_PER_PROCESS: '10000',
-      BERTH_LOG_LEVEL: 'info',
       ...variables,
     },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'ignore', 'inherit'],
   })
   const exited = once(child, 'exit')
-  let output = ''
-  const url = await new Promise<string>((found, failed) => {
-    child.stdout.on('data', chunk => {
-      output += chunk
-      const ready = output.match(/"baseUrl":"([^"]+)"/)
-      if (ready?.[1] !== undefined) found(ready[1])
-      if (output.length > 1_000_000) output = ''
-    })
-    exited.then(() => failed(new Error(`the service did not start: ${output}`)), failed)
-  })
+  while (
+    !(await fetch(`${url}/readyz`).then(
+      answer => answer.ok,
+      () => false,
+    ))
+  ) {
+    if (child.exitCode !== null) throw new Error('the service did not start')
+    await new Promise(wait => setTimeout(wait, 50))
+  }
   return {
     url,
     pid: child.pid ?? 0,
@@ -50,4 +51,13 @@ export async function startBenchService(
       await exited
     },
   }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
 }

@@ -31,9 +31,6 @@ import { PostgresWakeups } from './storage/wakeups.ts'
 /** Version of the service, shown where a runtime of ours is listed. */
 const VERSION = '1.0.0'
 
-/** Between two looks at whether an open stream's credential still stands. */
-const AUTHORITY_CHECK_MS = 10_000
-
 /** A service that runs. */
 export interface RunningService extends AsyncDisposable {
   readonly settings: Settings
@@ -173,7 +170,7 @@ async function listen(context: Context, settings: Settings, stack: AsyncDisposab
         life: {
           minMs: settings.streams.minSeconds * 1000,
           maxMs: settings.streams.maxSeconds * 1000,
-          authorityMs: AUTHORITY_CHECK_MS,
+          authorityMs: settings.streams.authoritySeconds * 1000,
           random: Math.random,
         },
       },

@@ -69,6 +69,7 @@ export interface Settings {
     readonly perProcess: number
     readonly minSeconds: number
     readonly maxSeconds: number
+    readonly authoritySeconds: number
   }
   readonly config: Config
 }
@@ -234,6 +235,12 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
         'BERTH_STREAM_MAX_SECONDS',
         600,
         'Event streams are ended to be resumed, each at a random age: the most.',
+      ),
+      authoritySeconds: seconds(
+        env,
+        'BERTH_STREAM_AUTHORITY_SECONDS',
+        10,
+        'An open event stream ends within this long of the revocation of its credential.',
       ),
     },
     config: readConfig(env, dataDir, variables, readFile),

@@ -213,6 +213,7 @@ const elsewhere: { readonly [Code in ErrorCode]?: string } = {
   cloud_rate_limit_exceeded: 'rate-limits.test.ts',
   cloud_auth_rate_limit_exceeded: 'rate-limits.test.ts',
   event_stream_unavailable: 'the budget of streams has tests of its own',
+  range_not_satisfiable: 'artifacts have tests of their own',
   cloud_repository_branch_not_found: 'there are no repositories',
   installation_principal_required: 'there are no credentials of people',
   identity_service_unavailable: 'there is no introspection',

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import type { Session, SessionPage } from '@berth/contract'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Api } from './support/api.ts'
@@ -21,12 +22,21 @@ afterAll(() => test[Symbol.asyncDispose]())
 
 const page = async (query = '') => (await api.get<SessionPage>(`/v1/sessions${query}`)).body
 const titles = async (query?: string) => (await page(query)).sessions.map(session => session.title)
-const rename = (session: Session, title: string) => api.call('PATCH', `/v1/sessions/${session.id}`, { title })
-const archive = (session: Session) => api.call('DELETE', `/v1/sessions/${session.id}`)
+
+/** Changes of Sessions, no two within one millisecond: the order between those is nobody's promise. */
+async function change<T>(request: () => Promise<T>): Promise<T> {
+  for (const before = Date.now(); Date.now() === before; ) await setImmediate()
+  return request()
+}
+
+const create = (body: Record<string, unknown>) => change(() => api.createSession(body))
+const rename = (session: Session, title: string) =>
+  change(() => api.call('PATCH', `/v1/sessions/${session.id}`, { title }))
+const archive = (session: Session) => change(() => api.call('DELETE', `/v1/sessions/${session.id}`))
 
 async function createAll(...names: string[]): Promise<Session[]> {
   const sessions: Session[] = []
-  for (const title of names) sessions.push(await api.createSession({ title }))
+  for (const title of names) sessions.push(await create({ title }))
   return sessions
 }
 
@@ -67,7 +77,7 @@ describe('the list of sessions', () => {
     if (a === undefined || b === undefined) throw new Error('not created')
     await rename(a, 'A')
     expect(await titles()).toEqual(['A', 'c', 'b'])
-    await api.submitTurn(b.id, 'm')
+    await change(() => api.submitTurn(b.id, 'm'))
     expect(await titles()).toEqual(['b', 'A', 'c'])
     await archive(a)
     expect(await titles('?archived=true')).toEqual(['A', 'b', 'c'])
@@ -162,10 +172,10 @@ describe('archived sessions', () => {
 
 describe('the origin as a filter', () => {
   beforeEach(async () => {
-    await api.createSession({ title: 'a', origin: { tenantKey: 'T', objectType: 'ticket', objectId: '1' } })
-    await api.createSession({ title: 'b', origin: { tenantKey: 'T', objectType: 'ticket', objectId: '2' } })
-    await api.createSession({ title: 'c', origin: { tenantKey: 't', objectType: 'page', objectId: '1' } })
-    await api.createSession({ title: 'd' })
+    await create({ title: 'a', origin: { tenantKey: 'T', objectType: 'ticket', objectId: '1' } })
+    await create({ title: 'b', origin: { tenantKey: 'T', objectType: 'ticket', objectId: '2' } })
+    await create({ title: 'c', origin: { tenantKey: 't', objectType: 'page', objectId: '1' } })
+    await create({ title: 'd' })
   })
 
   it.each([

@@ -48,7 +48,7 @@ async function call(id: GuardedOperationId, apiKey: string, target: Target): Pro
   const { method, path } = guardedOperationOf(id)
   const segments: Readonly<Record<string, string>> = { ...target }
   const body = bodies[id]
-  const response = await fetch(test.url + path.replaceAll(/\{(\w+)\}/g, (_, name) => segments[name] ?? ''), {
+  const response = await fetch(test.url + path.replaceAll(/\{(\w+)\}/g, (_, name) => segments[name] ?? randomUUID()), {
     method,
     headers: { authorization: `Bearer ${apiKey}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
     ...(body !== undefined && { body: JSON.stringify(body) }),

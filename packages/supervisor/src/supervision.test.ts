@@ -99,7 +99,7 @@ test('an agent killed by force takes along what it moved to other sessions', asy
   socket.write(
     hello + start(`trap '' TERM; setsid bash -c 'trap "" TERM; echo $$; while :; do sleep 1; done' & wait; wait`),
   )
-  const pid = Number(/^o (\d+)$/m.exec(await readUntil(socket, /^o \d+\n/m))?.[1])
+  const pid = Number(/^o \d+ (\d+)$/m.exec(await readUntil(socket, /^o \d+ \d+\n/m))?.[1])
   socket.write('{"stop":{"key":"k","graceMs":1}}\n')
   await readUntil(socket, /^x /m)
   await processEnd(pid)

@@ -25,6 +25,66 @@ export async function listEventsAfter(
   return rows
 }
 
+/**
+ * As `listEventsAfter`, and no further than the Event that fills `bytes`: one may take a megabyte, and hundreds of streams
+ * read at once. The length of a stored text is known without fetching it, so what is left out costs next to nothing.
+ */
+export async function listEventsWithin(
+  db: Queryable,
+  key: SessionKey,
+  after: number,
+  most: { readonly events: number; readonly bytes: number },
+): Promise<StoredEvent[]> {
+  const { rows } = await db.query<StoredEvent>({
+    name: 'list-events-within',
+    text: `
+      select sequence, envelope from (
+        select sequence, envelope, sum(octet_length(envelope)) over (
+          order by sequence rows between unbounded preceding and 1 preceding
+        ) as bytes_before
+        from events
+        where organization_id = $1 and session_id = $2 and sequence > $3
+        order by sequence limit $4
+      ) as page
+      where bytes_before is null or bytes_before < $5
+      order by sequence`,
+    values: [key.organizationId, key.sessionId, after, most.events, most.bytes],
+  })
+  return rows
+}
+
+/** A page of a Session's log and whose Session it is, in one round trip. */
+export interface EventPageRow {
+  readonly organization_id: string
+  readonly owner_id: string
+  readonly last_event_sequence: number
+  /** Envelopes joined by commas; null where there are none. */
+  readonly envelopes: string | null
+}
+
+/** The page is joined where it lies: a hundred rows cost the reader more to take apart than to send on. */
+export async function readEventPage(
+  db: Queryable,
+  key: SessionKey,
+  after: number,
+  limit: number,
+): Promise<EventPageRow | null> {
+  const { rows } = await db.query<EventPageRow>({
+    name: 'read-event-page',
+    text: `
+      select organization_id, owner_id, last_event_sequence, (
+        select string_agg(envelope, ',' order by sequence) from (
+          select sequence, envelope from events
+          where organization_id = $1 and session_id = $2 and sequence > $3
+          order by sequence limit $4
+        ) as page
+      ) as envelopes
+      from sessions where organization_id = $1 and id = $2`,
+    values: [key.organizationId, key.sessionId, after, limit],
+  })
+  return rows[0] ?? null
+}
+
 /** The newest sequence of a Session; 0 before the first Event. */
 export async function findNewestSequence(db: Queryable, key: SessionKey): Promise<number> {
   const { rows } = await db.query<{ last_event_sequence: number }>({

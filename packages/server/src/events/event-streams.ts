@@ -6,7 +6,6 @@ import type { SessionKey } from './append.ts'
 import { findNewestSequence } from './event-sql.ts'
 import { type Frame, readFrames, SessionTail } from './session-tail.ts'
 
-const PAGE = 200
 /** Most bytes yielded at once, so that a reader's backpressure is felt between them. */
 const CHUNK_BYTES = 256 * 1024
 /** A missed wake-up costs this much, and nothing else. */
@@ -29,6 +28,11 @@ export class EventStreams {
     this.#context = context
   }
 
+  /** Sessions that are followed. */
+  get tails(): number {
+    return this.#shared.size
+  }
+
   /**
    * Yields frames after a sequence, backfill and live tail as one: bytes that hold whole frames, in order, each once,
    * until the signal aborts. It subscribes before it reads, so nothing appended in between can be missed; it takes what
@@ -36,7 +40,8 @@ export class EventStreams {
    * cutover to get wrong.
    */
   async *follow(key: SessionKey, after: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const shared = await this.#join(key)
+    const shared = await this.#patiently(() => this.#join(key), signal)
+    if (shared === null) return
     const { tail } = shared
     try {
       let position = after
@@ -63,15 +68,24 @@ export class EventStreams {
     }
   }
 
-  /** A page of frames, however long the database is away: a stream that waits loses nothing, a broken one costs more. */
   async #readPage(key: SessionKey, after: number, signal: AbortSignal): Promise<readonly Frame[]> {
-    try {
-      return await readFrames(this.#context.db, key, after, PAGE)
-    } catch (error) {
-      if (!(error instanceof DatabaseUnavailable)) throw error
-      await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined)
-      return []
+    return (await this.#patiently(() => readFrames(this.#context.db, key, after), signal)) ?? []
+  }
+
+  /**
+   * Asks however long the database is away: a stream that waits loses nothing, a broken one costs more.
+   * @returns null once the signal has aborted
+   */
+  async #patiently<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
+    while (!signal.aborted) {
+      try {
+        return await ask()
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) throw error
+        await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined)
+      }
     }
+    return null
   }
 
   async #join(key: SessionKey): Promise<Shared> {

@@ -42,8 +42,10 @@ export function eventHandlers(
   }
 }
 
-/** A place in the budget for as long as the response lives: its signal aborts however it ends. */
+/** A place in the budget for as long as the response lives: its signal aborts however it ends, and may have by now. */
 function hold(budget: StreamBudget, { principal, signal }: Pick<StreamRequest, 'principal' | 'signal'>): void {
   const place = budget.take(principal)
-  signal.addEventListener('abort', () => place[Symbol.dispose](), { once: true })
+  const giveBack = () => place[Symbol.dispose]()
+  if (signal.aborted) giveBack()
+  else signal.addEventListener('abort', giveBack, { once: true })
 }

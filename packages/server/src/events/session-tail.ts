@@ -1,8 +1,8 @@
 import type { Queryable } from '../storage/database.ts'
 import type { SessionKey } from './append.ts'
-import { listEventsAfter } from './event-sql.ts'
+import { listEventsWithin } from './event-sql.ts'
 
-const PAGE = 200
+const PAGE = { events: 200, bytes: 1024 * 1024 }
 /** Frames kept for readers that are a little behind; one that falls further behind reads pages of its own. */
 const KEPT_BYTES = 512 * 1024
 
@@ -14,9 +14,11 @@ export interface Frame {
 
 const encoder = new TextEncoder()
 
-/** Frames of stored Events: `id` and `data`, and no `event` field, since clients read the type in the envelope. */
-export async function readFrames(db: Queryable, key: SessionKey, after: number, limit: number): Promise<Frame[]> {
-  const events = await listEventsAfter(db, key, after, limit)
+/**
+ * The next frames of stored Events: `id` and `data`, and no `event` field, since clients read the type in the envelope.
+ */
+export async function readFrames(db: Queryable, key: SessionKey, after: number): Promise<Frame[]> {
+  const events = await listEventsWithin(db, key, after, PAGE)
   return events.map(({ sequence, envelope }) => ({
     sequence,
     bytes: encoder.encode(`id: ${sequence}\ndata: ${envelope}\n\n`),
@@ -58,31 +60,38 @@ export class SessionTail {
   }
 
   /** Reads what was appended. A call during a read is answered by one more read after it. */
-  async refresh(): Promise<void> {
+  refresh(): Promise<void> {
     this.#again = true
-    this.#reading ??= this.#read().finally(() => {
-      this.#reading = null
-    })
-    await this.#reading
+    this.#reading ??= this.#read()
+    return this.#reading
   }
 
   /** Resolves when `newest` has passed a sequence, or the signal aborts. */
-  async passed(sequence: number, signal: AbortSignal): Promise<void> {
-    while (this.#newest <= sequence && !signal.aborted) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      this.#waiting.add(resolve)
-      signal.addEventListener('abort', () => resolve(), { once: true })
-      await promise
-      this.#waiting.delete(resolve)
-    }
+  passed(sequence: number, signal: AbortSignal): Promise<void> {
+    return new Promise(resolve => {
+      const look = () => {
+        if (this.#newest <= sequence && !signal.aborted) return
+        this.#waiting.delete(look)
+        signal.removeEventListener('abort', look)
+        resolve()
+      }
+      this.#waiting.add(look)
+      signal.addEventListener('abort', look)
+      look()
+    })
   }
 
   async #read(): Promise<void> {
-    while (this.#again) {
-      this.#again = false
-      const frames = await readFrames(this.#db, this.#key, this.#newest, PAGE)
-      if (frames.length === PAGE) this.#again = true
-      if (frames.length > 0) this.#keep(frames)
+    try {
+      while (this.#again) {
+        this.#again = false
+        const frames = await readFrames(this.#db, this.#key, this.#newest)
+        if (isFull(frames)) this.#again = true
+        if (frames.length > 0) this.#keep(frames)
+      }
+    } finally {
+      // In the same step as the last look at `#again`, so that a call in between begins a read of its own.
+      this.#reading = null
     }
   }
 
@@ -98,6 +107,11 @@ export class SessionTail {
       dropped += 1
     }
     if (dropped > 0) this.#kept = this.#kept.slice(dropped)
-    for (const resolve of [...this.#waiting]) resolve()
+    for (const look of [...this.#waiting]) look()
   }
+}
+
+/** Whether there may be more behind what was read. */
+function isFull(frames: readonly Frame[]): boolean {
+  return frames.length >= PAGE.events || frames.reduce((sum, { bytes }) => sum + bytes.length, 0) >= PAGE.bytes
 }

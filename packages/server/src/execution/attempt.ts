@@ -154,7 +154,7 @@ export class Attempt {
       this.#conversation.apply(record)
       position = record.end
       if (record.type === 'k' && record.key === this.#stopKey) this.#stopped = true
-      if (this.#conversation.end !== null) break
+      if (this.#conversation.end !== null && !this.#isRefused()) break
     }
     if (this.#isOver()) {
       await this.#settle()
@@ -201,6 +201,10 @@ export class Attempt {
     for (const reply of this.#conversation.takeReplies()) await this.#give(reply)
     const { facts, prompted } = this.#conversation
     if (this.#forced !== null) return
+    if (this.#isRefused()) {
+      await this.#stop((await this.#outcome()) ?? executionLost, 'refused')
+      return
+    }
     if (prompted) {
       if (this.#cancelling && facts.sessionId !== null) await this.#give(cancelPrompt(this.#of, facts.sessionId))
       return
@@ -288,7 +292,17 @@ export class Attempt {
   /** Whether the agent can do nothing more for this Run. */
   #isOver(): boolean {
     const { end, facts } = this.#conversation
-    return end !== null || (this.#stopped && (facts.state === 'exited' || facts.state === 'none'))
+    const ended = end !== null && !this.#isRefused()
+    return ended || (this.#stopped && (facts.state === 'exited' || facts.state === 'none'))
+  }
+
+  /**
+   * Whether the agent lives and will not be set up. Orders are given once to a process, so the next Run could ask
+   * nothing more of this one: it ends with the Run that it refused.
+   */
+  #isRefused(): boolean {
+    const { end, facts } = this.#conversation
+    return end?.kind === 'unstartable' && (facts.state === 'started' || facts.state === 'initialized')
   }
 
   /** Records the end of the attempt with all that was read before it, in one transaction. */

@@ -7,6 +7,9 @@ type Json = Readonly<Record<string, unknown>>
 /** Longest run summary that is kept; a longer one is left out whole (interface 8.5). */
 export const MAX_SUMMARY_BYTES = 100_000
 
+/** Said by the platform alone (interface 6.4), of agents that it lost. */
+const platformReasons: readonly string[] = ['engine_unreachable', 'execution_deadline']
+
 /**
  * What an agent's answer to its prompt means for the Run. ACP has words for why an agent stopped, not for whether it
  * failed; an agent that knows says so in `_meta.berth` (`stopReason`, `errorCode`, `summary`).
@@ -19,7 +22,7 @@ export function outcomeOfAnswer(result: Json | null, error: Json | null): Outcom
   const summary = asText(meta['summary'])
   const told = summary === undefined ? {} : { summary }
   const errorCode = asText(meta['errorCode'])
-  const stopReason = stopReasons.find(reason => reason === meta['stopReason'])
+  const stopReason = stopReasons.find(reason => reason === meta['stopReason'] && !platformReasons.includes(reason))
   if (errorCode !== undefined && /^[a-z0-9_]{1,64}$/.test(errorCode)) {
     return { status: 'failed', stopReason: stopReason ?? 'error', errorCode, ...told }
   }

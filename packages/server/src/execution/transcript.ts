@@ -103,10 +103,11 @@ export class Transcript {
   }
 
   #tool(update: ToolUpdate, offset: number, at: Date): EventDraft[] {
+    // Also before an update that is dropped: a fold that began later does not know which calls there have been.
+    const drafts = this.#endMessage()
     const known = this.#calls.get(update.id)
     // Agents send updates of calls that have ended. Such an update must not begin the call a second time.
-    if (known === undefined && !update.begins) return []
-    const drafts = this.#endMessage()
+    if (known === undefined && !update.begins) return drafts
     const call = known ?? openCall(offset, at)
     merge(call, update)
     if (known === undefined) {

@@ -106,6 +106,10 @@ function answerWhileClosing(app: FastifyInstance, open: OpenStreams): void {
   app.addHook('preClose', async () => {
     closing = true
     open.stopAll()
+    // Node closes what is idle as it begins to close. A connection whose request was answered before all of it had come
+    // (a body too large) is idle only later, and would be kept until its keep-alive time is over.
+    const sweep = setInterval(() => app.server.closeIdleConnections(), 100)
+    app.server.once('close', () => clearInterval(sweep))
   })
   app.addHook('onRequest', async () => {
     if (closing)

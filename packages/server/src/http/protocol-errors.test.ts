@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
@@ -115,4 +116,21 @@ test('a stopping server finishes what it began and sends later requests on the s
   await ended
   await closed
   expect(received).toMatch(/^HTTP\/1.1 204 .*HTTP\/1.1 503 .*"error":"service_unavailable"/s)
+})
+
+test('a stopping server does not wait for a connection that was refused before its body had come', async () => {
+  const service = await startTestApp()
+  const body = 'a'.repeat(1_048_577)
+  const json = ['Content-Type: application/json', `Content-Length: ${body.length}`, bearer]
+  const socket = connect(service.port, '127.0.0.1')
+  socket.write([`PUT /v1/sessions/${sessionId} HTTP/1.1`, 'Host: a', ...json, '', body.slice(1)].join('\r\n'))
+  const [refused] = await once(socket, 'data')
+  expect(String(refused)).toMatch(/^HTTP\/1.1 413 /)
+  const closing = Promise.withResolvers<void>()
+  service.app.server.once('close', closing.resolve)
+  const closed = service.app.close()
+  await expect.poll(() => service.app.server.listening).toBe(false)
+  socket.write('a')
+  await closing.promise
+  await closed
 })

@@ -2,6 +2,8 @@ import type { GuardedOperationId } from '@berth/contract'
 import { describe, expect, test } from 'vitest'
 import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
+import { StorageFull } from '../storage/blobs.ts'
+import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { sessionId, startTestApp } from './testing/test-app.ts'
 
 const path = `/v1/sessions/${sessionId}`
@@ -108,6 +110,19 @@ describe('refusals', () => {
     const { response, body } = await fail(new ApiError(refusal(code).status, code))
     expect([response.headers.get('retry-after'), body]).toEqual([delay, JSON.stringify({ error: code })])
   })
+
+  test.each([
+    ['the database', new DatabaseUnavailable(new Error('refused'))],
+    ['room for blobs', new StorageFull(new Error('ENOSPC'))],
+  ])(
+    'a fault of the service that passes, %s, says when to come back and is logged with its cause',
+    async (_, error) => {
+      const { response, body, log } = await fail(error)
+      expect([response.status, body]).toEqual([503, '{"error":"service_unavailable"}'])
+      expect(response.headers.get('retry-after')).toBe('2')
+      expect(log.join('')).toContain(error.message)
+    },
+  )
 
   test('what no one named is told to no one, and logged with its cause and the id of the request', async () => {
     const { response, body, log } = await fail(new Error('outer', { cause: new Error('disk on fire') }))

@@ -1,5 +1,5 @@
 import { appendEvents, type SessionKey } from '../events/append.ts'
-import { touchLease } from '../leases/lease-sql.ts'
+import { extendLease } from '../leases/extend-lease.ts'
 import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
 import { releaseFence } from './fence-sql.ts'
@@ -22,7 +22,7 @@ export async function endRun(
   const clean = summary === undefined ? told : { ...told, summary: knownSecrets.cutText(summary) }
   if (!(await finishRun(tx, key, runId, clean, now))) return false
   await releaseFence(tx, key)
-  await touchLease(tx, key, now)
+  await extendLease(tx, key, now)
   const { status, stopReason, errorCode } = outcome
   await appendEvents(
     tx,

@@ -4,6 +4,7 @@ import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import { readSession } from '../sessions/read-session.ts'
+import type { Queryable } from '../storage/database.ts'
 import { readFence } from './fence-sql.ts'
 import { toRun } from './run.ts'
 import { findRun } from './run-sql.ts'
@@ -13,6 +14,13 @@ export async function readRun(context: Context, principal: Principal, key: Sessi
   await readSession(context, principal, key)
   const row = await findRun(context.db, key, runId)
   if (row === null) throw sessionNotFound()
+  return toRun(row)
+}
+
+/** The Run that a Turn names, which is there because no Turn is without one. */
+export async function runOfTurn(db: Queryable, key: SessionKey, runId: string): Promise<Run> {
+  const row = await findRun(db, key, runId)
+  if (row === null) throw new Error(`there is no run ${runId}`)
   return toRun(row)
 }
 

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
-import { endLeaseOfSession } from '../leases/lease-sql.ts'
+import { endLease } from '../leases/end-lease.ts'
 import { endRun } from '../runs/end-run.ts'
 import { topics } from '../storage/wakeups.ts'
 import { lockVisibleSession } from './lock-session.ts'
@@ -20,7 +20,7 @@ export async function archiveSession(context: Context, principal: Principal, key
     if (session.active_run_id !== null) {
       await endRun(tx, key, session.active_run_id, { status: 'cancelled', stopReason: 'aborted' }, now)
     }
-    await endLeaseOfSession(tx, key, 'archived', now)
+    await endLease(tx, key, 'archived', now)
     await markArchived(tx, key, now)
   })
   context.wakeups.publish(

@@ -6,9 +6,14 @@ export interface Change {
   readonly id: string
   readonly last_event_sequence: number
   readonly updated_at: Date
+  /**
+   * Another one after every write of the row. Two changes may bear the same time, within a millisecond or from two
+   * processes whose clocks differ.
+   */
+  readonly version: string
 }
 
-interface Owner {
+export interface Owner {
   readonly organizationId: string
   readonly ownerId: string
 }
@@ -19,7 +24,7 @@ export async function changesOf(db: Queryable, owner: Owner, ids: readonly strin
   const { rows } = await db.query<Change>({
     name: 'changes-of',
     text: `
-      select id, last_event_sequence, updated_at from sessions
+      select id, last_event_sequence, updated_at, xmin::text as version from sessions
       where organization_id = $1 and owner_id = $2 and id = any($3::uuid[])
       order by updated_at, id`,
     values: [owner.organizationId, owner.ownerId, ids],
@@ -32,11 +37,13 @@ export async function changesSince(db: Queryable, owner: Owner, since: Date, lim
   const { rows } = await db.query<Change>({
     name: 'changes-since',
     text: `
-      select id, last_event_sequence, updated_at from sessions
-      where organization_id = $1 and owner_id = $2 and listed_at >= ${listedAt('$3')} and updated_at >= $3 and archived_at is null
+      select id, last_event_sequence, updated_at, xmin::text as version from sessions
+      where organization_id = $1 and owner_id = $2 and listed_at >= ${listedAt('$3')} and updated_at >= $3
+        and archived_at is null
       union all
-      select id, last_event_sequence, updated_at from sessions
-      where organization_id = $1 and owner_id = $2 and listed_at >= ${listedAt('$3')} and updated_at >= $3 and archived_at is not null
+      select id, last_event_sequence, updated_at, xmin::text as version from sessions
+      where organization_id = $1 and owner_id = $2 and listed_at >= ${listedAt('$3')} and updated_at >= $3
+        and archived_at is not null
       order by updated_at, id limit $4`,
     values: [owner.organizationId, owner.ownerId, since, limit],
   })

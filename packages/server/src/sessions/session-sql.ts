@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { Queryable } from '../storage/database.ts'
@@ -7,10 +8,10 @@ import type { SessionRow } from './session.ts'
  * The Session's row with its active Run and newest lease. The joins lean on `runs_active` (at most one row) and
  * `leases_of_session`; a lease that was never attached shows no deadline.
  */
-const selectSession = `
+const selectFrom = (sessions: string): string => `
   select s.*, r.id as active_run_id, r.status as active_run_status,
     l.expires_at as lease_expires_at, coalesce(l.state = 'attached', false) as lease_held
-  from sessions s
+  from ${sessions} s
   left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null
   left join lateral (
     select state, expires_at from leases
@@ -23,7 +24,7 @@ const selectSession = `
 export async function findSession(db: Queryable, key: SessionKey): Promise<SessionRow | null> {
   const { rows } = await db.query<SessionRow>({
     name: 'find-session',
-    text: `${selectSession} where s.organization_id = $1 and s.id = $2`,
+    text: `${selectFrom('sessions')} where s.organization_id = $1 and s.id = $2`,
     values: [key.organizationId, key.sessionId],
   })
   return rows[0] ?? null
@@ -115,6 +116,10 @@ export interface SessionFilter {
   readonly limit: number
 }
 
+/** A name for a statement that comes in a few shapes, so that each is planned once for a connection. */
+const statementName = (stem: string, text: string): string =>
+  `${stem}-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
+
 /** The second that a time is listed under, as the generated column has it. */
 export const listedAt = (time: string): string => `date_trunc('second', ${time}::timestamptz at time zone 'UTC')`
 
@@ -125,22 +130,23 @@ export const listedAt = (time: string): string => `date_trunc('second', ${time}:
 export async function listSessions(db: Queryable, filter: SessionFilter): Promise<SessionRow[]> {
   const values: unknown[] = [filter.organizationId]
   const bind = (value: unknown) => `$${values.push(value)}`
-  const conditions = ['s.organization_id = $1']
-  if (filter.ownerId !== null) conditions.push(`s.owner_id = ${bind(filter.ownerId)}`)
-  if (filter.archived === 'no') conditions.push('s.archived_at is null')
-  if (filter.archived === 'only') conditions.push('s.archived_at is not null')
+  const conditions = ['organization_id = $1']
+  if (filter.ownerId !== null) conditions.push(`owner_id = ${bind(filter.ownerId)}`)
+  if (filter.archived === 'no') conditions.push('archived_at is null')
+  if (filter.archived === 'only') conditions.push('archived_at is not null')
   for (const field of ['objectType', 'objectId', 'tenantKey'] as const) {
     const wanted = filter.origin[field]
-    if (wanted !== undefined) conditions.push(`s.origin is not null and s.origin ->> '${field}' = ${bind(wanted)}`)
+    if (wanted !== undefined) conditions.push(`origin is not null and origin ->> '${field}' = ${bind(wanted)}`)
   }
   if (filter.before !== null) {
     const at = bind(filter.before.updatedAt)
-    conditions.push(`s.listed_at <= ${listedAt(at)} and (s.updated_at, s.id) < (${at}, ${bind(filter.before.id)})`)
+    conditions.push(`listed_at <= ${listedAt(at)} and (updated_at, id) < (${at}, ${bind(filter.before.id)})`)
   }
-  const { rows } = await db.query<SessionRow>({
-    text: `${selectSession} where ${conditions.join(' and ')}
-      order by s.listed_at desc, s.updated_at desc, s.id desc limit ${bind(filter.limit)}`,
-    values,
-  })
+  // The page is cut before anything is joined to it: a second may hold more Sessions than a page.
+  const page = `(
+    select * from sessions where ${conditions.join(' and ')}
+    order by listed_at desc, updated_at desc, id desc limit ${bind(filter.limit)})`
+  const text = `${selectFrom(page)} order by s.updated_at desc, s.id desc`
+  const { rows } = await db.query<SessionRow>({ name: statementName('list-sessions', text), text, values })
   return rows
 }

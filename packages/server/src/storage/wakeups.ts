@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { setImmediate as nextTurnOfTheLoop, setTimeout as sleep } from 'node:timers/promises'
 import { type Client, type ClientConfig, default as pg } from 'pg'
 import type { Logger } from 'pino'
 
 const CHANNEL = 'berth'
 /** PostgreSQL refuses payloads of 8000 bytes and more. */
 const MAX_PAYLOAD = 7900
+/** Topics that wait for a connection at most; beyond it all the others are told is that anything may have happened. */
+const MAX_PENDING = 10_000
+const ANYTHING = '*'
+/** A process that stops waits this long for its last topics to go out. */
+const LAST_WORDS_MS = 1_000
 
 /** Hints that something changed. They carry no data: a listener reads the database, so a lost hint costs time only. */
 export interface Wakeups {
@@ -22,22 +28,24 @@ export interface Wakeups {
  * Wake-ups between the processes of one database (architecture, mechanism 7).
  *
  * Topics go out on a connection of their own, one NOTIFY at a time, and what is published meanwhile joins the next one:
- * NOTIFY inside the transactions would serialise all commits on one lock. While the connection is away nothing is delivered from other processes;
- * when it is back every listener is woken, because anything may have happened meanwhile.
+ * NOTIFY inside the transactions would serialise all commits on one lock. While the connection is away, what is
+ * published waits for it: other processes may still be listening. When it is back every listener here is woken,
+ * because anything may have happened unheard. A connection that has died without a word is found by asking it.
  */
 export class PostgresWakeups implements Wakeups, AsyncDisposable {
   readonly #listeners = new Map<string, Set<(topic: string | null) => void>>()
   readonly #self = randomUUID().slice(0, 8)
-  readonly #options: { connection: ClientConfig; log: Logger; retryMs: number }
+  readonly #options: { connection: ClientConfig; log: Logger; retryMs: number; askMs: number }
   readonly #pending = new Set<string>()
-  #flushing = false
-  #retrying: NodeJS.Timeout | null = null
+  #flushing: Promise<void> | null = null
+  #retrying: NodeJS.Timeout | undefined
+  #asking: NodeJS.Timeout | undefined
   #client: Client | null = null
   #connected = false
   #closed = false
 
-  constructor(options: { connection: ClientConfig; log: Logger; retryMs?: number }) {
-    this.#options = { retryMs: 250, ...options }
+  constructor(options: { connection: ClientConfig; log: Logger; retryMs?: number; askMs?: number }) {
+    this.#options = { retryMs: 250, askMs: 15_000, ...options }
   }
 
   /** Connects and keeps connected. The first attempt is awaited, later ones are made in the background. */
@@ -50,10 +58,11 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
       this.#wake(topic)
       this.#pending.add(topic)
     }
-    if (this.#pending.size > 0 && !this.#flushing) {
-      this.#flushing = true
-      setImmediate(() => void this.#flush())
+    if (this.#pending.size > MAX_PENDING) {
+      this.#pending.clear()
+      this.#pending.add(ANYTHING)
     }
+    this.#flushSoon()
   }
 
   subscribe(topic: string, listener: (topic: string | null) => void): () => void {
@@ -67,7 +76,13 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
-    if (this.#retrying !== null) clearTimeout(this.#retrying)
+    clearTimeout(this.#retrying)
+    clearInterval(this.#asking)
+    if (this.#flushing !== null) {
+      const patience = new AbortController()
+      await Promise.race([this.#flushing, sleep(LAST_WORDS_MS, undefined, patience).catch(() => undefined)])
+      patience.abort()
+    }
     await this.#client?.end().catch(() => undefined)
   }
 
@@ -82,34 +97,47 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
     for (const listener of [...this.#listeners.values()].flatMap(listeners => [...listeners])) listener(null)
   }
 
-  /** What is published while a NOTIFY is under way goes out with the next one: at most one at a time, none waits idly. */
-  async #flush(): Promise<void> {
-    while (this.#pending.size > 0) {
-      const payloads = this.#takePayloads()
-      const client = this.#client
-      // While nobody can hear it nothing is sent: whoever reconnects looks for itself.
-      if (client === null || !this.#connected) break
-      try {
-        await client.query('select pg_notify($1, payload) from unnest($2::text[]) as payload', [CHANNEL, payloads])
-      } catch (cause) {
-        this.#lost(client, cause)
-      }
-    }
-    this.#flushing = false
+  #flushSoon(): void {
+    if (this.#pending.size > 0 && this.#connected) this.#flushing ??= this.#flush()
   }
 
-  #takePayloads(): string[] {
+  /**
+   * What is published while a NOTIFY is under way goes out with the next one: at most one at a time, none waits idly.
+   * With nothing to say it asks whether the connection still answers.
+   */
+  async #flush(): Promise<void> {
+    await nextTurnOfTheLoop()
+    do {
+      const client = this.#client
+      if (client === null || !this.#connected) break
+      const topics = [...this.#pending]
+      this.#pending.clear()
+      try {
+        const payloads = this.#payloads(topics)
+        await client.query('select pg_notify($1, payload) from unnest($2::text[]) as payload', [CHANNEL, payloads])
+      } catch (cause) {
+        // Sent or not: to be woken twice is harmless.
+        for (const topic of topics) this.#pending.add(topic)
+        this.#lost(client, cause)
+        break
+      }
+    } while (this.#pending.size > 0)
+    // In the same step as the last look at what is pending, so that nothing published in between waits for the next.
+    this.#flushing = null
+    this.#flushSoon()
+  }
+
+  #payloads(topics: readonly string[]): string[] {
     const payloads: string[] = []
     let payload = this.#self
-    for (const topic of this.#pending) {
+    for (const topic of topics) {
       if (payload.length + topic.length + 1 > MAX_PAYLOAD) {
         payloads.push(payload)
         payload = this.#self
       }
       payload += `\n${topic}`
     }
-    payloads.push(payload)
-    this.#pending.clear()
+    if (topics.length > 0) payloads.push(payload)
     return payloads
   }
 
@@ -120,21 +148,32 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
     client.on('end', () => this.#lost(client, new Error('connection ended')))
     client.on('notification', ({ payload }) => {
       const [sender, ...topics] = (payload ?? '').split('\n')
-      if (sender !== this.#self) for (const topic of topics) this.#wake(topic)
+      if (sender === this.#self) return
+      for (const topic of topics) {
+        if (topic === ANYTHING) this.#wakeAll()
+        else this.#wake(topic)
+      }
     })
     try {
       await client.connect()
       await client.query(`listen ${CHANNEL}`)
-      this.#connected = true
-      this.#wakeAll()
     } catch (cause) {
       this.#lost(client, cause)
+      return
     }
+    if (this.#client !== client || this.#closed) return
+    this.#connected = true
+    this.#asking = setInterval(() => {
+      this.#flushing ??= this.#flush()
+    }, this.#options.askMs)
+    this.#wakeAll()
+    this.#flushSoon()
   }
 
   #lost(client: Client, cause: unknown): void {
     if (this.#client !== client || this.#closed) return
     this.#client = null
+    clearInterval(this.#asking)
     if (this.#connected)
       this.#options.log.warn({ err: cause }, 'wake-ups lost their connection; polling until it is back')
     this.#connected = false

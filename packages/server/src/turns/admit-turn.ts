@@ -3,15 +3,13 @@ import { invalidField, refusal, sessionNotFound } from '../api-errors.ts'
 import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
-import { toRun } from '../runs/run.ts'
-import { findRun } from '../runs/run-sql.ts'
+import { runOfTurn } from '../runs/read-run.ts'
 import { continuationOf } from '../sessions/continuation.ts'
 import { lockVisibleSession } from '../sessions/lock-session.ts'
 import type { SessionRow } from '../sessions/session.ts'
-import type { Queryable } from '../storage/database.ts'
 import { topics } from '../storage/wakeups.ts'
 import { insertTurn } from './insert-turn.ts'
-import { type StoredFile, type TurnRow, toTurn, turnHash } from './turn.ts'
+import { type StoredFile, toTurn, turnHash } from './turn.ts'
 import { findTurn } from './turn-sql.ts'
 
 /**
@@ -40,7 +38,7 @@ export async function admitTurn(
     const known = await findTurn(tx, key, turnId)
     if (known !== null) {
       if (!known.request_hash.equals(turnHash(body.message, replyTo, files))) throw refusal('cloud_turn_conflict')
-      return { created: false, row: known, run: await runOf(tx, key, known) }
+      return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id) }
     }
     refuseUnlessOpen(session)
     // Nothing can have opened an Interaction yet, so whatever is answered is unknown.
@@ -55,7 +53,7 @@ export async function admitTurn(
       author: principal,
       now,
     })
-    return { created: true, row, run: await runOf(tx, key, row) }
+    return { created: true, row, run: await runOfTurn(tx, key, row.run_id) }
   })
   if (admission.created) {
     context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.queue)
@@ -72,12 +70,6 @@ function refuseUnlessOpen(session: SessionRow): void {
     leaseHeld: session.lease_held || session.active_run_id !== null,
   })
   if (!canContinue) throw refusal('cloud_resume_unavailable')
-}
-
-async function runOf(tx: Queryable, key: SessionKey, turn: TurnRow) {
-  const run = await findRun(tx, key, turn.run_id)
-  if (run === null) throw new Error(`turn ${turn.id} has no run`)
-  return toRun(run)
 }
 
 /** The files of a Turn stand in one directory of the sandbox. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { appendEvents } from '../events/append.ts'
 import { cutText } from '../events/bounded-text.ts'
 import type { Principal } from '../identity/principal.ts'
-import { insertRun } from '../runs/run-sql.ts'
+import { queueRun } from '../runs/queue-run.ts'
 import type { SessionRow } from '../sessions/session.ts'
 import type { Queryable } from '../storage/database.ts'
 import { type StoredFile, type TurnRow, turnHash } from './turn.ts'
@@ -20,7 +20,8 @@ export interface NewTurn {
 /** Writes a Turn, its queued Run and its message in the transcript. The caller holds the Session's lock. */
 export async function insertTurn(tx: Queryable, session: SessionRow, turn: NewTurn): Promise<TurnRow> {
   const key = { organizationId: session.organization_id, sessionId: session.id }
-  const runId = randomUUID()
+  const { model, runtime } = session
+  const runId = await queueRun(tx, key, { turnId: turn.id, runtime, model, now: turn.now })
   const row: TurnRow = {
     session_id: session.id,
     id: turn.id,
@@ -30,14 +31,12 @@ export async function insertTurn(tx: Queryable, session: SessionRow, turn: NewTu
     message: turn.message,
     reply_to: turn.replyTo,
     files: [...turn.files],
-    model: session.model,
-    runtime: session.runtime,
+    model,
+    runtime,
     author_kind: turn.author.kind,
     author_id: turn.author.id,
     created_at: turn.now,
   }
-  const { model, runtime } = session
-  await insertRun(tx, key, { id: runId, turnId: turn.id, runtime, model, now: turn.now })
   await insertTurnRow(tx, session.organization_id, row)
   const text = cutText(turn.message)
   const data = {

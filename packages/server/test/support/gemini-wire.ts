@@ -1,53 +1,63 @@
 import type { ModelReply, ModelRequest, WireFormat } from './model-server.ts'
 
-/** A part of a turn, as far as tests read it. */
-export interface GeminiPart {
+interface Part {
   readonly text?: string
   readonly functionCall?: { readonly name: string; readonly args?: unknown }
   readonly functionResponse?: { readonly name: string; readonly response: unknown }
 }
 
-/** A `generateContent` request, as far as tests read it. */
-export interface GeminiRequest {
-  readonly contents: readonly { readonly role: string; readonly parts: readonly GeminiPart[] }[]
+interface Body {
+  readonly contents: readonly { readonly role: string; readonly parts: readonly Part[] }[]
 }
 
-/** The conversation that a request carries. */
-export function geminiContents(request: ModelRequest | undefined): GeminiRequest['contents'] {
-  return (request?.body as GeminiRequest | undefined)?.contents ?? []
+/**
+ * The conversation that a request carries, a line for each part, without what Gemini CLI tells the model of the
+ * machine it runs on.
+ */
+export function geminiTranscript(request: ModelRequest | undefined): string[] {
+  const { contents } = (request?.body ?? { contents: [] }) as Body
+  return contents.flatMap(({ role, parts }) =>
+    parts.flatMap(({ text, functionCall, functionResponse }) => {
+      if (functionCall) return [`${role} calls ${functionCall.name}`]
+      if (functionResponse) return [`${role} answers ${functionResponse.name}`]
+      return text === undefined || text.startsWith('<session_context>') ? [] : [`${role}: ${text}`]
+    }),
+  )
 }
 
 /** Google's `generateContent`, whole or as server-sent events. */
 export const geminiWire: WireFormat = {
   asksForReply: ({ method, path }) =>
-    method === 'POST' && /^\/v1(beta)?\/models\/[^/:]+:(stream)?generateContent(\?|$)/i.test(path),
+    method === 'POST' && /^\/v1(beta)?\/models\/[^/:]+:(generateContent|streamGenerateContent)(\?|$)/.test(path),
 
   write(reply, { path }, response) {
+    const parts = partsOf(reply)
     if (!path.includes(':streamGenerateContent')) {
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(chunk(partsOf(reply), 'STOP')))
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(lastChunk(parts)))
       return
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    const parts = partsOf(reply)
     for (const part of parts) response.write(event(chunk([part])))
-    // The reason and the usage come with the last chunk, whose own text is empty.
-    response.end(event(chunk([{ text: '' }], 'STOP')))
+    response.end(event(lastChunk([{ text: '' }])))
   },
 }
 
-/** Text in two halves, as a stream brings it. */
-function partsOf({ text = '', calls = [] }: ModelReply): GeminiPart[] {
+/** Text comes in two halves, so that clients have something to put together. */
+function partsOf({ text = '', calls = [] }: ModelReply): Part[] {
   const middle = Math.ceil(text.length / 2)
   const halves = [text.slice(0, middle), text.slice(middle)].filter(half => half !== '')
   return [...halves.map(half => ({ text: half })), ...calls.map(call => ({ functionCall: call }))]
 }
 
-function chunk(parts: readonly GeminiPart[], finishReason?: string): object {
+function chunk(parts: readonly Part[]) {
+  return { candidates: [{ index: 0, content: { role: 'model', parts } }], modelVersion: 'scripted' }
+}
+
+/** Why the model stopped and what it used come with the end. */
+function lastChunk(parts: readonly Part[]) {
   return {
-    candidates: [{ index: 0, content: { role: 'model', parts }, ...(finishReason !== undefined && { finishReason }) }],
-    ...(finishReason !== undefined && {
-      usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 },
-    }),
+    candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }],
+    usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 },
     modelVersion: 'scripted',
   }
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -92,5 +91,3 @@ export async function destroySandboxes(dataDir: string): Promise<void> {
   })
   for (const leaseId of await driver.list()) await driver.destroy(leaseId)
 }
-
-export const newId = randomUUID

@@ -1,0 +1,30 @@
+// A bare Fastify route that returns the bytes of a page, as a process of its own. `/guarded` puts the guard's one call in
+// front; `/query` makes the one query alone. Its settings come as one line of JSON on stdin.
+import { createInterface } from 'node:readline'
+import fastify from 'fastify'
+import { systemClock } from '../../packages/server/src/clock.ts'
+import { listEventsAfter } from '../../packages/server/src/events/event-sql.ts'
+import { DatabaseAuthority } from '../../packages/server/src/identity/authority.ts'
+import { openDatabase } from '../../packages/server/src/storage/pool.ts'
+import { quiet } from './bench-database.ts'
+
+const lines = createInterface({ input: process.stdin })
+const { value } = await lines[Symbol.asyncIterator]().next()
+const { connection, apiKey, key, body } = JSON.parse(value ?? '')
+const db = openDatabase({ connection, log: quiet })
+const authority = new DatabaseAuthority(db, systemClock, {
+  authority: { burst: 1e8, perMinute: 600 },
+  edge: { burst: 1e8, perMinute: 3000 },
+})
+const app = fastify()
+app.get('/guarded', async (request, reply) => {
+  await authority.judge({ bearer: apiKey, clientAddress: request.ip })
+  return reply.type('application/json; charset=utf-8').send(body)
+})
+app.get('/query', async (_, reply) => {
+  const events = await listEventsAfter(db, key, 0, 100)
+  return reply
+    .type('application/json; charset=utf-8')
+    .send(`{"events":[${events.map(event => event.envelope).join(',')}],"lastSequence":300}`)
+})
+process.stdout.write(`${await app.listen({ port: 0, host: '127.0.0.1' })}\n`)

@@ -1,0 +1,145 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { readAgentMessage, readPermissionCall, readUpdate } from './acp-message.ts'
+import { Conversation } from './conversation.ts'
+
+describe('a line of an agent', () => {
+  test.each([
+    ['', 'noise'],
+    ['Loading model…', 'noise'],
+    ['{"half":', 'noise'],
+    ['null', 'noise'],
+    ['[{"jsonrpc":"2.0","method":"batch"}]', 'noise'],
+    ['{"jsonrpc":"1.0","method":"x"}', 'noise'],
+    ['{"jsonrpc":"2.0"}', 'noise'],
+    ['{"jsonrpc":"2.0","id":null,"result":{}}', 'noise'],
+    ['{"jsonrpc":"2.0","id":{},"result":{}}', 'noise'],
+    ['{"jsonrpc":"2.0","id":1,"result":{}}', 'response'],
+    ['{"jsonrpc":"2.0","id":"a","method":"x"}', 'request'],
+    ['{"jsonrpc":"2.0","method":"x","params":[1]}', 'notification'],
+  ])('%j is read as %s', (line, kind) => {
+    expect(readAgentMessage(line).kind).toBe(kind)
+  })
+
+  test.each(['"broken"', '7', '[]', '{}', 'true'])('an answer with the error %s has failed', error => {
+    expect(readAgentMessage(`{"jsonrpc":"2.0","id":1,"error":${error}}`)).toMatchObject({ error: {} })
+    expect(readAgentMessage('{"jsonrpc":"2.0","id":1,"error":null,"result":{}}')).toMatchObject({ error: null })
+  })
+})
+
+describe('texts of an agent', () => {
+  test('lose what no store takes', () => {
+    const content = { type: 'text', text: 'a\u0000b\ud800c' }
+    expect(readUpdate({ update: { sessionUpdate: 'agent_message_chunk', content } })).toMatchObject({ text: 'a�b�c' })
+    const rawInput = { 'k\u0000': ['\udfff', { deep: '\u0000' }], n: 1.5, b: false, z: null }
+    expect(readUpdate({ update: { sessionUpdate: 'tool_call', toolCallId: 'c', rawInput } })).toMatchObject({
+      call: { input: { 'k�': ['�', { deep: '�' }], n: 1.5, b: false, z: null }, truncated: false },
+    })
+  })
+})
+
+describe('inputs of tools', () => {
+  const inputOf = (rawInput: unknown) =>
+    readUpdate({ update: { sessionUpdate: 'tool_call', toolCallId: 'c', rawInput } })
+  const nested = (depth: number): unknown => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
+
+  test('that are deeper than readers go are left out whole', () => {
+    expect(inputOf(nested(64))).toMatchObject({ call: { input: nested(64), truncated: false } })
+    for (const depth of [66, 1_000_000]) {
+      const read = inputOf(nested(depth))
+      expect(read).toMatchObject({ call: { truncated: true } })
+      expect(read).not.toHaveProperty('call.input')
+    }
+  })
+
+  test('that are longer than an event holds are left out whole', () => {
+    const bytes = (count: number) => ({ a: 'x'.repeat(count - '{"a":""}'.length) })
+    expect(inputOf(bytes(65_536))).toMatchObject({ call: { truncated: false } })
+    expect(inputOf(bytes(65_537))).toMatchObject({ call: { truncated: true } })
+    expect(inputOf(Array.from({ length: 1_000_000 }, () => ({})))).toMatchObject({ call: { truncated: true } })
+    expect(inputOf({ a: '"'.repeat(60_000) })).toMatchObject({ call: { truncated: true } })
+  })
+})
+
+describe('garbage', () => {
+  /** Words of the protocol in places where they make no sense. */
+  const words = [
+    ...['jsonrpc', '2.0', 'id', 'method', 'params', 'result', 'error', 'update', 'sessionUpdate', 'content', 'type'],
+    ...['session/update', 'session/request_permission', 'tool_call', 'tool_call_update', 'agent_message_chunk', 'text'],
+    ...['toolCallId', 'toolCall', 'rawInput', 'diff', 'path', 'newText', 'status', 'completed', 'options', '_meta'],
+    ...['berth', 'truncated', '__proto__', 'constructor', 'toString', 'kind', 'allow_once', 'optionId'],
+  ]
+  const { json } = fc.letrec(tie => ({
+    json: fc.oneof(
+      { depthSize: 'medium' },
+      fc.constantFrom(...words, null, true, 0, -1, 1e308, 1000),
+      fc.string({ unit: 'binary' }),
+      fc.array(tie('json'), { maxLength: 3 }),
+      fc
+        .array(fc.tuple(fc.constantFrom(...words), tie('json')), { maxLength: 5 })
+        .map(entries => Object.fromEntries(entries)),
+    ),
+  }))
+  const message = fc.oneof(
+    json,
+    fc.record({
+      jsonrpc: fc.constant('2.0'),
+      method: fc.constantFrom('session/update', 'session/request_permission'),
+      id: json,
+      params: json,
+    }),
+    fc.record({
+      jsonrpc: fc.constant('2.0'),
+      method: fc.constant('session/update'),
+      params: fc.record({
+        update: fc.record({
+          sessionUpdate: fc.constantFrom('tool_call', 'tool_call_update', 'agent_message_chunk', 'agent_thought_chunk'),
+          toolCallId: fc.oneof(fc.constantFrom('a', 'b'), json),
+          title: json,
+          content: fc.oneof(json, fc.array(json)),
+          rawInput: json,
+          status: fc.oneof(fc.constantFrom('completed', 'failed'), json),
+        }),
+      }),
+    }),
+    fc.record({ jsonrpc: fc.constant('2.0'), id: fc.constantFrom(1, 2, 3, 1001), result: json, error: json }),
+  )
+
+  test('of any kind neither throws nor makes an event that cannot be stored', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.oneof(
+            message.map(value => JSON.stringify(value) ?? ''),
+            fc.string(),
+          ),
+          { maxLength: 20 },
+        ),
+        lines => {
+          const facts = {
+            generation: 1,
+            state: 'ready',
+            loadsSessions: true,
+            sessionId: 's',
+            activePrompt: 'prompt/r/1/1',
+          } as const
+          const conversation = new Conversation({ runId: 'r', attempt: 1, turnSequence: 0 }, facts, 0)
+          for (const [index, line] of lines.entries()) {
+            const payload = Buffer.from(line)
+            conversation.apply({ type: 'o', start: index, end: index + 1, at: new Date(index), payload })
+          }
+          conversation.close()
+          const text = JSON.stringify([conversation.take(), conversation.takeReplies()])
+          expect(text).not.toMatch(/\\u0000|\\ud[89a-f]/)
+        },
+      ),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('in the place of a permission request is no call', () => {
+    for (const toolCall of [undefined, null, 'a', [], {}, { toolCallId: '' }]) {
+      expect(readPermissionCall({ toolCall })).toEqual({ kind: 'other' })
+    }
+  })
+})

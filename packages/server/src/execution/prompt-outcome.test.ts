@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { outcomeOfAnswer } from './prompt-outcome.ts'
+
+const berth = (meta: object) => ({ _meta: { berth: meta } })
+
+test.each([
+  [{ stopReason: 'end_turn' }, 'completed', 'completed', undefined],
+  [{ stopReason: 'max_tokens' }, 'completed', 'max_response', undefined],
+  [{ stopReason: 'max_turn_requests' }, 'completed', 'max_turns', undefined],
+  [{ stopReason: 'refusal' }, 'failed', 'error', 'agent_refused'],
+  [{ stopReason: 'cancelled' }, 'cancelled', 'aborted', undefined],
+  [{ stopReason: 'no_such_reason' }, 'failed', 'error', 'agent_protocol'],
+  [{ stopReason: 12 }, 'failed', 'error', 'agent_protocol'],
+  [{}, 'failed', 'error', 'agent_protocol'],
+  [{ stopReason: 'end_turn', ...berth({ stopReason: 'turn_budget' }) }, 'completed', 'turn_budget', undefined],
+  [{ stopReason: 'end_turn', ...berth({ stopReason: 'made up' }) }, 'completed', 'completed', undefined],
+  [{ stopReason: 'end_turn', ...berth({ errorCode: 'shell_exit_nonzero' }) }, 'failed', 'error', 'shell_exit_nonzero'],
+  [
+    { stopReason: 'end_turn', ...berth({ errorCode: 'x', stopReason: 'repeated_tool_failure' }) },
+    'failed',
+    'repeated_tool_failure',
+    'x',
+  ],
+  [{ stopReason: 'end_turn', ...berth({ errorCode: 'Error: at /root/x.ts:3' }) }, 'completed', 'completed', undefined],
+  [{ stopReason: 'end_turn', _meta: 'x' }, 'completed', 'completed', undefined],
+])('the answer %j ends the run as %s, %s, %s', (result, status, stopReason, errorCode) => {
+  expect(outcomeOfAnswer(result, null)).toEqual({ status, stopReason, ...(errorCode !== undefined && { errorCode }) })
+})
+
+test.each([
+  [{ code: -32603, message: 'boom' }, 'agent_error'],
+  [{}, 'agent_error'],
+  [null, 'agent_protocol'],
+])('the error %j fails the run with %s, and its message goes nowhere', (error, errorCode) => {
+  expect(outcomeOfAnswer(null, error)).toEqual({ status: 'failed', stopReason: 'error', errorCode })
+})
+
+test('an agent may summarise what it did', () => {
+  expect(outcomeOfAnswer({ stopReason: 'end_turn', ...berth({ summary: 'done\u0000' }) }, null)).toMatchObject({
+    summary: 'done�',
+  })
+})
+
+test('the platform alone says that it lost an agent', () => {
+  for (const stopReason of ['engine_unreachable', 'execution_deadline']) {
+    expect(outcomeOfAnswer({ stopReason: 'end_turn', ...berth({ stopReason }) }, null).stopReason).toBe('completed')
+  }
+})

@@ -1,0 +1,39 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const source = fileURLToPath(new URL('../agents/scripted-agent.ts', import.meta.url))
+
+/** Catalog entries whose agent is the scripted one. */
+export interface ScriptedRuntimes extends AsyncDisposable {
+  /** For `config.runtimes`: `scripted`, and one for each of the agent's flags by its name. */
+  readonly runtimes: readonly object[]
+}
+
+/** Bundles the scripted agent to where sandboxes can see it. */
+export async function scriptedRuntimes(): Promise<ScriptedRuntimes> {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-agent-'))
+  const agent = join(directory, 'agent.js')
+  await build({
+    entryPoints: [source],
+    outfile: agent,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    logLevel: 'warning',
+  })
+  await chmod(directory, 0o755)
+  const runtime = (id: string, ...flags: string[]) => ({ id, command: ['node', agent, ...flags], mounts: [directory] })
+  const flags = ['silent', 'deaf', 'crash', 'no-load']
+  return {
+    runtimes: [
+      runtime('scripted'),
+      ...flags.map(flag => runtime(flag, `--${flag}`)),
+      { id: 'missing', command: ['no-such-program'] },
+    ],
+    [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
+  }
+}

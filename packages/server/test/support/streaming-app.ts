@@ -1,0 +1,113 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { apiHandlers } from '../../src/api.ts'
+import { systemClock } from '../../src/clock.ts'
+import type { Context } from '../../src/context.ts'
+import { EventStreams } from '../../src/events/event-streams.ts'
+import { StreamBudget } from '../../src/events/stream-budget.ts'
+import { createApp } from '../../src/http/app.ts'
+import { DatabaseAuthority } from '../../src/identity/authority.ts'
+import type { Authority } from '../../src/identity/principal.ts'
+import { RuntimeCatalog } from '../../src/runtimes/catalog.ts'
+import type { Database, Queryable, Statement } from '../../src/storage/database.ts'
+import { FileBlobs } from '../../src/storage/file-blobs.ts'
+import { clientConfig, openDatabase } from '../../src/storage/pool.ts'
+import { PostgresWakeups } from '../../src/storage/wakeups.ts'
+import { silentLog } from './log.ts'
+import type { TestDatabase } from './postgres.ts'
+
+/** The API of one process with what it streams laid open; the service keeps these parts to itself. */
+export interface StreamingApp extends AsyncDisposable {
+  readonly url: string
+  readonly streams: EventStreams
+  readonly budget: StreamBudget
+  readonly statements: StatementLog
+  /** Sends nothing and takes nothing any more. */
+  close(): Promise<void>
+}
+
+export interface StreamingAppOptions {
+  readonly allowance?: { readonly perAuthority: number; readonly perProcess: number }
+  /** Whom the bearers stand for; the database says so by default. */
+  readonly authority?: Authority
+}
+
+const plenty = { burst: 1_000_000, perMinute: 1_000_000 }
+
+export async function startStreamingApp(test: TestDatabase, options: StreamingAppOptions = {}): Promise<StreamingApp> {
+  await using stack = new AsyncDisposableStack()
+  const directory = await mkdtemp(join(tmpdir(), 'berth-blobs-'))
+  stack.defer(() => rm(directory, { recursive: true, force: true }))
+  const target = { connection: test.connection, log: silentLog }
+  const statements = new StatementLog(stack.use(openDatabase(target)))
+  const log = pino({ level: 'silent' })
+  const wakeups = stack.use(new PostgresWakeups({ connection: clientConfig(target), log }))
+  await wakeups.start()
+  const context: Context = {
+    db: statements,
+    blobs: await FileBlobs.open(directory),
+    wakeups,
+    clock: systemClock,
+    log,
+    runtimes: new RuntimeCatalog([], '1.0.0'),
+    models: new Set(),
+    defaultModel: null,
+    consoleUrl: 'http://localhost',
+  }
+  const streams = new EventStreams(context)
+  const budget = new StreamBudget(options.allowance ?? { perAuthority: 64, perProcess: 256 })
+  const life = { minMs: 300_000, maxMs: 600_000, authorityMs: 10_000, random: Math.random }
+  const compute = { kind: 'bubblewrap', leaseIdleSeconds: 900, leaseMaxSeconds: 14_400 } as const
+  const app = createApp({
+    handlers: apiHandlers(context, compute, { streams, budget, life }),
+    authority:
+      options.authority ?? new DatabaseAuthority(context.db, context.clock, { authority: plenty, edge: plenty }),
+    logger: log,
+    ready: async () => {},
+  })
+  stack.defer(() => app.close())
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const opened = stack.move()
+  const close = () => opened.disposeAsync()
+  return { url, streams, budget, statements, close, [Symbol.asyncDispose]: close }
+}
+
+/** A database that counts its named statements, and holds back those that a test wants to. */
+export class StatementLog implements Database {
+  readonly #db: Database
+  readonly #counts = new Map<string, number>()
+  readonly #held = new Map<string, Promise<void>>()
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  count(name: string): number {
+    return this.#counts.get(name) ?? 0
+  }
+
+  /** Statements of that name wait until the returned function is called. */
+  hold(name: string): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#held.set(name, promise)
+    return () => {
+      this.#held.delete(name)
+      resolve()
+    }
+  }
+
+  async query<Row>(statement: string | Statement, values?: readonly unknown[]) {
+    const name = typeof statement === 'string' ? undefined : statement.name
+    if (name !== undefined) {
+      this.#counts.set(name, this.count(name) + 1)
+      await this.#held.get(name)
+    }
+    return this.#db.query<Row>(statement, values)
+  }
+
+  transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T> {
+    return this.#db.transaction(work)
+  }
+}
