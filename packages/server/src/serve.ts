@@ -1,5 +1,5 @@
-import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { mkdir } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { apiHandlers } from './api.ts'
@@ -12,7 +12,8 @@ import { Sweeper } from './execution/sweeper.ts'
 import { Worker } from './execution/worker.ts'
 import { createApp } from './http/app.ts'
 import { DatabaseAuthority } from './identity/authority.ts'
-import { createDevelopmentTenant, type DevelopmentTenant } from './identity/development-tenant.ts'
+import { provideDevelopmentTenant } from './identity/development-file.ts'
+import type { DevelopmentTenant } from './identity/development-tenant.ts'
 import { RuntimeCatalog } from './runtimes/catalog.ts'
 import { createBubblewrapDriver } from './sandboxes/bubblewrap/create-driver.ts'
 import { insidePaths } from './sandboxes/bubblewrap/options.ts'
@@ -62,6 +63,8 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
   await wakeups.start()
   const blobs = await FileBlobs.open(settings.blobs.directory)
 
+  // With port 0 the URLs are known only once the service listens.
+  let listening = settings
   const context: Context = {
     db,
     blobs,
@@ -70,14 +73,16 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
     log,
     runtimes: runtimeCatalog(settings),
     ...modelCatalog(settings),
-    consoleUrl: settings.consoleUrl,
+    get consoleUrl() {
+      return listening.consoleUrl
+    },
   }
   const platform: string[] = []
   if (settings.roles.has('worker')) platform.push(...(await startWorking(context, settings, stack)))
 
-  const tenant = settings.loopback && !settings.production ? await createDevelopmentTenant(db, systemClock.now()) : null
-  const listening = await listen(context, settings, stack)
-  if (tenant !== null) await writeDevelopmentFile(listening, tenant)
+  listening = await listen(context, settings, stack)
+  const development = settings.loopback && !settings.production
+  const tenant = development ? await provideDevelopmentTenant(db, listening, systemClock.now()) : null
   const opened = stack.move()
   return {
     settings: listening,
@@ -144,6 +149,7 @@ async function startWorking(
       leaseIdleMs: lease.idleSeconds * 1000,
       leaseMaxMs: lease.maxSeconds * 1000,
       pollMs: 500,
+      sweepMs: Math.min(10_000, (lease.idleSeconds * 1000) / 2),
     },
   }
   const services: Service[] = [new Worker(working), new Sweeper(working)]
@@ -225,15 +231,4 @@ function modelCatalog({ config }: Settings): Pick<Context, 'models' | 'defaultMo
 /** Bundles of what runs inside sandboxes, made by `npm run build`. */
 function bundlesDirectory(): string {
   return resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
-}
-
-/** Written whole or not at all, and readable by its owner alone: it holds the tenant's secrets. */
-async function writeDevelopmentFile(settings: Settings, tenant: DevelopmentTenant): Promise<void> {
-  const { baseUrl, authUrl, consoleUrl } = settings
-  const { organizationId, installationId, appSlug, apiKey, aiKey, user } = tenant
-  const content = { baseUrl, authUrl, consoleUrl, organizationId, installationId, appSlug, apiKey, aiKey, user }
-  const path = join(settings.dataDir, 'dev.json')
-  await writeFile(`${path}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
-  await chmod(`${path}.new`, 0o600)
-  await rename(`${path}.new`, path)
 }

@@ -182,7 +182,7 @@ describe('the configuration file', () => {
     [{ colours: 1 }, 'colours is not known here; known are providers, models, runtimes, gitHosts'],
     [{ runtimes: {} }, 'runtimes must be an array'],
     [{ runtimes: [{}] }, 'runtimes[0].id is missing'],
-    [{ runtimes: [{ ...runtime, id: 'Open Code' }] }, 'runtimes[0].id must match ^[a-z0-9][a-z0-9._-]{0,63}$'],
+    [{ runtimes: [{ ...runtime, id: 'Open Code' }] }, 'runtimes[0].id must match ^[a-z0-9][a-z0-9-]{0,63}$'],
     [{ runtimes: [{ ...runtime, id: 'shell' }] }, 'runtimes[0].id must not be shell, which is built in'],
     [{ runtimes: [runtime, runtime] }, 'runtimes has two entries with the id opencode'],
     [{ runtimes: [{ ...runtime, command: [] }] }, 'runtimes[0].command must have at least 1 item'],

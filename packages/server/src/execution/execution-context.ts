@@ -18,6 +18,8 @@ export interface ExecutionLimits {
   readonly leaseMaxMs: number
   /** Between two looks at the queue and at lapsed claims when nothing wakes the worker. */
   readonly pollMs: number
+  /** Between two looks at leases and sandboxes when nothing wakes the sweeper. */
+  readonly sweepMs: number
 }
 
 /** What executing Runs needs beside the domains. */

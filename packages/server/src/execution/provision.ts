@@ -17,9 +17,14 @@ export class ProvisionFailed extends Error {
  * The Session's sandbox: the one its lease holds, else a fresh one. The lease's row is committed before anything is
  * made, so a crash in between leaves a row that says what to look for, and never a sandbox without one. What is left of
  * a sandbox whose lease has ended is the sweeper's: nothing that hangs there holds up a Run.
- * @throws ProvisionFailed, ClaimLost
+ * @throws ProvisionFailed, ClaimLost, or the signal's reason
  */
-export async function provision(context: ExecutionContext, claim: Claim, runtime: RuntimeEntry): Promise<LeaseRow> {
+export async function provision(
+  context: ExecutionContext,
+  claim: Claim,
+  runtime: RuntimeEntry,
+  signal: AbortSignal,
+): Promise<LeaseRow> {
   const { db, driver, clock } = context
   const live = await findLiveLease(db, claim)
   if (live?.state === 'attached') {
@@ -41,25 +46,31 @@ export async function provision(context: ExecutionContext, claim: Claim, runtime
   })
   if (live !== null) context.wakeups.publish(topics.leases)
   try {
-    await make(context, lease.id, runtime)
+    await make(context, lease.id, runtime, signal)
     await underFence(context, claim, tx => markAttached(tx, lease.id))
     return { ...lease, state: 'attached' }
   } catch (cause) {
     // Then the row still says how far this came, to whoever comes next.
-    if (cause instanceof ClaimLost || cause instanceof DatabaseUnavailable) throw cause
+    if (signal.aborted || cause instanceof ClaimLost || cause instanceof DatabaseUnavailable) throw cause
     await underFence(context, claim, tx => endLeaseOfSession(tx, claim, 'abandoned', clock.now()))
     context.wakeups.publish(topics.leases)
     throw new ProvisionFailed('the sandbox could not be made', { cause })
   }
 }
 
-async function make(context: ExecutionContext, leaseId: string, { mounts, reach }: RuntimeEntry): Promise<void> {
+/** Makes the sandbox, or stops waiting for it: what comes of it then is the sweeper's. */
+async function make(
+  context: ExecutionContext,
+  leaseId: string,
+  { mounts, reach }: RuntimeEntry,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted()
   const { driver, supervisorCommand: command, bounds, limits } = context
-  const deadline = AbortSignal.timeout(limits.provisionMs)
-  const late = new Promise<never>((_, reject) => {
-    deadline.addEventListener('abort', () => reject(new Error(`not done within ${limits.provisionMs} ms`)))
-  })
-  await Promise.race([driver.create({ leaseId, command, bounds, mounts, reach }), late])
+  const late = AbortSignal.timeout(limits.provisionMs)
+  const { promise: interrupted, reject } = Promise.withResolvers<never>()
+  for (const each of [late, signal]) each.addEventListener('abort', () => reject(each.reason), { once: true })
+  await Promise.race([driver.create({ leaseId, command, bounds, mounts, reach }), interrupted])
 }
 
 /** Runs SQL under the Session's lock, after the fence is proven. @throws ClaimLost */

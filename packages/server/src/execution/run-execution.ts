@@ -146,7 +146,7 @@ async function attach(
   signal: AbortSignal,
 ): Promise<void> {
   const { limits } = context
-  const lease = await provision(context, claim, runtime)
+  const lease = await provision(context, claim, runtime, signal)
   await placeInputs(context, lease.id, turn)
   const interrupt = new AbortController()
   const stream = await context.driver.attach(lease.id, signal)

@@ -7,8 +7,6 @@ import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { ExecutionContext } from './execution-context.ts'
 
-/** Between two sweeps that nothing asked for. */
-const INTERVAL_MS = 10_000
 /** How long an end of the service waits for sandboxes that are being destroyed; what is left is found at its start. */
 const PATIENCE_MS = 5_000
 
@@ -28,7 +26,7 @@ export class Sweeper implements Service {
     this.#context = context
     this.#loop = new Loop(
       () => this.sweep(),
-      INTERVAL_MS,
+      context.limits.sweepMs,
       error => {
         if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'the sweeper waits for the database')
         else context.log.error({ err: error }, 'the sweeper failed')

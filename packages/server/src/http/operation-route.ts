@@ -59,7 +59,9 @@ function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedO
         params: request.params,
         headers: request.headers,
         principal,
-        signal: signalOf(reply),
+        get signal() {
+          return signalOf(reply)
+        },
         stillAuthorized: async () => {
           const verdict = await routes.authority.judge({ bearer, clientAddress: request.ip, metered: false })
           return (
@@ -77,7 +79,10 @@ function admissionOf(request: Pick<FastifyRequest, 'admission'>): Admission {
   return request.admission
 }
 
-/** Aborted when the response has closed, whoever closed it: what still works for it then works for no one. */
+/**
+ * Aborted when the response has closed, whoever closed it: what still works for it then works for no one. Made only for
+ * those who look: a signal that aborts costs an exception, which most requests need not pay for.
+ */
 function signalOf(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   if (reply.raw.destroyed) controller.abort()

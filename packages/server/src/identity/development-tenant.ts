@@ -17,9 +17,14 @@ export interface DevelopmentTenant {
 /**
  * Makes an organization with an app, an installation that holds every capability, its keys and a person, where the
  * database has no organization at all.
+ * @param keep keeps the secrets, before the transaction commits; the database holds only their digests
  * @returns null where the database is not empty; the secrets of an existing tenant cannot be read again
  */
-export async function createDevelopmentTenant(db: Database, now: Date): Promise<DevelopmentTenant | null> {
+export async function createDevelopmentTenant(
+  db: Database,
+  now: Date,
+  keep: (tenant: DevelopmentTenant) => Promise<void>,
+): Promise<DevelopmentTenant | null> {
   const tenant: DevelopmentTenant = {
     organizationId: randomUUID(),
     installationId: randomUUID(),
@@ -35,8 +40,14 @@ export async function createDevelopmentTenant(db: Database, now: Date): Promise<
     const { rows } = await tx.query('select 1 from organizations limit 1')
     if (rows.length > 0) return null
     await insertTenant(tx, tenant, passwordHash, now)
+    await keep(tenant)
     return tenant
   })
+}
+
+export async function hasInstallation(db: Queryable, id: string | null): Promise<boolean> {
+  const { rows } = await db.query('select 1 from installations where id::text = $1', [id])
+  return rows.length > 0
 }
 
 async function insertTenant(tx: Queryable, tenant: DevelopmentTenant, passwordHash: string, now: Date): Promise<void> {

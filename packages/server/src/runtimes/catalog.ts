@@ -40,7 +40,7 @@ export class RuntimeCatalog {
   describe(): Runtime[] {
     const native = { id: NATIVE_RUNTIME, name: 'Berth', version: this.#version }
     return [
-      { ...native, available: false, reason: 'No model is configured.' },
+      { ...native, available: false, reason: 'This build has no native agent yet.' },
       ...[...this.#entries.values()].map(({ id, name, version = null }) => ({ id, name, version, available: true })),
     ]
   }

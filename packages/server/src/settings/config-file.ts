@@ -62,6 +62,8 @@ export interface Config {
 }
 
 const idPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/
+/** As the API takes it (interface 2.2). */
+const runtimeIdPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 const builtInRuntimes = ['native', 'shell']
 
@@ -156,7 +158,7 @@ function readModels(node: JsonNode | undefined, providers: readonly ProviderConf
 function readRuntime(node: JsonNode): RuntimeConfig {
   const members = node.object('id', 'name', 'command', 'env', 'reach', 'mounts')
   const idNode = node.require(members.id, 'id')
-  const id = idNode.string(idPattern)
+  const id = idNode.string(runtimeIdPattern)
   if (builtInRuntimes.includes(id)) idNode.fail(`must not be ${id}, which is built in`)
   const commandNode = node.require(members.command, 'command')
   const [program, ...args] = commandNode.array(1).map(item => item.string())

@@ -54,7 +54,7 @@ export class LogReader implements AsyncDisposable {
 
   async #read(): Promise<void> {
     for (let block = await this.#stream.next(); block !== undefined; block = await this.#stream.next()) {
-      const [, sequence, envelope] = /^id: (\d+)\ndata: (.*)$/.exec(block) ?? []
+      const [, sequence, envelope] = /^id: (\d+)\ndata: ([^\n]*)$/.exec(block) ?? []
       if (envelope !== undefined) this.received.push({ sequence: Number(sequence), envelope })
       const retryMs = /^retry: (\d+)$/.exec(block)?.[1]
       if (retryMs !== undefined) this.#retryMs = Number(retryMs)

@@ -1,0 +1,80 @@
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { pino } from 'pino'
+import { systemClock } from '../../src/clock.ts'
+import type { ExecutionContext, ExecutionLimits } from '../../src/execution/execution-context.ts'
+import { RuntimeCatalog } from '../../src/runtimes/catalog.ts'
+import { createBubblewrapDriver } from '../../src/sandboxes/bubblewrap/create-driver.ts'
+import { insidePaths } from '../../src/sandboxes/bubblewrap/options.ts'
+import type { SandboxBounds, SandboxDriver } from '../../src/sandboxes/driver.ts'
+import { hostName } from '../../src/service-host.ts'
+import { FileBlobs } from '../../src/storage/file-blobs.ts'
+import { clientConfig } from '../../src/storage/pool.ts'
+import { PostgresWakeups } from '../../src/storage/wakeups.ts'
+import { silentLog } from './log.ts'
+import type { TestService } from './service.ts'
+
+const bounds: SandboxBounds = {
+  memoryBytes: 512 * 1024 ** 2,
+  processes: 128,
+  cpus: 2,
+  fileSizeBytes: 1024 ** 3,
+  diskBytes: 256 * 1024 ** 2,
+}
+
+const limits: ExecutionLimits = {
+  fenceMs: 1000,
+  concurrency: 8,
+  maxAttempts: 3,
+  maxHandovers: 3,
+  provisionMs: 20_000,
+  agentStartMs: 20_000,
+  runMs: 60_000,
+  cancelGraceMs: 1000,
+  pingMs: 2000,
+  leaseIdleMs: 60_000,
+  leaseMaxMs: 120_000,
+  pollMs: 50,
+  sweepMs: 50,
+}
+
+/** What a worker of a test's own needs, beside a service that has none. Knows the `shell` runtime alone. */
+export async function workerContext(
+  { db, dataDir }: Pick<TestService, 'db' | 'dataDir'>,
+  stack: AsyncDisposableStack,
+  more: { limits?: Partial<ExecutionLimits>; driver?: (real: SandboxDriver) => SandboxDriver; bwrap?: string } = {},
+): Promise<ExecutionContext> {
+  const real = stack.use(
+    await createBubblewrapDriver({
+      dataDir,
+      nodePath: process.execPath,
+      bundlesDir: resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist'),
+      bounds,
+      log: silentLog,
+      ...(more.bwrap !== undefined && { bwrap: more.bwrap }),
+    }),
+  )
+  const log = pino({ level: 'silent' })
+  const wakeups = stack.use(
+    new PostgresWakeups({ connection: clientConfig({ connection: db.connection, log: silentLog }), log }),
+  )
+  await wakeups.start()
+  const inside = (name: string) => [insidePaths.node, `${insidePaths.bundles}/${name}.js`]
+  const shell = { id: 'shell', name: 'Shell', command: inside('shell'), env: {}, reach: [], mounts: [] }
+  return {
+    db: db.database,
+    blobs: await FileBlobs.open(join(dataDir, 'blobs')),
+    wakeups,
+    clock: systemClock,
+    log,
+    runtimes: new RuntimeCatalog([shell], '1.0.0'),
+    models: new Set(),
+    defaultModel: null,
+    consoleUrl: 'http://localhost',
+    driver: more.driver?.(real) ?? real,
+    bounds,
+    limits: { ...limits, ...more.limits },
+    host: await hostName(dataDir),
+    supervisorCommand: inside('supervisor'),
+  }
+}

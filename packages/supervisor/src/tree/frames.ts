@@ -1,0 +1,68 @@
+import { writeSync } from 'node:fs'
+
+/**
+ * How the worker and the process beside a tree talk: frames of a type byte, a length (4 bytes, little endian) and that
+ * many bytes. A stream that ends within a frame is an error, so a killed peer is never taken for one that has finished.
+ */
+export interface Frame {
+  readonly type: number
+  readonly payload: Buffer
+}
+
+const HEADER_BYTES = 5
+
+/** The peer broke the protocol, or ended within a frame. */
+export class FrameError extends Error {
+  override readonly name = 'FrameError'
+}
+
+/** The bytes before a frame's payload. */
+export function frameHeader(type: number, length: number): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES)
+  header.writeUInt8(type, 0)
+  header.writeUInt32LE(length, 1)
+  return header
+}
+
+/** Writes one frame and returns when the pipe has taken all of it. */
+export function writeFrame(fd: number, type: number, ...parts: readonly Uint8Array[]): void {
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  writeAll(fd, frameHeader(type, length))
+  for (const part of parts) writeAll(fd, part)
+}
+
+/** Writes every byte at the descriptor's position. */
+export function writeAll(fd: number, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done)
+}
+
+/**
+ * Takes frames from a stream of bytes, each payload in a buffer of its own.
+ *
+ * @param maxBytes a longer frame is refused before anything is set aside for it
+ */
+export async function* readFrames(source: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Frame> {
+  const header = Buffer.alloc(HEADER_BYTES)
+  let have = 0
+  let payload: Buffer | undefined
+  for await (let chunk of source) {
+    while (chunk.length > 0 || (payload !== undefined && have === payload.length)) {
+      const into = payload ?? header
+      const taken = chunk.copy(into, have)
+      have += taken
+      chunk = chunk.subarray(taken)
+      if (have < into.length) break
+      have = 0
+      if (payload === undefined) {
+        const length = header.readUInt32LE(1)
+        if (length > maxBytes) throw new FrameError(`a frame of ${length} bytes; at most ${maxBytes} are taken`)
+        payload = Buffer.allocUnsafeSlow(length)
+      } else {
+        const frame = { type: header.readUInt8(0), payload }
+        payload = undefined
+        yield frame
+      }
+    }
+  }
+  if (have > 0 || payload !== undefined) throw new FrameError('the stream ended within a frame')
+}

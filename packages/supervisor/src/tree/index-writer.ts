@@ -1,0 +1,140 @@
+import type { Stats } from 'node:fs'
+import { segmentBytes, TreeError } from './protocol.ts'
+import { CHUNK_BYTES, type ChunkRef, HEAD_BYTES, kinds, SIZE_BYTES, writeChunk, writeHead } from './record.ts'
+
+/** One part of an index, by positions in it. */
+export interface Segment {
+  readonly start: number
+  readonly end: number
+}
+
+/** What is the same as long as a file was not touched; `undefined` never is. */
+export type Identity = Pick<Stats, 'ino' | 'mtimeMs' | 'ctimeMs'> | undefined
+
+/** Doubles that an identity takes. */
+export const IDENTITY_DOUBLES = 3
+
+const MEAN_ENTRIES = 4096
+const MIN_ENTRIES = 1024
+
+/**
+ * An index that grows in memory. It is cut into segments where the entry's own path says so, so that a file more or
+ * less leaves the segments before and after it as they were.
+ */
+export class IndexWriter {
+  readonly #maxBytes: number
+  #bytes = Buffer.allocUnsafeSlow(1024 * 1024)
+  #identities = new Float64Array(4096 * IDENTITY_DOUBLES)
+  #segments: Segment[] = []
+  #length = 0
+  #entries = 0
+  #segmentStart = 0
+  #segmentEntries = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#length)
+  }
+
+  get identities(): Float64Array {
+    return this.#identities.subarray(0, this.#entries * IDENTITY_DOUBLES)
+  }
+
+  /** Call once, when the last entry is in. */
+  segments(): readonly Segment[] {
+    this.#cut()
+    return this.#segments
+  }
+
+  directory(path: string, mode: number, mtimeUs: number): void {
+    this.#head(kinds.directory, path, mode, mtimeUs, 0, undefined)
+  }
+
+  symlink(path: string, mtimeUs: number, target: string): void {
+    const at = this.#head(kinds.symlink, path, 0, mtimeUs, target.length, undefined)
+    this.#bytes.latin1Write(target, at)
+  }
+
+  hardLink(path: string, target: string): void {
+    const at = this.#head(kinds.hardLink, path, 0, 0, target.length, undefined)
+    this.#bytes.latin1Write(target, at)
+  }
+
+  file(
+    path: string,
+    file: { mode: number; mtimeUs: number; size: number; chunks: readonly ChunkRef[]; identity: Identity },
+  ): void {
+    const tailBytes = SIZE_BYTES + file.chunks.length * CHUNK_BYTES
+    let at = this.#head(kinds.file, path, file.mode, file.mtimeUs, tailBytes, file.identity)
+    this.#bytes.writeDoubleLE(file.size, at)
+    at += SIZE_BYTES
+    for (const chunk of file.chunks) {
+      writeChunk(this.#bytes, at, chunk)
+      at += CHUNK_BYTES
+    }
+  }
+
+  /** Takes over a file's entry as it was. */
+  copy(path: string, record: Buffer, identity: Identity): void {
+    const at = this.#room(path, record.length, identity)
+    record.copy(this.#bytes, at)
+  }
+
+  #head(kind: number, path: string, mode: number, mtimeUs: number, tailBytes: number, identity: Identity): number {
+    const at = this.#room(path, HEAD_BYTES + path.length + tailBytes, identity)
+    return writeHead(this.#bytes, at, { kind, mode, mtimeUs, path, tailBytes })
+  }
+
+  #room(path: string, bytes: number, identity: Identity): number {
+    const inSegment = this.#length - this.#segmentStart
+    if (
+      inSegment + bytes > segmentBytes ||
+      (this.#segmentEntries >= MIN_ENTRIES && hash(path) % (MEAN_ENTRIES - MIN_ENTRIES) === 0)
+    ) {
+      this.#cut()
+    }
+    const at = this.#length
+    this.#length += bytes
+    if (this.#length > this.#maxBytes || bytes > segmentBytes) {
+      throw new TreeError({ code: 'over_limit', limit: 'index', atLeast: this.#length })
+    }
+    if (this.#length > this.#bytes.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(this.#length, this.#bytes.length * 2))
+      this.#bytes.copy(grown, 0, 0, at)
+      this.#bytes = grown
+    }
+    this.#identify(identity)
+    this.#entries++
+    this.#segmentEntries++
+    return at
+  }
+
+  #identify(identity: Identity): void {
+    const at = this.#entries * IDENTITY_DOUBLES
+    if (at === this.#identities.length) {
+      const grown = new Float64Array(at * 2)
+      grown.set(this.#identities)
+      this.#identities = grown
+    }
+    this.#identities[at] = identity?.ino ?? Number.NaN
+    this.#identities[at + 1] = identity?.mtimeMs ?? Number.NaN
+    this.#identities[at + 2] = identity?.ctimeMs ?? Number.NaN
+  }
+
+  #cut(): void {
+    if (this.#length === this.#segmentStart) return
+    this.#segments.push({ start: this.#segmentStart, end: this.#length })
+    this.#segmentStart = this.#length
+    this.#segmentEntries = 0
+  }
+}
+
+/** FNV-1a; any fixed spread would do. */
+function hash(text: string): number {
+  let value = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)
+  return value >>> 0
+}

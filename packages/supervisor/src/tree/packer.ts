@@ -1,0 +1,91 @@
+import { hash } from 'node:crypto'
+import { writeFrame } from './frames.ts'
+import { frameTypes, packBytes } from './protocol.ts'
+import type { ChunkRef } from './record.ts'
+import { zstd } from './zstd.ts'
+
+/** Buffers of content: one being filled, the others being compressed. */
+const BUFFERS = 3
+
+/** Content of this checkpoint, or of the previous one, by digest. */
+export type KnownChunks = (sha256: string) => ChunkRef | undefined
+
+/**
+ * Gathers chunks into packs and sends each compressed. While the thread pool compresses, the caller goes on reading;
+ * with every buffer under way it waits, so memory is bounded whatever the tree holds.
+ */
+export class Packer {
+  readonly #out: number
+  readonly #level: number
+  readonly #known: KnownChunks
+  readonly #added = new Map<string, ChunkRef>()
+  readonly #free: Buffer[] = Array.from({ length: BUFFERS - 1 }, () => Buffer.allocUnsafeSlow(packBytes))
+  readonly #underWay = new Set<Promise<void>>()
+  #buffer: Buffer = Buffer.allocUnsafeSlow(packBytes)
+  #used = 0
+  #pack: number
+  #failure: unknown
+
+  /** @param out where frames go @param nextPack first of the ids that no pack has had @param known content stored before */
+  constructor(out: number, level: number, nextPack: number, known: KnownChunks) {
+    this.#out = out
+    this.#level = level
+    this.#pack = nextPack
+    this.#known = known
+  }
+
+  /** Waits, where needed, until a chunk of this length fits; undefined where it already does. */
+  makeRoom(length: number): Promise<void> | undefined {
+    return this.#used + length > packBytes ? this.#flush() : undefined
+  }
+
+  /** Where the next chunk is to be written before `take`: the room that `makeRoom` has made. */
+  get room(): Buffer {
+    return this.#buffer.subarray(this.#used)
+  }
+
+  /** Takes the first `length` bytes of the room as a chunk; content that is stored already takes no space. */
+  take(length: number): ChunkRef {
+    const content = this.#buffer.subarray(this.#used, this.#used + length)
+    const sha256 = hash('sha256', content, 'binary')
+    const known = this.#added.get(sha256) ?? this.#known(sha256)
+    if (known !== undefined && known.length === length) return known
+    const chunk = { pack: this.#pack, offset: this.#used, length, sha256 }
+    this.#added.set(sha256, chunk)
+    this.#used += length
+    return chunk
+  }
+
+  /** Sends what is left and waits until every pack is sent. */
+  async end(): Promise<void> {
+    if (this.#used > 0) await this.#flush()
+    await Promise.all(this.#underWay)
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  async #flush(): Promise<void> {
+    const buffer = this.#buffer
+    const sending = this.#send(this.#pack, buffer.subarray(0, this.#used))
+      .catch((error: unknown) => {
+        this.#failure ??= error
+      })
+      .finally(() => {
+        this.#free.push(buffer)
+        this.#underWay.delete(sending)
+      })
+    this.#underWay.add(sending)
+    while (this.#free.length === 0) await Promise.race(this.#underWay)
+    if (this.#failure !== undefined) throw this.#failure
+    this.#buffer = this.#free.pop() ?? Buffer.allocUnsafeSlow(packBytes)
+    this.#used = 0
+    this.#pack++
+  }
+
+  async #send(pack: number, content: Buffer): Promise<void> {
+    const compressed = await zstd(content, this.#level)
+    const head = Buffer.alloc(8)
+    head.writeUInt32LE(pack, 0)
+    head.writeUInt32LE(content.length, 4)
+    writeFrame(this.#out, frameTypes.pack, head, compressed)
+  }
+}
