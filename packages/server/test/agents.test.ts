@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Event, Run, Session } from '@berth/contract'
+import type { Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isTerminal } from './support/api.ts'
+import { activitiesOf, type EndedRun, endedRun, messagesOf, outcomeOf, startsOf, typesOf } from './support/ended-run.ts'
 import { scriptedRuntimes } from './support/scripted-runtimes.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import { until } from './support/until.ts'
@@ -16,48 +16,20 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-interface Ended {
-  readonly session: Session
-  readonly run: Run
-  /** What the agent and the platform appended, without the user's message. */
-  readonly events: readonly Event[]
-}
-
 /** A Session of its own whose agent is given this script, to the end of the Run. */
-async function perform(script: string, runtime = 'scripted'): Promise<Ended> {
+async function perform(script: string, runtime = 'scripted'): Promise<EndedRun> {
   const session = await test.api.createSession({ runtime }, script)
-  return ended(session, session.activeRunId ?? '')
+  return ended(session)
 }
 
-async function next(session: Session, script: string): Promise<Ended> {
+async function next(session: Session, script: string): Promise<EndedRun> {
   const { run } = await test.api.submitTurn(session.id, script)
   return ended(session, run.id)
 }
 
-async function ended(session: Session, runId: string): Promise<Ended> {
-  const run = await until(`the end of run ${runId}`, async () => {
-    const now = await test.api.run(session.id, runId)
-    return now.endedAt !== undefined && now
-  })
-  const log = await test.api.events(session.id)
-  expect(log.map(event => event.sequence)).toEqual(log.map((_, index) => index + 1))
-  const events = log.filter(event => event.subject.runId === runId && event.data['role'] !== 'user')
-  expect(events.filter(isTerminal)).toEqual(events.slice(-1))
-  expect(events.at(-1)?.data['status']).toBe(run.status)
-  return { session, run, events }
-}
-
+const ended = (session: Session, runId = session.activeRunId ?? '') => endedRun(test.api, session, runId)
 const cancel = (session: Session) =>
   test.api.call('POST', `/v1/sessions/${session.id}/runs/${session.activeRunId}/cancel`)
-const types = ({ events }: Ended) => events.map(event => event.type.replace('svc.', ''))
-const messages = ({ events }: Ended) =>
-  events.filter(event => event.type === 'svc.message.created').map(event => event.data)
-const activities = ({ events }: Ended) =>
-  events.filter(event => event.type === 'svc.activity.completed').map(event => event.data)
-const startedEvents = ({ events }: Ended) => events.filter(event => event.type === 'svc.run.started')
-
-/** The Run's status, why it stopped, its code and its attempts. */
-const outcome = ({ run }: Ended) => [run.status, run.stopReason, run.errorCode, run.attempts].join(' ')
 
 /** A Session whose agent has begun to work on the script. */
 async function begun(script: string, runtime = 'scripted'): Promise<Session> {
@@ -78,7 +50,7 @@ async function leaseOf(session: Session): Promise<string> {
 describe('what an agent does', () => {
   it('is in the log: thoughts, messages, tool calls and diffs, each whole and in order', async () => {
     const echo = await perform('hello')
-    expect(types(echo)).toEqual([
+    expect(typesOf(echo)).toEqual([
       'run.started',
       'message.created',
       'message.created',
@@ -87,21 +59,21 @@ describe('what an agent does', () => {
       'activity.completed',
       'run.completed',
     ])
-    expect(messages(echo)).toMatchObject([
+    expect(messagesOf(echo)).toMatchObject([
       { role: 'reasoning', text: 'I repeat that.' },
       { role: 'assistant', text: 'hello' },
     ])
-    expect(activities(echo)).toMatchObject([
+    expect(activitiesOf(echo)).toMatchObject([
       { kind: 'edit', status: 'succeeded', diff: [{ path: '/workspace/echo.txt', oldText: '', newText: 'hello' }] },
     ])
-    expect(outcome(echo)).toBe('completed completed  1')
+    expect(outcomeOf(echo)).toBe('completed completed - 1')
     expect(echo.run.result).toEqual({ summary: 'hello', artifactIds: [] })
   })
 
   it('goes on in the next turn, in the same process', async () => {
     // Another process of this runtime could not know the first turn, and the run would fail.
     const first = await perform('say one', 'no-load')
-    expect(messages(await next(first.session, 'say two'))).toMatchObject([{ text: 'two' }])
+    expect(messagesOf(await next(first.session, 'say two'))).toMatchObject([{ text: 'two' }])
   })
 
   it('dates from when it did it', async () => {
@@ -115,17 +87,17 @@ describe('what an agent does', () => {
 
   it('may be to ask for permission, which the sandbox is', async () => {
     const asked = await perform('permission deploy')
-    expect(messages(asked)).toMatchObject([{ text: 'permission: yes' }])
+    expect(messagesOf(asked)).toMatchObject([{ text: 'permission: yes' }])
     // The call that it was asked for was begun and never ended.
-    expect(activities(asked)).toMatchObject([{ status: 'failed' }])
-    expect(outcome(asked)).toBe('completed completed  1')
+    expect(activitiesOf(asked)).toMatchObject([{ status: 'failed' }])
+    expect(outcomeOf(asked)).toBe('completed completed - 1')
   })
 
   it('is cut to 64 KiB of text between two characters, and says so', async () => {
     const ship = await perform(`say x${'🚢'.repeat(30_000)}\ntool t${'x'.repeat(5_000)}`)
-    const [message] = messages(ship)
+    const [message] = messagesOf(ship)
     expect(message).toMatchObject({ text: `x${'🚢'.repeat(16_383)}`, truncated: true })
-    expect(activities(ship)).toMatchObject([{ title: `t${'x'.repeat(1_023)}`, truncated: true }])
+    expect(activitiesOf(ship)).toMatchObject([{ title: `t${'x'.repeat(1_023)}`, truncated: true }])
     // A summary of up to 100 000 bytes is kept whole, a longer one is not kept.
     expect(ship.run.result).toBeUndefined()
     const long = await perform(`say ${'y'.repeat(80_000)}`)
@@ -135,9 +107,9 @@ describe('what an agent does', () => {
 
 describe('what an agent says of its end', () => {
   it.each([
-    ['stop end_turn', 'completed completed  1'],
-    ['stop max_tokens', 'completed max_response  1'],
-    ['stop max_turn_requests', 'completed max_turns  1'],
+    ['stop end_turn', 'completed completed - 1'],
+    ['stop max_tokens', 'completed max_response - 1'],
+    ['stop max_turn_requests', 'completed max_turns - 1'],
     ['stop refusal', 'failed error agent_refused 1'],
     ['stop no_such_reason', 'failed error agent_protocol 1'],
     ['stop end_turn {"berth":{"errorCode":"tests_failed","summary":"2 of 3"}}', 'failed error tests_failed 1'],
@@ -145,7 +117,7 @@ describe('what an agent says of its end', () => {
     ['error it broke at /root/secret.ts', 'failed error agent_error 1'],
   ])('after %j is the outcome: %s', async (script, expected) => {
     const run = await perform(script)
-    expect(outcome(run)).toBe(expected)
+    expect(outcomeOf(run)).toBe(expected)
     expect(JSON.stringify(run.events)).not.toContain('secret')
   })
 })
@@ -153,9 +125,9 @@ describe('what an agent says of its end', () => {
 describe('an agent that writes nonsense', () => {
   it('is read all the same: no JSON, no UTF-8, no JSON-RPC, no known update', async () => {
     const run = await perform('noise\nsay between\nstderr 100\ngarbage\ntool after')
-    expect(messages(run)).toMatchObject([{ text: 'between' }])
-    expect(activities(run)).toMatchObject([{ title: 'after', output: 'did after' }])
-    expect(outcome(run)).toBe('completed completed  1')
+    expect(messagesOf(run)).toMatchObject([{ text: 'between' }])
+    expect(activitiesOf(run)).toMatchObject([{ title: 'after', output: 'did after' }])
+    expect(outcomeOf(run)).toBe('completed completed - 1')
   })
 
   it('on one line of 100 MB loses that line', async () => {
@@ -163,15 +135,15 @@ describe('an agent that writes nonsense', () => {
     expect(await readFile(join(leases(), await leaseOf(run.session), 'host/journal'), 'latin1')).toContain(
       '\n! {"bytes":100000000}\n',
     )
-    expect(messages(run)).toMatchObject([{ text: 'before and after' }])
-    expect(outcome(run)).toBe('completed completed  1')
+    expect(messagesOf(run)).toMatchObject([{ text: 'before and after' }])
+    expect(outcomeOf(run)).toBe('completed completed - 1')
   })
 
   it('without end can be cancelled, and takes a bounded place in the log', async () => {
     const session = await begun('endless')
     await cancel(session)
-    const run = await ended(session, session.activeRunId ?? '')
-    expect(outcome(run)).toBe('cancelled aborted  1')
+    const run = await ended(session)
+    expect(outcomeOf(run)).toBe('cancelled aborted - 1')
     expect(JSON.stringify(run.events).length).toBeLessThan(70_000)
   })
 })
@@ -179,30 +151,30 @@ describe('an agent that writes nonsense', () => {
 describe('an agent that dies', () => {
   it('before it did anything is started again, three times in all', async () => {
     const run = await perform('say trying\ncrash')
-    expect(outcome(run)).toBe('crashed engine_unreachable turn_execution_lost 3')
-    expect(startedEvents(run).map(event => event.data['attempt'])).toEqual([1, 2, 3])
-    const ids = messages(run).map(message => message['messageId'])
+    expect(outcomeOf(run)).toBe('crashed engine_unreachable turn_execution_lost 3')
+    expect(startsOf(run).map(start => start['attempt'])).toEqual([1, 2, 3])
+    const ids = messagesOf(run).map(message => message['messageId'])
     expect([ids.length, new Set(ids).size]).toEqual([3, 3])
   })
 
   it('after a tool call is not: the call could be made twice', async () => {
     const run = await perform('open deploy\ncrash')
-    expect(outcome(run)).toBe('crashed engine_unreachable turn_execution_lost 1')
-    expect(activities(run)).toMatchObject([{ title: 'deploy', status: 'failed' }])
+    expect(outcomeOf(run)).toBe('crashed engine_unreachable turn_execution_lost 1')
+    expect(activitiesOf(run)).toMatchObject([{ title: 'deploy', status: 'failed' }])
     // The sandbox is whole, so the next turn goes on in it.
-    expect(outcome(await next(run.session, 'say again'))).toBe('completed completed  1')
+    expect(outcomeOf(await next(run.session, 'say again'))).toBe('completed completed - 1')
   })
 
   it('and cannot load its conversation does not pretend to know it', async () => {
     const first = await perform('tool a\ncrash', 'no-load')
-    expect(outcome(await next(first.session, 'say what did I ask?'))).toBe('failed error resume_unavailable 1')
+    expect(outcomeOf(await next(first.session, 'say what did I ask?'))).toBe('failed error resume_unavailable 1')
   })
 
   it('between two turns is started again for the next', async () => {
     const first = await perform('say one')
     const killed = await next(first.session, 'tool a\ndie SIGKILL')
-    expect(outcome(killed)).toBe('crashed engine_unreachable turn_execution_lost 1')
-    expect(messages(await next(first.session, 'say three'))).toMatchObject([{ text: 'three' }])
+    expect(outcomeOf(killed)).toBe('crashed engine_unreachable turn_execution_lost 1')
+    expect(messagesOf(await next(first.session, 'say three'))).toMatchObject([{ text: 'three' }])
   })
 })
 
@@ -214,8 +186,8 @@ describe('an agent that does not start', () => {
     ['is no program', 'missing', 'failed error runtime_start_failed 1'],
   ])('because it %s ends the run, which never began', async (_, runtime, expected) => {
     const run = await perform('hello', runtime)
-    expect(outcome(run)).toBe(expected)
-    expect(types(run)).toEqual([`run.${run.run.status}`])
+    expect(outcomeOf(run)).toBe(expected)
+    expect(typesOf(run)).toEqual([`run.${run.run.status}`])
   })
 })
 
@@ -229,12 +201,12 @@ describe('a runtime', () => {
   it('that has left the catalog fails the run', async () => {
     const session = await test.api.createSession({ runtime: 'scripted' })
     await test.db.database.query("update sessions set runtime = 'departed' where id = $1", [session.id])
-    expect(outcome(await next(session, 'hello'))).toBe('failed error runtime_unavailable 1')
+    expect(outcomeOf(await next(session, 'hello'))).toBe('failed error runtime_unavailable 1')
   })
 
   it('of our own needs a model', async () => {
     const session = await test.api.createSession({}, 'hello')
-    expect(outcome(await ended(session, session.activeRunId ?? ''))).toBe('failed error model_not_configured 1')
+    expect(outcomeOf(await ended(session))).toBe('failed error model_not_configured 1')
   })
 })
 
@@ -242,29 +214,29 @@ describe('cancelling', () => {
   it('reaches an agent that works, which stops', async () => {
     const session = await begun('tool a\nhang')
     await cancel(session)
-    const run = await ended(session, session.activeRunId ?? '')
-    expect(outcome(run)).toBe('cancelled aborted  1')
+    const run = await ended(session)
+    expect(outcomeOf(run)).toBe('cancelled aborted - 1')
     expect(run.run.cancellationRequested).toBe(true)
-    expect(types(run).at(-1)).toBe('run.cancelled')
+    expect(typesOf(run).at(-1)).toBe('run.cancelled')
     // Obeying cost the agent nothing: it takes the next turn.
-    expect(messages(await next(session, 'say on'))).toMatchObject([{ text: 'on' }])
+    expect(messagesOf(await next(session, 'say on'))).toMatchObject([{ text: 'on' }])
   })
 
   it('ends one that ignores it, after the grace', async () => {
     const session = await begun('ignore-cancel\nopen a\nhang')
     await cancel(session)
-    const run = await ended(session, session.activeRunId ?? '')
-    expect(outcome(run)).toBe('cancelled aborted  1')
-    expect(activities(run)).toMatchObject([{ status: 'failed' }])
-    expect(messages(await next(session, 'say on'))).toMatchObject([{ text: 'on' }])
+    const run = await ended(session)
+    expect(outcomeOf(run)).toBe('cancelled aborted - 1')
+    expect(activitiesOf(run)).toMatchObject([{ status: 'failed' }])
+    expect(messagesOf(await next(session, 'say on'))).toMatchObject([{ text: 'on' }])
   })
 
   it('ends one that has not come up yet, and the run never began', async () => {
     const session = await test.api.createSession({ runtime: 'silent' }, 'hello')
     await until('a lease', async () => (await test.api.session(session.id)).workspace.state === 'attached')
     await cancel(session)
-    const run = await ended(session, session.activeRunId ?? '')
-    expect(types(run)).toEqual(['run.cancelled'])
+    const run = await ended(session)
+    expect(typesOf(run)).toEqual(['run.cancelled'])
   })
 })
 
@@ -274,10 +246,10 @@ describe('archiving', () => {
     const leaseId = await leaseOf(session)
     expect(await readdir(leases())).toContain(leaseId)
     expect((await test.api.call('DELETE', `/v1/sessions/${session.id}`)).status).toBe(204)
-    const run = await ended(session, session.activeRunId ?? '')
-    expect(outcome(run)).toBe('cancelled aborted  1')
+    const run = await ended(session)
+    expect(outcomeOf(run)).toBe('cancelled aborted - 1')
     await until('the end of the sandbox', async () => !(await readdir(leases())).includes(leaseId))
-    expect(types(run)).not.toContain('workspace.expired')
+    expect(typesOf(run)).not.toContain('workspace.expired')
   })
 })
 
@@ -289,7 +261,7 @@ describe('time', () => {
       [session.id],
     )
     const run = await next(session, 'open a\nhang')
-    expect(outcome(run)).toBe('crashed execution_deadline turn_execution_lost 1')
-    expect(activities(run)).toMatchObject([{ status: 'failed' }])
+    expect(outcomeOf(run)).toBe('crashed execution_deadline turn_execution_lost 1')
+    expect(activitiesOf(run)).toMatchObject([{ status: 'failed' }])
   })
 })

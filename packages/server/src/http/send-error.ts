@@ -2,7 +2,7 @@ import { type ErrorCode, errors } from '@berth/contract'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
-import { StorageFull } from '../storage/blobs.ts'
+import { BlobsUnavailable, StorageFull } from '../storage/blobs.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 
 /** The framework's own refusals, by status (completions, Common rules). */
@@ -21,7 +21,7 @@ const isFrameworkError = (error: unknown): error is FastifyError =>
 
 function asRefusal(error: unknown, request: FastifyRequest): ApiError | null {
   if (error instanceof ApiError) return error
-  if (error instanceof DatabaseUnavailable || error instanceof StorageFull) {
+  if (error instanceof DatabaseUnavailable || error instanceof BlobsUnavailable || error instanceof StorageFull) {
     return new ApiError(errors.service_unavailable.status, 'service_unavailable', { cause: error })
   }
   if (!isFrameworkError(error)) return null

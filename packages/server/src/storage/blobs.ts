@@ -13,12 +13,17 @@ export interface BlobEntry extends BlobRef {
   readonly putAt: Date
 }
 
+/** One blob that was set aside. */
+export interface AsideEntry extends BlobRef {
+  readonly asideAt: Date
+}
+
 /**
  * Content kept by its digest. Putting the same content twice, at once or years apart, keeps one copy. What `put` has
  * answered survives a crash of the machine.
  */
 export interface Blobs {
-  /** @throws StorageFull; nothing of a failed put remains */
+  /** @throws StorageFull; nothing of a failed put can be seen */
   put(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<BlobRef>
   /**
    * Streams a blob and verifies it on the way: content that is not what its digest says ends in BlobCorrupt instead of an
@@ -27,11 +32,31 @@ export interface Blobs {
    */
   get(sha256: string): Promise<Readable>
   stat(sha256: string): Promise<BlobRef | undefined>
+  /**
+   * Whether content need not be put again: true protects it from collection as a put would, and so is false for what is
+   * set aside, although that can be read.
+   */
   has(sha256: string): Promise<boolean>
   /** Idempotent. A reader under way reads on. Racing with a put of the same content, either may win. */
   delete(sha256: string): Promise<void>
-  /** Every blob, in no order. Blobs put or deleted meanwhile may or may not appear. */
+  /** Resolves when the store answers. */
+  check(): Promise<void>
+}
+
+/** What a collector needs besides. Only one may be at work on a store. */
+export interface CollectableBlobs extends Blobs {
+  /** Every blob that is not set aside, in no order. Blobs put or deleted meanwhile may or may not appear. */
   list(): AsyncIterable<BlobEntry>
+  /**
+   * Takes a blob out of its place, whole, to where only readers look. A put meanwhile or later makes it anew in its
+   * place. Does nothing where there is none.
+   */
+  setAside(sha256: string): Promise<void>
+  listAside(): AsyncIterable<AsideEntry>
+  /** Puts what was set aside back into its place, unless content is there again. */
+  bringBack(sha256: string): Promise<void>
+  /** Deletes what was set aside, and nothing else. Idempotent. */
+  discard(sha256: string): Promise<void>
 }
 
 /** No blob has this digest. */
@@ -58,6 +83,15 @@ export class StorageFull extends Error {
 
   constructor(cause: unknown) {
     super('no space left for blobs', { cause })
+  }
+}
+
+/** The store is away, too slow, or refuses us. The request may be tried again later; HTTP answers 503. */
+export class BlobsUnavailable extends Error {
+  override readonly name = 'BlobsUnavailable'
+
+  constructor(cause: unknown) {
+    super(`blobs unavailable: ${cause instanceof Error ? cause.message || cause.name : String(cause)}`, { cause })
   }
 }
 

@@ -1,27 +1,32 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import type { Stats } from 'node:fs'
+import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import {
-  BlobCorrupt,
+  type AsideEntry,
   type BlobEntry,
   BlobMissing,
   type BlobRef,
-  type Blobs,
+  type CollectableBlobs,
   requireSha256,
   StorageFull,
 } from './blobs.ts'
+import { verified } from './verified.ts'
 
 const temporaryName = 'tmp'
+const asideName = 'aside'
 const staleAfterMs = 24 * 60 * 60 * 1000
 
 /**
  * Blobs as files of one directory, `ab/cdef…`, which any number of processes may share. A file appears by a rename once
- * it is whole and on the disk; its times are those of its last put.
+ * it is whole and on the disk; its time of modification is that of its last put. What is set aside lies below `aside`,
+ * and the rename that took it there is the last change of its inode.
  */
-export class FileBlobs implements Blobs {
+export class FileBlobs implements CollectableBlobs {
   readonly #directory: string
   readonly #temporary: string
+  readonly #aside: string
 
   /** Makes the directory where it is missing and clears what crashed puts left in it. */
   static async open(directory: string): Promise<FileBlobs> {
@@ -34,6 +39,7 @@ export class FileBlobs implements Blobs {
   private constructor(directory: string) {
     this.#directory = directory
     this.#temporary = join(directory, temporaryName)
+    this.#aside = join(directory, asideName)
   }
 
   async put(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<BlobRef> {
@@ -49,43 +55,77 @@ export class FileBlobs implements Blobs {
   }
 
   async get(sha256: string): Promise<Readable> {
-    const handle = await open(this.#path(sha256)).catch(error => {
-      throw isMissing(error) ? new BlobMissing(sha256) : error
-    })
+    // Between the first two looks a collector may have brought it back.
+    const handle =
+      (await openExisting(this.#path(sha256))) ??
+      (await openExisting(this.#asidePath(sha256))) ??
+      (await openExisting(this.#path(sha256)))
+    if (handle === undefined) throw new BlobMissing(sha256)
+    const content: AsyncIterable<Buffer> = handle.createReadStream()
     // The generator does not run, and so closes nothing, when the stream is destroyed before its first read.
-    return Readable.from(verified(handle, sha256), { objectMode: false }).once('close', () => void handle.close())
+    return Readable.from(verified(content, sha256), { objectMode: false }).once('close', () => void handle.close())
   }
 
   async stat(sha256: string): Promise<BlobRef | undefined> {
-    try {
-      return { sha256, sizeBytes: (await stat(this.#path(sha256))).size }
-    } catch (error) {
-      if (isMissing(error)) return undefined
-      throw error
-    }
+    const found = (await statExisting(this.#path(sha256))) ?? (await statExisting(this.#asidePath(sha256)))
+    return found && { sha256, sizeBytes: found.size }
   }
 
   async has(sha256: string): Promise<boolean> {
-    return (await this.stat(sha256)) !== undefined
+    return (await statExisting(this.#path(sha256))) !== undefined
   }
 
   async delete(sha256: string): Promise<void> {
     await rm(this.#path(sha256), { force: true })
+    await rm(this.#asidePath(sha256), { force: true })
+  }
+
+  async check(): Promise<void> {
+    await stat(this.#temporary)
   }
 
   async *list(): AsyncIterable<BlobEntry> {
-    for (const fan of await readdir(this.#directory)) {
-      if (!/^[0-9a-f]{2}$/.test(fan)) continue
-      for (const rest of await readdir(join(this.#directory, fan))) {
-        const found = await stat(join(this.#directory, fan, rest)).catch(() => undefined)
-        if (found !== undefined) yield { sha256: fan + rest, sizeBytes: found.size, putAt: found.mtime }
-      }
+    for await (const [sha256, { size, mtime }] of filesBelow(this.#directory)) {
+      yield { sha256, sizeBytes: size, putAt: mtime }
     }
   }
 
+  /** One rename: there is no moment at which readers find neither, and whatever was put until then goes with it. */
+  async setAside(sha256: string): Promise<void> {
+    const aside = this.#asidePath(sha256)
+    await mkdir(dirname(aside), { recursive: true, mode: 0o700 })
+    await rename(this.#path(sha256), aside).catch(ignoreMissing)
+  }
+
+  async *listAside(): AsyncIterable<AsideEntry> {
+    for await (const [sha256, { size, ctime }] of filesBelow(this.#aside)) {
+      yield { sha256, sizeBytes: size, asideAt: ctime }
+    }
+  }
+
+  async bringBack(sha256: string): Promise<void> {
+    const path = this.#path(sha256)
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    try {
+      await link(this.#asidePath(sha256), path)
+      await syncDirectory(dirname(path))
+    } catch (error) {
+      if (isMissing(error)) return
+      if (codeOf(error) !== 'EEXIST') throw error
+    }
+    await this.discard(sha256)
+  }
+
+  async discard(sha256: string): Promise<void> {
+    await rm(this.#asidePath(sha256), { force: true })
+  }
+
   #path(sha256: string): string {
-    requireSha256(sha256)
-    return join(this.#directory, sha256.slice(0, 2), sha256.slice(2))
+    return fanOut(this.#directory, sha256)
+  }
+
+  #asidePath(sha256: string): string {
+    return fanOut(this.#aside, sha256)
   }
 
   /** Renames even over a blob that is there: that renews its times, and mends one that rotted. */
@@ -114,14 +154,28 @@ async function writeWhole(path: string, content: Uint8Array | AsyncIterable<Uint
   return { sha256: hash.digest('hex'), sizeBytes }
 }
 
-async function* verified(handle: FileHandle, sha256: string): AsyncGenerator<Buffer> {
-  const hash = createHash('sha256')
-  const stream: AsyncIterable<Buffer> = handle.createReadStream()
-  for await (const chunk of stream) {
-    hash.update(chunk)
-    yield chunk
+function fanOut(directory: string, sha256: string): string {
+  requireSha256(sha256)
+  return join(directory, sha256.slice(0, 2), sha256.slice(2))
+}
+
+async function openExisting(path: string): Promise<FileHandle | undefined> {
+  return open(path).catch(ignoreMissing)
+}
+
+async function statExisting(path: string): Promise<Stats | undefined> {
+  return stat(path).catch(ignoreMissing)
+}
+
+/** Digest and state of every blob below a directory, read a 256th at a time. */
+async function* filesBelow(directory: string): AsyncGenerator<[sha256: string, Stats]> {
+  for (const fan of (await readdir(directory).catch(ignoreMissing)) ?? []) {
+    if (!/^[0-9a-f]{2}$/.test(fan)) continue
+    for (const rest of await readdir(join(directory, fan))) {
+      const found = await statExisting(join(directory, fan, rest))
+      if (found !== undefined) yield [fan + rest, found]
+    }
   }
-  if (hash.digest('hex') !== sha256) throw new BlobCorrupt(sha256)
 }
 
 async function removeStale(directory: string): Promise<void> {
@@ -144,6 +198,10 @@ async function syncDirectory(directory: string): Promise<void> {
 
 function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if (!isMissing(error)) throw error
 }
 
 function isMissing(error: unknown): boolean {

@@ -62,7 +62,10 @@ class Pool implements PooledDatabase {
     this.#pool = new pg.Pool({ ...clientConfig(options), max: options.connections ?? 20, idleTimeoutMillis: 60_000 })
     // A connection may die idle, or lent out between two statements. Without a listener either would end the process;
     // with one, the next statement on it fails and says so.
-    this.#pool.on('error', error => options.log.warn({ err: error }, 'an idle database connection was lost'))
+    this.#pool.on('error', ({ message }) => {
+      // The pool counts connections as closed before the server has read their goodbye; one that ends then is not lost.
+      if (this.#closed === undefined) options.log.warn({ reason: message }, 'an idle database connection was lost')
+    })
     this.#pool.on('connect', client => client.on('error', () => {}))
   }
 

@@ -1,0 +1,61 @@
+import { resolve } from 'node:path'
+import { StartError } from '../start-error.ts'
+import type { S3Location } from '../storage/s3-client.ts'
+import type { Environment } from './environment.ts'
+import { parseWebUrl } from './web-url.ts'
+
+/** Where blobs are kept. */
+export type BlobStore =
+  | { readonly kind: 'file'; readonly directory: string }
+  | { readonly kind: 's3'; readonly location: S3Location }
+
+type Named = { readonly directory: string } | Pick<S3Location, 'bucket' | 'prefix'>
+
+/** Reads `BERTH_BLOBS`, and the variables of AWS, which count only where it names a bucket. */
+export function readBlobStore(env: Environment, dataDir: string): BlobStore {
+  const named = env.parsed(
+    'BERTH_BLOBS',
+    'Where artifacts and checkpoints are kept: `file:<directory>` or `s3://<bucket>/<prefix>`.',
+    '`blobs` in the data directory',
+    parseBlobs,
+    'file:<directory> or s3://<bucket>/<prefix>',
+  )
+  const aws = (name: string, meaning: string, fallback = 'absent') => env.text(name, meaning, fallback)
+  const accessKeyId = aws('AWS_ACCESS_KEY_ID', 'Credentials for the bucket.')
+  const secretAccessKey = aws('AWS_SECRET_ACCESS_KEY', 'Credentials for the bucket.')
+  const sessionToken = aws('AWS_SESSION_TOKEN', 'Credentials for the bucket, where they are temporary.')
+  const namedRegion = aws('AWS_REGION', 'Region of the bucket.', '`us-east-1` where `AWS_ENDPOINT_URL` is set')
+  const endpoint = aws('AWS_ENDPOINT_URL', "URL of a store other than AWS's own.")
+  if (named === undefined) return { kind: 'file', directory: resolve(dataDir, 'blobs') }
+  if ('directory' in named) return { kind: 'file', directory: resolve(named.directory) }
+
+  if (endpoint !== undefined && parseWebUrl(endpoint) === undefined) {
+    throw new StartError('AWS_ENDPOINT_URL must be an http or https URL without query')
+  }
+  const region = namedRegion ?? (endpoint === undefined ? undefined : 'us-east-1')
+  const require = (name: string, value: string | undefined): string => {
+    if (value === undefined) throw new StartError(`BERTH_BLOBS names a bucket, so ${name} must be set`)
+    return value
+  }
+  return {
+    kind: 's3',
+    location: {
+      ...named,
+      region: require('AWS_REGION', region),
+      endpoint,
+      accessKeyId: require('AWS_ACCESS_KEY_ID', accessKeyId),
+      secretAccessKey: require('AWS_SECRET_ACCESS_KEY', secretAccessKey),
+      sessionToken,
+    },
+  }
+}
+
+/** A bucket's name by S3's rules, and a prefix of letters that are the same in a key, a URL and a header. */
+const s3Pattern = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/((?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*))?$/
+
+function parseBlobs(text: string): Named | undefined {
+  if (/^file:./.test(text)) return { directory: text.slice('file:'.length) }
+  if (text.length > 512) return undefined
+  const [, bucket, prefix = ''] = s3Pattern.exec(text.endsWith('/') ? text : `${text}/`) ?? []
+  return bucket === undefined ? undefined : { bucket, prefix }
+}
