@@ -23,6 +23,7 @@ const bundles: readonly Bundle[] = [
     options: forNode,
   },
   { entry: 'packages/supervisor/src/shell.ts', output: 'packages/supervisor/dist/shell.js', options: forNode },
+  { entry: 'packages/supervisor/src/tree/program.ts', output: 'packages/supervisor/dist/tree.js', options: forNode },
   { entry: 'packages/client/src/index.ts', output: 'packages/client/dist/index.js', options: { platform: 'neutral' } },
   { entry: 'packages/cli/src/main.ts', output: 'packages/cli/dist/berth.js', options: forNode },
 ]

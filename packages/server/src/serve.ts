@@ -22,6 +22,7 @@ import type { Service } from './service.ts'
 import { hostName } from './service-host.ts'
 import { listeningOn, type Settings } from './settings.ts'
 import { StartError } from './start-error.ts'
+import type { CollectableBlobs } from './storage/blobs.ts'
 import { DatabaseUnavailable } from './storage/database-errors.ts'
 import { startEmbeddedPostgres } from './storage/embedded-postgres.ts'
 import { FileBlobs } from './storage/file-blobs.ts'
@@ -61,7 +62,7 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
   })
   const wakeups = stack.use(new PostgresWakeups({ connection: clientConfig(database), log }))
   await wakeups.start()
-  const blobs = await FileBlobs.open(settings.blobs.directory)
+  const blobs = await openBlobs(settings, log, stack)
 
   // With port 0 the URLs are known only once the service listens.
   let listening = settings
@@ -94,7 +95,7 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
 }
 
 /** What the settings hold that must never be told: keys, and what a runtime gets under a name that says so. */
-function secretsOf({ config, databaseUrl, masterKey }: Settings): string[] {
+function secretsOf({ blobs, config, databaseUrl, masterKey }: Settings): string[] {
   const secretName = /key|token|secret|password|passwd|credential|auth/i
   const secrets = [
     ...config.providers.map(({ apiKey }) => apiKey),
@@ -103,10 +104,19 @@ function secretsOf({ config, databaseUrl, masterKey }: Settings): string[] {
       Object.entries(env).map(([name, value]) => (secretName.test(name) ? value : undefined)),
     ),
     databaseUrl === undefined ? undefined : decodeURIComponent(new URL(databaseUrl).password),
+    ...(blobs.kind === 's3' ? [blobs.location.secretAccessKey, blobs.location.sessionToken] : []),
     masterKey?.toString('base64'),
     masterKey?.toString('hex'),
   ]
   return secrets.filter(secret => secret !== undefined)
+}
+
+async function openBlobs(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<CollectableBlobs> {
+  const { blobs, dataDir } = settings
+  if (blobs.kind === 'file') return FileBlobs.open(blobs.directory)
+  // The SDK takes a tenth of a second to load: who keeps files does without.
+  const { S3Blobs } = await import('./storage/s3-blobs.ts')
+  return stack.use(await S3Blobs.open(blobs.location, { spoolDirectory: dataDir, log }))
 }
 
 async function connect(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<ConnectionTarget> {
@@ -185,6 +195,7 @@ async function listen(context: Context, settings: Settings, stack: AsyncDisposab
     logger: context.log,
     ready: async () => {
       await context.db.query('select 1')
+      await context.blobs.check()
     },
     baseUrl: settings.baseUrl,
     trustProxy: settings.trustProxy,

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { type BlobStore, readBlobStore } from './settings/blob-store.ts'
 import { type Config, parseConfig } from './settings/config-file.ts'
 import { type Declaration, Environment } from './settings/environment.ts'
 import { isLoopback, originOf, parseWebUrl } from './settings/web-url.ts'
@@ -35,7 +36,7 @@ export interface Settings {
   /** Absent: an embedded PostgreSQL below the data directory. */
   readonly databaseUrl: string | undefined
   readonly databaseConnections: number
-  readonly blobs: { readonly kind: 'file'; readonly directory: string }
+  readonly blobs: BlobStore
   readonly masterKey: Buffer | undefined
   readonly compute: 'bubblewrap'
   readonly release: string | undefined
@@ -141,7 +142,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
       'a postgres:// URL',
     ),
     databaseConnections: env.integer('BERTH_DATABASE_CONNECTIONS', 20, 'Database connections of this process at most.'),
-    blobs: readBlobs(env, dataDir),
+    blobs: readBlobStore(env, dataDir),
     masterKey: env.parsed(
       'BERTH_MASTER_KEY',
       'Key that seals secrets at rest: 32 bytes in base64 or hexadecimal digits.',
@@ -259,13 +260,6 @@ function readRoles(env: Environment): ReadonlySet<Role> {
   }
   const meaning = 'Roles of this process, separated by commas.'
   return env.parsed('BERTH_ROLES', meaning, 'all', parse, `a list of ${roles.join(', ')}`) ?? new Set(roles)
-}
-
-function readBlobs(env: Environment, dataDir: string): Settings['blobs'] {
-  const parse = (text: string): string | undefined => (/^file:./.test(text) ? resolve(text.slice(5)) : undefined)
-  const meaning = 'Where artifacts and checkpoints are kept: `file:<directory>`.'
-  const directory = env.parsed('BERTH_BLOBS', meaning, '`blobs` in the data directory', parse, 'file:<directory>')
-  return { kind: 'file', directory: directory ?? resolve(dataDir, 'blobs') }
 }
 
 function readConfig(

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +9,7 @@ import { Sweeper } from '../src/execution/sweeper.ts'
 import { Worker } from '../src/execution/worker.ts'
 import type { SandboxDriver } from '../src/sandboxes/driver.ts'
 import { endedRun, outcomeOf, typesOf } from './support/ended-run.ts'
-import { sandboxProcesses } from './support/sandbox-processes.ts'
+import { sandboxProcesses, signalSandbox } from './support/sandbox-processes.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import { keyOf } from './support/states.ts'
 import { until } from './support/until.ts'
@@ -76,7 +77,7 @@ describe('a sandbox that cannot be made', () => {
     const session = await shell('true')
     expect(outcomeOf(await ended(session))).toBe('crashed engine_unreachable turn_execution_lost 1')
     const [lease] = await leasesOf(session)
-    await until('an empty sandbox', async () => (await sandboxProcesses(lease?.id ?? '')).length === 0)
+    await until('an empty sandbox', async () => (await sandboxProcesses(test.dataDir, lease?.id ?? '')).length === 0)
     await until('no trace of it', async () => !(await readdir(join(test.dataDir, 'leases'))).includes(lease?.id ?? ''))
   })
 
@@ -131,7 +132,7 @@ describe('a run whose worker was given up but whose agent works on', () => {
     const session = await shell('while sleep 0.02; do echo >> ticks; done')
     const workspace = async () =>
       join(test.dataDir, 'leases', (await leasesOf(session))[0]?.id ?? '', 'disk/files/workspace')
-    await until('work', async () => (await readdir(await workspace()).catch(() => [])).includes('ticks'))
+    await until('work', async () => existsSync(join(await workspace(), 'ticks')))
     // Poison from here on: whoever looks at the run fails.
     await test.db.database.query('delete from turns where session_id = $1', [session.id])
     await test.db.database.query('update executions set token = token + 1 where session_id = $1', [session.id])
@@ -168,7 +169,7 @@ describe('leases and sandboxes', () => {
     const { workspace } = await test.api.session(session.id)
     expect(workspace).toMatchObject({ state: 'expired' })
     expect(Date.parse(workspace.expiresAt ?? '')).toBeLessThanOrEqual(Date.parse(String(last?.data['expiredAt'])))
-    expect(await sandboxProcesses(lease?.id ?? '')).toEqual([])
+    expect(await sandboxProcesses(test.dataDir, lease?.id ?? '')).toEqual([])
   })
 
   it('one with a run does not expire, however long that takes', async () => {
@@ -191,7 +192,7 @@ describe('leases and sandboxes', () => {
     const session = await shell('true')
     await ended(session)
     const [lease] = await leasesOf(session)
-    for (const pid of await sandboxProcesses(lease?.id ?? '')) process.kill(pid, 'SIGKILL')
+    await signalSandbox(test.dataDir, lease?.id ?? '', 'SIGKILL')
     expect(await expired(session)).toMatchObject({ end_reason: 'lost' })
     expect(await test.api.session(session.id)).toMatchObject({
       workspace: { state: 'expired' },
@@ -214,11 +215,11 @@ describe('leases and sandboxes', () => {
     })
     const { bounds } = context
     await real?.create({ leaseId: stray, command: ['sleep', '600'], bounds, mounts: [], reach: [] })
-    expect(await sandboxProcesses(stray)).not.toEqual([])
+    expect(await sandboxProcesses(test.dataDir, stray)).not.toEqual([])
     const sweeper = new Sweeper(context)
     await sweeper.sweep()
     await until('the end of the stray', async () => !(await context.driver.list()).includes(stray))
-    expect(await sandboxProcesses(stray)).toEqual([])
+    expect(await sandboxProcesses(test.dataDir, stray)).toEqual([])
   })
 })
 

@@ -53,33 +53,48 @@ export async function listEventsWithin(
   return rows
 }
 
-/** A page of a Session's log and whose Session it is, in one round trip. */
-export interface EventPageRow {
+/** Whose log it is and how far it goes. */
+export interface LogHead {
   readonly organization_id: string
   readonly owner_id: string
   readonly last_event_sequence: number
+}
+
+export async function readLogHead(db: Queryable, key: SessionKey): Promise<LogHead | null> {
+  const { rows } = await db.query<LogHead>({
+    name: 'read-log-head',
+    text: 'select organization_id, owner_id, last_event_sequence from sessions where organization_id = $1 and id = $2',
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0] ?? null
+}
+
+/** A page of a log with its head, in one round trip. */
+export interface LogPage extends LogHead {
+  readonly events: number
   /** Envelopes joined by commas; null where there are none. */
   readonly envelopes: string | null
 }
 
 /** The page is joined where it lies: a hundred rows cost the reader more to take apart than to send on. */
-export async function readEventPage(
+export async function readLogPage(
   db: Queryable,
   key: SessionKey,
   after: number,
   limit: number,
-): Promise<EventPageRow | null> {
-  const { rows } = await db.query<EventPageRow>({
-    name: 'read-event-page',
+): Promise<LogPage | null> {
+  const { rows } = await db.query<LogPage>({
+    name: 'read-log-page',
     text: `
-      select organization_id, owner_id, last_event_sequence, (
-        select string_agg(envelope, ',' order by sequence) from (
+      select organization_id, owner_id, last_event_sequence, page.*
+      from sessions, (
+        select count(*) as events, string_agg(envelope, ',' order by sequence) as envelopes from (
           select sequence, envelope from events
           where organization_id = $1 and session_id = $2 and sequence > $3
           order by sequence limit $4
-        ) as page
-      ) as envelopes
-      from sessions where organization_id = $1 and id = $2`,
+        ) as rows
+      ) as page
+      where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId, after, limit],
   })
   return rows[0] ?? null

@@ -2,7 +2,8 @@ import type { Context } from '../context.ts'
 import type { Principal } from '../identity/principal.ts'
 import { requireSeen } from '../sessions/visibility.ts'
 import type { SessionKey } from './append.ts'
-import { readEventPage } from './event-sql.ts'
+import { readLogHead, readLogPage } from './event-sql.ts'
+import type { PageCache } from './page-cache.ts'
 
 /**
  * JSON text of a page of Events (interface 4.7). The envelopes are spliced in as they were stored, so that a page, a
@@ -11,10 +12,22 @@ import { readEventPage } from './event-sql.ts'
  */
 export async function pageEvents(
   context: Context,
+  cache: PageCache,
   principal: Principal,
   key: SessionKey,
-  query: { after: number; limit: number },
+  { after, limit }: { after: number; limit: number },
 ): Promise<string> {
-  const page = requireSeen(principal, await readEventPage(context.db, key, query.after, query.limit))
-  return `{"events":[${page.envelopes ?? ''}],"lastSequence":${page.last_event_sequence}}`
+  const place = `${key.organizationId}/${key.sessionId}/${after}/${limit}`
+  const known = cache.get(place)
+  if (known !== undefined) {
+    const head = requireSeen(principal, await readLogHead(context.db, key))
+    return pageText(known, head.last_event_sequence)
+  }
+  const page = requireSeen(principal, await readLogPage(context.db, key, after, limit))
+  const envelopes = page.envelopes ?? ''
+  if (page.events === limit) cache.set(place, envelopes)
+  return pageText(envelopes, page.last_event_sequence)
 }
+
+const pageText = (envelopes: string, lastSequence: number): string =>
+  `{"events":[${envelopes}],"lastSequence":${lastSequence}}`

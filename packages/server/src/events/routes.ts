@@ -3,6 +3,7 @@ import type { Handlers } from '../http/handler.ts'
 import { followSessions } from '../sessions/change-feed.ts'
 import { readSession } from '../sessions/read-session.ts'
 import type { EventStreams } from './event-streams.ts'
+import { PageCache } from './page-cache.ts'
 import { pageEvents } from './page-events.ts'
 import type { StreamBudget } from './stream-budget.ts'
 import { type StreamLife, type StreamRequest, withLife } from './stream-life.ts'
@@ -19,10 +20,11 @@ export function eventHandlers(
   context: Context,
   { streams, budget, life }: Streaming,
 ): Pick<Handlers, 'listEvents' | 'streamEvents' | 'streamSessions'> {
+  const pages = new PageCache()
   return {
     listEvents: async ({ principal, params, query }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
-      return { status: 200, json: await pageEvents(context, principal, key, query) }
+      return { status: 200, json: await pageEvents(context, pages, principal, key, query) }
     },
     streamEvents: async request => {
       const { principal, params, query, headerParams } = request

@@ -107,7 +107,10 @@ async function forEach<T>(
   try {
     for await (const item of items) {
       signal?.throwIfAborted()
-      batch.push(work(item))
+      const working = work(item)
+      // It may fail while the next page is awaited, long before anyone looks.
+      working.catch(() => undefined)
+      batch.push(working)
       if (batch.length === concurrency) await finish()
     }
   } finally {

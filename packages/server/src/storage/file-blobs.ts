@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import {
@@ -55,11 +55,7 @@ export class FileBlobs implements CollectableBlobs {
   }
 
   async get(sha256: string): Promise<Readable> {
-    // Between the first two looks a collector may have brought it back.
-    const handle =
-      (await openExisting(this.#path(sha256))) ??
-      (await openExisting(this.#asidePath(sha256))) ??
-      (await openExisting(this.#path(sha256)))
+    const handle = await this.#find(sha256, path => open(path).catch(ignoreMissing))
     if (handle === undefined) throw new BlobMissing(sha256)
     const content: AsyncIterable<Buffer> = handle.createReadStream()
     // The generator does not run, and so closes nothing, when the stream is destroyed before its first read.
@@ -67,7 +63,7 @@ export class FileBlobs implements CollectableBlobs {
   }
 
   async stat(sha256: string): Promise<BlobRef | undefined> {
-    const found = (await statExisting(this.#path(sha256))) ?? (await statExisting(this.#asidePath(sha256)))
+    const found = await this.#find(sha256, statExisting)
     return found && { sha256, sizeBytes: found.size }
   }
 
@@ -120,6 +116,12 @@ export class FileBlobs implements CollectableBlobs {
     await rm(this.#asidePath(sha256), { force: true })
   }
 
+  /** Looks in both places, and in the first again: it may have been brought back between two looks. */
+  async #find<T>(sha256: string, look: (path: string) => Promise<T | undefined>): Promise<T | undefined> {
+    const path = this.#path(sha256)
+    return (await look(path)) ?? (await look(this.#asidePath(sha256))) ?? (await look(path))
+  }
+
   #path(sha256: string): string {
     return fanOut(this.#directory, sha256)
   }
@@ -157,10 +159,6 @@ async function writeWhole(path: string, content: Uint8Array | AsyncIterable<Uint
 function fanOut(directory: string, sha256: string): string {
   requireSha256(sha256)
   return join(directory, sha256.slice(0, 2), sha256.slice(2))
-}
-
-async function openExisting(path: string): Promise<FileHandle | undefined> {
-  return open(path).catch(ignoreMissing)
 }
 
 async function statExisting(path: string): Promise<Stats | undefined> {

@@ -24,7 +24,14 @@ import {
   StorageFull,
 } from './blobs.ts'
 import type { Log } from './log.ts'
-import { createS3Client, isMissingObject, isMissingUpload, type S3Location, toBlobsError, toS3StartError } from './s3-client.ts'
+import {
+  createS3Client,
+  isMissingObject,
+  isMissingUpload,
+  type S3Location,
+  toBlobsError,
+  toS3StartError,
+} from './s3-client.ts'
 import { type Spooled, spool } from './spool.ts'
 import { verified } from './verified.ts'
 
@@ -106,11 +113,7 @@ export class S3Blobs implements CollectableBlobs {
   }
 
   async get(sha256: string): Promise<Readable> {
-    // Between the first two looks a collector may have brought it back.
-    const body =
-      (await this.#read(this.#key(sha256))) ??
-      (await this.#read(this.#asideKey(sha256))) ??
-      (await this.#read(this.#key(sha256)))
+    const body = await this.#find(sha256, key => this.#read(key))
     if (body === undefined) throw new BlobMissing(sha256)
     const content = arriving(body, this.#idleMs)
     // The generator does not run, and so ends nothing, when the stream is destroyed before its first read.
@@ -118,7 +121,7 @@ export class S3Blobs implements CollectableBlobs {
   }
 
   async stat(sha256: string): Promise<BlobRef | undefined> {
-    const sizeBytes = (await this.#size(this.#key(sha256))) ?? (await this.#size(this.#asideKey(sha256)))
+    const sizeBytes = await this.#find(sha256, key => this.#size(key))
     return sizeBytes === undefined ? undefined : { sha256, sizeBytes }
   }
 
@@ -176,6 +179,12 @@ export class S3Blobs implements CollectableBlobs {
   #asideKey(sha256: string): string {
     requireSha256(sha256)
     return `${this.#prefix}${asideName}${sha256.slice(0, 2)}/${sha256.slice(2)}`
+  }
+
+  /** Looks in both places, and in the first again: it may have been brought back between two looks. */
+  async #find<T>(sha256: string, look: (key: string) => Promise<T | undefined>): Promise<T | undefined> {
+    const key = this.#key(sha256)
+    return (await look(key)) ?? (await look(this.#asideKey(sha256))) ?? (await look(key))
   }
 
   /** What the source throws is its own; what keeps the content from waiting here is storage's. */

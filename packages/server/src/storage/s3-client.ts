@@ -37,6 +37,9 @@ export function createS3Client(location: S3Location): S3Client {
       throwOnRequestTimeout: true,
       // Counts the time in which a slow reader takes nothing, too; bodies are watched where they are read.
       socketTimeout: 0,
+      // Waiting for a connection counts as time of the request, and a slow reader holds its one.
+      httpAgent: { maxSockets: 256 },
+      httpsAgent: { maxSockets: 256 },
     },
   })
 }

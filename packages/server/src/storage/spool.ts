@@ -27,10 +27,7 @@ export class BlobTooLarge extends Error {
  * Reads content to its end. Where the source fails, nothing remains.
  * @throws BlobTooLarge
  */
-export async function spool(
-  content: Uint8Array | AsyncIterable<Uint8Array>,
-  options: SpoolOptions,
-): Promise<Spooled> {
+export async function spool(content: Uint8Array | AsyncIterable<Uint8Array>, options: SpoolOptions): Promise<Spooled> {
   if (content instanceof Uint8Array) {
     requireSize(content.length, options)
     return held(content, createHash('sha256').update(content).digest('hex'))

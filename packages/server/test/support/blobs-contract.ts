@@ -1,13 +1,20 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { BlobCorrupt, type BlobEntry, BlobMissing, type Blobs } from '../../src/storage/blobs.ts'
+import {
+  type AsideEntry,
+  BlobCorrupt,
+  type BlobEntry,
+  BlobMissing,
+  type CollectableBlobs,
+} from '../../src/storage/blobs.ts'
 
 /** What a store under the contract is given by its own test. */
 export interface BlobsUnderTest {
   /** A store that holds nothing. */
-  make(): Promise<Blobs>
+  make(): Promise<CollectableBlobs>
   /** Alters the content kept under a digest behind the store's back. */
   corrupt(sha256: string): Promise<void>
 }
@@ -17,10 +24,13 @@ function digest(content: Uint8Array): string {
 }
 
 /** Everything that a store lists. */
-export async function entries(blobs: Blobs): Promise<BlobEntry[]> {
-  const found: BlobEntry[] = []
-  for await (const entry of blobs.list()) found.push(entry)
-  return found
+export async function entries(blobs: CollectableBlobs): Promise<BlobEntry[]> {
+  return Array.fromAsync(blobs.list())
+}
+
+/** Everything that a store lists as set aside. */
+export async function asideEntries(blobs: CollectableBlobs): Promise<AsideEntry[]> {
+  return Array.fromAsync(blobs.listAside())
 }
 
 /** The tests that every implementation of Blobs passes; call inside a `describe`. */
@@ -54,8 +64,9 @@ export function blobsContract(subject: BlobsUnderTest): void {
     '%j is no digest',
     async text => {
       const blobs = await subject.make()
-      await expect(blobs.get(text)).rejects.toThrow(TypeError)
-      await expect(blobs.delete(text)).rejects.toThrow(TypeError)
+      for (const verb of ['get', 'stat', 'has', 'delete', 'setAside', 'bringBack', 'discard'] as const) {
+        await expect(blobs[verb](text)).rejects.toThrow(TypeError)
+      }
     },
   )
 
@@ -97,6 +108,92 @@ export function blobsContract(subject: BlobsUnderTest): void {
     expect((await buffer(reading)).equals(content)).toBe(true)
   })
 
+  test('a put renews the time of what is there', async () => {
+    const blobs = await subject.make()
+    const content = randomBytes(1000)
+    await blobs.put(content)
+    const [first] = await entries(blobs)
+    await setTimeout(1100)
+    await blobs.put(content)
+    const [second] = await entries(blobs)
+    expect(second?.putAt.getTime()).toBeGreaterThan(first?.putAt.getTime() ?? Number.POSITIVE_INFINITY)
+    expect(Math.abs(Date.now() - (second?.putAt.getTime() ?? 0))).toBeLessThan(10_000)
+  })
+
+  test('what is set aside is read, is not listed, and does not count as had', async () => {
+    const blobs = await subject.make()
+    const content = randomBytes(100_000)
+    const { sha256, sizeBytes } = await blobs.put(content)
+    await setTimeout(1100)
+    const before = Date.now() - 1000
+    await blobs.setAside(sha256)
+    expect((await buffer(await blobs.get(sha256))).equals(content)).toBe(true)
+    expect(await blobs.stat(sha256)).toEqual({ sha256, sizeBytes })
+    expect(await blobs.has(sha256)).toBe(false)
+    expect(await entries(blobs)).toEqual([])
+    const aside = await asideEntries(blobs)
+    expect(aside).toMatchObject([{ sha256, sizeBytes }])
+    expect(aside[0]?.asideAt.getTime()).toBeGreaterThanOrEqual(before)
+
+    await blobs.bringBack(sha256)
+    await blobs.bringBack(sha256)
+    expect(await blobs.has(sha256)).toBe(true)
+    expect(await asideEntries(blobs)).toEqual([])
+    expect((await buffer(await blobs.get(sha256))).equals(content)).toBe(true)
+  })
+
+  test('what is put again beside what was set aside is a blob of its own', async () => {
+    const blobs = await subject.make()
+    const content = randomBytes(1000)
+    const { sha256 } = await blobs.put(content)
+    await blobs.setAside(sha256)
+    await blobs.put(content)
+    expect(await entries(blobs)).toMatchObject([{ sha256 }])
+    expect(await asideEntries(blobs)).toMatchObject([{ sha256 }])
+    await blobs.bringBack(sha256)
+    expect(await asideEntries(blobs)).toEqual([])
+    await blobs.setAside(sha256)
+    await blobs.put(content)
+    await blobs.discard(sha256)
+    await blobs.discard(sha256)
+    expect(await asideEntries(blobs)).toEqual([])
+    expect((await buffer(await blobs.get(sha256))).equals(content)).toBe(true)
+  })
+
+  test('what is set aside and discarded, or deleted, is gone', async () => {
+    const blobs = await subject.make()
+    const { sha256 } = await blobs.put(Buffer.from('x'))
+    await blobs.setAside(sha256)
+    await blobs.setAside(sha256)
+    await blobs.discard(sha256)
+    await expect(blobs.get(sha256)).rejects.toBeInstanceOf(BlobMissing)
+    await blobs.put(Buffer.from('x'))
+    await blobs.setAside(sha256)
+    await blobs.delete(sha256)
+    expect(await blobs.stat(sha256)).toBeUndefined()
+    await blobs.bringBack(sha256)
+    expect(await entries(blobs)).toEqual([])
+  })
+
+  test('readers find what is moved to the side and back under their hands', async () => {
+    const blobs = await subject.make()
+    const content = randomBytes(5000)
+    const { sha256 } = await blobs.put(content)
+    let moving = true
+    const move = async () => {
+      for (let round = 0; round < 25; round += 1) {
+        await blobs.setAside(sha256)
+        await blobs.bringBack(sha256)
+      }
+      moving = false
+    }
+    const read = async () => {
+      do expect((await buffer(await blobs.get(sha256))).equals(content)).toBe(true)
+      while (moving)
+    }
+    await Promise.all([move(), read(), read()])
+  })
+
   test('a reader may leave before the end, or before the beginning', async () => {
     const blobs = await subject.make()
     const { sha256 } = await blobs.put(randomBytes(1024 * 1024))
@@ -104,5 +201,6 @@ export function blobsContract(subject: BlobsUnderTest): void {
     unread.destroy()
     for await (const _chunk of await blobs.get(sha256)) break
     await blobs.delete(sha256)
+    await blobs.check()
   })
 }

@@ -1,4 +1,6 @@
+import { lstatSync } from 'node:fs'
 import { TrackedDirectories } from './git-index.ts'
+import { nativePath } from './native-path.ts'
 import type { ExcludeRule } from './protocol.ts'
 
 /** Which directories of a tree stay out. */
@@ -10,20 +12,24 @@ export class Excluder {
     this.#rules = Map.groupBy(rules, rule => rule.names.at(-1) ?? '')
   }
 
-  /** @param beside names in the directory's own parent */
-  excludes(path: string, names: () => readonly string[], beside: (name: string) => boolean): boolean {
-    const last = path.slice(path.lastIndexOf('/') + 1)
-    for (const rule of this.#rules.get(last) ?? []) {
+  excludes(path: string): boolean {
+    const parent = path.slice(0, path.lastIndexOf('/') + 1)
+    const rules = this.#rules.get(path.slice(parent.length)) ?? []
+    return rules.some(rule => {
       const suffix = rule.names.join('/')
-      if (rule.rooted === true) {
-        if (path === suffix) return true
-        continue
-      }
-      if (path !== suffix && !path.endsWith(`/${suffix}`)) continue
-      if (rule.holding !== undefined && !names().includes(rule.holding)) continue
-      if (rule.beside !== undefined && !beside(rule.beside)) continue
-      if (!this.#tracked.tracks(path)) return true
-    }
+      if (rule.rooted === true) return path === suffix
+      if (path !== suffix && !path.endsWith(`/${suffix}`)) return false
+      if (rule.holding !== undefined && !exists(`${path}/${rule.holding}`)) return false
+      if (rule.beside !== undefined && !exists(parent + rule.beside)) return false
+      return !this.#tracked.tracks(path)
+    })
+  }
+}
+
+function exists(path: string): boolean {
+  try {
+    return lstatSync(nativePath(path), { throwIfNoEntry: false }) !== undefined
+  } catch {
     return false
   }
 }

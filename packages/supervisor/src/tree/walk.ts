@@ -4,8 +4,8 @@ import { MAX_PATH_BYTES } from './record.ts'
 
 /** What a walk hands out, parents first and names in byte order. */
 export interface Visitor {
-  /** @param names what lies in it @returns false to leave the directory and all below it out */
-  directory(path: string, stats: Stats, names: () => readonly string[]): boolean
+  /** @returns false to leave the directory and all below it out */
+  directory(path: string, stats: Stats): boolean
   /** Anything that is no directory. @returns a promise only where the walk has to wait */
   entry(path: string, stats: Stats): Promise<void> | undefined
   tooLong(): void
@@ -38,12 +38,7 @@ export async function walk(visitor: Visitor): Promise<void> {
     const stats = statOf(path)
     if (stats === undefined) continue
     if (stats.isDirectory()) {
-      let names: readonly string[] | undefined
-      const list = () => {
-        names ??= namesIn(path) ?? []
-        return names
-      }
-      if (visitor.directory(path, stats, list)) levels.push({ prefix: `${path}/`, names: list(), next: 0 })
+      if (visitor.directory(path, stats)) levels.push({ prefix: `${path}/`, names: namesIn(path) ?? [], next: 0 })
     } else {
       const waiting = visitor.entry(path, stats)
       if (waiting !== undefined) await waiting

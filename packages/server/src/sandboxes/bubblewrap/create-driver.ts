@@ -93,7 +93,11 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     attach: async (leaseId, signal) => attachToSupervisor(leaseFiles(instance, leaseId), signal),
     writeInputs: async (leaseId, turn, inputs) => writeTurnInputs(leaseFiles(instance, leaseId), turn, inputs),
     serveProxy: (leaseId, reach) => locked(leaseId, () => serve(leaseId, reach)),
-    destroy: leaseId => locked(leaseId, () => remove(leaseId)),
+    async destroy(leaseId) {
+      // Ahead of the lock: a create that hangs holds it until its processes end. Whether all did is found behind it.
+      await endProcesses(workshop, leaseId).catch(() => undefined)
+      await locked(leaseId, () => remove(leaseId))
+    },
     list: () => listLeases(workshop),
     async prepared() {
       await workshop.blanks.filled()

@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
+import { treePath } from '@berth/supervisor/tree'
+import { parentDirectories, systemMounts } from '../sandboxes/bubblewrap/system-mounts.ts'
+
+/** How this host starts the program beside a tree. */
+export interface TreeProgram {
+  /** Node's binary. */
+  readonly nodePath: string
+  /** The bundle, `tree.js`. */
+  readonly programPath: string
+  /** Name or path of the bubblewrap program. */
+  readonly bwrap?: string
+}
+
+/** A tree on this host, and whose it is. */
+export interface TreePlace {
+  /** A directory that no sandbox can move or replace; what is in it is not trusted. */
+  readonly path: string
+  /** Owner of all that is in it. Undefined where that is this process's own user. */
+  readonly uid?: number
+}
+
+/** The program, running. */
+export interface Confined {
+  readonly input: Writable
+  readonly output: Readable
+  /** Resolves with what it said to nobody once it is gone, and the tree no longer held. */
+  readonly ended: Promise<string>
+  kill(): void
+}
+
+const inside = { node: '/opt/berth/node', program: '/opt/berth/tree.js' } as const
+const MAX_SAID = 4096
+/** Four threads: two for the cores that compress, the others for input that is waited for. */
+const environment = { UV_THREADPOOL_SIZE: '4', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } as const
+const heapMiB = 1024
+
+/**
+ * Starts the program as the tree's owner in namespaces of its own: no network, no process of the host's or the
+ * sandbox's, and of all files the tree, the host's programs and itself. Whatever lies in the tree is met with the rights
+ * of whoever put it there, so no link in it leads to anything of the service. To read, the program has one capability,
+ * to pass over file modes, because the agent may have closed files to itself; to write it needs none. It does not need
+ * the sandbox, which may be frozen or gone, and ends with this process.
+ *
+ * @param descriptors handed down from 3 on
+ */
+export function startConfined(
+  program: TreeProgram,
+  place: TreePlace,
+  access: 'read' | 'write',
+  descriptors: readonly number[],
+): Confined {
+  const privileged = place.uid !== undefined
+  const capability = access === 'read' ? 'dac_read_search' : undefined
+  const keep = [...(privileged ? ['SETUID', 'SETGID', 'SETPCAP'] : []), ...(capability ? ['DAC_READ_SEARCH'] : [])]
+  const args = [
+    ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--new-session', '--die-with-parent'],
+    ...(privileged ? [] : ['--unshare-user']),
+    '--clearenv',
+    ...Object.entries(environment).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...['--cap-drop', 'ALL', ...keep.flatMap(name => ['--cap-add', `CAP_${name}`])],
+    ...parentDirectories([inside.node]),
+    ...systemMounts().slice(0, systemMountsWithoutEtc()),
+    ...['--dev', '/dev'],
+    ...['--ro-bind', program.nodePath, inside.node, '--ro-bind', program.programPath, inside.program],
+    ...[access === 'read' ? '--ro-bind' : '--bind', place.path, treePath],
+    ...['--remount-ro', '/', '--'],
+    ...(privileged ? dropTo(String(place.uid), capability) : []),
+    ...[inside.node, `--max-old-space-size=${heapMiB}`, inside.program],
+  ]
+  const child = spawn(program.bwrap ?? 'bwrap', args, {
+    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
+    cwd: '/',
+    stdio: ['pipe', 'pipe', 'pipe', ...descriptors],
+  })
+  // A program that dies early is told of by its end, not by the pipe it no longer reads.
+  child.stdin.on('error', () => undefined)
+  return { input: child.stdin, output: child.stdout, ended: endOf(child, child.stderr), kill: () => child.kill('SIGKILL') }
+}

@@ -1,0 +1,28 @@
+/** The process beside a tree failed; the checkpoint before is as it was. */
+export class SealFailed extends Error {
+  override readonly name = 'SealFailed'
+}
+
+/**
+ * Why a checkpoint is not restored. `missing`, `corrupt`, `malformed` and `over_limit` say that it never will be;
+ * `target_not_empty`, `target_full` and `failed` are of the target or of this host.
+ */
+export type RestoreRefusal =
+  | 'missing'
+  | 'corrupt'
+  | 'malformed'
+  | 'over_limit'
+  | 'target_not_empty'
+  | 'target_full'
+  | 'failed'
+
+/** A restore did not happen; the target holds nothing of it. */
+export class RestoreRefused extends Error {
+  override readonly name = 'RestoreRefused'
+  readonly code: RestoreRefusal
+
+  constructor(code: RestoreRefusal, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}

@@ -1,0 +1,170 @@
+import { stagingName, TreeError, type TreeLimits } from './protocol.ts'
+import { CHUNK_BYTES, kinds, MAX_PATH_BYTES, type RecordHead, readChunk, readHead, SIZE_BYTES } from './record.ts'
+
+/** A directory to make. */
+export interface PlannedDirectory {
+  readonly path: string
+  readonly mode: number
+  readonly mtimeUs: number
+}
+
+/** A file to write; its chunks arrive in any order. */
+export interface PlannedFile {
+  readonly path: string
+  readonly mode: number
+  readonly mtimeUs: number
+  readonly size: number
+  /** Chunks that have not been written yet. */
+  left: number
+}
+
+/** A symbolic or hard link to make. */
+export interface PlannedLink {
+  readonly path: string
+  readonly target: string
+  readonly mtimeUs: number
+}
+
+/** A piece of a pack, and the place in a file where it goes. */
+export interface Placement {
+  readonly file: PlannedFile
+  readonly at: number
+  readonly offset: number
+  readonly length: number
+  readonly sha256: string
+}
+
+/** Everything that an index asks for. */
+export interface Plan {
+  readonly directories: readonly PlannedDirectory[]
+  readonly files: readonly PlannedFile[]
+  readonly symlinks: readonly PlannedLink[]
+  readonly hardLinks: readonly PlannedLink[]
+  readonly placements: ReadonlyMap<number, readonly Placement[]>
+}
+
+const MAX_NAME_BYTES = 255
+
+/**
+ * Reads an index that may say anything, and refuses whatever no sealed tree says. What it returns holds no path that
+ * leaves the tree: each is made of plain names, comes once, and lies in a directory that an earlier entry makes. Since
+ * links are made last, no component of a path is one while files are written.
+ *
+ * @param packs source bytes of every pack that will come
+ * @param reserved names at the top that no entry may take
+ */
+export function planOf(
+  index: Buffer,
+  options: { limits: TreeLimits; packs: ReadonlyMap<number, number>; reserved: ReadonlySet<string> },
+): Plan {
+  const planner = new Planner(options)
+  let at = 0
+  while (at < index.length) {
+    const head = readHead(index, at)
+    if (head === undefined) throw malformed('an entry is cut short')
+    planner.add(index, head)
+    at = head.end
+  }
+  return planner
+}
+
+class Planner implements Plan {
+  readonly directories: PlannedDirectory[] = []
+  readonly files: PlannedFile[] = []
+  readonly symlinks: PlannedLink[] = []
+  readonly hardLinks: PlannedLink[] = []
+  readonly placements = new Map<number, Placement[]>()
+  readonly #kinds = new Map<string, number>()
+  readonly #limits: TreeLimits
+  readonly #packs: ReadonlyMap<number, number>
+  readonly #reserved: ReadonlySet<string>
+  #sourceBytes = 0
+
+  constructor(options: { limits: TreeLimits; packs: ReadonlyMap<number, number>; reserved: ReadonlySet<string> }) {
+    this.#limits = options.limits
+    this.#packs = options.packs
+    this.#reserved = options.reserved
+  }
+
+  add(index: Buffer, head: RecordHead): void {
+    const { path, mtimeUs } = head
+    this.#checkPath(path)
+    if (!Number.isSafeInteger(mtimeUs)) throw malformed('a time is no number of microseconds')
+    if ((head.mode & ~0o777) !== 0) throw malformed('a mode has more than the rwx bits')
+    this.#kinds.set(path, head.kind)
+    if (this.#kinds.size > this.#limits.files) {
+      throw new TreeError({ code: 'over_limit', limit: 'files', atLeast: this.#kinds.size })
+    }
+    switch (head.kind) {
+      case kinds.directory:
+        if (head.end !== head.tailAt) throw malformed('a directory has a tail')
+        this.directories.push({ path, mode: head.mode, mtimeUs })
+        break
+      case kinds.file:
+        this.#addFile(index, head)
+        break
+      case kinds.symlink: {
+        const target = index.latin1Slice(head.tailAt, head.end)
+        if (target === '' || target.length > MAX_PATH_BYTES || target.includes('\0')) {
+          throw malformed('a symbolic link has no possible target')
+        }
+        this.symlinks.push({ path, target, mtimeUs })
+        break
+      }
+      case kinds.hardLink: {
+        const target = index.latin1Slice(head.tailAt, head.end)
+        if (this.#kinds.get(target) !== kinds.file) throw malformed('a hard link is to no file before it')
+        this.hardLinks.push({ path, target, mtimeUs })
+        break
+      }
+      default:
+        throw malformed('an entry is of no known kind')
+    }
+  }
+
+  #checkPath(path: string): void {
+    if (path.length > MAX_PATH_BYTES || path.includes('\0')) throw malformed('a path no file can have')
+    const slash = path.lastIndexOf('/')
+    const name = path.slice(slash + 1)
+    if (name === '' || name === '.' || name === '..' || name.length > MAX_NAME_BYTES) throw malformed('no plain name')
+    if (slash >= 0) {
+      // Of a parent that is an entry itself, every component has been through here.
+      if (this.#kinds.get(path.slice(0, slash)) !== kinds.directory) throw malformed('an entry lies in no directory')
+    } else if (name === stagingName || this.#reserved.has(name)) {
+      throw malformed('a name that is not the tree’s')
+    }
+    if (this.#kinds.has(path)) throw malformed('a path comes twice')
+  }
+
+  #addFile(index: Buffer, head: RecordHead): void {
+    const chunksAt = head.tailAt + SIZE_BYTES
+    const count = (head.end - chunksAt) / CHUNK_BYTES
+    if (count < 0 || !Number.isInteger(count)) throw malformed('a list of chunks is cut short')
+    const size = index.readDoubleLE(head.tailAt)
+    const { path, mode, mtimeUs } = head
+    const file: PlannedFile = { path, mode, mtimeUs, size, left: count }
+    let at = 0
+    for (let next = chunksAt; next < head.end; next += CHUNK_BYTES) {
+      const { pack, offset, length, sha256 } = readChunk(index, next)
+      const packBytes = this.#packs.get(pack)
+      if (packBytes === undefined || length === 0 || offset + length > packBytes) {
+        throw malformed('a chunk lies in no pack')
+      }
+      let placements = this.placements.get(pack)
+      if (placements === undefined) this.placements.set(pack, (placements = []))
+      placements.push({ file, at, offset, length, sha256 })
+      at += length
+    }
+    // Declared sizes are sums of what will come, so nothing can come that was not counted here first.
+    if (at !== size) throw malformed('a file is not as long as its chunks')
+    this.#sourceBytes += size
+    if (this.#sourceBytes > this.#limits.sourceBytes) {
+      throw new TreeError({ code: 'over_limit', limit: 'source', atLeast: this.#sourceBytes })
+    }
+    this.files.push(file)
+  }
+}
+
+export function malformed(message: string): TreeError {
+  return new TreeError({ code: 'malformed', message })
+}

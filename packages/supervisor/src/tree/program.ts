@@ -1,0 +1,53 @@
+/**
+ * The program beside a tree: seals, restores or clears the tree at `/tree` as the tree's owner, told by a worker over
+ * standard input and answering on standard output (`protocol.ts`). It is started in a sandbox of its own, which shows it
+ * the tree and nothing else of the service.
+ */
+import { createReadStream } from 'node:fs'
+import { clear } from './clear.ts'
+import { type Frame, readFrames, writeFrame } from './frames.ts'
+import { frameTypes, maxFrameBytes, TreeError, type TreeFailure, type TreeJob, treePath } from './protocol.ts'
+import { restore } from './restore.ts'
+import { seal } from './seal.ts'
+
+const OUT = 1
+
+async function run(frames: AsyncGenerator<Frame>): Promise<object> {
+  const first = await frames.next()
+  if (first.done || first.value.type !== frameTypes.job) throw new Error('no job came')
+  // The worker's own words, from the same release.
+  const job: TreeJob = JSON.parse(first.value.payload.toString())
+  process.umask(0)
+  process.chdir(treePath)
+  switch (job.kind) {
+    case 'seal':
+      return seal(job, OUT)
+    case 'restore':
+      return restore(job, frames, OUT)
+    case 'clear':
+      clear(job.keep)
+      return {}
+  }
+}
+
+function failureOf(error: unknown): TreeFailure {
+  if (error instanceof TreeError) return error.failure
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
+  if (code === 'ENOSPC' || code === 'EDQUOT') return { code: 'no_space' }
+  const syscall = error instanceof Error && 'syscall' in error ? String(error.syscall) : ''
+  // Messages of system errors hold paths, which are the user's own.
+  return { code: 'system', message: code === undefined ? String(error) : `${code} ${syscall}`.trim() }
+}
+
+async function main(): Promise<void> {
+  const input: AsyncIterable<Buffer> = createReadStream('', { fd: 0, highWaterMark: 1024 * 1024 })
+  try {
+    const done = await run(readFrames(input, maxFrameBytes))
+    writeFrame(OUT, frameTypes.done, Buffer.from(JSON.stringify(done)))
+  } catch (error) {
+    writeFrame(OUT, frameTypes.failed, Buffer.from(JSON.stringify(failureOf(error))))
+  }
+  process.exit(0)
+}
+
+await main()

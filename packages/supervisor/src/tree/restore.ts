@@ -1,0 +1,215 @@
+import { hash } from 'node:crypto'
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  futimesSync,
+  linkSync,
+  lstatSync,
+  lutimesSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  symlinkSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs'
+import { writeBaseline } from './baseline.ts'
+import { clear } from './clear.ts'
+import { type Frame, writeFrame } from './frames.ts'
+import { IDENTITY_DOUBLES, type Segment } from './index-writer.ts'
+import { nativePath } from './native-path.ts'
+import { malformed, type Plan, type PlannedFile, type Placement, planOf } from './plan.ts'
+import {
+  baselineFds,
+  frameTypes,
+  packBytes,
+  type RestoreJob,
+  segmentBytes,
+  stagingName,
+  TreeError,
+  type TreeTotals,
+} from './protocol.ts'
+import { kinds, readHead } from './record.ts'
+import { unzstd } from './zstd.ts'
+
+/** Packs decompressed ahead of the one being written. */
+const AHEAD = 2
+/** Longer than a tick of the clock that the kernel takes a file's times from. */
+const SETTLING_MS = 20
+
+const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+const WRITE = constants.O_WRONLY | constants.O_NOFOLLOW
+
+/**
+ * Writes a tree into the current directory, which must be empty but for the names to keep. All of it is made in a
+ * directory of its own first and moved to its place when it is whole. That directory is also the mark of a restore that
+ * has not finished: it goes last, and where it is found everything beside it is a leftover and goes first.
+ */
+export async function restore(job: RestoreJob, frames: AsyncGenerator<Frame>, out: number): Promise<TreeTotals> {
+  empty(job.keep)
+  const { index, segments } = await receiveIndex(frames, job)
+  const packs = new Map(job.packs.map(pack => [pack.id, pack.sourceBytes]))
+  const plan = planOf(index, { limits: job.limits, packs, reserved: new Set(job.keep) })
+  writeFrame(out, frameTypes.ready)
+  mkdirSync(stagingName, 0o700)
+  process.chdir(stagingName)
+  for (const { path } of plan.directories) mkdirSync(nativePath(path), 0o700)
+  for (const file of plan.files) if (file.left === 0) writeWhole(file, Buffer.alloc(0))
+  await receivePacks(frames, packs, plan.placements)
+  if (plan.files.some(file => file.left > 0)) throw malformed('a pack did not come')
+  makeLinks(plan)
+  process.chdir('..')
+  for (const name of readdirSync(stagingName, { encoding: 'buffer' })) {
+    renameSync(Buffer.concat([Buffer.from(`${stagingName}/`), name]), name)
+  }
+  // Children first, since a directory may lose the rights that reaching its children takes.
+  for (const { path, mode, mtimeUs } of plan.directories.toReversed()) {
+    utimesSync(nativePath(path), mtimeUs / 1e6, mtimeUs / 1e6)
+    chmodSync(nativePath(path), mode)
+  }
+  await keepBaseline(index, segments)
+  rmdirSync(stagingName)
+  return {
+    files: plan.files.length,
+    directories: plan.directories.length,
+    links: plan.symlinks.length + plan.hardLinks.length,
+    sourceBytes: plan.files.reduce((sum, file) => sum + file.size, 0),
+  }
+}
+
+function empty(keep: readonly string[]): void {
+  const names = readdirSync('.').filter(name => !keep.includes(name))
+  if (names.length === 0) return
+  if (!names.includes(stagingName)) throw new TreeError({ code: 'target_not_empty' })
+  clear(keep)
+}
+
+async function receiveIndex(
+  frames: AsyncGenerator<Frame>,
+  job: RestoreJob,
+): Promise<{ index: Buffer; segments: Segment[] }> {
+  const parts: Buffer[] = []
+  const segments: Segment[] = []
+  let start = 0
+  for (;;) {
+    const frame = await nextFrame(frames)
+    if (frame.type === frameTypes.indexEnd) break
+    if (frame.type !== frameTypes.segment) throw malformed('a frame out of turn')
+    const size = frame.payload.readUInt32LE(0)
+    if (size > segmentBytes) throw malformed('a part of the index is too long')
+    const end = start + size
+    if (end > job.limits.indexBytes) throw new TreeError({ code: 'over_limit', limit: 'index', atLeast: end })
+    parts.push(await unzipped(frame.payload.subarray(4), size))
+    segments.push({ start, end })
+    start = end
+  }
+  return { index: Buffer.concat(parts), segments }
+}
+
+/** Decompresses ahead of the writing: the thread pool and this thread each have a core to fill. */
+async function receivePacks(
+  frames: AsyncGenerator<Frame>,
+  packs: ReadonlyMap<number, number>,
+  placements: Plan['placements'],
+): Promise<void> {
+  const ahead: { id: number; content: Promise<Buffer> }[] = []
+  const writeNext = async () => {
+    const next = ahead.shift()
+    if (next === undefined) return
+    const content = await next.content
+    for (const placement of placements.get(next.id) ?? []) place(placement, content)
+  }
+  for (;;) {
+    const frame = await nextFrame(frames)
+    if (frame.type === frameTypes.finish) break
+    if (frame.type !== frameTypes.pack) throw malformed('a frame out of turn')
+    const id = frame.payload.readUInt32LE(0)
+    const size = frame.payload.readUInt32LE(4)
+    if (size !== packs.get(id) || size > packBytes) throw malformed('a pack of another size than declared')
+    const content = unzipped(frame.payload.subarray(8), size)
+    // Its failure is met where it is awaited, in turn.
+    content.catch(() => undefined)
+    ahead.push({ id, content })
+    if (ahead.length > AHEAD) await writeNext()
+  }
+  while (ahead.length > 0) await writeNext()
+}
+
+function place({ file, at, offset, length, sha256 }: Placement, pack: Buffer): void {
+  const content = pack.subarray(offset, offset + length)
+  if (hash('sha256', content, 'binary') !== sha256) throw malformed('a chunk is not what its digest says')
+  file.left--
+  if (length === file.size) return writeWhole(file, content)
+  const fd = openSync(nativePath(file.path), WRITE | constants.O_CREAT, 0o600)
+  try {
+    writeAt(fd, content, at)
+    if (file.left > 0) return
+    fchmodSync(fd, file.mode)
+    futimesSync(fd, file.mtimeUs / 1e6, file.mtimeUs / 1e6)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** The mode is that of the creation, since a descriptor that is open may be written whatever the mode says. */
+function writeWhole(file: PlannedFile, content: Buffer): void {
+  const fd = openSync(nativePath(file.path), CREATE, file.mode)
+  try {
+    writeAt(fd, content, 0)
+    futimesSync(fd, file.mtimeUs / 1e6, file.mtimeUs / 1e6)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function writeAt(fd: number, content: Buffer, at: number): void {
+  for (let done = 0; done < content.length; ) done += writeSync(fd, content, done, content.length - done, at + done)
+}
+
+function makeLinks({ symlinks, hardLinks }: Plan): void {
+  for (const { path, target } of hardLinks) linkSync(nativePath(target), nativePath(path))
+  for (const { path, target, mtimeUs } of symlinks) {
+    symlinkSync(nativePath(target), nativePath(path))
+    lutimesSync(nativePath(path), mtimeUs / 1e6, mtimeUs / 1e6)
+  }
+}
+
+/** Keeps the identities that the files have now, so that the next seal knows which of them were touched since. */
+async function keepBaseline(index: Buffer, segments: readonly Segment[]): Promise<void> {
+  // Nobody else writes here yet; once this has passed, nobody can in the tick of the last of our own writes.
+  await new Promise(resolve => setTimeout(resolve, SETTLING_MS))
+  const identities: number[] = []
+  for (let at = 0, head = readHead(index, at); head !== undefined; at = head.end, head = readHead(index, at)) {
+    const stats = head.kind === kinds.file ? statOf(head.path) : undefined
+    identities.push(stats?.ino ?? Number.NaN, stats?.mtimeMs ?? Number.NaN, stats?.ctimeMs ?? Number.NaN)
+  }
+  if (identities.length % IDENTITY_DOUBLES !== 0) throw new Error('an identity is incomplete')
+  writeBaseline(baselineFds.write, { index, identities: Float64Array.from(identities), segments })
+}
+
+/** Undefined below a directory that was sealed without the right to enter it: its files are read again. */
+function statOf(path: string) {
+  try {
+    return lstatSync(nativePath(path), { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
+
+async function nextFrame(frames: AsyncGenerator<Frame>): Promise<Frame> {
+  const next = await frames.next()
+  if (next.done) throw malformed('the stream ended before its finish')
+  return next.value
+}
+
+async function unzipped(content: Buffer, size: number): Promise<Buffer> {
+  try {
+    return await unzstd(content, size)
+  } catch (error) {
+    throw new TreeError({ code: 'malformed', message: 'content that does not decompress to its size' }, { cause: error })
+  }
+}

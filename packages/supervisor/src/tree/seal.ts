@@ -1,0 +1,251 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from 'node:fs'
+import { Baseline, writeBaseline } from './baseline.ts'
+import { Excluder } from './exclude.ts'
+import { writeFrame } from './frames.ts'
+import { type Identity, IndexWriter, type Segment } from './index-writer.ts'
+import { nativePath } from './native-path.ts'
+import { Packer } from './packer.ts'
+import {
+  baselineFds,
+  chunkBytes,
+  frameTypes,
+  type LimitName,
+  type SealDone,
+  type SealJob,
+  stagingName,
+  TreeError,
+} from './protocol.ts'
+import { CHUNK_BYTES, type ChunkRef, readChunk, readHead, SIZE_BYTES } from './record.ts'
+import { KnownContent } from './known-content.ts'
+import { vanishing, walk } from './walk.ts'
+import { zstd } from './zstd.ts'
+
+/**
+ * A file changed this short a time ago may change again without any of its times showing it: the kernel's clock for
+ * them ticks every few milliseconds. Its identity is not relied on.
+ */
+const UNSETTLED_MS = 50
+
+/** `O_NONBLOCK`: a fifo that took the file's place must not be waited for. */
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
+
+/**
+ * Seals the current directory: sends packs, the index and totals to descriptor `out`, and writes the new baseline.
+ */
+export async function seal(job: SealJob, out: number): Promise<SealDone> {
+  const baseline = job.hasBaseline ? Baseline.read(baselineFds.read) : undefined
+  const sealing = new Sealing(job, out, baseline)
+  await walk(sealing)
+  await sealing.packer.end()
+  const { index } = sealing
+  const segments = index.segments()
+  await sendIndex(out, job.level, index.bytes, segments, baseline)
+  writeBaseline(baselineFds.write, { index: index.bytes, identities: index.identities, segments })
+  return sealing.totals()
+}
+
+class Sealing {
+  readonly index: IndexWriter
+  readonly packer: Packer
+  readonly #job: SealJob
+  readonly #baseline: Baseline | undefined
+  readonly #known: KnownContent
+  readonly #excluder: Excluder
+  /** First path of each file with several links. */
+  readonly #links = new Map<string, string>()
+  /** Chunks in use, each once. */
+  readonly #used = new Map<number, Set<number>>()
+  readonly #live = new Map<number, number>()
+  readonly #counts = { files: 0, directories: 0, links: 0, sourceBytes: 0, readBytes: 0 }
+  readonly #omitted = { sockets: 0, fifos: 0, devices: 0, excluded: 0, tooLong: 0 }
+
+  constructor(job: SealJob, out: number, baseline: Baseline | undefined) {
+    this.#job = job
+    this.#baseline = baseline
+    this.#known = new KnownContent(baseline, new Set(job.packs.map(pack => pack.id)))
+    this.#excluder = new Excluder(job.exclude)
+    this.index = new IndexWriter(job.limits.indexBytes)
+    this.packer = new Packer(out, job.level, job.nextPack, sha256 => this.#known.find(sha256))
+  }
+
+  totals(): SealDone {
+    return { ...this.#counts, omitted: this.#omitted, live: [...this.#live] }
+  }
+
+  directory(path: string, stats: Stats): boolean {
+    // What a restore has not finished is not what the sandbox had; sealed, it would take the place of the whole tree.
+    if (path === stagingName) throw new TreeError({ code: 'unfinished_restore' })
+    if (this.#excluder.excludes(path)) {
+      this.#omitted.excluded++
+      return false
+    }
+    this.#count('directories')
+    this.index.directory(path, stats.mode & 0o777, microseconds(stats))
+    return true
+  }
+
+  entry(path: string, stats: Stats): Promise<void> | undefined {
+    if (stats.isFile()) return this.#file(path, stats)
+    if (stats.isSymbolicLink()) this.#symlink(path, stats)
+    else if (stats.isSocket()) this.#omitted.sockets++
+    else if (stats.isFIFO()) this.#omitted.fifos++
+    else this.#omitted.devices++
+    return undefined
+  }
+
+  tooLong(): void {
+    this.#omitted.tooLong++
+  }
+
+  #symlink(path: string, stats: Stats): void {
+    const target = vanishing(() => readlinkSync(nativePath(path), { encoding: 'latin1' }))
+    if (target === undefined) return
+    this.#count('links')
+    this.index.symlink(path, microseconds(stats), target)
+  }
+
+  #file(path: string, stats: Stats): Promise<void> | undefined {
+    const inode = stats.nlink > 1 ? inodeOf(path, stats) : undefined
+    const first = inode === undefined ? undefined : this.#links.get(inode)
+    if (first !== undefined) {
+      this.#count('links')
+      this.index.hardLink(path, first)
+      return undefined
+    }
+    if (this.#takeOver(path, stats)) {
+      if (inode !== undefined) this.#links.set(inode, path)
+      return undefined
+    }
+    return this.#read(path, inode)
+  }
+
+  /** Takes over what the previous checkpoint has of a file that was not touched since. */
+  #takeOver(path: string, stats: Stats): boolean {
+    const baseline = this.#baseline
+    const at = baseline?.find(path)
+    if (baseline === undefined || at === undefined || !baseline.isUntouched(path, stats)) return false
+    const head = readHead(baseline.index, at)
+    if (head === undefined) return false
+    if (baseline.index.readDoubleLE(head.tailAt) !== stats.size || head.mode !== (stats.mode & 0o777)) return false
+    const chunks: ChunkRef[] = []
+    for (let next = head.tailAt + SIZE_BYTES; next < head.end; next += CHUNK_BYTES) {
+      const chunk = readChunk(baseline.index, next)
+      if (!this.#known.isUsable(chunk.pack)) return false
+      chunks.push(chunk)
+    }
+    this.#countFile(stats.size, chunks)
+    this.index.copy(path, baseline.index.subarray(at, head.end), settled(stats))
+    return true
+  }
+
+  async #read(path: string, inode: string | undefined): Promise<void> {
+    const fd = vanishing(() => openSync(nativePath(path), READ))
+    if (fd === undefined) return
+    try {
+      const stats = fstatSync(fd)
+      if (!stats.isFile()) return
+      this.#refuseOver('source', this.#counts.sourceBytes + stats.size)
+      // Identity and length are those of the open file before its first byte is read: whatever is written from then on
+      // shows in the identity at the next seal, and a file that grows for ever is read to where it ended now.
+      const { chunks, size } = await this.#readChunks(fd, stats.size)
+      this.#counts.readBytes += size
+      this.#countFile(size, chunks)
+      const identity = size === stats.size ? settled(stats) : undefined
+      this.index.file(path, { mode: stats.mode & 0o777, mtimeUs: microseconds(stats), size, chunks, identity })
+      // Only now is there something to link to: the file may have vanished after it was listed.
+      if (inode !== undefined) this.#links.set(inode, path)
+    } finally {
+      closeSync(fd)
+    }
+  }
+
+  /** @returns fewer bytes than asked for where the file has become shorter */
+  async #readChunks(fd: number, wanted: number): Promise<{ chunks: ChunkRef[]; size: number }> {
+    const chunks: ChunkRef[] = []
+    let size = 0
+    while (size < wanted) {
+      const length = Math.min(chunkBytes, wanted - size)
+      const waiting = this.packer.makeRoom(length)
+      if (waiting !== undefined) await waiting
+      const got = readUpTo(fd, this.packer.room, length)
+      if (got > 0) chunks.push(this.packer.take(got))
+      size += got
+      if (got < length) break
+    }
+    return { chunks, size }
+  }
+
+  #countFile(size: number, chunks: readonly ChunkRef[]): void {
+    this.#counts.sourceBytes += size
+    this.#refuseOver('source', this.#counts.sourceBytes)
+    this.#count('files')
+    for (const chunk of chunks) {
+      let offsets = this.#used.get(chunk.pack)
+      if (offsets === undefined) this.#used.set(chunk.pack, (offsets = new Set()))
+      if (offsets.has(chunk.offset)) continue
+      offsets.add(chunk.offset)
+      this.#live.set(chunk.pack, (this.#live.get(chunk.pack) ?? 0) + chunk.length)
+    }
+  }
+
+  #count(what: 'files' | 'directories' | 'links'): void {
+    this.#counts[what]++
+    this.#refuseOver('files', this.#counts.files + this.#counts.directories + this.#counts.links)
+  }
+
+  #refuseOver(limit: LimitName & ('files' | 'source'), atLeast: number): void {
+    const most = limit === 'files' ? this.#job.limits.files : this.#job.limits.sourceBytes
+    if (atLeast > most) throw new TreeError({ code: 'over_limit', limit, atLeast })
+  }
+}
+
+async function sendIndex(
+  out: number,
+  level: number,
+  index: Buffer,
+  segments: readonly Segment[],
+  baseline: Baseline | undefined,
+): Promise<void> {
+  const before = new Map<string, { ordinal: number; content: Buffer }>()
+  for (const [ordinal, { start, end }] of (baseline?.segments ?? []).entries()) {
+    const content = baseline?.index.subarray(start, end) ?? Buffer.alloc(0)
+    before.set(readHead(content, 0)?.path ?? '', { ordinal, content })
+  }
+  for (const { start, end } of segments) {
+    const content = index.subarray(start, end)
+    const old = before.get(readHead(content, 0)?.path ?? '')
+    const number = Buffer.alloc(4)
+    if (old?.content.equals(content)) {
+      number.writeUInt32LE(old.ordinal)
+      writeFrame(out, frameTypes.same, number)
+    } else {
+      number.writeUInt32LE(content.length)
+      writeFrame(out, frameTypes.segment, number, await zstd(content, level))
+    }
+  }
+}
+
+function readUpTo(fd: number, into: Buffer, length: number): number {
+  let have = 0
+  while (have < length) {
+    const got = readSync(fd, into, have, length - have, null)
+    if (got === 0) break
+    have += got
+  }
+  return have
+}
+
+function settled(stats: Stats): Identity {
+  return stats.ctimeMs < Date.now() - UNSETTLED_MS ? stats : undefined
+}
+
+/** Numbers beyond 2^53, as overlay file systems give them, lose their last bits as doubles. */
+function inodeOf(path: string, stats: Stats): string {
+  if (Number.isSafeInteger(stats.ino)) return String(stats.ino)
+  const exact = lstatSync(nativePath(path), { bigint: true, throwIfNoEntry: false })
+  return String(exact?.ino ?? path)
+}
+
+function microseconds(stats: Stats): number {
+  return Math.round(stats.mtimeMs * 1000)
+}
