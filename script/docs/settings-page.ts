@@ -12,6 +12,16 @@ a production service: its three URLs must be https, and no development tenant is
 |---|---|---|
 `
 
+const bucket = `
+## Blobs in a bucket
+
+With \`BERTH_BLOBS=s3://<bucket>/<prefix>\` the start makes sure that the bucket answers. The credentials need
+\`s3:ListBucket\`, \`s3:GetObject\`, \`s3:PutObject\`, \`s3:DeleteObject\`, \`s3:AbortMultipartUpload\` and
+\`s3:ListBucketMultipartUploads\`. They are taken from these variables and from nowhere else; temporary ones are not renewed.
+The keys are laid out as the files of a directory are, so one may be copied to become the other. No lifecycle rule may delete
+objects below the prefix. Larger content waits in the data directory until its digest is known.
+`
+
 const configuration = `
 ## The configuration file
 
@@ -71,5 +81,5 @@ export function renderSettings(): string {
       /^[\w./:-]+$/.test(fallback) && fallback !== 'absent' && fallback !== 'all' ? `\`${fallback}\`` : fallback
     return `| \`${name}\` | ${meaning} | ${shown} |\n`
   })
-  return introduction + rows.join('') + configuration
+  return introduction + rows.join('') + bucket + configuration
 }

@@ -28,6 +28,7 @@ export const errors = {
   cloud_session_settled: { status: 409, cause: 'The Session has settled on another value.' },
   cloud_turn_conflict: { status: 409, cause: 'The id was used with another body.' },
   cloud_run_in_progress: { status: 409, cause: 'A Run of the Session has not ended.', retryAfterSeconds: 2 },
+  cloud_session_finalizing: { status: 409, cause: 'The last Run is being sealed.', retryAfterSeconds: 2 },
   cloud_resume_unavailable: { status: 409, cause: 'The Session cannot continue.' },
   cloud_interaction_conflict: { status: 409, cause: 'The Interaction is closed, or another answer won.' },
   cloud_turn_limit_reached: { status: 409, cause: 'The Session holds as many Turns as it can.' },
@@ -42,6 +43,8 @@ export const errors = {
   identity_service_unavailable: { status: 503, cause: 'The credential could not be judged.', retryAfterSeconds: 2 },
   service_unavailable: { status: 503, cause: 'Restarting, or the database does not answer.', retryAfterSeconds: 2 },
   cloud_rate_limit_unavailable: { status: 503, cause: 'The rate limiter failed.', retryAfterSeconds: 1 },
+  cloud_workspace_starting: { status: 503, cause: 'The workspace is still being brought up.', retryAfterSeconds: 2 },
+  cloud_workspace_unavailable: { status: 503, cause: 'No workspace could be brought up.', retryAfterSeconds: 2 },
   event_stream_unavailable: { status: 503, cause: 'This process serves all the streams it can.', retryAfterSeconds: 2 },
 } as const satisfies Record<string, ErrorKind>
 

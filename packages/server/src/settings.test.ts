@@ -79,7 +79,7 @@ describe('the environment', () => {
     [{ BERTH_COMPUTE: 'oci' }, 'BERTH_COMPUTE must be one of bubblewrap'],
     [{ BERTH_BASE_URL: 'ftp://x' }, 'BERTH_BASE_URL must be an http or https URL without query'],
     [{ BERTH_BASE_URL: 'http://u@x' }, 'BERTH_BASE_URL must be an http or https URL without query'],
-    [{ BERTH_BLOBS: '/plain' }, 'BERTH_BLOBS must be file:<directory>'],
+    [{ BERTH_BLOBS: '/plain' }, 'BERTH_BLOBS must be file:<directory> or s3://<bucket>/<prefix>'],
     [{ BERTH_MASTER_KEY: 'short' }, 'BERTH_MASTER_KEY must be 32 bytes in base64 or hexadecimal digits'],
     [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL must be a postgres:// URL'],
     [{ BERTH_METRICS_PORT: '-1' }, 'BERTH_METRICS_PORT must be a port from 0 to 65535'],

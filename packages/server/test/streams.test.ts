@@ -43,7 +43,6 @@ describe('a stream', () => {
     const authorization = `Bearer ${service.tenant.apiKey}`
     await using stream = await openStream(app.url + streamPath(key), { authorization })
     expect(await stream.next()).toMatch(/^:/)
-    console.error('release')
     release()
   })
 
@@ -250,24 +249,17 @@ describe('the budget', () => {
     )
     await until('the requests to be under way', () => app.statements.count('find-session') === 8)
     leaving.abort()
-    console.error('aborted')
     await Promise.all(requests)
-    console.error('settled')
     const { status } = await fetch(`${app.url}/v1/runtimes`, { headers: { authorization } })
     expect(status).toBe(200)
-    console.error('release')
     release()
     const unknown = { ...key, sessionId: '5d1f0a2b-7c3e-4b68-8d9f-1a2b3c4d5e6f' }
     expect((await fetch(app.url + streamPath(unknown), { headers: { authorization } })).status).toBe(404)
-    console.error('404 done', app.budget.open)
     await until('the places to be given back', () => app.budget.open === 0)
-    console.error('given back')
     const readers = await Promise.all(Array.from({ length: 8 }, () => read(key, 0, app.url)))
     expect(app.budget.open).toBe(8)
     await Promise.all(readers.map(reader => reader.leave()))
-    console.error('left', app.budget.open)
     await until('the places to be given back again', () => app.budget.open === 0)
-    console.error('given back again')
   })
 })
 
@@ -309,9 +301,7 @@ describe('the end of a stream', () => {
     await strict.db.database.query('update installations set revoked_at = now() where id = $1', [
       strict.tenant.installationId,
     ])
-    console.error('revoked')
     expect(await revoked.ended).toEqual({ whole: true, retryMs: null })
-    console.error('ended')
     const reopened = LogReader.open({ url: strict.url, apiKey: strict.tenant.apiKey }, keys[0])
     await expect(reopened).rejects.toThrow('401')
     await elsewhere.append(keys[1], 1)

@@ -2,16 +2,15 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Session } from '@berth/contract'
+import type { Fence, Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ExecutionContext } from '../src/execution/execution-context.ts'
 import { Sweeper } from '../src/execution/sweeper.ts'
 import { Worker } from '../src/execution/worker.ts'
 import type { SandboxDriver } from '../src/sandboxes/driver.ts'
-import { endedRun, outcomeOf, typesOf } from './support/ended-run.ts'
+import { endedRun, outcomeOf, startsOf, typesOf } from './support/ended-run.ts'
 import { sandboxProcesses, signalSandbox } from './support/sandbox-processes.ts'
 import { startTestService, type TestService } from './support/service.ts'
-import { keyOf } from './support/states.ts'
 import { until } from './support/until.ts'
 import { workerContext } from './support/worker-context.ts'
 
@@ -49,6 +48,18 @@ async function leasesOf(session: Session): Promise<{ id: string; state: string; 
   return rows
 }
 
+/** The host's side of the workspace of a Session's newest lease. */
+async function workspaceOf(session: Session): Promise<string> {
+  return join(test.dataDir, 'leases', (await leasesOf(session)).at(-1)?.id ?? '', 'disk/files/workspace')
+}
+
+/** As if the claim's worker had not been heard of for long: it learns of it, and another may take over. */
+async function lapse(session: Session): Promise<void> {
+  await test.db.database.query("update executions set holder = 'gone', expires_at = 'epoch' where session_id = $1", [
+    session.id,
+  ])
+}
+
 describe('a sandbox that cannot be made', () => {
   it.each([
     ['in time, and cannot be destroyed either', { create: never, destroy: never }],
@@ -82,7 +93,7 @@ describe('a sandbox that cannot be made', () => {
   })
 
   it('can be left half made by a worker that dies, and another one is made', async () => {
-    const dying = await startWorker({ driver: spoilt({ create: never }), limits: { provisionMs: 600_000 } })
+    await startWorker({ driver: spoilt({ create: never }), limits: { provisionMs: 600_000 } })
     const session = await shell('echo done')
     await until('a lease', async () => (await leasesOf(session)).length === 1)
     await stack.disposeAsync()
@@ -91,7 +102,6 @@ describe('a sandbox that cannot be made', () => {
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('completed completed - 1')
     expect(await leasesOf(session)).toMatchObject([{ end_reason: 'abandoned' }, { state: 'attached' }])
-    expect(dying.limits.provisionMs).toBe(600_000)
   })
 
   it('does not keep a run from being cancelled', async () => {
@@ -128,22 +138,18 @@ describe('a run that breaks every worker', () => {
 
 describe('a run whose worker was given up but whose agent works on', () => {
   it('is over, and the agent ends before the next run has it', async () => {
-    const { limits } = await startWorker()
+    await startWorker()
     const session = await shell('while sleep 0.02; do echo >> ticks; done')
-    const workspace = async () =>
-      join(test.dataDir, 'leases', (await leasesOf(session))[0]?.id ?? '', 'disk/files/workspace')
-    await until('work', async () => existsSync(join(await workspace(), 'ticks')))
+    await until('work', async () => existsSync(join(await workspaceOf(session), 'ticks')))
     // Poison from here on: whoever looks at the run fails.
     await test.db.database.query('delete from turns where session_id = $1', [session.id])
-    await test.db.database.query('update executions set token = token + 1 where session_id = $1', [session.id])
-    await test.db.database.query("update executions set expires_at = 'epoch' where session_id = $1", [session.id])
+    await lapse(session)
     expect(outcomeOf(await ended(session))).toBe('crashed engine_unreachable turn_execution_lost 1')
     const { run } = await test.api.submitTurn(
       session.id,
       'before=$(wc -l < ticks); sleep 0.2; [ $(wc -l < ticks) = $before ]',
     )
     expect(outcomeOf(await ended(session, run.id))).toBe('completed completed - 1')
-    expect(limits.maxHandovers).toBe(3)
   })
 })
 
@@ -175,15 +181,11 @@ describe('leases and sandboxes', () => {
   it('one with a run does not expire, however long that takes', async () => {
     await startWorker({ limits: { leaseIdleMs: 50 } })
     const session = await shell('while [ ! -e go ]; do sleep 0.02; done; echo went')
-    const [lease] = await until('a lease', async () => {
-      const leases = await leasesOf(session)
-      return leases[0]?.state === 'attached' && leases
-    })
     await until('an overdue lease', async () => {
       const { expiresAt } = (await test.api.session(session.id)).workspace
       return expiresAt !== null && Date.parse(expiresAt) < Date.now()
     })
-    await writeFile(join(test.dataDir, 'leases', lease?.id ?? '', 'disk/files/workspace/go'), '')
+    await writeFile(join(await workspaceOf(session), 'go'), '')
     expect(outcomeOf(await ended(session))).toBe('completed completed - 1')
   })
 
@@ -224,29 +226,49 @@ describe('leases and sandboxes', () => {
 })
 
 describe('claims', () => {
-  it('of a worker that comes to life again after another took over are refused', async () => {
+  const fenceOf = async (session: Session) =>
+    (await test.api.get<{ fence: Fence | null }>(`/v1/sessions/${session.id}/fence`)).body.fence
+  const running = (session: Session) =>
+    until('a running run', async () => (await test.api.session(session.id)).phase === 'running')
+
+  it('of a worker that was away too long are lost to it, and the run goes on', async () => {
     const context = await startWorker()
-    const session = await shell('while [ ! -e go ]; do sleep 0.02; done')
-    const holder = await until('a claim', async () => {
-      const answer = await test.api.get<{ fence: { holder: string; token: number } | null }>(
-        `/v1/sessions/${session.id}/fence`,
-      )
-      return answer.body.fence ?? undefined
+    const session = await shell('while [ ! -e go ]; do sleep 0.02; done; echo went')
+    await running(session)
+    const before = await fenceOf(session)
+    await stack.use(new Worker(context)).start()
+    await lapse(session)
+    const after = await until('a takeover', async () => {
+      const fence = await fenceOf(session)
+      return fence !== null && fence.token !== before?.token && fence
     })
-    // As if its heartbeats had not come through: another one takes over, then this one wakes up.
-    const second = new Worker(context)
-    await test.db.database.query("update executions set expires_at = 'epoch' where session_id = $1", [session.id])
-    await stack.use(second).start()
-    const fence = await until('a takeover', async () => {
-      const answer = await test.api.get<{ fence: { holder: string; token: number } | null }>(
-        `/v1/sessions/${session.id}/fence`,
-      )
-      return answer.body.fence !== null && answer.body.fence.token > holder.token && answer.body.fence
-    })
-    expect(fence.token).toBe(holder.token + 1)
-    const [lease] = await leasesOf(session)
-    await writeFile(join(test.dataDir, 'leases', lease?.id ?? '', 'disk/files/workspace/go'), '')
-    expect(outcomeOf(await ended(session))).toBe('completed completed - 1')
-    expect(keyOf(session).sessionId).toBe(session.id)
+    expect(after).toMatchObject({ runId: before?.runId, attempt: 1, token: (before?.token ?? 0) + 1 })
+    await writeFile(join(await workspaceOf(session), 'go'), '')
+    const run = await ended(session)
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(startsOf(run)).toHaveLength(1)
+    expect(await fenceOf(session)).toBeNull()
+  })
+
+  it('are given up at once by a worker that stops, and the agent goes on', async () => {
+    await startWorker({ limits: { fenceMs: 600_000 } })
+    const session = await shell('while [ ! -e go ]; do sleep 0.02; done; echo went')
+    await running(session)
+    await stack.disposeAsync()
+    stack = new AsyncDisposableStack()
+    await writeFile(join(await workspaceOf(session), 'go'), '')
+    await startWorker({ limits: { fenceMs: 600_000 } })
+    const run = await ended(session)
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(startsOf(run)).toHaveLength(1)
+  })
+
+  it('are as many as a worker may hold, the oldest runs first', async () => {
+    await startWorker({ limits: { concurrency: 1 } })
+    const sessions: Session[] = []
+    for (let n = 0; n < 4; n += 1) sessions.push(await shell('true'))
+    const runs = await Promise.all(sessions.map(session => ended(session)))
+    const times = runs.flatMap(({ run }) => [run.startedAt ?? '', run.endedAt ?? ''])
+    expect(times).toEqual(times.toSorted())
   })
 })

@@ -93,4 +93,24 @@ export const sessionOperations = {
     responses: { 204: { description: 'Archived.' } },
     errors: ['cloud_session_not_found'],
   }),
+  restoreWorkspace: operation({
+    method: 'PUT',
+    path: '/v1/sessions/{sessionId}/workspace',
+    summary: 'Bring the workspace back',
+    description:
+      'Answers with a workspace that is attached: the one there is, renewed where its time runs out, or a fresh sandbox with the last checkpoint in it. Read `workspace.expiresAt` for its deadline.',
+    tag: 'Sessions',
+    access: 'bearer',
+    capability: 'svc.cloud.turns:submit',
+    params: SessionPath,
+    responses: { 200: { description: 'The Session, its workspace attached.', schema: SessionEnvelope } },
+    errors: [
+      'cloud_session_not_found',
+      'cloud_resume_unavailable',
+      'cloud_session_finalizing',
+      'cloud_run_in_progress',
+      'cloud_workspace_starting',
+      'cloud_workspace_unavailable',
+    ],
+  }),
 } as const

@@ -61,7 +61,7 @@ export function startConfined(
     ...Object.entries(environment).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--cap-drop', 'ALL', ...keep.flatMap(name => ['--cap-add', `CAP_${name}`])],
     ...parentDirectories([inside.node]),
-    ...systemMounts().slice(0, systemMountsWithoutEtc()),
+    ...programMounts(),
     ...['--dev', '/dev'],
     ...['--ro-bind', program.nodePath, inside.node, '--ro-bind', program.programPath, inside.program],
     ...[access === 'read' ? '--ro-bind' : '--bind', place.path, treePath],
@@ -74,7 +74,43 @@ export function startConfined(
     cwd: '/',
     stdio: ['pipe', 'pipe', 'pipe', ...descriptors],
   })
+  const { stdin, stdout, stderr } = child
+  if (stdin === null || stdout === null || stderr === null) throw new Error('no pipes to the program beside the tree')
   // A program that dies early is told of by its end, not by the pipe it no longer reads.
-  child.stdin.on('error', () => undefined)
-  return { input: child.stdin, output: child.stdout, ended: endOf(child, child.stderr), kill: () => child.kill('SIGKILL') }
+  stdin.on('error', () => undefined)
+  return {
+    input: stdin,
+    output: stdout,
+    ended: endOf(child, stderr),
+    kill: () => child.kill('SIGKILL'),
+  }
+}
+
+function dropTo(id: string, capability: string | undefined): readonly string[] {
+  return [
+    ...['setpriv', '--reuid', id, '--regid', id, '--clear-groups', '--no-new-privs', '--bounding-set=-all'],
+    ...(capability ? [`--inh-caps=-all,+${capability}`, `--ambient-caps=+${capability}`] : ['--inh-caps=-all']),
+    '--',
+  ]
+}
+
+/** The host's programs and libraries, without its configuration. */
+function programMounts(): readonly string[] {
+  const mounts = systemMounts()
+  const kept: string[] = []
+  for (let at = 0; at < mounts.length; at += 3) {
+    if (mounts[at + 2]?.startsWith('/etc/') === false) kept.push(...mounts.slice(at, at + 3))
+  }
+  return kept
+}
+
+async function endOf(child: ChildProcess, errors: Readable): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  let said = ''
+  errors.setEncoding('utf8').on('data', (text: string) => {
+    if (said.length < MAX_SAID) said += text
+  })
+  child.on('error', reject)
+  child.on('close', (code, signal) => resolve(`${signal ?? code} ${said.slice(0, MAX_SAID).trim()}`.trim()))
+  return promise
 }

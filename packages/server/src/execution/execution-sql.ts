@@ -19,11 +19,11 @@ interface ClaimRow extends RunRow {
  * Run's lock is the first one taken, as everywhere.
  */
 const takeFence = `
-  insert into executions (organization_id, session_id, token, run_id, attempt, holder, acquired_at, heartbeat_at,
+  insert into executions (organization_id, session_id, token, task, run_id, attempt, holder, acquired_at, heartbeat_at,
     expires_at)
-  select organization_id, session_id, 1, id, attempts, $1, $2, $2, $3 from taken
+  select organization_id, session_id, 1, 'run', id, attempts, $1, $2, $2, $3 from taken
   on conflict (organization_id, session_id) do update
-  set token = executions.token + 1, run_id = excluded.run_id, attempt = excluded.attempt, holder = excluded.holder,
+  set token = executions.token + 1, task = excluded.task, run_id = excluded.run_id, attempt = excluded.attempt, holder = excluded.holder,
     acquired_at = excluded.acquired_at, heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at
   returning organization_id, session_id, token`
 

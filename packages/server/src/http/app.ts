@@ -19,6 +19,7 @@ import { registerPublicRoutes } from './public-routes.ts'
 import { RequestLog } from './request-log.ts'
 import { routableTarget } from './request-path.ts'
 import { sendError } from './send-error.ts'
+import { SilentConnections } from './silent-connections.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -102,10 +103,12 @@ const documentOptions = ({ release, baseUrl }: AppOptions) => ({
 
 /** A stopping server ends its streams, and sends those who still come on kept connections to the next one. */
 function answerWhileClosing(app: FastifyInstance, open: OpenStreams): void {
+  const silent = new SilentConnections(app.server)
   let closing = false
   app.addHook('preClose', async () => {
     closing = true
     open.stopAll()
+    silent.close()
     // Node closes what is idle as it begins to close. A connection whose request was answered before all of it had come
     // (a body too large) is idle only later, and would be kept until its keep-alive time is over.
     const sweep = setInterval(() => app.server.closeIdleConnections(), 100)

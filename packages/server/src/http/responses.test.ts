@@ -2,7 +2,7 @@ import type { GuardedOperationId } from '@berth/contract'
 import { describe, expect, test } from 'vitest'
 import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
-import { StorageFull } from '../storage/blobs.ts'
+import { BlobsUnavailable, StorageFull } from '../storage/blobs.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { sessionId, startTestApp } from './testing/test-app.ts'
 
@@ -114,6 +114,7 @@ describe('refusals', () => {
   test.each([
     ['the database', new DatabaseUnavailable(new Error('refused'))],
     ['room for blobs', new StorageFull(new Error('ENOSPC'))],
+    ['the store of blobs', new BlobsUnavailable(new Error('SlowDown'))],
   ])(
     'a fault of the service that passes, %s, says when to come back and is logged with its cause',
     async (_, error) => {

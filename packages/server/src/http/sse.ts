@@ -49,7 +49,7 @@ export async function writeEventStream(stream: EventStream): Promise<StreamEnd> 
   }, limits.keepAliveMs)
   const forget = stream.open.add(retryMs => {
     end = 'stopped'
-    response.end(`retry: ${retryMs}\n\n`)
+    finish(response, limits.patienceMs, `retry: ${retryMs}\n\n`)
   })
   const pump = async () => {
     const write = frameWriter(response, limits)
@@ -64,7 +64,7 @@ export async function writeEventStream(stream: EventStream): Promise<StreamEnd> 
     }
     if (response.destroyed || response.writableEnded) return
     end = 'source'
-    response.end()
+    finish(response, limits.patienceMs)
   }
   try {
     await Promise.race([pump(), closed])
@@ -76,6 +76,16 @@ export async function writeEventStream(stream: EventStream): Promise<StreamEnd> 
     clearInterval(keepAlive)
     forget()
   }
+}
+
+/**
+ * Ends a response. One whose last bytes nobody takes is cut off: it would keep its place in the budget, and a stopping
+ * server, for as long as its reader likes.
+ */
+function finish(response: ServerResponse, patienceMs: number, lastWords = ''): void {
+  response.end(lastWords)
+  const cut = setTimeout(() => response.destroy(), patienceMs)
+  response.once('close', () => clearTimeout(cut))
 }
 
 /** Writes a frame and waits for room; false when the reader is stalled and holds too much. */

@@ -6,7 +6,7 @@ import type { Queryable } from '../storage/database.ts'
 export async function releaseFence(tx: Queryable, key: SessionKey): Promise<void> {
   await tx.query({
     name: 'release-fence',
-    text: 'update executions set run_id = null where organization_id = $1 and session_id = $2',
+    text: 'update executions set task = null, run_id = null where organization_id = $1 and session_id = $2',
     values: [key.organizationId, key.sessionId],
   })
 }

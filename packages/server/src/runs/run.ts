@@ -62,7 +62,7 @@ export const isTerminal = (status: RunStatus): status is TerminalStatus =>
   status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'crashed'
 
 /** `phase` of a Session by its active Run (completions, Session). */
-export function phaseOf(active: RunStatus | null): Session['phase'] {
+export function phaseOf(active: RunStatus | null, finalizing: boolean): Session['phase'] {
   switch (active) {
     case 'queued':
       return 'queued'
@@ -73,6 +73,6 @@ export function phaseOf(active: RunStatus | null): Session['phase'] {
     case 'awaiting':
       return 'awaiting'
     default:
-      return 'idle'
+      return finalizing ? 'finalizing' : 'idle'
   }
 }

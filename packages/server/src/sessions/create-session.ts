@@ -27,7 +27,7 @@ export async function createSession(
   const replay = async () => {
     const row = requireSeen(principal, await findSession(context.db, key))
     if (!row.request_hash.equals(hash)) throw refusal('cloud_session_conflict')
-    return { created: false, session: toSession(row, context.consoleUrl) }
+    return { created: false, session: toSession(row, context) }
   }
   if ((await findSession(context.db, key)) !== null) return replay()
 
@@ -59,5 +59,5 @@ export async function createSession(
   })
   if (row === null) return replay()
   context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.queue)
-  return { created: true, session: toSession(row, context.consoleUrl) }
+  return { created: true, session: toSession(row, context) }
 }

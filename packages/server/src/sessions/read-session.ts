@@ -38,7 +38,7 @@ export async function pageSessions(
   const page = rows.slice(0, query.limit)
   const last = page.at(-1)
   return {
-    sessions: page.map(row => toSession(row, context.consoleUrl)),
+    sessions: page.map(row => toSession(row, context)),
     nextCursor: last === undefined ? null : encodeCursor({ updatedAt: last.updated_at, id: last.id }),
     hasMore: rows.length > query.limit,
   }

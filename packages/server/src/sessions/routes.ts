@@ -3,10 +3,17 @@ import type { Handlers } from '../http/handler.ts'
 import { archiveSession } from './archive-session.ts'
 import { createSession } from './create-session.ts'
 import { pageSessions, readSession } from './read-session.ts'
+import { restoreWorkspace } from './restore-workspace.ts'
 import { toSession } from './session.ts'
 import { updateSession } from './update-session.ts'
 
-type Operations = 'listSessions' | 'getSession' | 'createSession' | 'updateSession' | 'archiveSession'
+type Operations =
+  | 'listSessions'
+  | 'getSession'
+  | 'createSession'
+  | 'updateSession'
+  | 'archiveSession'
+  | 'restoreWorkspace'
 
 /** Sessions over HTTP (interface 4.4). */
 export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
@@ -29,7 +36,7 @@ export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
     getSession: async ({ principal, params }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
       const row = await readSession(context, principal, key)
-      return { status: 200, body: { session: toSession(row, context.consoleUrl) } }
+      return { status: 200, body: { session: toSession(row, context) } }
     },
     createSession: async ({ principal, params, body }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
@@ -47,6 +54,10 @@ export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
         sessionId: params.sessionId,
       })
       return { status: 204 }
+    },
+    restoreWorkspace: async ({ principal, params, signal }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      return { status: 200, body: { session: await restoreWorkspace(context, principal, key, signal) } }
     },
   }
 }

@@ -5,20 +5,32 @@ import type { Queryable } from '../storage/database.ts'
 import type { SessionRow } from './session.ts'
 
 /**
- * The Session's row with its active Run and newest lease. The joins lean on `runs_active` (at most one row) and
+ * The Session's row with its active Run, newest lease and, where none is held, the checkpoint to go on from. The joins lean on `runs_active` (at most one row) and
  * `leases_of_session`; a lease that was never attached shows no deadline.
  */
 const selectFrom = (sessions: string): string => `
   select s.*, r.id as active_run_id, r.status as active_run_status,
-    l.expires_at as lease_expires_at, coalesce(l.state = 'attached', false) as lease_held
+    l.expires_at as lease_expires_at, coalesce(l.state = 'attached', false) as lease_held,
+    l.idle_ms as lease_idle_ms,
+    coalesce(e.task = 'seal', false) as finalizing,
+    c.run_id as checkpoint_run_id, c.runtime as checkpoint_runtime, c.conversation as checkpoint_conversation,
+    c.damaged_at is not null as checkpoint_damaged
   from ${sessions} s
   left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null
   left join lateral (
-    select state, expires_at from leases
+    select state, expires_at, idle_ms from leases
     where organization_id = s.organization_id and session_id = s.id
       and (state = 'attached' or (state = 'ended' and end_reason <> 'abandoned'))
     order by created_at desc limit 1
-  ) l on true`
+  ) l on true
+  left join executions e on e.organization_id = s.organization_id and e.session_id = s.id
+  left join lateral (
+    select id from runs
+    where organization_id = s.organization_id and session_id = s.id and started_at is not null and status <> 'crashed'
+    order by queued_at desc limit 1
+  ) settled on s.first_run_started_at is not null and l.state is distinct from 'attached'
+  left join checkpoints c
+    on c.organization_id = s.organization_id and c.session_id = s.id and c.run_id = settled.id`
 
 /** Reads a Session without locking it. */
 export async function findSession(db: Queryable, key: SessionKey): Promise<SessionRow | null> {

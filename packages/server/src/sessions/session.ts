@@ -1,6 +1,7 @@
-import type { Session } from '@berth/contract'
+import type { Continuation, Session } from '@berth/contract'
 import { phaseOf, type RunStatus } from '../runs/run.ts'
-import { continuationOf } from './continuation.ts'
+import { NATIVE_RUNTIME, type RuntimeCatalog } from '../runtimes/catalog.ts'
+import { type CheckpointFacts, continuationOf } from './continuation.ts'
 
 /** A Session with what its resource is derived from: the active Run and the newest lease. */
 export interface SessionRow {
@@ -24,13 +25,28 @@ export interface SessionRow {
   /** Deadline of the lease in force, or the past one of the newest lease that was ever attached. */
   readonly lease_expires_at: Date | null
   readonly lease_held: boolean
+  /** Idle time of the newest lease; null where there was none. */
+  readonly lease_idle_ms: number | null
+  /** Its newest Run has ended and is being sealed. */
+  readonly finalizing: boolean
+  /** Checkpoint of the newest Run that did not crash; read only where no lease is held. */
+  readonly checkpoint_run_id: string | null
+  readonly checkpoint_runtime: string | null
+  readonly checkpoint_conversation: 'exact' | 'result_only' | null
+  readonly checkpoint_damaged: boolean | null
+}
+
+/** What a Session's resource depends on beside its row. */
+export interface SessionSurroundings {
+  readonly consoleUrl: string
+  readonly runtimes: Pick<RuntimeCatalog, 'find'>
 }
 
 /** The Session resource (interface 2.2). */
-export function toSession(row: SessionRow, consoleUrl: string): Session {
+export function toSession(row: SessionRow, surroundings: SessionSurroundings): Session {
   return {
     id: row.id,
-    sessionUrl: `${consoleUrl}/sessions/${row.id}`,
+    sessionUrl: `${surroundings.consoleUrl}/sessions/${row.id}`,
     organizationId: row.organization_id,
     title: row.title,
     ...(row.origin !== null && { origin: row.origin }),
@@ -40,12 +56,8 @@ export function toSession(row: SessionRow, consoleUrl: string): Session {
       state: row.lease_held ? 'attached' : row.lease_expires_at === null ? 'unavailable' : 'expired',
       expiresAt: row.lease_expires_at?.toISOString() ?? null,
     },
-    continuation: continuationOf({
-      archived: row.archived_at !== null,
-      hasRun: row.first_run_started_at !== null,
-      leaseHeld: row.lease_held,
-    }),
-    phase: phaseOf(row.active_run_status),
+    continuation: continuationOfSession(row, surroundings),
+    phase: phaseOf(row.active_run_status, row.finalizing),
     createdBy: { kind: row.owner_kind, id: row.owner_id },
     ...(row.active_run_id !== null && { activeRunId: row.active_run_id }),
     createdAt: row.created_at.toISOString(),
@@ -54,6 +66,26 @@ export function toSession(row: SessionRow, consoleUrl: string): Session {
     ...(row.archived_at !== null && { archivedAt: row.archived_at.toISOString() }),
     environment: null,
     parent: null,
+  }
+}
+
+/** What a next Turn of the Session would carry on (interface 2.4). */
+export function continuationOfSession(row: SessionRow, { runtimes }: SessionSurroundings): Continuation {
+  return continuationOf({
+    archived: row.archived_at !== null,
+    hasRun: row.first_run_started_at !== null,
+    leaseHeld: row.lease_held,
+    checkpoint: checkpointOf(row, runtimes),
+  })
+}
+
+function checkpointOf(row: SessionRow, runtimes: SessionSurroundings['runtimes']): CheckpointFacts | null {
+  if (row.checkpoint_run_id === null || row.checkpoint_conversation === null) return null
+  return {
+    runId: row.checkpoint_run_id,
+    conversation: row.checkpoint_conversation,
+    damaged: row.checkpoint_damaged === true,
+    loadable: runtimes.find(row.checkpoint_runtime ?? NATIVE_RUNTIME) !== null,
   }
 }
 

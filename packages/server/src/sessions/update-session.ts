@@ -35,5 +35,5 @@ export async function updateSession(
   })
   if (row === null) throw sessionNotFound()
   context.wakeups.publish(topics.session(key.organizationId, key.sessionId))
-  return toSession(row, context.consoleUrl)
+  return toSession(row, context)
 }

@@ -23,10 +23,12 @@ let spoolDirectory: string
 let opened: S3Blobs[]
 let location: S3Location
 const strangers: string[] = []
+let dialled = 0
 
 /** Whatever this process dials must be on loopback. */
 function watch(message: unknown): void {
   const { socket } = message as { socket: Socket }
+  dialled += 1
   socket.once('lookup', (_error, address) => {
     if (address !== '127.0.0.1') strangers.push(String(address))
   })
@@ -45,6 +47,7 @@ afterAll(async () => {
   expect(await readdir(spoolDirectory)).toEqual([])
   await rm(spoolDirectory, { recursive: true })
   unsubscribe('net.client.socket', watch)
+  expect(dialled).toBeGreaterThan(0)
   expect(strangers).toEqual([])
 })
 beforeEach(() => {

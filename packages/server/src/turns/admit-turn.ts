@@ -4,9 +4,8 @@ import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import { runOfTurn } from '../runs/read-run.ts'
-import { continuationOf } from '../sessions/continuation.ts'
 import { lockVisibleSession } from '../sessions/lock-session.ts'
-import type { SessionRow } from '../sessions/session.ts'
+import { continuationOfSession, type SessionRow } from '../sessions/session.ts'
 import { topics } from '../storage/wakeups.ts'
 import { insertTurn } from './insert-turn.ts'
 import { type StoredFile, toTurn, turnHash } from './turn.ts'
@@ -40,7 +39,7 @@ export async function admitTurn(
       if (!known.request_hash.equals(turnHash(body.message, replyTo, files))) throw refusal('cloud_turn_conflict')
       return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id) }
     }
-    refuseUnlessOpen(session)
+    refuseUnlessOpen(context, session)
     // Nothing can have opened an Interaction yet, so whatever is answered is unknown.
     if (replyTo !== null) throw sessionNotFound()
     if (session.active_run_id !== null) throw refusal('cloud_run_in_progress')
@@ -61,15 +60,12 @@ export async function admitTurn(
   return { created: admission.created, turn: toTurn(admission.row), run: admission.run }
 }
 
-function refuseUnlessOpen(session: SessionRow): void {
+function refuseUnlessOpen(context: Context, session: SessionRow): void {
   if (session.archived_at !== null) throw sessionNotFound()
-  const { canContinue } = continuationOf({
-    archived: false,
-    hasRun: session.first_run_started_at !== null,
-    // A Run under way counts as a lease: whether it can go on is the worker's to find out.
-    leaseHeld: session.lease_held || session.active_run_id !== null,
-  })
-  if (!canContinue) throw refusal('cloud_resume_unavailable')
+  // Whether a Run under way can go on is its worker's to find out; what matters here is what comes after it.
+  if (session.active_run_id === null && !continuationOfSession(session, context).canContinue) {
+    throw refusal('cloud_resume_unavailable')
+  }
 }
 
 /** The files of a Turn stand in one directory of the sandbox. */

@@ -35,6 +35,11 @@ export class LogWriter implements AsyncDisposable {
     return newest
   }
 
+  /** Publishes a topic and changes nothing. */
+  announce(topic: string): void {
+    this.#wakeups.publish(topic)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#wakeups[Symbol.asyncDispose]()
   }

@@ -14,7 +14,10 @@ export function clear(keep: readonly string[]): void {
 function remove(path: Buffer): void {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   if (stats === undefined) return
-  if (!stats.isDirectory()) return unlinkSync(path)
+  if (!stats.isDirectory()) {
+    unlinkSync(path)
+    return
+  }
   if ((stats.mode & 0o700) !== 0o700) chmodSync(path, 0o700)
   for (const name of readdirSync(path, { encoding: 'buffer' })) remove(Buffer.concat([path, Buffer.from('/'), name]))
   rmdirSync(path)

@@ -14,7 +14,7 @@ const partial = new Set(['link', 'sdir'])
  * them all, or in a form that is not known here, such as one with SHA-256 object names.
  */
 export function trackedPaths(index: Buffer): string[] | undefined {
-  if (index.length < HEADER_BYTES + TRAILER_BYTES || index.latin1Slice(0, 4) !== 'DIRC') return undefined
+  if (index.length < HEADER_BYTES + TRAILER_BYTES || index.toString('latin1', 0, 4) !== 'DIRC') return undefined
   const version = index.readUInt32BE(4)
   if (version < 2 || version > 4) return undefined
   const limit = index.length - TRAILER_BYTES
@@ -33,7 +33,7 @@ export function trackedPaths(index: Buffer): string[] | undefined {
     }
     const end = index.indexOf(0, pathAt)
     if (end < 0 || end >= limit) return undefined
-    const path = kept + index.latin1Slice(pathAt, end)
+    const path = kept + index.toString('latin1', pathAt, end)
     // The length that the flags repeat tells an entry of another layout from one of ours.
     const length = flags & 0xfff
     if (path === '' || (length < 0xfff && length !== path.length)) return undefined
@@ -42,7 +42,7 @@ export function trackedPaths(index: Buffer): string[] | undefined {
     at = version === 4 ? end + 1 : at + ((pathAt - at + path.length + 8) & ~7)
   }
   for (; at + 8 <= limit; at += 8 + index.readUInt32BE(at + 4)) {
-    if (partial.has(index.latin1Slice(at, at + 4))) return undefined
+    if (partial.has(index.toString('latin1', at, at + 4))) return undefined
   }
   return paths
 }

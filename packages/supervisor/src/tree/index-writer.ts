@@ -55,12 +55,12 @@ export class IndexWriter {
 
   symlink(path: string, mtimeUs: number, target: string): void {
     const at = this.#head(kinds.symlink, path, 0, mtimeUs, target.length, undefined)
-    this.#bytes.latin1Write(target, at)
+    this.#bytes.write(target, at, 'latin1')
   }
 
   hardLink(path: string, target: string): void {
     const at = this.#head(kinds.hardLink, path, 0, 0, target.length, undefined)
-    this.#bytes.latin1Write(target, at)
+    this.#bytes.write(target, at, 'latin1')
   }
 
   file(

@@ -104,7 +104,7 @@ class Planner implements Plan {
         this.#addFile(index, head)
         break
       case kinds.symlink: {
-        const target = index.latin1Slice(head.tailAt, head.end)
+        const target = index.toString('latin1', head.tailAt, head.end)
         if (target === '' || target.length > MAX_PATH_BYTES || target.includes('\0')) {
           throw malformed('a symbolic link has no possible target')
         }
@@ -112,7 +112,7 @@ class Planner implements Plan {
         break
       }
       case kinds.hardLink: {
-        const target = index.latin1Slice(head.tailAt, head.end)
+        const target = index.toString('latin1', head.tailAt, head.end)
         if (this.#kinds.get(target) !== kinds.file) throw malformed('a hard link is to no file before it')
         this.hardLinks.push({ path, target, mtimeUs })
         break
@@ -150,8 +150,8 @@ class Planner implements Plan {
       if (packBytes === undefined || length === 0 || offset + length > packBytes) {
         throw malformed('a chunk lies in no pack')
       }
-      let placements = this.placements.get(pack)
-      if (placements === undefined) this.placements.set(pack, (placements = []))
+      const placements = this.placements.get(pack) ?? []
+      if (placements.length === 0) this.placements.set(pack, placements)
       placements.push({ file, at, offset, length, sha256 })
       at += length
     }

@@ -45,7 +45,7 @@ export function readHead(index: Buffer, at: number): RecordHead | undefined {
     kind: index.readUInt8(at),
     mode: index.readUInt16LE(at + 1),
     mtimeUs: index.readDoubleLE(at + 3),
-    path: index.latin1Slice(pathAt, tailAt),
+    path: index.toString('latin1', pathAt, tailAt),
     tailAt,
     end,
   }
@@ -62,7 +62,7 @@ export function writeHead(
   into.writeDoubleLE(head.mtimeUs, at + 3)
   into.writeUInt16LE(head.path.length, at + 11)
   into.writeUInt32LE(head.tailBytes, at + 13)
-  return at + HEAD_BYTES + into.latin1Write(head.path, at + HEAD_BYTES)
+  return at + HEAD_BYTES + into.write(head.path, at + HEAD_BYTES, 'latin1')
 }
 
 export function readChunk(index: Buffer, at: number): ChunkRef {
@@ -70,7 +70,7 @@ export function readChunk(index: Buffer, at: number): ChunkRef {
     pack: index.readUInt32LE(at),
     offset: index.readUInt32LE(at + 4),
     length: index.readUInt32LE(at + 8),
-    sha256: index.latin1Slice(at + DIGEST_AT, at + CHUNK_BYTES),
+    sha256: index.toString('latin1', at + DIGEST_AT, at + CHUNK_BYTES),
   }
 }
 
@@ -78,5 +78,5 @@ export function writeChunk(into: Buffer, at: number, chunk: ChunkRef): void {
   into.writeUInt32LE(chunk.pack, at)
   into.writeUInt32LE(chunk.offset, at + 4)
   into.writeUInt32LE(chunk.length, at + 8)
-  into.latin1Write(chunk.sha256, at + DIGEST_AT)
+  into.write(chunk.sha256, at + DIGEST_AT, 'latin1')
 }

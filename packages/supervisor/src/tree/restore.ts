@@ -22,7 +22,7 @@ import { clear } from './clear.ts'
 import { type Frame, writeFrame } from './frames.ts'
 import { IDENTITY_DOUBLES, type Segment } from './index-writer.ts'
 import { nativePath } from './native-path.ts'
-import { malformed, type Plan, type PlannedFile, type Placement, planOf } from './plan.ts'
+import { malformed, type Placement, type Plan, type PlannedFile, planOf } from './plan.ts'
 import {
   baselineFds,
   frameTypes,
@@ -143,7 +143,10 @@ function place({ file, at, offset, length, sha256 }: Placement, pack: Buffer): v
   const content = pack.subarray(offset, offset + length)
   if (hash('sha256', content, 'binary') !== sha256) throw malformed('a chunk is not what its digest says')
   file.left--
-  if (length === file.size) return writeWhole(file, content)
+  if (length === file.size) {
+    writeWhole(file, content)
+    return
+  }
   const fd = openSync(nativePath(file.path), WRITE | constants.O_CREAT, 0o600)
   try {
     writeAt(fd, content, at)
@@ -210,6 +213,9 @@ async function unzipped(content: Buffer, size: number): Promise<Buffer> {
   try {
     return await unzstd(content, size)
   } catch (error) {
-    throw new TreeError({ code: 'malformed', message: 'content that does not decompress to its size' }, { cause: error })
+    throw new TreeError(
+      { code: 'malformed', message: 'content that does not decompress to its size' },
+      { cause: error },
+    )
   }
 }

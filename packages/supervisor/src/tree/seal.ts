@@ -3,6 +3,7 @@ import { Baseline, writeBaseline } from './baseline.ts'
 import { Excluder } from './exclude.ts'
 import { writeFrame } from './frames.ts'
 import { type Identity, IndexWriter, type Segment } from './index-writer.ts'
+import { KnownContent } from './known-content.ts'
 import { nativePath } from './native-path.ts'
 import { Packer } from './packer.ts'
 import {
@@ -16,7 +17,6 @@ import {
   TreeError,
 } from './protocol.ts'
 import { CHUNK_BYTES, type ChunkRef, readChunk, readHead, SIZE_BYTES } from './record.ts'
-import { KnownContent } from './known-content.ts'
 import { vanishing, walk } from './walk.ts'
 import { zstd } from './zstd.ts'
 
@@ -180,8 +180,8 @@ class Sealing {
     this.#refuseOver('source', this.#counts.sourceBytes)
     this.#count('files')
     for (const chunk of chunks) {
-      let offsets = this.#used.get(chunk.pack)
-      if (offsets === undefined) this.#used.set(chunk.pack, (offsets = new Set()))
+      const offsets = this.#used.get(chunk.pack) ?? new Set()
+      if (offsets.size === 0) this.#used.set(chunk.pack, offsets)
       if (offsets.has(chunk.offset)) continue
       offsets.add(chunk.offset)
       this.#live.set(chunk.pack, (this.#live.get(chunk.pack) ?? 0) + chunk.length)

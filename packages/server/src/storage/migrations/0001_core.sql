@@ -224,6 +224,8 @@ create table executions (
   organization_id uuid not null,
   session_id uuid not null,
   token bigint not null,
+  -- What is being done: a Run executes, an ended Run is sealed, or a workspace is restored; null while nothing is.
+  task text check (task in ('run', 'seal', 'restore')),
   run_id uuid,
   attempt integer not null,
   holder text not null,
@@ -233,7 +235,7 @@ create table executions (
   primary key (organization_id, session_id),
   foreign key (organization_id, session_id) references sessions
 ) with (fillfactor = 50);
-create index executions_held on executions (expires_at) where run_id is not null;
+create index executions_held on executions (expires_at) where task is not null;
 
 -- Sandboxes on lease. The row is written before the sandbox is made and outlives it.
 create table leases (

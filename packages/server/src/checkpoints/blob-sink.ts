@@ -1,0 +1,57 @@
+import type { BlobRef, Blobs } from '../storage/blobs.ts'
+
+const AT_ONCE = 4
+
+/**
+ * Puts blobs, a few at once, and reads each back from the store before it counts: what a checkpoint names was there,
+ * whole, after it was written. A blob that the store had already is put all the same, which renews its age, so that no
+ * collector takes it for garbage before the checkpoint is recorded.
+ */
+export class BlobSink {
+  readonly #blobs: Blobs
+  readonly #signal: AbortSignal | undefined
+  readonly #underWay = new Set<Promise<void>>()
+  #failure: { readonly error: unknown } | undefined
+  #newBytes = 0
+
+  constructor(blobs: Blobs, signal: AbortSignal | undefined) {
+    this.#blobs = blobs
+    this.#signal = signal
+  }
+
+  /** Bytes that were put. */
+  get newBytes(): number {
+    return this.#newBytes
+  }
+
+  /** Takes a blob, once there is room for one more; `stored` hears of it in no order. @throws what an earlier put threw */
+  async add(content: Uint8Array, stored: (blob: BlobRef) => void): Promise<void> {
+    while (this.#underWay.size >= AT_ONCE) await Promise.race(this.#underWay)
+    this.#check()
+    const putting = this.#put(content)
+      .then(stored)
+      .catch((error: unknown) => {
+        this.#failure ??= { error }
+      })
+      .finally(() => this.#underWay.delete(putting))
+    this.#underWay.add(putting)
+  }
+
+  /** Waits for all that was added. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#underWay)
+    this.#check()
+  }
+
+  #check(): void {
+    this.#signal?.throwIfAborted()
+    if (this.#failure !== undefined) throw this.#failure.error
+  }
+
+  async #put(content: Uint8Array): Promise<BlobRef> {
+    const blob = await this.#blobs.put(content)
+    for await (const _chunk of await this.#blobs.get(blob.sha256)) this.#signal?.throwIfAborted()
+    this.#newBytes += blob.sizeBytes
+    return blob
+  }
+}

@@ -1,0 +1,107 @@
+import { once } from 'node:events'
+import { frameTypes, maxFrameBytes, type TreeFailure, type TreeJob } from '@berth/supervisor/tree'
+import { type Frame, frameHeader, readFrames } from '@berth/supervisor/tree/frames'
+import { type Confined, startConfined, type TreePlace, type TreeProgram } from './confined.ts'
+
+/** The program ended without saying how its work went. */
+export class ProgramLost extends Error {
+  override readonly name = 'ProgramLost'
+}
+
+/** The program gave up, and says why. */
+export class ProgramGaveUp extends Error {
+  override readonly name = 'ProgramGaveUp'
+  readonly failure: TreeFailure
+
+  constructor(failure: TreeFailure) {
+    super('message' in failure ? `${failure.code}: ${failure.message}` : failure.code)
+    this.failure = failure
+  }
+}
+
+/** A job under way beside a tree. */
+export class Conversation implements AsyncDisposable {
+  readonly #program: Confined
+  readonly #signal: AbortSignal | undefined
+  readonly #frames: AsyncGenerator<Frame>
+  readonly #kill: () => void
+
+  private constructor(program: Confined, signal: AbortSignal | undefined) {
+    this.#program = program
+    this.#signal = signal
+    this.#frames = readFrames(program.output, maxFrameBytes)
+    this.#kill = () => program.kill()
+    signal?.addEventListener('abort', this.#kill)
+    // Met by whoever asks for the next frame.
+    program.ended.catch(() => undefined)
+  }
+
+  /** Starts the program on a job. The caller disposes of the conversation, whatever its end. */
+  static start(
+    program: TreeProgram,
+    place: TreePlace,
+    job: TreeJob,
+    options: { descriptors?: readonly number[]; signal?: AbortSignal | undefined },
+  ): Conversation {
+    options.signal?.throwIfAborted()
+    const access = job.kind === 'seal' ? 'read' : 'write'
+    const conversation = new Conversation(
+      startConfined(program, place, access, options.descriptors ?? []),
+      options.signal,
+    )
+    conversation.#write(frameTypes.job, [Buffer.from(JSON.stringify(job))])
+    return conversation
+  }
+
+  /** Sends a frame; resolves when there is room for the next. */
+  async send(type: number, ...parts: readonly Uint8Array[]): Promise<void> {
+    if (this.#write(type, parts)) return
+    const { input, ended } = this.#program
+    await Promise.race([once(input, 'drain', this.#signal ? { signal: this.#signal } : {}), ended])
+  }
+
+  /** Nothing more will be sent. */
+  end(): void {
+    this.#program.input.end()
+  }
+
+  /**
+   * The program's next frame.
+   *
+   * @throws ProgramGaveUp, ProgramLost, or the reason of the signal
+   */
+  async next(): Promise<Frame> {
+    let result: IteratorResult<Frame, unknown>
+    try {
+      result = await this.#frames.next()
+    } catch (error) {
+      this.#signal?.throwIfAborted()
+      throw new ProgramLost('the program beside the tree broke off', { cause: error })
+    }
+    this.#signal?.throwIfAborted()
+    if (result.done) throw new ProgramLost(`the program beside the tree ended: ${await this.#program.ended}`)
+    if (result.value.type !== frameTypes.failed) return result.value
+    // The program runs with the agent's uid, though out of its reach: what it says is read as a word, not trusted.
+    throw new ProgramGaveUp(JSON.parse(result.value.payload.toString()) as TreeFailure)
+  }
+
+  /** Ends the program, if it has not ended, and waits until the tree is no longer held. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#signal?.removeEventListener('abort', this.#kill)
+    this.#program.kill()
+    this.#program.output.destroy()
+    await this.#program.ended.catch(() => undefined)
+  }
+
+  #write(type: number, parts: readonly Uint8Array[]): boolean {
+    const { input } = this.#program
+    let room = input.write(
+      frameHeader(
+        type,
+        parts.reduce((sum, part) => sum + part.length, 0),
+      ),
+    )
+    for (const part of parts) room = input.write(part)
+    return room
+  }
+}

@@ -1,0 +1,165 @@
+import { buffer } from 'node:stream/consumers'
+import { frameTypes, type RestoreJob, type TreeTotals } from '@berth/supervisor/tree'
+import { BlobCorrupt, type BlobRef, type Blobs } from '../storage/blobs.ts'
+import { Baselines } from './baselines.ts'
+import { damageOf, verifyCheckpoint } from './check.ts'
+import type { TreePlace, TreeProgram } from './confined.ts'
+import { Conversation, ProgramGaveUp } from './conversation.ts'
+import { RestoreRefused } from './errors.ts'
+import type { CheckpointLimits } from './limits.ts'
+import { type Manifest, type PackTable, parseManifest, readPackTable, sha256Of } from './manifest.ts'
+
+/** Blobs read ahead of the one being sent. */
+const AHEAD = 2
+
+/** A checkpoint to restore. */
+export interface RestoreOptions {
+  readonly program: TreeProgram
+  readonly manifest: Uint8Array
+  readonly blobs: Blobs
+  /** A directory that is empty but for `skip`, or holds what a restore that did not finish has left. */
+  readonly target: TreePlace
+  /** Names at the top of the target that are no part of the tree and stay. */
+  readonly skip?: readonly string[]
+  readonly limits: CheckpointLimits
+  /** Where the target's baselines are kept, as for `sealTree`: the next seal builds on this checkpoint. */
+  readonly baselines: string
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Writes a checkpoint's tree into a target that nobody else uses yet. Before anything is written all blobs are known to
+ * be there and the file list is found sound; each blob is held against its digest before it is used. The tree appears at
+ * its place when it is whole. If this fails the target is empty again, and if this process dies on the way the next
+ * restore into the target begins by clearing it.
+ *
+ * @throws RestoreRefused, or the reason of the signal
+ */
+export async function restoreTree(options: RestoreOptions): Promise<TreeTotals> {
+  const { manifest, table } = await readSound(options)
+  const baselines = await Baselines.open(options.baselines)
+  const next = await baselines.begin()
+  try {
+    const totals = await write(options, manifest, table, next.handle.fd)
+    await baselines.keep(next.path, sha256Of(options.manifest), undefined)
+    return totals
+  } catch (error) {
+    await baselines.abandon(next.path)
+    throw error
+  } finally {
+    await next.handle.close()
+  }
+}
+
+async function readSound(options: RestoreOptions): Promise<{ manifest: Manifest; table: PackTable }> {
+  const { blobs, limits, signal } = options
+  if (options.manifest.length > limits.manifestBytes) throw new RestoreRefused('over_limit', 'the manifest is too long')
+  try {
+    const manifest = parseManifest(options.manifest)
+    const entries = manifest.files + manifest.directories + manifest.links
+    const indexBytes = manifest.index.reduce((sum, part) => sum + part.sourceBytes, 0)
+    const over =
+      manifest.storedBytes > limits.storedBytes ||
+      manifest.sourceBytes > limits.sourceBytes ||
+      entries > limits.files ||
+      indexBytes > limits.indexBytes
+    if (over) throw new RestoreRefused('over_limit', 'the checkpoint is over its caps')
+    const damage = await verifyCheckpoint(options.manifest, blobs, signal ? { signal } : {})
+    if (damage !== undefined) throw new RestoreRefused(damage, `the checkpoint is ${damage}`)
+    return { manifest, table: await readPackTable(manifest, blobs) }
+  } catch (error) {
+    throw refusalOf(error)
+  }
+}
+
+async function write(
+  options: RestoreOptions,
+  manifest: Manifest,
+  table: PackTable,
+  baselineFd: number,
+): Promise<TreeTotals> {
+  const { program, target, blobs, limits, signal } = options
+  const keep = options.skip ?? []
+  const job: RestoreJob = {
+    kind: 'restore',
+    limits: { files: limits.files, sourceBytes: limits.sourceBytes, indexBytes: limits.indexBytes },
+    packs: table.packs.map(({ id, sourceBytes }) => ({ id, sourceBytes })),
+    keep,
+  }
+  let begun = false
+  try {
+    await using conversation = Conversation.start(program, target, job, { descriptors: [baselineFd], signal })
+    for await (const [part, content] of contents(manifest.index, blobs)) {
+      await conversation.send(frameTypes.segment, numbers(part.sourceBytes), content)
+    }
+    await conversation.send(frameTypes.indexEnd)
+    // From here on what is found in the target is this restore's.
+    if ((await conversation.next()).type !== frameTypes.ready) throw new RestoreRefused('failed', 'a frame out of turn')
+    begun = true
+    for await (const [pack, content] of contents(table.packs, blobs)) {
+      await conversation.send(frameTypes.pack, numbers(pack.id, pack.sourceBytes), content)
+    }
+    await conversation.send(frameTypes.finish)
+    conversation.end()
+    const done = await conversation.next()
+    if (done.type !== frameTypes.done) throw new RestoreRefused('failed', 'a frame out of turn')
+    return JSON.parse(done.payload.toString()) as TreeTotals
+  } catch (error) {
+    // Without the signal: it may be what ended the restore.
+    if (begun) await clearTarget(program, target, keep)
+    signal?.throwIfAborted()
+    throw refusalOf(error)
+  }
+}
+
+/** Removes everything from a target but the names to keep. */
+async function clearTarget(program: TreeProgram, target: TreePlace, keep: readonly string[]): Promise<void> {
+  await using conversation = Conversation.start(program, target, { kind: 'clear', keep }, {})
+  conversation.end()
+  await conversation.next()
+}
+
+/** Reads blobs in order, a few ahead; each comes only when all of it is what its digest says. */
+async function* contents<T extends BlobRef>(refs: readonly T[], blobs: Blobs): AsyncGenerator<[T, Buffer]> {
+  const ahead: { ref: T; content: Promise<Buffer> }[] = []
+  for (const ref of refs) {
+    const content = read(ref, blobs)
+    // Met where it is awaited, in turn.
+    content.catch(() => undefined)
+    ahead.push({ ref, content })
+    const next = ahead.length > AHEAD ? ahead.shift() : undefined
+    if (next !== undefined) yield [next.ref, await next.content]
+  }
+  for (const next of ahead) yield [next.ref, await next.content]
+}
+
+async function read(ref: BlobRef, blobs: Blobs): Promise<Buffer> {
+  const content = await buffer(await blobs.get(ref.sha256))
+  if (content.length !== ref.sizeBytes) throw new BlobCorrupt(ref.sha256)
+  return content
+}
+
+function numbers(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 4)
+  for (const [n, value] of values.entries()) bytes.writeUInt32LE(value, n * 4)
+  return bytes
+}
+
+function refusalOf(error: unknown): unknown {
+  if (error instanceof RestoreRefused) return error
+  const damage = damageOf(error)
+  if (damage !== undefined) return new RestoreRefused(damage, `the checkpoint is ${damage}`, { cause: error })
+  if (!(error instanceof ProgramGaveUp)) {
+    return new RestoreRefused('failed', 'the restore broke off', { cause: error })
+  }
+  switch (error.failure.code) {
+    case 'malformed':
+    case 'over_limit':
+    case 'target_not_empty':
+      return new RestoreRefused(error.failure.code, error.message)
+    case 'no_space':
+      return new RestoreRefused('target_full', error.message)
+    default:
+      return new RestoreRefused('failed', error.message)
+  }
+}

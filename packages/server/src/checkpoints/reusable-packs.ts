@@ -1,0 +1,47 @@
+import { packBytes } from '@berth/supervisor/tree'
+import { BlobCorrupt, BlobMissing, type Blobs } from '../storage/blobs.ts'
+import { type Manifest, ManifestError, type Pack, type PackTable, readPackTable } from './manifest.ts'
+
+/** Packs this much smaller than a full one are small. */
+const SMALL_BYTES = packBytes / 4
+/** Small packs that a checkpoint may have before they are put together. */
+const MAX_SMALL = 8
+const STATS_AT_ONCE = 16
+
+/** Nothing to build on. */
+export const noPacks: PackTable = { nextPack: 0, packs: [] }
+
+/**
+ * The packs of a checkpoint that the next one builds on: those that the store still has at their size, without those
+ * that are not worth keeping. What lies in a pack left out here is read from the tree and stored again.
+ */
+export async function reusablePacks(manifest: Manifest, blobs: Blobs, compact: boolean): Promise<PackTable> {
+  try {
+    const table = await readPackTable(manifest, blobs)
+    const present: Pack[] = []
+    for (let at = 0; at < table.packs.length; at += STATS_AT_ONCE) {
+      const some = table.packs.slice(at, at + STATS_AT_ONCE)
+      const found = await Promise.all(some.map(pack => blobs.stat(pack.sha256)))
+      present.push(...some.filter((pack, n) => found[n]?.sizeBytes === pack.sizeBytes))
+    }
+    return { nextPack: table.nextPack, packs: worthKeeping(present, compact) }
+  } catch (error) {
+    if (error instanceof BlobMissing || error instanceof BlobCorrupt || error instanceof ManifestError) return noPacks
+    throw error
+  }
+}
+
+/**
+ * Bounds waste: a pack of which less than half is in use is given up, so stored content is at most twice the tree's, and
+ * when small packs have gathered, as each seal of a few changes leaves one, all of them are. Putting n small ones
+ * together costs less than the n seals that made them.
+ *
+ * @param compact give up every pack that is not all in use
+ */
+export function worthKeeping(packs: readonly Pack[], compact: boolean): readonly Pack[] {
+  const kept = packs.filter(pack =>
+    compact ? pack.liveBytes === pack.sourceBytes : pack.liveBytes * 2 >= pack.sourceBytes,
+  )
+  const small = kept.filter(pack => pack.sourceBytes < SMALL_BYTES)
+  return small.length > MAX_SMALL ? kept.filter(pack => pack.sourceBytes >= SMALL_BYTES) : kept
+}

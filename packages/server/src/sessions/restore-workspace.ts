@@ -1,0 +1,112 @@
+import type { Session } from '@berth/contract'
+import { refusal, sessionNotFound } from '../api-errors.ts'
+import type { Context } from '../context.ts'
+import type { SessionKey } from '../events/append.ts'
+import type { Principal } from '../identity/principal.ts'
+import { extendLease } from '../leases/extend-lease.ts'
+import { askForWorkspace } from '../leases/request-workspace.ts'
+import type { Queryable } from '../storage/database.ts'
+import { topics } from '../storage/wakeups.ts'
+import { lockVisibleSession } from './lock-session.ts'
+import { continuationOfSession, type SessionRow, toSession } from './session.ts'
+import { findSession } from './session-sql.ts'
+
+/** Longest wait for a workspace that is being brought up (interface 8.6). */
+const PATIENCE_MS = 30_000
+/** A missed wake-up costs this much. */
+const POLL_MS = 1_000
+
+/** What the Session's state says to a caller who wants its workspace. */
+type Decision =
+  | { readonly kind: 'attached' }
+  | { readonly kind: 'renew' }
+  /** A Run of the Session is bringing it up. */
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'provision' }
+
+/**
+ * Brings the Session's workspace back, or leaves it as it is where it has time enough; sandboxes are never stacked
+ * (interface 4.4, in the order of completions). It does not race the Session's lifecycle: while a Run or its sealing is
+ * under way it refuses, or waits where that brings the workspace up.
+ * @throws ApiError 404, 409 `cloud_resume_unavailable`, `cloud_session_finalizing` or `cloud_run_in_progress`, 503
+ *   `cloud_workspace_starting` after 30 seconds, 503 `cloud_workspace_unavailable` where none could be made
+ */
+export async function restoreWorkspace(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  signal: AbortSignal,
+): Promise<Session> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
+  let asked = false
+  for (;;) {
+    using moved = listen(context, key)
+    const step = await context.db.transaction(tx => take(tx, context, principal, key, asked))
+    if (step === 'failed') throw refusal('cloud_workspace_unavailable')
+    if (step !== 'wait') return toSession(step, context)
+    asked = true
+    context.wakeups.publish(topics.queue)
+    await moved.once(deadline)
+    if (deadline.aborted) throw refusal('cloud_workspace_starting')
+  }
+}
+
+/** One look under the lock: what is to be done is done or asked for. */
+async function take(
+  tx: Queryable,
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  asked: boolean,
+): Promise<SessionRow | 'wait' | 'failed'> {
+  const now = context.clock.now()
+  const session = await lockVisibleSession(tx, principal, key)
+  switch (decide(session, context, now).kind) {
+    case 'attached':
+      return session
+    case 'renew':
+      await extendLease(tx, key, now)
+      return (await findSession(tx, key)) ?? session
+    case 'starting':
+      return 'wait'
+    case 'provision':
+      return askForWorkspace(tx, key, asked, now)
+  }
+}
+
+function decide(session: SessionRow, context: Context, now: Date): Decision {
+  if (session.archived_at !== null) throw sessionNotFound()
+  const leftMs = session.lease_held ? (session.lease_expires_at?.getTime() ?? 0) - now.getTime() : 0
+  if (session.lease_held && leftMs >= (session.lease_idle_ms ?? 0) / 3) return { kind: 'attached' }
+  const running = session.active_run_status
+  if (running === null && !continuationOfSession(session, context).canContinue) {
+    throw refusal('cloud_resume_unavailable')
+  }
+  if (session.finalizing) throw refusal('cloud_session_finalizing')
+  if (running === 'queued' || running === 'dispatching') return { kind: 'starting' }
+  if (running !== null) throw refusal('cloud_run_in_progress')
+  return { kind: session.lease_held ? 'renew' : 'provision' }
+}
+
+interface Listening extends Disposable {
+  /** Resolves when the Session has moved since the listening began, after a poll's time, or when the signal aborts. */
+  once(signal: AbortSignal): Promise<void>
+}
+
+/** Listens before the state is read, so that no change can fall between the read and the wait. */
+function listen(context: Context, key: SessionKey): Listening {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const unsubscribe = context.wakeups.subscribe(topics.session(key.organizationId, key.sessionId), () => resolve())
+  const polling = setTimeout(resolve, POLL_MS)
+  return {
+    once: signal => {
+      if (signal.aborted) resolve()
+      signal.addEventListener('abort', () => resolve(), { once: true })
+      return promise
+    },
+    [Symbol.dispose]: () => {
+      clearTimeout(polling)
+      unsubscribe()
+    },
+  }
+}

@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { DigestFilter } from './digest-filter.ts'
+
+const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+
+test('whatever was added is in it, of the rest hardly anything, and other things the next time', () => {
+  const members = Array.from({ length: 2000 }, (_, index) => digest(`member ${index}`))
+  const others = Array.from({ length: 20_000 }, (_, index) => digest(`other ${index}`))
+  // As full as 32 MiB are with 30 million digests: 54 in 100 bits are set, and 0.54 ** 7 is 0.013.
+  const mistakes = [1, 2].map(() => {
+    const filter = new DigestFilter(14)
+    for (const member of members) filter.add(member)
+    expect(members.every(member => filter.has(member))).toBe(true)
+    return new Set(others.filter(other => filter.has(other)))
+  })
+  const [first = new Set(), second = new Set()] = mistakes
+  for (const { size } of mistakes) expect(size).toBeLessThan(others.length * 0.04)
+  expect(first.size).toBeGreaterThan(0)
+  expect(first.intersection(second).size).toBeLessThan(first.size / 3)
+})
+
+test('an empty one holds nothing', () => {
+  expect(new DigestFilter().has(digest('x'))).toBe(false)
+})

@@ -1,0 +1,215 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Fence, Session } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Api } from './support/api.ts'
+import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from './support/ended-run.ts'
+import { scriptedRuntimes } from './support/scripted-runtimes.ts'
+import { databaseUrl, destroySandboxes, startTestService, type TestService } from './support/service.ts'
+import { type ServiceProcess, startServiceProcess } from './support/service-process.ts'
+import { until } from './support/until.ts'
+
+const small = {
+  BERTH_FENCE_SECONDS: '1',
+  BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
+  BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
+}
+
+const fenceOf = async (api: Api, session: Session) =>
+  (await api.get<{ fence: Fence | null }>(`/v1/sessions/${session.id}/fence`)).body.fence
+const running = (api: Api, session: Session) =>
+  until('a running run', async () => (await api.session(session.id)).phase === 'running')
+
+describe('the whole service in one process', () => {
+  const stack = new AsyncDisposableStack()
+  let dataDir: string
+  let service: ServiceProcess
+  let api: Api
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'berth-process-'))
+    stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+    stack.defer(() => destroySandboxes(dataDir))
+    stack.defer(() => service.kill())
+    await start()
+  })
+  afterAll(() => stack.disposeAsync())
+
+  async function start(): Promise<void> {
+    service = await startServiceProcess({ ...small, BERTH_DATA_DIR: dataDir })
+    const { apiKey }: { apiKey: string } = JSON.parse(await readFile(join(dataDir, 'dev.json'), 'utf8'))
+    api = new Api(service.url, apiKey)
+  }
+
+  /** Pid of the embedded PostgreSQL, from its own file. */
+  async function postmaster(): Promise<number> {
+    const file = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8').catch(() => '')
+    return Number(file.split('\n')[0])
+  }
+
+  it('is killed in the middle of a run and started again: the same attempt goes on, and completes', async () => {
+    const session = await api.createSession(
+      { runtime: 'shell' },
+      'echo before; while [ ! -e /tmp/go ]; do touch .beat; sleep 0.02; if [ -e go ]; then break; fi; done; echo after',
+    )
+    await running(api, session)
+    const before = await fenceOf(api, session)
+    await service.kill('SIGKILL')
+    await start()
+    await until('a takeover', async () => ((await fenceOf(api, session))?.token ?? 0) > (before?.token ?? 0))
+    await writeFile(await workspaceFile(dataDir, 'go'), '')
+    const run = await endedRun(api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(startsOf(run)).toHaveLength(1)
+    expect(activitiesOf(run)).toMatchObject([{ output: 'before\nafter\n' }])
+  })
+
+  it('lives through the death of its PostgreSQL, and so does the run', async () => {
+    const session = await api.createSession({ runtime: 'shell' }, 'while [ ! -e go ]; do sleep 0.02; done; echo after')
+    await running(api, session)
+    const killed = await postmaster()
+    process.kill(killed, 'SIGKILL')
+    await until('another PostgreSQL', async () => {
+      const now = await postmaster()
+      return now > 0 && now !== killed && (await fetch(`${service.url}/readyz`)).ok
+    })
+    await writeFile(await workspaceFile(dataDir, 'go', session, api), '')
+    const run = await endedRun(api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(activitiesOf(run)).toMatchObject([{ output: 'after\n' }])
+  })
+})
+
+describe('workers in processes of their own', () => {
+  const stack = new AsyncDisposableStack()
+  let test: TestService
+  beforeAll(async () => {
+    const { runtimes } = stack.use(await scriptedRuntimes())
+    test = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' }, config: { runtimes } }))
+  })
+  afterAll(() => stack.disposeAsync())
+
+  const worker = (variables: Record<string, string> = {}) =>
+    startServiceProcess({
+      ...small,
+      BERTH_ROLES: 'worker',
+      BERTH_DATA_DIR: test.dataDir,
+      DATABASE_URL: databaseUrl(test.db),
+      ...variables,
+    })
+
+  /** Starts workers that end with the test. */
+  async function workers(count: number, variables?: Record<string, string>) {
+    const all = await Promise.all(Array.from({ length: count }, () => worker(variables)))
+    return {
+      all,
+      /** Which of them executes a Session's Run now. */
+      async holding(session: Session): Promise<ServiceProcess> {
+        return until('a worker', async () => {
+          const holder = (await fenceOf(test.api, session))?.holder.split('/')[1]
+          return all.find(each => String(each.pid) === holder)
+        })
+      },
+      [Symbol.asyncDispose]: async () => {
+        await Promise.all(all.map(each => each.kill()))
+      },
+    }
+  }
+
+  async function go(session: Session, name = 'go'): Promise<void> {
+    const { rows } = await test.db.database.query<{ id: string }>(
+      'select id from leases where session_id = $1 and ended_at is null',
+      [session.id],
+    )
+    await writeFile(join(test.dataDir, 'leases', rows[0]?.id ?? '', 'disk/files/workspace', name), '')
+  }
+
+  it('take over from one that is killed', async () => {
+    await using pool = await workers(2)
+    const session = await test.api.createSession(
+      { runtime: 'scripted' },
+      'tool a\nwait /workspace/go\ntool b\nsay done',
+    )
+    await running(test.api, session)
+    const first = await pool.holding(session)
+    await first.kill('SIGKILL')
+    await go(session)
+    const run = await endedRun(test.api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(startsOf(run)).toHaveLength(1)
+    expect(activitiesOf(run).map(activity => activity['title'])).toEqual(['a', 'b'])
+  })
+
+  it('take over at once from one that is told to stop, whatever the life of its claims', async () => {
+    await using pool = await workers(2, { BERTH_FENCE_SECONDS: '600' })
+    const session = await test.api.createSession({ runtime: 'scripted' }, 'tool a\nwait /workspace/go\nsay done')
+    await running(test.api, session)
+    const first = await pool.holding(session)
+    await first.kill('SIGTERM')
+    await go(session)
+    const run = await endedRun(test.api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(startsOf(run)).toHaveLength(1)
+  })
+
+  it('may be killed twenty times while an agent works: nothing is lost and nothing comes twice', {
+    timeout: 90_000,
+  }, async () => {
+    const kills = 20
+    const steps = Array.from({ length: kills + 1 }, (_, index) => index)
+    const burst = (step: number) => Array.from({ length: 40 }, (_, n) => `${step}.${n} `)
+    const script = steps.flatMap(step => [
+      ...burst(step).map(text => `say ${text}`),
+      `tool a${step}`,
+      ...burst(step).map(text => `say ${text}`),
+      `tool b${step}`,
+      `wait /workspace/go-${step}`,
+    ])
+    await using pool = await workers(1)
+    const session = await test.api.createSession({ runtime: 'scripted' }, script.join('\n'))
+    const activities = async () => {
+      const { rows } = await test.db.database.query<{ n: number }>(
+        "select count(*)::int as n from events where session_id = $1 and type = 'svc.activity.completed'",
+        [session.id],
+      )
+      return rows[0]?.n ?? 0
+    }
+    for (const step of steps) {
+      const holder = await pool.holding(session)
+      await until(`step ${step}`, async () => (await activities()) >= 2 * step + 1)
+      if (step === kills) {
+        await go(session, `go-${step}`)
+        break
+      }
+      pool.all.push(await worker())
+      // From here on the agent writes again; the worker dies on some line of that, each time on another one.
+      await go(session, `go-${step}`)
+      if (step % 2 === 1) await until('a few more', async () => (await activities()) > 2 * step + 1)
+      await holder.kill('SIGKILL')
+      await test.db.database.query("update executions set expires_at = 'epoch' where session_id = $1", [session.id])
+    }
+    const run = await endedRun(test.api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(startsOf(run)).toHaveLength(1)
+    const said = messagesOf(run).map(message => message['text'])
+    expect(said).toEqual(steps.flatMap(step => [burst(step).join(''), burst(step).join('')]))
+    expect(activitiesOf(run).map(activity => activity['title'])).toEqual(
+      steps.flatMap(step => [`a${step}`, `b${step}`]),
+    )
+    expect(run.run.result?.summary).toBe(burst(kills).join(''))
+  })
+})
+
+/** Where a file of the newest workspace stands on this host. */
+async function workspaceFile(dataDir: string, name: string, session?: Session, api?: Api): Promise<string> {
+  const { readdir, stat } = await import('node:fs/promises')
+  const leases = join(dataDir, 'leases')
+  const ids = await readdir(leases)
+  const dated = await Promise.all(ids.map(async id => ({ id, at: (await stat(join(leases, id))).ctimeMs })))
+  const newest = dated.toSorted((a, b) => a.at - b.at).at(-1)?.id ?? ''
+  expect(existsSync(join(leases, newest))).toBe(true)
+  void session
+  void api
+  return join(leases, newest, 'disk/files/workspace', name)
+}
