@@ -1,4 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -6,6 +7,7 @@ import { activitiesOf, type EndedRun, endedRun, messagesOf, outcomeOf, startsOf,
 import { scriptedRuntimes } from './support/scripted-runtimes.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import { until } from './support/until.ts'
+import { leaseDirectory, leaseOf } from './support/workspace.ts'
 
 const stack = new AsyncDisposableStack()
 let test: TestService
@@ -38,14 +40,7 @@ async function begun(script: string, runtime = 'scripted'): Promise<Session> {
   return session
 }
 
-const leases = () => join(test.dataDir, 'leases')
-
-async function leaseOf(session: Session): Promise<string> {
-  const { rows } = await test.db.database.query<{ id: string }>('select id from leases where session_id = $1', [
-    session.id,
-  ])
-  return rows[0]?.id ?? ''
-}
+const directoryOf = async (session: Session) => leaseDirectory(test.dataDir, await leaseOf(test.db.database, session))
 
 describe('what an agent does', () => {
   it('is in the log: thoughts, messages, tool calls and diffs, each whole and in order', async () => {
@@ -132,7 +127,7 @@ describe('an agent that writes nonsense', () => {
 
   it('on one line of 100 MB loses that line', async () => {
     const run = await perform('say before\nflood 100000000\nsay  and after')
-    expect(await readFile(join(leases(), await leaseOf(run.session), 'host/journal'), 'latin1')).toContain(
+    expect(await readFile(join(await directoryOf(run.session), 'host/journal'), 'latin1')).toContain(
       '\n! {"bytes":100000000}\n',
     )
     expect(messagesOf(run)).toMatchObject([{ text: 'before and after' }])
@@ -243,12 +238,12 @@ describe('cancelling', () => {
 describe('archiving', () => {
   it('ends the run and the sandbox of an agent that works', async () => {
     const session = await begun('tool a\nhang')
-    const leaseId = await leaseOf(session)
-    expect(await readdir(leases())).toContain(leaseId)
+    const directory = await directoryOf(session)
+    expect(existsSync(directory)).toBe(true)
     expect((await test.api.call('DELETE', `/v1/sessions/${session.id}`)).status).toBe(204)
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('cancelled aborted - 1')
-    await until('the end of the sandbox', async () => !(await readdir(leases())).includes(leaseId))
+    await until('the end of the sandbox', () => !existsSync(directory))
     expect(typesOf(run)).not.toContain('workspace.expired')
   })
 })

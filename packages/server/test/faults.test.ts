@@ -1,6 +1,4 @@
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Api } from './support/api.ts'
@@ -12,6 +10,7 @@ import { databaseUrl, startTestService, type TestService } from './support/servi
 import { type SeverableDatabase, severable } from './support/severable-database.ts'
 import { createTenant } from './support/tenant.ts'
 import { until } from './support/until.ts'
+import { touch, workspacePath } from './support/workspace.ts'
 
 const stack = new AsyncDisposableStack()
 let db: TestDatabase
@@ -52,7 +51,9 @@ function workingLease(session: Session, attempt = 1): Promise<Lease> {
   })
 }
 
-const workspace = (lease: Lease, name: string) => join(test.dataDir, 'leases', lease.id, 'disk/files/workspace', name)
+const go = (session: Session, name: string) => touch(db.database, test.dataDir, session, name)
+const worked = async (session: Session, name: string) =>
+  existsSync(await workspacePath(db.database, test.dataDir, session, name))
 const types = async (session: Session) => (await api.events(session.id)).map(event => event.type)
 const recorded = (session: Session, type: string) => until(type, async () => (await types(session)).includes(type))
 
@@ -69,7 +70,7 @@ describe.each(losses)('a sandbox that is %s', (_, signal) => {
     await signalSandbox(test.dataDir, first.id, signal)
     const second = await workingLease(session, 2)
     expect(second.id).not.toBe(first.id)
-    await writeFile(workspace(second, 'go'), '')
+    await go(session, 'go')
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('completed completed - 2')
     expect(startsOf(run).map(start => start['attempt'])).toEqual([1, 2])
@@ -116,14 +117,14 @@ describe('a database that is away', () => {
       { runtime: 'shell' },
       'touch began; while [ ! -e away ]; do sleep 0.02; done; echo meanwhile; touch done; while [ ! -e back ]; do sleep 0.02; done; echo after',
     )
-    const lease = await workingLease(session)
-    await until('work', () => existsSync(workspace(lease, 'began')))
+    await workingLease(session)
+    await until('work', () => worked(session, 'began'))
     await way.cut()
-    await writeFile(workspace(lease, 'away'), '')
-    await until('work without a database', () => existsSync(workspace(lease, 'done')))
+    await go(session, 'away')
+    await until('work without a database', () => worked(session, 'done'))
     await lapsed(session)
     await way.mend()
-    await writeFile(workspace(lease, 'back'), '')
+    await go(session, 'back')
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('completed completed - 1')
     expect(typesOf(run)).toEqual(['run.started', 'run.progress', 'run.progress', 'activity.completed', 'run.completed'])
@@ -135,9 +136,9 @@ describe('a database that is away', () => {
       { runtime: 'scripted' },
       'wait /workspace/go\ncount 2000\ntools 50\nsay end',
     )
-    const lease = await workingLease(session)
+    await workingLease(session)
     await way.cut()
-    await writeFile(workspace(lease, 'go'), '')
+    await go(session, 'go')
     await lapsed(session)
     await way.mend()
     const run = await ended(session)

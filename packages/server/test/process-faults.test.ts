@@ -1,15 +1,18 @@
-import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Fence, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { embeddedConnection } from '../src/storage/embedded-postgres.ts'
+import { openDatabase } from '../src/storage/pool.ts'
 import { Api } from './support/api.ts'
 import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from './support/ended-run.ts'
+import { silentLog } from './support/log.ts'
 import { scriptedRuntimes } from './support/scripted-runtimes.ts'
 import { databaseUrl, destroySandboxes, startTestService, type TestService } from './support/service.ts'
 import { type ServiceProcess, startServiceProcess } from './support/service-process.ts'
 import { until } from './support/until.ts'
+import { touch } from './support/workspace.ts'
 
 const small = {
   BERTH_FENCE_SECONDS: '1',
@@ -42,6 +45,11 @@ describe('the whole service in one process', () => {
     api = new Api(service.url, apiKey)
   }
 
+  async function go(session: Session): Promise<void> {
+    await using db = openDatabase({ connection: embeddedConnection(dataDir), log: silentLog })
+    await touch(db, dataDir, session, 'go')
+  }
+
   /** Pid of the embedded PostgreSQL, from its own file. */
   async function postmaster(): Promise<number> {
     const file = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8').catch(() => '')
@@ -51,14 +59,14 @@ describe('the whole service in one process', () => {
   it('is killed in the middle of a run and started again: the same attempt goes on, and completes', async () => {
     const session = await api.createSession(
       { runtime: 'shell' },
-      'echo before; while [ ! -e /tmp/go ]; do touch .beat; sleep 0.02; if [ -e go ]; then break; fi; done; echo after',
+      'echo before; while [ ! -e go ]; do sleep 0.02; done; echo after',
     )
     await running(api, session)
     const before = await fenceOf(api, session)
     await service.kill('SIGKILL')
     await start()
     await until('a takeover', async () => ((await fenceOf(api, session))?.token ?? 0) > (before?.token ?? 0))
-    await writeFile(await workspaceFile(dataDir, 'go'), '')
+    await go(session)
     const run = await endedRun(api, session, session.activeRunId ?? '')
     expect(outcomeOf(run)).toBe('completed completed - 1')
     expect(startsOf(run)).toHaveLength(1)
@@ -74,7 +82,7 @@ describe('the whole service in one process', () => {
       const now = await postmaster()
       return now > 0 && now !== killed && (await fetch(`${service.url}/readyz`)).ok
     })
-    await writeFile(await workspaceFile(dataDir, 'go', session, api), '')
+    await go(session)
     const run = await endedRun(api, session, session.activeRunId ?? '')
     expect(outcomeOf(run)).toBe('completed completed - 1')
     expect(activitiesOf(run)).toMatchObject([{ output: 'after\n' }])
@@ -117,13 +125,7 @@ describe('workers in processes of their own', () => {
     }
   }
 
-  async function go(session: Session, name = 'go'): Promise<void> {
-    const { rows } = await test.db.database.query<{ id: string }>(
-      'select id from leases where session_id = $1 and ended_at is null',
-      [session.id],
-    )
-    await writeFile(join(test.dataDir, 'leases', rows[0]?.id ?? '', 'disk/files/workspace', name), '')
-  }
+  const go = (session: Session, name = 'go') => touch(test.db.database, test.dataDir, session, name)
 
   it('take over from one that is killed', async () => {
     await using pool = await workers(2)
@@ -200,16 +202,3 @@ describe('workers in processes of their own', () => {
     expect(run.run.result?.summary).toBe(burst(kills).join(''))
   })
 })
-
-/** Where a file of the newest workspace stands on this host. */
-async function workspaceFile(dataDir: string, name: string, session?: Session, api?: Api): Promise<string> {
-  const { readdir, stat } = await import('node:fs/promises')
-  const leases = join(dataDir, 'leases')
-  const ids = await readdir(leases)
-  const dated = await Promise.all(ids.map(async id => ({ id, at: (await stat(join(leases, id))).ctimeMs })))
-  const newest = dated.toSorted((a, b) => a.at - b.at).at(-1)?.id ?? ''
-  expect(existsSync(join(leases, newest))).toBe(true)
-  void session
-  void api
-  return join(leases, newest, 'disk/files/workspace', name)
-}

@@ -13,6 +13,7 @@ import { sandboxProcesses, signalSandbox } from './support/sandbox-processes.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import { until } from './support/until.ts'
 import { workerContext } from './support/worker-context.ts'
+import { touch, workspacePath } from './support/workspace.ts'
 
 let test: TestService
 let stack: AsyncDisposableStack
@@ -48,10 +49,7 @@ async function leasesOf(session: Session): Promise<{ id: string; state: string; 
   return rows
 }
 
-/** The host's side of the workspace of a Session's newest lease. */
-async function workspaceOf(session: Session): Promise<string> {
-  return join(test.dataDir, 'leases', (await leasesOf(session)).at(-1)?.id ?? '', 'disk/files/workspace')
-}
+const go = (session: Session) => touch(test.db.database, test.dataDir, session, 'go')
 
 /** As if the claim's worker had not been heard of for long: it learns of it, and another may take over. */
 async function lapse(session: Session): Promise<void> {
@@ -140,7 +138,9 @@ describe('a run whose worker was given up but whose agent works on', () => {
   it('is over, and the agent ends before the next run has it', async () => {
     await startWorker()
     const session = await shell('while sleep 0.02; do echo >> ticks; done')
-    await until('work', async () => existsSync(join(await workspaceOf(session), 'ticks')))
+    await until('work', async () => {
+      return existsSync(await workspacePath(test.db.database, test.dataDir, session, 'ticks').catch(() => ''))
+    })
     // Poison from here on: whoever looks at the run fails.
     await test.db.database.query('delete from turns where session_id = $1', [session.id])
     await lapse(session)
@@ -185,7 +185,7 @@ describe('leases and sandboxes', () => {
       const { expiresAt } = (await test.api.session(session.id)).workspace
       return expiresAt !== null && Date.parse(expiresAt) < Date.now()
     })
-    await writeFile(join(await workspaceOf(session), 'go'), '')
+    await go(session)
     expect(outcomeOf(await ended(session))).toBe('completed completed - 1')
   })
 
@@ -243,7 +243,7 @@ describe('claims', () => {
       return fence !== null && fence.token !== before?.token && fence
     })
     expect(after).toMatchObject({ runId: before?.runId, attempt: 1, token: (before?.token ?? 0) + 1 })
-    await writeFile(join(await workspaceOf(session), 'go'), '')
+    await go(session)
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('completed completed - 1')
     expect(startsOf(run)).toHaveLength(1)
@@ -256,7 +256,7 @@ describe('claims', () => {
     await running(session)
     await stack.disposeAsync()
     stack = new AsyncDisposableStack()
-    await writeFile(join(await workspaceOf(session), 'go'), '')
+    await go(session)
     await startWorker({ limits: { fenceMs: 600_000 } })
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('completed completed - 1')

@@ -5,6 +5,7 @@ import { endRun } from '../runs/end-run.ts'
 import type { Outcome } from '../runs/run.ts'
 import { hasEarlierWork, markRunning } from '../runs/run-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
+import { knownSecrets } from '../secrets.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { TurnRow } from '../turns/turn.ts'
 import { cancelPrompt, initialize, type Order, openSession, type PromptOf, prompt } from './acp-orders.ts'
@@ -334,7 +335,8 @@ export class Attempt {
       return withSummary(end.outcome, await this.#lastAnswer())
     }
     if (end?.kind === 'unstartable') {
-      this.#context.log.warn({ runId: this.#of.runId, detail: end.detail.slice(0, 500) }, 'a runtime did not start')
+      const detail = knownSecrets.cutText(end.detail.slice(0, 500))
+      this.#context.log.warn({ runId: this.#of.runId, detail }, 'a runtime did not start')
       return { status: 'failed', stopReason: 'error', errorCode: 'runtime_start_failed' }
     }
     if (end?.kind === 'exited' && end.signal === 'JOURNAL_FULL') {

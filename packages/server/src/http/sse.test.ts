@@ -147,6 +147,17 @@ describe('a reader', () => {
     expect(await end).toBe('source')
   })
 
+  test('that does not take the last of an ended stream is cut off', async () => {
+    let response: ServerResponse | undefined
+    const { socket, end } = await serve(async function* (written) {
+      response = written
+      while (written.writableLength === 0) yield frame
+    })
+    socket.pause()
+    expect(await end).toBe('source')
+    await expect.poll(() => response?.closed, { timeout: 5_000 }).toBe(true)
+  })
+
   test('hears from a silent source', async () => {
     const { socket } = await serve(
       async function* () {

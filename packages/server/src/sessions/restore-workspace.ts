@@ -17,12 +17,7 @@ const PATIENCE_MS = 30_000
 const POLL_MS = 1_000
 
 /** What the Session's state says to a caller who wants its workspace. */
-type Decision =
-  | { readonly kind: 'attached' }
-  | { readonly kind: 'renew' }
-  /** A Run of the Session is bringing it up. */
-  | { readonly kind: 'starting' }
-  | { readonly kind: 'provision' }
+type Decision = 'attached' | 'renew' | 'starting' | 'provision'
 
 /**
  * Brings the Session's workspace back, or leaves it as it is where it has time enough; sandboxes are never stacked
@@ -61,7 +56,7 @@ async function take(
 ): Promise<SessionRow | 'wait' | 'failed'> {
   const now = context.clock.now()
   const session = await lockVisibleSession(tx, principal, key)
-  switch (decide(session, context, now).kind) {
+  switch (decide(session, context, now)) {
     case 'attached':
       return session
     case 'renew':
@@ -77,15 +72,15 @@ async function take(
 function decide(session: SessionRow, context: Context, now: Date): Decision {
   if (session.archived_at !== null) throw sessionNotFound()
   const leftMs = session.lease_held ? (session.lease_expires_at?.getTime() ?? 0) - now.getTime() : 0
-  if (session.lease_held && leftMs >= (session.lease_idle_ms ?? 0) / 3) return { kind: 'attached' }
+  if (session.lease_held && leftMs >= (session.lease_idle_ms ?? 0) / 3) return 'attached'
   const running = session.active_run_status
   if (running === null && !continuationOfSession(session, context).canContinue) {
     throw refusal('cloud_resume_unavailable')
   }
   if (session.finalizing) throw refusal('cloud_session_finalizing')
-  if (running === 'queued' || running === 'dispatching') return { kind: 'starting' }
+  if (running === 'queued' || running === 'dispatching') return 'starting'
   if (running !== null) throw refusal('cloud_run_in_progress')
-  return { kind: session.lease_held ? 'renew' : 'provision' }
+  return session.lease_held ? 'renew' : 'provision'
 }
 
 interface Listening extends Disposable {

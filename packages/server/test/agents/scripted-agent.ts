@@ -20,6 +20,7 @@ import {
  *
  *     say TEXT                  a message chunk (`\n` in TEXT is a line break)
  *     think TEXT                a thought chunk
+ *     leak NAME N               the value of an environment variable, in message chunks of N characters
  *     tool TITLE                a tool call, started and completed
  *     open TITLE                a tool call, started only
  *     edit PATH OLD NEW         a tool call with a diff
@@ -84,6 +85,11 @@ async function prompt(turn: Turn, script: string): Promise<PromptResponse> {
 const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promise<void> | void>> = {
   say: (turn, text) => message(turn, text.replaceAll('\\n', '\n')),
   think: (turn, text) => update(turn, { sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text } }),
+  leak: async (turn, rest) => {
+    const [name = '', size = ''] = rest.split(' ')
+    const value = process.env[name] ?? ''
+    for (let at = 0; at < value.length; at += Number(size)) await message(turn, value.slice(at, at + Number(size)))
+  },
   tool: (turn, title) => tool(turn, title),
   open: (turn, title) => openTool(turn, title).then(() => {}),
   edit: async (turn, rest) => {

@@ -11,6 +11,8 @@ export interface ServiceProcess extends AsyncDisposable {
   readonly pid: number
   /** Of the listener; meaningless in a process without one. */
   readonly url: string
+  /** Every line that it has said. */
+  readonly lines: readonly string[]
   /** Sends a signal and waits for the end. */
   kill(signal?: NodeJS.Signals): Promise<void>
 }
@@ -32,6 +34,7 @@ export async function startServiceProcess(variables: Readonly<Record<string, str
   const service = {
     pid: child.pid ?? 0,
     url: '',
+    lines: [] as string[],
     async kill(signal: NodeJS.Signals = 'SIGKILL') {
       child.kill(signal)
       await ended
@@ -39,7 +42,7 @@ export async function startServiceProcess(variables: Readonly<Record<string, str
     [Symbol.asyncDispose]: () => service.kill(),
   }
   try {
-    service.url = await readiness(child)
+    service.url = await readiness(child, service.lines)
     if ((variables['BERTH_ROLES'] ?? 'api').includes('api')) {
       await until('a ready service', async () => (await fetch(`${service.url}/readyz`)).ok)
     }
@@ -51,13 +54,11 @@ export async function startServiceProcess(variables: Readonly<Record<string, str
 }
 
 /** @returns the base URL that the service logs once it is ready */
-async function readiness(child: ChildProcess): Promise<string> {
+async function readiness(child: ChildProcess, lines: string[]): Promise<string> {
   if (child.stdout === null || child.stderr === null) throw new Error('the service has no streams')
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const last: string[] = []
   const said = (line: string) => {
-    last.push(line)
-    if (last.length > 20) last.shift()
+    lines.push(line)
     if (!line.startsWith('{')) return
     const entry: { msg?: string; baseUrl?: string } = JSON.parse(line)
     if (entry.msg === 'Berth is ready') resolve(entry.baseUrl ?? '')
@@ -66,6 +67,6 @@ async function readiness(child: ChildProcess): Promise<string> {
   createInterface(child.stdout).on('line', said)
   createInterface(child.stderr).on('line', said)
   child.once('error', reject)
-  child.once('exit', () => reject(new Error(`the service did not start:\n${last.join('\n')}`)))
+  child.once('exit', () => reject(new Error(`the service did not start:\n${lines.slice(-20).join('\n')}`)))
   return promise
 }

@@ -1,0 +1,108 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { constants, mkdirSync, openSync, rmSync } from 'node:fs'
+import { connect, createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { initialize, openSession, prompt } from '../../packages/server/src/execution/acp-orders.ts'
+import { agentEnvironment } from '../../packages/server/src/execution/agent-environment.ts'
+import { SupervisorConnection } from '../../packages/server/src/execution/supervisor-connection.ts'
+import {
+  insideCommand,
+  type Plan,
+  passwdFiles,
+  sandboxOptions,
+} from '../../packages/server/src/sandboxes/bubblewrap/arguments.ts'
+import { inspectHost } from '../../packages/server/src/sandboxes/bubblewrap/host.ts'
+import { leaseFilesAt } from '../../packages/server/src/sandboxes/bubblewrap/lease-files.ts'
+import { makeAgentDirectories } from '../../packages/server/src/sandboxes/bubblewrap/loop-disk.ts'
+import { defaultBounds, insidePaths } from '../../packages/server/src/sandboxes/bubblewrap/options.ts'
+import { systemMounts } from '../../packages/server/src/sandboxes/bubblewrap/system-mounts.ts'
+import { makeVisibleDirectory, writeVisibleFile } from '../../packages/server/src/sandboxes/bubblewrap/visible-files.ts'
+
+const UID = 200_000
+
+/** What it takes to start a supervisor and the shell runtime in `bwrap`, and nothing else: no driver, no database. */
+export interface BareAgents {
+  /** Starts both and gives the agent a prompt. @returns milliseconds until the agent reacted to it */
+  promptedMs(): Promise<number>
+}
+
+/** Prepares the same mounts that a lease has, once. `etcDir` is a service's. */
+export async function prepareBareAgents(options: {
+  readonly dir: string
+  readonly etcDir: string
+  readonly bundlesDir: string
+}): Promise<BareAgents> {
+  const { dir, etcDir, bundlesDir } = options
+  const files = leaseFilesAt(dir, 'bare')
+  for (const made of [dir, files.host, files.disk]) mkdirSync(made, { recursive: true })
+  for (const visible of [files.run, files.platform, files.inputs]) makeVisibleDirectory(visible)
+  makeAgentDirectories(files.files)
+  for (const [name, content] of passwdFiles(UID)) writeVisibleFile(join(files.host, name), content)
+  const host = await inspectHost('bwrap')
+  const command = [insidePaths.node, `${insidePaths.bundles}/supervisor.js`]
+  const plan: Plan = {
+    spec: { leaseId: 'bare', command, bounds: defaultBounds, mounts: [], reach: [] },
+    files,
+    uid: UID,
+    privileged: host.privileged,
+    canDisableUserNamespaces: host.canDisableUserNamespaces,
+    nodePath: process.execPath,
+    bundlesDir,
+    etcDir,
+    systemMounts: systemMounts(),
+    rlimits: { memory: false, processes: false },
+  }
+  const mounts = sandboxOptions(plan)
+  // The driver's own milestone is no mount, and needs a socket.
+  const args = [...mounts.toSpliced(mounts.indexOf('--file'), 3), '--die-with-parent', '--', ...insideCommand(plan)]
+  const socketPath = join(dir, 's')
+  const journalPath = join(dir, 'journal')
+  return {
+    async promptedMs() {
+      const begunAt = Date.now()
+      const { O_RDWR, O_APPEND, O_CREAT } = constants
+      const journal = openSync(journalPath, O_RDWR | O_APPEND | O_CREAT, 0o600)
+      const server: Server = createServer().listen(socketPath)
+      await once(server, 'listening')
+      const child = spawn(host.bwrapPath, args, {
+        env: {},
+        cwd: '/',
+        stdio: ['ignore', 'ignore', 'inherit', Reflect.get(server, '_handle'), journal],
+      })
+      const exit = once(child, 'exit')
+      try {
+        await using connection = await SupervisorConnection.open(connect(socketPath), { fence: 1, from: 0 })
+        return (await reaction(connection)) - begunAt
+      } finally {
+        child.kill('SIGKILL')
+        await exit
+        server.close()
+        rmSync(journalPath)
+      }
+    },
+  }
+}
+
+/** Gives the orders of an attempt, each when the one before is answered. @returns when the agent reacted to the prompt */
+async function reaction(connection: SupervisorConnection): Promise<number> {
+  const of = { runId: 'bare', attempt: 1, turnSequence: 0 }
+  const { command, env } = {
+    command: [insidePaths.node, `${insidePaths.bundles}/shell.js`],
+    env: agentEnvironment([]),
+  }
+  await connection.start({ key: 'start', command, env, cwd: insidePaths.workspace })
+  const give = ({ key, line }: { key: string; line: string }) => connection.send(key, line)
+  for await (const record of connection.records()) {
+    if (record.type === 's') await give(initialize(1))
+    if (record.type !== 'o') continue
+    const message: { id?: number; result?: { sessionId?: string }; method?: string } = JSON.parse(
+      record.payload.toString(),
+    )
+    if (message.method === 'session/update') return record.at.getTime()
+    if (message.id === 1) await give(openSession(1, insidePaths.workspace, null))
+    const sessionId = message.result?.sessionId
+    if (sessionId !== undefined) await give(prompt(of, 1, sessionId, [{ type: 'text', text: 'true' }]))
+  }
+  throw new Error('the agent did not react')
+}

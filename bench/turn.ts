@@ -1,0 +1,143 @@
+// How long a Turn takes to reach its agent: from the `PUT` to the shell runtime's first reaction to its prompt, by the
+// time that the supervisor has written beside it. With a lease that is attached, the queue wait apart; and with a fresh
+// sandbox, in pairs with the same supervisor and agent started bare in `bwrap`. Run as: node bench/turn.ts [turns] [pairs]
+import { randomUUID } from 'node:crypto'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Event, Run } from '@berth/contract'
+import { createBubblewrapDriver } from '../packages/server/src/sandboxes/bubblewrap/create-driver.ts'
+import { defaultBounds } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
+import { prepareBareAgents } from './support/bare-agent.ts'
+import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { startBenchService } from './support/bench-service.ts'
+import { median, quantile } from './support/statistics.ts'
+
+const turns = Number(process.argv[2] ?? 40)
+const pairs = Number(process.argv[3] ?? 20)
+const bundlesDir = resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
+
+await using bench = await openBenchDatabase()
+await using removal = new AsyncDisposableStack()
+removal.defer(removeSandboxes)
+await using service = await startBenchService(bench, { BERTH_ROLES: 'api,worker' })
+
+async function call<Body>(method: string, path: string, body?: object): Promise<Body> {
+  const answer = await fetch(service.url + path, {
+    method,
+    headers: { authorization: `Bearer ${bench.apiKey}`, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+  return (answer.status === 204 ? {} : await answer.json()) as Body
+}
+
+interface Sample {
+  readonly totalMs: number
+  readonly queueMs: number
+}
+
+/** Admits a Turn by a `PUT` and measures, once it is over, when its agent reacted. */
+async function measure(sessionId: string, path: string, body: object): Promise<Sample> {
+  const begunAt = Date.now()
+  await call('PUT', path, body)
+  for (;;) {
+    await sleep(20)
+    const { events } = await call<{ events: Event[] }>('GET', `/v1/sessions/${sessionId}/events?after=0`)
+    const last = events.at(-1)
+    if (last === undefined || !/^svc\.run\.(completed|failed|crashed)$/.test(last.type)) continue
+    const { run } = await call<{ run: Run }>('GET', `/v1/sessions/${sessionId}/runs/${last.subject.runId}`)
+    const reacted = events.find(event => event.subject.runId === run.id && event.type === 'svc.run.progress')
+    const { rows } = await bench.db.query<{ acquired_at: Date }>(
+      'select acquired_at from executions where session_id = $1',
+      [sessionId],
+    )
+    return {
+      totalMs: Date.parse(String(reacted?.data['occurredAt'])) - begunAt,
+      queueMs: (rows[0]?.acquired_at.getTime() ?? Number.NaN) - Date.parse(run.queuedAt),
+    }
+  }
+}
+
+async function freshTurn(): Promise<Sample> {
+  const id = randomUUID()
+  const initialTurn = { id: randomUUID(), message: 'true' }
+  const sample = await measure(id, `/v1/sessions/${id}`, { runtime: 'shell', initialTurn })
+  await call('DELETE', `/v1/sessions/${id}`)
+  // The sandbox goes, and what it used up is made again, outside the measured time.
+  await sleep(300)
+  return sample
+}
+
+async function attachedTurns(): Promise<Sample[]> {
+  const id = randomUUID()
+  await call('PUT', `/v1/sessions/${id}`, { runtime: 'shell' })
+  const samples: Sample[] = []
+  for (let n = -3; n < turns; n += 1) {
+    const sample = await measure(id, `/v1/sessions/${id}/turns/${randomUUID()}`, { message: 'true' })
+    if (n >= 0) samples.push(sample)
+  }
+  await call('DELETE', `/v1/sessions/${id}`)
+  return samples
+}
+
+async function removeSandboxes(): Promise<void> {
+  const { dataDir } = bench
+  await using driver = await createBubblewrapDriver({
+    dataDir,
+    nodePath: process.execPath,
+    bundlesDir,
+    bounds: defaultBounds,
+    log: quiet,
+    spares: 0,
+  })
+  for (const leaseId of await driver.list()) await driver.destroy(leaseId)
+}
+
+const print = (line: string) => process.stdout.write(`${line}\n`)
+const row = (title: string, values: readonly number[]) =>
+  print(`${title.padEnd(44)} ${median(values).toFixed(0).padStart(6)} ${quantile(values, 0.9).toFixed(0).padStart(6)}`)
+
+const attached = await attachedTurns()
+const bareAgents = await prepareBareAgents({
+  dir: join(bench.dataDir, 'bare'),
+  etcDir: join(bench.dataDir, 'sandbox-etc'),
+  bundlesDir,
+})
+const fresh: Sample[] = []
+const bare: number[] = []
+for (let n = -2; n < pairs; n += 1) {
+  const [made, alone] = [await freshTurn(), await bareAgents.promptedMs()]
+  if (n < 0) continue
+  fresh.push(made)
+  bare.push(alone)
+}
+
+print(`${'milliseconds'.padEnd(44)} median    p90`)
+row(
+  'lease attached: PUT to prompt',
+  attached.map(sample => sample.totalMs),
+)
+row(
+  '  of which queued',
+  attached.map(sample => sample.queueMs),
+)
+row(
+  'fresh sandbox: PUT to prompt',
+  fresh.map(sample => sample.totalMs),
+)
+row(
+  '  of which queued',
+  fresh.map(sample => sample.queueMs),
+)
+row('supervisor and agent bare in bwrap', bare)
+const figures = {
+  attached_ms: [median(attached.map(sample => sample.totalMs)), 100],
+  attached_queue_ms: [median(attached.map(sample => sample.queueMs)), 20],
+  fresh_ms: [median(fresh.map(sample => sample.totalMs)), 250],
+  fresh_ratio: [median(fresh.map(sample => sample.totalMs)) / median(bare), 1.5],
+} as const
+for (const [name, [value, bound]] of Object.entries(figures)) {
+  print(`${name}=${value.toFixed(2)} bound=${bound}`)
+  if (!(value <= bound)) process.exitCode = 1
+}

@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Event, Run } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { insidePaths } from '../src/sandboxes/bubblewrap/options.ts'
+import { Api } from './support/api.ts'
+import { storedLog } from './support/log-writer.ts'
+import { createTestDatabase, type TestDatabase } from './support/postgres.ts'
+import { scriptedRuntimes } from './support/scripted-runtimes.ts'
+import { databaseUrl, destroySandboxes, testVariables } from './support/service.ts'
+import { type ServiceProcess, startServiceProcess } from './support/service-process.ts'
+import { keyOf } from './support/states.ts'
+import { createTenant } from './support/tenant.ts'
+
+/** With all that JSON escapes, so that every way of writing it down is another one. */
+const apiKey = `canary"${randomBytes(9).toString('hex')}\\${randomBytes(9).toString('hex')}`
+const keyLines = Array.from({ length: 4 }, () => randomBytes(24).toString('base64'))
+const privateKey = ['-----BEGIN PRIVATE KEY-----', ...keyLines, '-----END PRIVATE KEY-----', ''].join('\n')
+const ownKey = `svc_cloud_live_${randomBytes(32).toString('base64url')}`
+const env = { API_KEY: apiKey, SIGNING_SECRET: privateKey }
+
+const stack = new AsyncDisposableStack()
+let db: TestDatabase
+let service: ServiceProcess
+let api: Api
+beforeAll(async () => {
+  db = stack.use(await createTestDatabase())
+  const dataDir = await mkdtemp(join(tmpdir(), 'berth-redaction-'))
+  stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+  stack.defer(() => destroySandboxes(dataDir))
+  const scripted = stack.use(await scriptedRuntimes())
+  const shell = { id: 'shell-with-secrets', command: [insidePaths.node, `${insidePaths.bundles}/shell.js`], env }
+  const agent = { ...scripted.runtimes[0], id: 'agent-with-secrets', env }
+  const missing = { id: 'missing', command: [`/${'d/'.repeat(40)}${apiKey}/${'d/'.repeat(180)}${apiKey}`], env }
+  await writeFile(join(dataDir, 'berth.json'), JSON.stringify({ runtimes: [shell, agent, missing] }))
+  const variables = { ...testVariables, BERTH_DATA_DIR: dataDir, DATABASE_URL: databaseUrl(db) }
+  service = stack.use(await startServiceProcess(variables))
+  api = new Api(service.url, (await createTenant(db.database)).apiKey)
+})
+afterAll(() => stack.disposeAsync())
+
+/** Runs a first Turn to its end: all that is on record of it, as text, and its last answer and output. */
+async function run(runtime: string, message: string) {
+  const session = await api.createSession({ runtime, title: 'canary' }, message)
+  const events = await api.runEnded(session.id, session.activeRunId ?? '')
+  const record = await api.run(session.id, session.activeRunId ?? '')
+  const stored = (await storedLog(db, keyOf(session))).map(({ envelope }) => envelope)
+  return { events, record, written: [...stored, JSON.stringify(record)].join('\n') }
+}
+
+const dataOf = (events: readonly Event[], type: string) => events.findLast(event => event.type === type)?.data
+const output = (events: readonly Event[]) => String(dataOf(events, 'svc.activity.completed')?.['output'])
+const summary = (record: Run) => String(record.result?.summary)
+
+/** Every spelling of a secret that would give it away. */
+function expectNothingOf(text: string): void {
+  for (const secret of [apiKey, privateKey.trim(), ...keyLines, ownKey]) {
+    const once = JSON.stringify(secret).slice(1, -1)
+    for (const form of [secret, once, JSON.stringify(once).slice(1, -1)]) expect(text).not.toContain(form)
+  }
+}
+
+describe('a script that prints its secrets', () => {
+  test.each([
+    ['whole', 'printf "%s" "$API_KEY"', '[secret]'],
+    [
+      'in pieces',
+      'printf "%s\\n" "$API_KEY" | fold -w 3 | while read -r piece; do printf "%s" "$piece"; sleep 0.01; done',
+      '[secret]',
+    ],
+    ['amid a line', 'echo "key=$API_KEY;"', 'key=[secret];\n'],
+    [
+      'of several lines',
+      'echo "$SIGNING_SECRET" | sed "s/^/  /"',
+      `  -----BEGIN PRIVATE KEY-----\n${'  [secret]\n'.repeat(4)}  -----END PRIVATE KEY-----\n  \n`,
+    ],
+    [
+      'as JSON, in JSON',
+      `node='${insidePaths.node}'; $node -e 'console.log(JSON.stringify(JSON.stringify({ a: process.env.API_KEY })))'`,
+      '"{\\"a\\":\\"[secret]\\"}"\n',
+    ],
+    [
+      'and keys of ours',
+      `own=${ownKey.slice(0, 20)}; printf "%s" "$own"; sleep 0.05; echo ${ownKey.slice(20)}`,
+      '[secret]\n',
+    ],
+  ])('%s leaves none of it on record', async (_, script, shown) => {
+    const { events, record, written } = await run('shell-with-secrets', script)
+    expect(output(events)).toBe(shown)
+    expect(summary(record)).toBe(shown.trimEnd())
+    expectNothingOf(written)
+  })
+
+  test('leaves no part of it where its output is cut', async () => {
+    const fill = 'head -c $((65536 - 20)) /dev/zero | tr "\\0" x'
+    const { events, written } = await run('shell-with-secrets', `${fill}; printf "%s" "$API_KEY"; echo; echo end`)
+    expect(dataOf(events, 'svc.activity.completed')).toMatchObject({ truncated: true })
+    expect(output(events).replace(/^x+/, '')).toBe('[secret]')
+    expect(written).not.toContain(apiKey.slice(0, 8))
+  })
+
+  test('leaves no part of it where its summary begins', async () => {
+    const fill = 'head -c $((4096 - 20)) /dev/zero | tr "\\0" y'
+    const { record, written } = await run('shell-with-secrets', `printf "%s" "$API_KEY"; ${fill}`)
+    expect(summary(record).replace(/y+$/, '')).toBe('[secret]')
+    expect(written).not.toContain(apiKey.slice(-8))
+  })
+
+  test('stays within the bound of its output, however short its secrets are', async () => {
+    const script = 'for n in {1..3000}; do printf "%s" "$API_KEY"; done'
+    const { events } = await run('shell-with-secrets', script)
+    expect(Buffer.byteLength(output(events))).toBeLessThanOrEqual(64 * 1024)
+    expect(output(events).replaceAll('[secret]', '')).toBe('')
+  })
+})
+
+describe('an agent that says its secrets', () => {
+  test.each([1, 7, 1000])('in chunks of %i leaves none of them on record', async size => {
+    const { events, record, written } = await run('agent-with-secrets', `say it is \nleak API_KEY ${size}\nsay !`)
+    expect(dataOf(events, 'svc.message.created')).toMatchObject({ role: 'assistant', text: 'it is [secret]!' })
+    expect(summary(record)).toBe('it is [secret]!')
+    expectNothingOf(written)
+  })
+})
+
+describe('the log of the service', () => {
+  test('has none of them, also where it cuts what it tells', async () => {
+    const { written } = await run('missing', 'anything')
+    expectNothingOf(written)
+    const told = service.lines.filter(line => line.includes('a runtime did not start'))
+    expect(told.length).toBeGreaterThan(0)
+    expect(told.join('\n')).toContain('[secret]')
+    expectNothingOf(service.lines.join('\n'))
+    expect(service.lines.join('\n')).not.toContain(apiKey.slice(0, 10))
+  })
+})
