@@ -10,6 +10,7 @@ import { StreamBudget } from './events/stream-budget.ts'
 import type { ExecutionContext } from './execution/execution-context.ts'
 import { Sweeper } from './execution/sweeper.ts'
 import { Worker } from './execution/worker.ts'
+import { Housekeeper } from './housekeeping/housekeeper.ts'
 import { createApp } from './http/app.ts'
 import { DatabaseAuthority } from './identity/authority.ts'
 import { provideDevelopmentTenant } from './identity/development-file.ts'
@@ -79,7 +80,10 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
     },
   }
   const platform: string[] = []
-  if (settings.roles.has('worker')) platform.push(...(await startWorking(context, settings, stack)))
+  if (settings.roles.has('worker')) {
+    platform.push(...(await startWorking(context, settings, stack)))
+    await stack.use(new Housekeeper(context, blobs, { blobGraceMs: settings.blobGraceSeconds * 1000 })).start()
+  }
 
   listening = await listen(context, settings, stack)
   const development = settings.loopback && !settings.production

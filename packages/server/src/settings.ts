@@ -37,6 +37,8 @@ export interface Settings {
   readonly databaseUrl: string | undefined
   readonly databaseConnections: number
   readonly blobs: BlobStore
+  /** A blob that no row names is swept after this long, no sooner. */
+  readonly blobGraceSeconds: number
   readonly masterKey: Buffer | undefined
   readonly compute: 'bubblewrap'
   readonly release: string | undefined
@@ -143,6 +145,12 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
     ),
     databaseConnections: env.integer('BERTH_DATABASE_CONNECTIONS', 20, 'Database connections of this process at most.'),
     blobs: readBlobStore(env, dataDir),
+    blobGraceSeconds: env.integer(
+      'BERTH_BLOB_GRACE_SECONDS',
+      86_400,
+      'A blob that nothing names is set aside after this long, and discarded as long after that.',
+      { least: 60, most: longestSeconds },
+    ),
     masterKey: env.parsed(
       'BERTH_MASTER_KEY',
       'Key that seals secrets at rest: 32 bytes in base64 or hexadecimal digits.',

@@ -2,7 +2,7 @@ import { fstatSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { writeAll } from './frames.ts'
 import { IDENTITY_DOUBLES, type Identity, type Segment } from './index-writer.ts'
-import { readHead } from './record.ts'
+import { endOf, kindAt, kinds, modeAt, pathAt, SIZE_BYTES, tailOf } from './record.ts'
 
 /**
  * What one tree on one disk looked like at its last seal or restore: the index, and for each entry the identity its
@@ -40,23 +40,31 @@ export function writeBaseline(fd: number, { index, identities, segments }: Basel
   writeAll(fd, trailer)
 }
 
-/** A baseline read back, by path. */
+/** What a baseline has of one file. */
+export interface KnownFile {
+  readonly mode: number
+  readonly size: number
+  /** Its entry in the index. */
+  readonly start: number
+  readonly end: number
+  readonly chunksAt: number
+}
+
+/** A baseline read back. Files are asked for in the order of the index, as a walk meets them. */
 export class Baseline {
   readonly index: Buffer
   readonly segments: readonly Segment[]
   readonly #identities: Float64Array
-  readonly #entries = new Map<string, { at: number; ordinal: number }>()
+  /** The entry that the next question is most likely about. */
+  #at = 0
+  #ordinal = 0
+  #path: string | undefined
 
   private constructor({ index, identities, segments }: BaselineParts) {
     this.index = index
     this.#identities = identities
     this.segments = segments
-    for (let at = 0, ordinal = 0; ; ordinal++) {
-      const head = readHead(index, at)
-      if (head === undefined) break
-      this.#entries.set(head.path, { at, ordinal })
-      at = head.end
-    }
+    this.#path = pathAt(index, 0)
   }
 
   /** Undefined for a file that is torn, or none. */
@@ -65,7 +73,7 @@ export class Baseline {
     if (file.length < HEADER_BYTES + CRC_BYTES || !file.subarray(0, magic.length).equals(magic)) return undefined
     const body = file.subarray(0, -CRC_BYTES)
     if (crc32(body) !== file.readUInt32LE(body.length)) return undefined
-    const [segmentCount, indexBytes, entries] = [8, 12, 16].map(at => file.readUInt32LE(at)) as [number, number, number]
+    const segmentCount = file.readUInt32LE(8)
     const segments: Segment[] = []
     for (let n = 0, start = 0; n < segmentCount; n++) {
       const end = file.readUInt32LE(HEADER_BYTES + n * 4)
@@ -73,29 +81,54 @@ export class Baseline {
       start = end
     }
     const identitiesAt = HEADER_BYTES + segmentCount * 4
-    const identities = new Float64Array(entries * IDENTITY_DOUBLES)
+    const identities = new Float64Array(file.readUInt32LE(16) * IDENTITY_DOUBLES)
     body.copy(Buffer.from(identities.buffer), 0, identitiesAt, identitiesAt + identities.byteLength)
     const indexAt = identitiesAt + identities.byteLength
-    return new Baseline({ index: body.subarray(indexAt, indexAt + indexBytes), identities, segments })
+    return new Baseline({ index: body.subarray(indexAt, indexAt + file.readUInt32LE(12)), identities, segments })
   }
 
-  /** Where the entry of a path begins in the index. */
-  find(path: string): number | undefined {
-    return this.#entries.get(path)?.at
+  /** The file at a path, if it is the very one that the index describes, untouched. */
+  untouched(path: string, now: NonNullable<Identity>): KnownFile | undefined {
+    while (this.#path !== undefined && this.#path !== path && isBefore(this.#path, path)) this.#advance()
+    if (this.#path !== path) return undefined
+    const { index } = this
+    const identity = this.#ordinal * IDENTITY_DOUBLES
+    const start = this.#at
+    this.#advance()
+    const same =
+      this.#identities[identity] === now.ino &&
+      this.#identities[identity + 1] === now.mtimeMs &&
+      this.#identities[identity + 2] === now.ctimeMs
+    if (!same || kindAt(index, start) !== kinds.file) return undefined
+    const tailAt = tailOf(index, start)
+    return {
+      mode: modeAt(index, start),
+      size: index.readDoubleLE(tailAt),
+      start,
+      end: endOf(index, start),
+      chunksAt: tailAt + SIZE_BYTES,
+    }
   }
 
-  /** Whether the file at a path is the very one that the index describes, untouched. */
-  isUntouched(path: string, now: NonNullable<Identity>): boolean {
-    const entry = this.#entries.get(path)
-    if (entry === undefined) return false
-    const at = entry.ordinal * IDENTITY_DOUBLES
-    return (
-      this.#identities[at] === now.ino &&
-      this.#identities[at + 1] === now.mtimeMs &&
-      this.#identities[at + 2] === now.ctimeMs
-    )
+  #advance(): void {
+    this.#at = endOf(this.index, this.#at)
+    this.#path = pathAt(this.index, this.#at)
+    this.#ordinal++
   }
 }
+
+/** The order of an index: a directory, all that is in it, then the next name. */
+function isBefore(one: string, other: string): boolean {
+  const length = Math.min(one.length, other.length)
+  for (let at = 0; at < length; at++) {
+    const a = one.charCodeAt(at)
+    const b = other.charCodeAt(at)
+    if (a !== b) return (a === SLASH ? 0 : a) < (b === SLASH ? 0 : b)
+  }
+  return one.length < other.length
+}
+
+const SLASH = 0x2f
 
 function readWhole(fd: number): Buffer {
   const file = Buffer.allocUnsafeSlow(fstatSync(fd).size)

@@ -23,6 +23,7 @@ const MIN_ENTRIES = 1024
  */
 export class IndexWriter {
   readonly #maxBytes: number
+  #pending: { readonly index: Buffer; readonly start: number; end: number; readonly at: number } | undefined
   #bytes = Buffer.allocUnsafeSlow(1024 * 1024)
   #identities = new Float64Array(4096 * IDENTITY_DOUBLES)
   #segments: Segment[] = []
@@ -36,6 +37,7 @@ export class IndexWriter {
   }
 
   get bytes(): Buffer {
+    this.#settle()
     return this.#bytes.subarray(0, this.#length)
   }
 
@@ -77,13 +79,27 @@ export class IndexWriter {
     }
   }
 
-  /** Takes over a file's entry as it was. */
-  copy(path: string, record: Buffer, identity: Identity): void {
-    const at = this.#room(path, record.length, identity)
-    record.copy(this.#bytes, at)
+  /** Takes over a file's entry as it was, from an index that lives as long as this one and is always the same. */
+  copy(path: string, index: Buffer, start: number, end: number, identity: Identity): void {
+    const pending = this.#pending
+    const at = this.#room(path, end - start, identity)
+    if (pending?.end === start) {
+      pending.end = end
+      return
+    }
+    this.#settle()
+    this.#pending = { index, start, end, at }
+  }
+
+  /** Entries that follow one another are taken over in one piece, once something else comes. */
+  #settle(): void {
+    const pending = this.#pending
+    this.#pending = undefined
+    pending?.index.copy(this.#bytes, pending.at, pending.start, pending.end)
   }
 
   #head(kind: number, path: string, mode: number, mtimeUs: number, tailBytes: number, identity: Identity): number {
+    this.#settle()
     const at = this.#room(path, HEAD_BYTES + path.length + tailBytes, identity)
     return writeHead(this.#bytes, at, { kind, mode, mtimeUs, path, tailBytes })
   }
@@ -132,9 +148,12 @@ export class IndexWriter {
   }
 }
 
-/** FNV-1a; any fixed spread would do. */
+const HASHED_CHARACTERS = 16
+
+/** FNV-1a of the path's end; any fixed spread would do. */
 function hash(text: string): number {
   let value = 0x811c9dc5
-  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)
+  for (let at = Math.max(0, text.length - HASHED_CHARACTERS); at < text.length; at++)
+    value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)
   return value >>> 0
 }

@@ -34,6 +34,29 @@ export interface ChunkRef {
   readonly sha256: string
 }
 
+// Single fields, for those who look at every entry of a long index and need few of them.
+
+export function kindAt(index: Buffer, at: number): number {
+  return index.readUInt8(at)
+}
+
+export function modeAt(index: Buffer, at: number): number {
+  return index.readUInt16LE(at + 1)
+}
+
+/** Undefined at the end of the index. */
+export function pathAt(index: Buffer, at: number): string | undefined {
+  return at < index.length ? index.toString('latin1', at + HEAD_BYTES, tailOf(index, at)) : undefined
+}
+
+export function tailOf(index: Buffer, at: number): number {
+  return at + HEAD_BYTES + index.readUInt16LE(at + 11)
+}
+
+export function endOf(index: Buffer, at: number): number {
+  return tailOf(index, at) + index.readUInt32LE(at + 13)
+}
+
 /** Reads the entry at a position; undefined where the buffer ends within it. */
 export function readHead(index: Buffer, at: number): RecordHead | undefined {
   if (at + HEAD_BYTES > index.length) return undefined
@@ -63,6 +86,16 @@ export function writeHead(
   into.writeUInt16LE(head.path.length, at + 11)
   into.writeUInt32LE(head.tailBytes, at + 13)
   return at + HEAD_BYTES + into.write(head.path, at + HEAD_BYTES, 'latin1')
+}
+
+/** The pack of the chunk at a position. */
+export function packAt(index: Buffer, at: number): number {
+  return index.readUInt32LE(at)
+}
+
+/** Where a chunk lies, without its digest. */
+export function readPlace(index: Buffer, at: number): Omit<ChunkRef, 'sha256'> {
+  return { pack: index.readUInt32LE(at), offset: index.readUInt32LE(at + 4), length: index.readUInt32LE(at + 8) }
 }
 
 export function readChunk(index: Buffer, at: number): ChunkRef {

@@ -16,7 +16,7 @@ import {
   stagingName,
   TreeError,
 } from './protocol.ts'
-import { CHUNK_BYTES, type ChunkRef, readChunk, readHead, SIZE_BYTES } from './record.ts'
+import { CHUNK_BYTES, type ChunkRef, packAt, pathAt, readPlace } from './record.ts'
 import { vanishing, walk } from './walk.ts'
 import { zstd } from './zstd.ts'
 
@@ -54,8 +54,7 @@ class Sealing {
   /** First path of each file with several links. */
   readonly #links = new Map<string, string>()
   /** Chunks in use, each once. */
-  readonly #used = new Map<number, Set<number>>()
-  readonly #live = new Map<number, number>()
+  readonly #used = new Map<number, { readonly offsets: Set<number>; bytes: number }>()
   readonly #counts = { files: 0, directories: 0, links: 0, sourceBytes: 0, readBytes: 0 }
   readonly #omitted = { sockets: 0, fifos: 0, devices: 0, excluded: 0, tooLong: 0 }
 
@@ -69,7 +68,7 @@ class Sealing {
   }
 
   totals(): SealDone {
-    return { ...this.#counts, omitted: this.#omitted, live: [...this.#live] }
+    return { ...this.#counts, omitted: this.#omitted, live: [...this.#used].map(([pack, used]) => [pack, used.bytes]) }
   }
 
   directory(path: string, stats: Stats): boolean {
@@ -122,19 +121,16 @@ class Sealing {
   /** Takes over what the previous checkpoint has of a file that was not touched since. */
   #takeOver(path: string, stats: Stats): boolean {
     const baseline = this.#baseline
-    const at = baseline?.find(path)
-    if (baseline === undefined || at === undefined || !baseline.isUntouched(path, stats)) return false
-    const head = readHead(baseline.index, at)
-    if (head === undefined) return false
-    if (baseline.index.readDoubleLE(head.tailAt) !== stats.size || head.mode !== (stats.mode & 0o777)) return false
-    const chunks: ChunkRef[] = []
-    for (let next = head.tailAt + SIZE_BYTES; next < head.end; next += CHUNK_BYTES) {
-      const chunk = readChunk(baseline.index, next)
-      if (!this.#known.isUsable(chunk.pack)) return false
-      chunks.push(chunk)
+    const file = baseline?.untouched(path, stats)
+    if (baseline === undefined || file === undefined) return false
+    if (file.size !== stats.size || file.mode !== (stats.mode & 0o777)) return false
+    const { index } = baseline
+    for (let at = file.chunksAt; at < file.end; at += CHUNK_BYTES) {
+      if (!this.#known.isUsable(packAt(index, at))) return false
     }
-    this.#countFile(stats.size, chunks)
-    this.index.copy(path, baseline.index.subarray(at, head.end), settled(stats))
+    this.#countFile(stats.size)
+    for (let at = file.chunksAt; at < file.end; at += CHUNK_BYTES) this.#use(readPlace(index, at))
+    this.index.copy(path, index, file.start, file.end, settled(stats))
     return true
   }
 
@@ -149,7 +145,8 @@ class Sealing {
       // shows in the identity at the next seal, and a file that grows for ever is read to where it ended now.
       const { chunks, size } = await this.#readChunks(fd, stats.size)
       this.#counts.readBytes += size
-      this.#countFile(size, chunks)
+      this.#countFile(size)
+      for (const chunk of chunks) this.#use(chunk)
       const identity = size === stats.size ? settled(stats) : undefined
       this.index.file(path, { mode: stats.mode & 0o777, mtimeUs: microseconds(stats), size, chunks, identity })
       // Only now is there something to link to: the file may have vanished after it was listed.
@@ -175,17 +172,21 @@ class Sealing {
     return { chunks, size }
   }
 
-  #countFile(size: number, chunks: readonly ChunkRef[]): void {
+  #countFile(size: number): void {
     this.#counts.sourceBytes += size
     this.#refuseOver('source', this.#counts.sourceBytes)
     this.#count('files')
-    for (const chunk of chunks) {
-      const offsets = this.#used.get(chunk.pack) ?? new Set()
-      if (offsets.size === 0) this.#used.set(chunk.pack, offsets)
-      if (offsets.has(chunk.offset)) continue
-      offsets.add(chunk.offset)
-      this.#live.set(chunk.pack, (this.#live.get(chunk.pack) ?? 0) + chunk.length)
+  }
+
+  #use({ pack, offset, length }: Omit<ChunkRef, 'sha256'>): void {
+    let used = this.#used.get(pack)
+    if (used === undefined) {
+      used = { offsets: new Set(), bytes: 0 }
+      this.#used.set(pack, used)
     }
+    if (used.offsets.has(offset)) return
+    used.offsets.add(offset)
+    used.bytes += length
   }
 
   #count(what: 'files' | 'directories' | 'links'): void {
@@ -209,20 +210,21 @@ async function sendIndex(
   const before = new Map<string, { ordinal: number; content: Buffer }>()
   for (const [ordinal, { start, end }] of (baseline?.segments ?? []).entries()) {
     const content = baseline?.index.subarray(start, end) ?? Buffer.alloc(0)
-    before.set(readHead(content, 0)?.path ?? '', { ordinal, content })
+    before.set(pathAt(content, 0) ?? '', { ordinal, content })
   }
-  for (const { start, end } of segments) {
+  const frames = segments.map(async ({ start, end }) => {
     const content = index.subarray(start, end)
-    const old = before.get(readHead(content, 0)?.path ?? '')
+    const old = before.get(pathAt(content, 0) ?? '')
     const number = Buffer.alloc(4)
     if (old?.content.equals(content)) {
       number.writeUInt32LE(old.ordinal)
-      writeFrame(out, frameTypes.same, number)
-    } else {
-      number.writeUInt32LE(content.length)
-      writeFrame(out, frameTypes.segment, number, await zstd(content, level))
+      return () => writeFrame(out, frameTypes.same, number)
     }
-  }
+    number.writeUInt32LE(content.length)
+    const compressed = await zstd(content, level)
+    return () => writeFrame(out, frameTypes.segment, number, compressed)
+  })
+  for (const write of frames) (await write)()
 }
 
 function readUpTo(fd: number, into: Buffer, length: number): number {

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
+import { createTenant } from '../../test/support/tenant.ts'
+import { doChore } from './chore.ts'
+import { readNamedBlobs } from './named-blobs.ts'
+
+let test: TestDatabase
+beforeAll(async () => {
+  test = await createTestDatabase()
+})
+afterAll(() => test[Symbol.asyncDispose]())
+
+describe('a chore', () => {
+  const at = (ms: number) => ({ now: () => new Date(ms) })
+
+  it('is done by one of many, and again only when it is due', async () => {
+    let done = 0
+    const chore = {
+      name: 'once',
+      intervalMs: 1000,
+      work: async () => {
+        done += 1
+      },
+    }
+    const first = await Promise.all(['a', 'b', 'c'].map(holder => doChore(test.database, at(10_000), holder, chore)))
+    expect(first.filter(Boolean)).toHaveLength(1)
+    expect(await doChore(test.database, at(10_900), 'd', chore)).toBe(false)
+    expect(await doChore(test.database, at(11_001), 'd', chore)).toBe(true)
+    expect(done).toBe(2)
+  })
+
+  it('is left to others when it fails, once its hold is over', async () => {
+    const failing = { name: 'fails', intervalMs: 1000, work: () => Promise.reject(new Error('no')) }
+    await expect(doChore(test.database, at(10_000), 'a', failing)).rejects.toThrow('no')
+    expect(await doChore(test.database, at(20_000), 'b', { ...failing, work: async () => {} })).toBe(false)
+    expect(await doChore(test.database, at(70_001), 'b', { ...failing, work: async () => {} })).toBe(true)
+  })
+})
+
+describe('the blobs that rows name', () => {
+  it('are those of turns and artifacts, and a reader may stop early', async () => {
+    const { organizationId, installationId } = await createTenant(test.database)
+    const sessionId = randomUUID()
+    const runId = randomUUID()
+    const digest = (letter: string) => letter.repeat(64)
+    await test.database.query(
+      `insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, created_at, updated_at)
+       values ($1, $2, 'app_installation', $3, '', 't', now(), now())`,
+      [organizationId, sessionId, installationId],
+    )
+    await test.database.query(
+      `insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at)
+       values ($1, $2, $3, $3, 'queued', now(), now())`,
+      [organizationId, sessionId, runId],
+    )
+    await test.database.query(
+      `insert into turns (organization_id, session_id, id, sequence, run_id, request_hash, message, files, author_kind,
+         author_id, created_at)
+       values ($1, $2, $3, 0, $3, '', 'm', $4, 'app_installation', $5, now())`,
+      [
+        organizationId,
+        sessionId,
+        runId,
+        JSON.stringify([{ sha256: digest('a') }, { sha256: digest('b') }]),
+        installationId,
+      ],
+    )
+    await test.database.query(
+      `insert into artifacts (organization_id, session_id, id, kind, name, media_type, size_bytes, sha256, created_at)
+       values ($1, $2, $3, 'run_result', 'n', 't', 0, $4, now())`,
+      [organizationId, sessionId, randomUUID(), digest('c')],
+    )
+    const all = await Array.fromAsync(readNamedBlobs(test.database))
+    expect(all.sort()).toEqual([digest('a'), digest('b'), digest('c')])
+    for await (const sha256 of readNamedBlobs(test.database)) {
+      expect(sha256).toHaveLength(64)
+      break
+    }
+    expect(test.database.usage.waiting).toBe(0)
+  })
+})

@@ -1,0 +1,75 @@
+import type { Database } from '../storage/database.ts'
+
+const PAGE = 10_000
+
+/** Every blob that a row names: files of Turns, Artifacts, and all that checkpoints are made of. */
+const namedBlobs = `
+  select file ->> 'sha256' as sha256 from turns, jsonb_array_elements(files) as file
+  union all select sha256 from artifacts
+  union all select sha256 from checkpoint_blobs`
+
+/**
+ * Yields the digests of every blob that a row names, as of one moment not before the call. A cursor holds the snapshot,
+ * so memory does not grow with the tables.
+ */
+export async function* readNamedBlobs(db: Database): AsyncGenerator<string> {
+  const pages = new Pages()
+  const reading = db
+    .transaction(
+      async tx => {
+        await tx.query(`declare named no scroll cursor for ${namedBlobs}`)
+        for (;;) {
+          const { rows } = await tx.query<{ sha256: string }>(`fetch ${PAGE} from named`)
+          if (rows.length === 0 || !(await pages.give(rows.map(row => row.sha256)))) return
+        }
+      },
+      { isolation: 'repeatable read', readOnly: true, unbounded: true },
+    )
+    .then(
+      () => pages.end(),
+      error => pages.fail(error),
+    )
+  try {
+    yield* pages.take()
+  } finally {
+    pages.leave()
+    await reading
+  }
+}
+
+/** Hands pages from a transaction to an iterator, one at a time. */
+class Pages {
+  #offer = Promise.withResolvers<readonly string[] | null>()
+  #taken = Promise.withResolvers<boolean>()
+
+  /** @returns whether another page is wanted */
+  async give(page: readonly string[]): Promise<boolean> {
+    this.#offer.resolve(page)
+    const wanted = await this.#taken.promise
+    this.#taken = Promise.withResolvers<boolean>()
+    return wanted
+  }
+
+  end(): void {
+    this.#offer.resolve(null)
+  }
+
+  fail(error: unknown): void {
+    this.#offer.promise.catch(() => undefined)
+    this.#offer.reject(error)
+  }
+
+  leave(): void {
+    this.#taken.resolve(false)
+  }
+
+  async *take(): AsyncGenerator<string> {
+    for (;;) {
+      const page = await this.#offer.promise
+      if (page === null) return
+      yield* page
+      this.#offer = Promise.withResolvers()
+      this.#taken.resolve(true)
+    }
+  }
+}
