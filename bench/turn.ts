@@ -38,16 +38,21 @@ interface Sample {
 }
 
 /** Admits a Turn by a `PUT` and measures, once it is over, when its agent reacted. */
-async function measure(sessionId: string, path: string, body: object): Promise<Sample> {
+async function measure(
+  sessionId: string,
+  after: number,
+  path: string,
+  body: object,
+): Promise<Sample & { last: number }> {
   const begunAt = Date.now()
   await call('PUT', path, body)
   for (;;) {
     await sleep(20)
-    const { events } = await call<{ events: Event[] }>('GET', `/v1/sessions/${sessionId}/events?after=0`)
+    const { events } = await call<{ events: Event[] }>('GET', `/v1/sessions/${sessionId}/events?after=${after}`)
     const last = events.at(-1)
     if (last === undefined || !/^svc\.run\.(completed|failed|crashed)$/.test(last.type)) continue
     const { run } = await call<{ run: Run }>('GET', `/v1/sessions/${sessionId}/runs/${last.subject.runId}`)
-    const reacted = events.find(event => event.subject.runId === run.id && event.type === 'svc.run.progress')
+    const reacted = events.find(event => event.type === 'svc.run.progress')
     const { rows } = await bench.db.query<{ acquired_at: Date }>(
       'select acquired_at from executions where session_id = $1',
       [sessionId],
@@ -55,6 +60,7 @@ async function measure(sessionId: string, path: string, body: object): Promise<S
     return {
       totalMs: Date.parse(String(reacted?.data['occurredAt'])) - begunAt,
       queueMs: (rows[0]?.acquired_at.getTime() ?? Number.NaN) - Date.parse(run.queuedAt),
+      last: last.sequence,
     }
   }
 }
@@ -62,7 +68,7 @@ async function measure(sessionId: string, path: string, body: object): Promise<S
 async function freshTurn(): Promise<Sample> {
   const id = randomUUID()
   const initialTurn = { id: randomUUID(), message: 'true' }
-  const sample = await measure(id, `/v1/sessions/${id}`, { runtime: 'shell', initialTurn })
+  const sample = await measure(id, 0, `/v1/sessions/${id}`, { runtime: 'shell', initialTurn })
   await call('DELETE', `/v1/sessions/${id}`)
   // The sandbox goes, and what it used up is made again, outside the measured time.
   await sleep(300)
@@ -73,8 +79,9 @@ async function attachedTurns(): Promise<Sample[]> {
   const id = randomUUID()
   await call('PUT', `/v1/sessions/${id}`, { runtime: 'shell' })
   const samples: Sample[] = []
-  for (let n = -3; n < turns; n += 1) {
-    const sample = await measure(id, `/v1/sessions/${id}/turns/${randomUUID()}`, { message: 'true' })
+  for (let n = -3, last = 0; n < turns; n += 1) {
+    const sample = await measure(id, last, `/v1/sessions/${id}/turns/${randomUUID()}`, { message: 'true' })
+    last = sample.last
     if (n >= 0) samples.push(sample)
   }
   await call('DELETE', `/v1/sessions/${id}`)

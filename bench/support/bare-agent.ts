@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { constants, mkdirSync, openSync, rmSync } from 'node:fs'
+import { closeSync, constants, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { initialize, openSession, prompt } from '../../packages/server/src/execution/acp-orders.ts'
@@ -63,21 +63,24 @@ export async function prepareBareAgents(options: {
       const begunAt = Date.now()
       const { O_RDWR, O_APPEND, O_CREAT } = constants
       const journal = openSync(journalPath, O_RDWR | O_APPEND | O_CREAT, 0o600)
-      const server: Server = createServer().listen(socketPath)
+      // Closing a listener unlinks the name it was made under, and this one must not accept in the supervisor's place.
+      const server: Server = createServer().listen(`${socketPath}.new`)
       await once(server, 'listening')
+      renameSync(`${socketPath}.new`, socketPath)
       const child = spawn(host.bwrapPath, args, {
         env: {},
         cwd: '/',
         stdio: ['ignore', 'ignore', 'inherit', Reflect.get(server, '_handle'), journal],
       })
       const exit = once(child, 'exit')
+      server.close()
       try {
         await using connection = await SupervisorConnection.open(connect(socketPath), { fence: 1, from: 0 })
         return (await reaction(connection)) - begunAt
       } finally {
         child.kill('SIGKILL')
         await exit
-        server.close()
+        closeSync(journal)
         rmSync(journalPath)
       }
     },

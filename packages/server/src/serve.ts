@@ -231,8 +231,13 @@ function runtimeCatalog(settings: Settings): RuntimeCatalog {
     env: {},
     reach: [],
     mounts: [],
+    state: [],
+    stateless: true,
   }
-  return new RuntimeCatalog([shell, ...settings.config.runtimes], VERSION)
+  return new RuntimeCatalog(
+    [shell, ...settings.config.runtimes.map(runtime => ({ ...runtime, stateless: false }))],
+    VERSION,
+  )
 }
 
 function modelCatalog({ config }: Settings): Pick<Context, 'models' | 'defaultModel'> {

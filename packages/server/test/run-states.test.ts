@@ -1,10 +1,10 @@
 import type { Run, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ExecutionContext } from '../src/execution/execution-context.ts'
-import { adoptLapsed, type Claim, claimQueued } from '../src/execution/execution-sql.ts'
+import { adoptLapsed, claimQueued, type RunClaim } from '../src/execution/execution-sql.ts'
 import { executionLost, finishRun, type Loss, loseAttempt } from '../src/execution/finish.ts'
 import { ClaimLost } from '../src/execution/interruption.ts'
-import { underFence } from '../src/execution/provision.ts'
+import { underFence } from '../src/execution/under-fence.ts'
 import { markRunning } from '../src/runs/run-sql.ts'
 import { isTerminal } from './support/api.ts'
 import { startTestService, type TestService } from './support/service.ts'
@@ -24,7 +24,7 @@ afterAll(() => stack.disposeAsync())
 interface Subject {
   readonly session: Session
   readonly runId: string
-  claim: Claim | null
+  claim: RunClaim | null
 }
 
 const by = () => {
@@ -44,10 +44,17 @@ async function takeOver(subject: Subject): Promise<void> {
 }
 
 /** A worker's command; one without a claim has nothing to show for it and is refused, as one that lost it is. */
-async function asWorker(subject: Subject, work: (claim: Claim) => Promise<void>): Promise<void> {
+async function asWorker(subject: Subject, work: (claim: RunClaim) => Promise<void>): Promise<void> {
   const { organizationId } = subject.session
-  const run = { id: subject.runId } as Claim['run']
-  const none: Claim = { organizationId, sessionId: subject.session.id, run, token: 0, holder: 'nobody' }
+  const run = { id: subject.runId } as RunClaim['run']
+  const none: RunClaim = {
+    organizationId,
+    sessionId: subject.session.id,
+    runId: subject.runId,
+    run,
+    token: 0,
+    holder: 'nobody',
+  }
   await work(subject.claim ?? none).catch(error => {
     if (!(error instanceof ClaimLost)) throw error
   })

@@ -123,20 +123,47 @@ describe('a stream', () => {
     expect(app.streams.tails).toBe(0)
   })
 
-  test('goes on after the database was away, without a gap', async () => {
-    await using way = await severable(service.db)
-    await using app = await startStreamingApp({ ...service.db, connection: way.connection })
+  test('has what was appended while it was opened, and not only by the slow poll', async () => {
+    await using app = await startStreamingApp(service.db)
     const key = await newSession()
-    await writer.append(key, 3)
-    const [tailing, behind] = [await read(key, 0, app.url), await read(key, 2, app.url)]
-    await Promise.all([tailing.reached(3), behind.reached(3)])
-    await way.cut()
-    await writer.append(key, 500)
-    await way.mend()
-    await Promise.all([tailing.reached(503), behind.reached(503)])
-    expect(tailing.sequences).toEqual(oneTo(503))
-    expect(behind.sequences).toEqual(oneTo(503).slice(2))
+    await writer.append(key)
+    const release = app.statements.hold('find-newest-sequence', 'answer')
+    const [first, second] = [await read(key, 0, app.url), await read(key, 1, app.url)]
+    await until('the newest sequence to be read', () => app.statements.count('find-newest-sequence') === 1)
+    const elsewhere = await read(key)
+    await writer.append(key)
+    await elsewhere.reached(2)
+    release()
+    await Promise.all([first.reached(2, 4_000), second.reached(2, 4_000)])
+    expect([first.sequences, second.sequences]).toEqual([[1, 2], [2]])
   })
+
+  test.each(['find-newest-sequence', 'list-events-within'])(
+    'goes on after the database was away, without a gap: %s',
+    async statement => {
+      await using way = await severable(service.db)
+      await using app = await startStreamingApp({ ...service.db, connection: way.connection })
+      const key = await newSession()
+      const newest = await writer.append(key, 3)
+      const tailing = await read(key, newest, app.url)
+      await writer.append(key, 300)
+      await tailing.reached(303)
+      const other = await newSession()
+      await writer.append(other, 500)
+      const before = app.statements.count(statement)
+      const release = app.statements.hold(statement)
+      const beginning = await read(other, 2, app.url)
+      await until('the statement', () => app.statements.count(statement) > before)
+      await way.cut()
+      release()
+      await writer.append(key, 500)
+      await writer.append(other)
+      await way.mend()
+      await Promise.all([tailing.reached(803), beginning.reached(501)])
+      expect(tailing.sequences).toEqual(oneTo(803).slice(3))
+      expect(beginning.sequences).toEqual(oneTo(501).slice(2))
+    },
+  )
 })
 
 describe('the log', () => {

@@ -2,24 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { treePath } from '@berth/supervisor/tree'
 import { parentDirectories, systemMounts } from '../sandboxes/bubblewrap/system-mounts.ts'
-
-/** How this host starts the program beside a tree. */
-export interface TreeProgram {
-  /** Node's binary. */
-  readonly nodePath: string
-  /** The bundle, `tree.js`. */
-  readonly programPath: string
-  /** Name or path of the bubblewrap program. */
-  readonly bwrap?: string
-}
-
-/** A tree on this host, and whose it is. */
-export interface TreePlace {
-  /** A directory that no sandbox can move or replace; what is in it is not trusted. */
-  readonly path: string
-  /** Owner of all that is in it. Undefined where that is this process's own user. */
-  readonly uid?: number
-}
+import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
 
 /** The program, running. */
 export interface Confined {
@@ -30,7 +13,7 @@ export interface Confined {
   kill(): void
 }
 
-const inside = { node: '/opt/berth/node', program: '/opt/berth/tree.js' } as const
+const inside = { node: '/opt/berth/node', program: '/opt/berth/tree.cjs' } as const
 const MAX_SAID = 4096
 /** Four threads: two for the cores that compress, the others for input that is waited for. */
 const environment = { UV_THREADPOOL_SIZE: '4', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } as const

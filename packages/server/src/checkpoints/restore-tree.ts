@@ -1,9 +1,9 @@
 import { buffer } from 'node:stream/consumers'
 import { frameTypes, type RestoreJob, type TreeTotals } from '@berth/supervisor/tree'
+import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
 import { BlobCorrupt, type BlobRef, type Blobs } from '../storage/blobs.ts'
 import { Baselines } from './baselines.ts'
 import { damageOf, verifyCheckpoint } from './check.ts'
-import type { TreePlace, TreeProgram } from './confined.ts'
 import { Conversation, ProgramGaveUp } from './conversation.ts'
 import { RestoreRefused } from './errors.ts'
 import type { CheckpointLimits } from './limits.ts'
@@ -68,6 +68,7 @@ async function readSound(options: RestoreOptions): Promise<{ manifest: Manifest;
     if (damage !== undefined) throw new RestoreRefused(damage, `the checkpoint is ${damage}`)
     return { manifest, table: await readPackTable(manifest, blobs) }
   } catch (error) {
+    signal?.throwIfAborted()
     throw refusalOf(error)
   }
 }

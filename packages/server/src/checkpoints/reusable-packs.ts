@@ -14,17 +14,21 @@ export const noPacks: PackTable = { nextPack: 0, packs: [] }
 /**
  * The packs of a checkpoint that the next one builds on: those that the store still has at their size, without those
  * that are not worth keeping. What lies in a pack left out here is read from the tree and stored again.
+ *
+ * @param compact build on none
  */
 export async function reusablePacks(manifest: Manifest, blobs: Blobs, compact: boolean): Promise<PackTable> {
   try {
     const table = await readPackTable(manifest, blobs)
+    // How much of each is in use now, only the seal itself will know.
+    if (compact) return { nextPack: table.nextPack, packs: [] }
     const present: Pack[] = []
     for (let at = 0; at < table.packs.length; at += STATS_AT_ONCE) {
       const some = table.packs.slice(at, at + STATS_AT_ONCE)
       const found = await Promise.all(some.map(pack => blobs.stat(pack.sha256)))
       present.push(...some.filter((pack, n) => found[n]?.sizeBytes === pack.sizeBytes))
     }
-    return { nextPack: table.nextPack, packs: worthKeeping(present, compact) }
+    return { nextPack: table.nextPack, packs: worthKeeping(present) }
   } catch (error) {
     if (error instanceof BlobMissing || error instanceof BlobCorrupt || error instanceof ManifestError) return noPacks
     throw error
@@ -35,13 +39,9 @@ export async function reusablePacks(manifest: Manifest, blobs: Blobs, compact: b
  * Bounds waste: a pack of which less than half is in use is given up, so stored content is at most twice the tree's, and
  * when small packs have gathered, as each seal of a few changes leaves one, all of them are. Putting n small ones
  * together costs less than the n seals that made them.
- *
- * @param compact give up every pack that is not all in use
  */
-export function worthKeeping(packs: readonly Pack[], compact: boolean): readonly Pack[] {
-  const kept = packs.filter(pack =>
-    compact ? pack.liveBytes === pack.sourceBytes : pack.liveBytes * 2 >= pack.sourceBytes,
-  )
+function worthKeeping(packs: readonly Pack[]): readonly Pack[] {
+  const kept = packs.filter(pack => pack.liveBytes * 2 >= pack.sourceBytes)
   const small = kept.filter(pack => pack.sourceBytes < SMALL_BYTES)
   return small.length > MAX_SMALL ? kept.filter(pack => pack.sourceBytes >= SMALL_BYTES) : kept
 }

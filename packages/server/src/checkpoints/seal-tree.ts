@@ -9,10 +9,10 @@ import {
   type SealJob,
   segmentBytes,
 } from '@berth/supervisor/tree'
+import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
 import { BlobMissing, type BlobRef, type Blobs } from '../storage/blobs.ts'
 import { Baselines } from './baselines.ts'
 import { BlobSink } from './blob-sink.ts'
-import type { TreePlace, TreeProgram } from './confined.ts'
 import { Conversation, ProgramGaveUp, ProgramLost } from './conversation.ts'
 import { SealFailed } from './errors.ts'
 import { cacheRules, rebuildableRules } from './exclude-rules.ts'
@@ -49,6 +49,8 @@ export interface SealOptions {
    * what can be built again.
    */
   readonly exclude?: readonly ExcludeRule[]
+  /** Nothing but these paths and what lies below them. */
+  readonly only?: readonly string[]
   readonly excludeOverCap?: readonly ExcludeRule[]
   readonly level?: number
   readonly signal?: AbortSignal | undefined
@@ -154,6 +156,7 @@ async function sealOnce(options: SealOptions, attempt: Attempt): Promise<SealedT
       kind: 'seal',
       level: options.level ?? DEFAULT_LEVEL,
       exclude: attempt.exclude,
+      ...(options.only !== undefined && { only: options.only }),
       limits: { files: limits.files, sourceBytes: limits.sourceBytes, indexBytes: limits.indexBytes },
       packs: previous.table.packs.map(({ id, sourceBytes }) => ({ id, sourceBytes })),
       nextPack: previous.table.nextPack,

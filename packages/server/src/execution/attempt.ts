@@ -1,3 +1,4 @@
+import { keepArtifact, omitted } from '../artifacts/keep-artifact.ts'
 import { appendEvents } from '../events/append.ts'
 import { cutText } from '../events/bounded-text.ts'
 import { type LeaseRow, touchLease } from '../leases/lease-sql.ts'
@@ -6,20 +7,28 @@ import type { Outcome } from '../runs/run.ts'
 import { hasEarlierWork, markRunning } from '../runs/run-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
 import { knownSecrets } from '../secrets.ts'
+import type { Queryable } from '../storage/database.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { TurnRow } from '../turns/turn.ts'
 import { cancelPrompt, initialize, type Order, openSession, type PromptOf, prompt } from './acp-orders.ts'
 import { agentEnvironment } from './agent-environment.ts'
 import { type AgentFacts, Conversation } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
-import { type Claim, clearHandovers, countToolCalls, findLastAnswer, holdsFence, saveReading } from './execution-sql.ts'
+import {
+  clearHandovers,
+  countToolCalls,
+  findLastAnswer,
+  holdsFence,
+  type RunClaim,
+  saveReading,
+} from './execution-sql.ts'
 import { announce, executionLost, settleLoss } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
 import { promptBlocks } from './prompt-blocks.ts'
-import { MAX_SUMMARY_BYTES } from './prompt-outcome.ts'
-import { underFence } from './provision.ts'
+import { keepResult, type Result } from './run-result.ts'
 import type { SupervisorConnection } from './supervisor-connection.ts'
 import type { JournalRecord } from './supervisor-stream.ts'
+import { underFence } from './under-fence.ts'
 
 /** Text chunks wait this long in the journal only, before an offset is committed without an event. */
 const COMMIT_BYTES = 256 * 1024
@@ -41,7 +50,7 @@ const WORKSPACE = '/workspace'
  */
 export class Attempt {
   readonly #context: ExecutionContext
-  readonly #claim: Claim
+  readonly #claim: RunClaim
   readonly #turn: TurnRow
   readonly #runtime: RuntimeEntry
   readonly #lease: LeaseRow
@@ -70,7 +79,7 @@ export class Attempt {
   constructor(
     context: ExecutionContext,
     parts: {
-      claim: Claim
+      claim: RunClaim
       turn: TurnRow
       runtime: RuntimeEntry
       lease: LeaseRow
@@ -233,7 +242,9 @@ export class Attempt {
       case 'ready':
         await this.#begin()
         this.#promptGiven = true
-        await this.#give(prompt(this.#of, facts.generation, facts.sessionId ?? '', promptBlocks(this.#turn)))
+        await this.#give(
+          prompt(this.#of, facts.generation, facts.sessionId ?? '', promptBlocks(this.#turn, this.#lease.recap)),
+        )
         break
     }
   }
@@ -313,17 +324,34 @@ export class Attempt {
     this.#conversation.close()
     const reading = this.#conversation.take()
     const decided = this.#forced ?? (await this.#outcome())
+    const result = await keepResult(this.#context.blobs, decided?.summary)
     await underFence(this.#context, this.#claim, async tx => {
       if (reading.drafts.length > 0) await appendEvents(tx, this.#claim, reading.drafts, now)
       await countToolCalls(tx, this.#claim, reading.toolCalls)
       await saveReading(tx, this.#lease.id, reading)
-      if (decided !== null) await endRun(tx, this.#claim, this.#of.runId, decided, now)
+      if (decided !== null) await this.#endRun(tx, decided, result, now)
       else await settleLoss(tx, this.#context, this.#claim, { sandboxLost: false, outcome: executionLost })
     })
     this.#settled = true
     announce(this.#context, this.#claim)
     // The loop may be waiting for the journal on behalf of a Run that is over.
     await this.#connection[Symbol.asyncDispose]()
+  }
+
+  /** Its result first, then its end; what began on the sandbox is sealed after, unless it crashed. */
+  async #endRun(tx: Queryable, outcome: Outcome, result: Result, now: Date): Promise<void> {
+    const { runId } = this.#of
+    const artifactIds: string[] = []
+    if (result.kind === 'kept') {
+      const { id, draft } = await keepArtifact(tx, this.#claim, { runId, ...result.artifact }, now)
+      artifactIds.push(id)
+      await appendEvents(tx, this.#claim, [draft], now)
+    }
+    if (result.kind === 'too_large') await appendEvents(tx, this.#claim, [omitted(runId, result.omission)], now)
+    const { summary, ...rest } = outcome
+    const told = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest
+    const seal = this.#begun && outcome.status !== 'crashed'
+    await endRun(tx, this.#claim, runId, told, now, { seal, artifactIds })
   }
 
   /** What the Run ends with; null where the agent is gone without an answer and the attempt is lost. */
@@ -381,6 +409,6 @@ const cancelled: Outcome = { status: 'cancelled', stopReason: 'aborted' }
 /** The agent's own summary, else its last message; one that is over the bound is left out whole. */
 function withSummary(outcome: Outcome, lastAnswer: string | null): Outcome {
   const { summary = lastAnswer, ...rest } = outcome
-  if (summary === null || summary === '' || cutText(summary, MAX_SUMMARY_BYTES).truncated) return rest
+  if (summary === null || summary === '') return rest
   return { ...rest, summary }
 }

@@ -3,15 +3,23 @@ import type { RunRow } from '../runs/run.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { AgentFacts, Reading } from './conversation.ts'
 
-/** A Run in the hands of this worker, proven by its token. */
+/** The execution of a Session in the hands of this worker, proven by its token. */
 export interface Claim extends SessionKey {
-  readonly run: RunRow
   readonly token: number
   readonly holder: string
+  /** The Run that is executed or sealed; null while a workspace is restored for its own sake. */
+  readonly runId: string | null
+}
+
+/** A Run in the hands of this worker. */
+export interface RunClaim extends Claim {
+  readonly runId: string
+  readonly run: RunRow
 }
 
 interface ClaimRow extends RunRow {
   readonly token: number
+  readonly task: 'run' | 'seal'
 }
 
 /**
@@ -21,10 +29,10 @@ interface ClaimRow extends RunRow {
 const takeFence = `
   insert into executions (organization_id, session_id, token, task, run_id, attempt, holder, acquired_at, heartbeat_at,
     expires_at)
-  select organization_id, session_id, 1, 'run', id, attempts, $1, $2, $2, $3 from taken
+  select organization_id, session_id, 1, task, id, attempts, $1, $2, $2, $3 from taken
   on conflict (organization_id, session_id) do update
-  set token = executions.token + 1, task = excluded.task, run_id = excluded.run_id, attempt = excluded.attempt, holder = excluded.holder,
-    acquired_at = excluded.acquired_at, heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at
+  set token = executions.token + 1, task = excluded.task, run_id = excluded.run_id, attempt = excluded.attempt,
+    holder = excluded.holder, acquired_at = excluded.acquired_at, heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at
   returning organization_id, session_id, token`
 
 /** A sandbox lives on one host; only a worker there can go on with it. */
@@ -41,7 +49,7 @@ export interface Claimant {
 }
 
 /** Claims queued Runs, the oldest first (`runs_queued`). */
-export async function claimQueued(db: Queryable, by: Claimant, limit: number): Promise<Claim[]> {
+export async function claimQueued(db: Queryable, by: Claimant, limit: number): Promise<RunClaim[]> {
   const { rows } = await db.query<ClaimRow>({
     name: 'claim-queued',
     text: `
@@ -49,11 +57,13 @@ export async function claimQueued(db: Queryable, by: Claimant, limit: number): P
         update runs r set status = 'dispatching', attempts = attempts + 1, handovers = 0
         from (
           select r.organization_id, r.session_id, r.id from runs r
-          where r.status = 'queued' and r.claimable_at <= $2 and ${onThisHost}
+          where r.status = 'queued' and r.claimable_at <= $2 and ${onThisHost} and not exists (
+            select 1 from executions e
+            where e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null)
           order by r.claimable_at limit $5 for update of r skip locked
         ) as next
         where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
-        returning r.*
+        returning r.*, 'run' as task
       ), fence as (${takeFence})
       select taken.*, fence.token from taken join fence using (organization_id, session_id)`,
     values: [by.holder, by.now, by.expiresAt, by.host, limit],
@@ -62,20 +72,20 @@ export async function claimQueued(db: Queryable, by: Claimant, limit: number): P
 }
 
 /** Takes over Runs whose worker has not been heard of since its claim lapsed (`executions_held`). */
-export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): Promise<Claim[]> {
+export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): Promise<RunClaim[]> {
   const { rows } = await db.query<ClaimRow>({
     name: 'adopt-lapsed',
     text: `
       with taken as (
         update runs r set handovers = handovers + 1
         from (
-          select r.organization_id, r.session_id, r.id from executions e
+          select r.organization_id, r.session_id, r.id, e.task from executions e
           join runs r on r.organization_id = e.organization_id and r.session_id = e.session_id and r.id = e.run_id
-          where e.run_id is not null and e.expires_at < $2 and r.ended_at is null and ${onThisHost}
+          where e.run_id is not null and e.expires_at < $2 and (r.ended_at is null or e.task = 'seal') and ${onThisHost}
           order by e.expires_at limit $5 for update of r, e skip locked
         ) as next
         where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
-        returning r.*
+        returning r.*, next.task as task
       ), fence as (${takeFence})
       select taken.*, fence.token from taken join fence using (organization_id, session_id)`,
     values: [by.holder, by.now, by.expiresAt, by.host, limit],
@@ -83,8 +93,48 @@ export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): P
   return rows.map(row => toClaim(row, by))
 }
 
-function toClaim({ token, ...run }: ClaimRow, by: Claimant): Claim {
-  return { organizationId: run.organization_id, sessionId: run.session_id, run, token, holder: by.holder }
+function toClaim({ token, task: _, ...run }: ClaimRow, by: Claimant): RunClaim {
+  const { organization_id: organizationId, session_id: sessionId, id: runId } = run
+  return { organizationId, sessionId, runId, run, token, holder: by.holder }
+}
+
+/**
+ * Claims workspaces that somebody waits for, and takes over those whose worker was lost: the request stands until it is
+ * worked off, so claiming and adopting are one.
+ */
+export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number): Promise<Claim[]> {
+  const { rows } = await db.query<{ organization_id: string; session_id: string; token: number }>({
+    name: 'claim-workspaces',
+    text: `
+      with taken as (
+        select r.organization_id, r.session_id, 'restore' as task, null::uuid as id, 0 as attempts
+        from workspace_requests r
+        where r.failed_at is null and ${onThisHost} and not exists (
+          select 1 from executions e
+          where e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null
+            and not (e.task = 'restore' and e.expires_at < $2))
+        order by r.requested_at limit $5 for update of r skip locked
+      ), fence as (${takeFence})
+      select organization_id, session_id, token from fence`,
+    values: [by.holder, by.now, by.expiresAt, by.host, limit],
+  })
+  return rows.map(({ organization_id: organizationId, session_id: sessionId, token }) => ({
+    organizationId,
+    sessionId,
+    runId: null,
+    token,
+    holder: by.holder,
+  }))
+}
+
+/** What a claim is for right now; null where it no longer stands. */
+export async function taskOf(db: Queryable, claim: Claim): Promise<'run' | 'seal' | 'restore' | null> {
+  const { rows } = await db.query<{ task: 'run' | 'seal' | 'restore' | null }>({
+    name: 'task-of',
+    text: 'select task from executions where organization_id = $1 and session_id = $2 and token = $3 and holder = $4',
+    values: [claim.organizationId, claim.sessionId, claim.token, claim.holder],
+  })
+  return rows[0]?.task ?? null
 }
 
 /** Renews every claim of a worker. @returns the Sessions it still holds, as `organization/session` */
@@ -92,7 +142,7 @@ export async function renewClaims(db: Queryable, holder: string, now: Date, expi
   const { rows } = await db.query<{ organization_id: string; session_id: string }>({
     name: 'renew-claims',
     text: `
-      update executions set heartbeat_at = $2, expires_at = $3 where holder = $1 and run_id is not null
+      update executions set heartbeat_at = $2, expires_at = $3 where holder = $1 and task is not null
       returning organization_id, session_id`,
     values: [holder, now, expiresAt],
   })
@@ -104,7 +154,7 @@ export async function lapseClaims(db: Queryable, holder: string, now: Date): Pro
   await db.query({
     text: `
       update executions set expires_at = $2::timestamptz - interval '1 millisecond'
-      where holder = $1 and run_id is not null`,
+      where holder = $1 and task is not null`,
     values: [holder, now],
   })
 }
@@ -114,7 +164,7 @@ export async function lapseClaim(db: Queryable, claim: Claim, now: Date): Promis
   await db.query({
     text: `
       update executions set expires_at = $4::timestamptz - interval '1 millisecond'
-      where organization_id = $1 and session_id = $2 and token = $3 and run_id is not null`,
+      where organization_id = $1 and session_id = $2 and token = $3 and task is not null`,
     values: [claim.organizationId, claim.sessionId, claim.token, now],
   })
 }
@@ -129,9 +179,10 @@ export async function holdsFence(tx: Queryable, claim: Claim, now: Date): Promis
     name: 'holds-fence',
     text: `
       update executions set heartbeat_at = greatest(heartbeat_at, $6)
-      where organization_id = $1 and session_id = $2 and token = $3 and holder = $4 and run_id = $5
+      where organization_id = $1 and session_id = $2 and token = $3 and holder = $4 and task is not null
+        and run_id is not distinct from $5
       returning 1`,
-    values: [claim.organizationId, claim.sessionId, claim.token, claim.holder, claim.run.id, now],
+    values: [claim.organizationId, claim.sessionId, claim.token, claim.holder, claim.runId, now],
   })
   return rows.length > 0
 }
@@ -143,7 +194,8 @@ export async function saveReading(tx: Queryable, leaseId: string, reading: Readi
     name: 'save-reading',
     text: `
       update leases set journal_offset = $2, replay_from = $3, agent_generation = $4, agent_state = $5,
-        agent_loads_sessions = $6, agent_session_id = $7, active_prompt = $8
+        agent_loads_sessions = $6, agent_session_id = $7, active_prompt = $8,
+        recap = case when $8::text is null then recap else null end
       where id = $1`,
     values: [
       leaseId,
@@ -165,15 +217,15 @@ export async function countToolCalls(tx: Queryable, claim: Claim, toolCalls: num
     text: `
       update runs set tool_calls = tool_calls + $4
       where organization_id = $1 and session_id = $2 and id = $3`,
-    values: [claim.organizationId, claim.sessionId, claim.run.id, toolCalls],
+    values: [claim.organizationId, claim.sessionId, claim.runId, toolCalls],
   })
 }
 
 /** The Run is in the hands of a worker that gets on with it. */
-export async function clearHandovers(tx: Queryable, claim: Claim): Promise<void> {
+export async function clearHandovers(tx: Queryable, claim: RunClaim): Promise<void> {
   await tx.query({
     text: 'update runs set handovers = 0 where organization_id = $1 and session_id = $2 and id = $3',
-    values: [claim.organizationId, claim.sessionId, claim.run.id],
+    values: [claim.organizationId, claim.sessionId, claim.runId],
   })
 }
 

@@ -1,3 +1,4 @@
+import { findResumable } from '../checkpoints/checkpoint-sql.ts'
 import { endLeaseOfSession } from '../leases/lease-sql.ts'
 import { endRun } from '../runs/end-run.ts'
 import { releaseFence } from '../runs/fence-sql.ts'
@@ -6,8 +7,8 @@ import { findRun, hasEarlierWork, requeueRun } from '../runs/run-sql.ts'
 import type { Queryable } from '../storage/database.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { ExecutionContext } from './execution-context.ts'
-import type { Claim } from './execution-sql.ts'
-import { underFence } from './provision.ts'
+import type { Claim, RunClaim } from './execution-sql.ts'
+import { underFence } from './under-fence.ts'
 
 /** What became of an attempt that did not end by its agent's answer. */
 export interface Loss {
@@ -32,7 +33,7 @@ export const deadlineExceeded: Outcome = {
 }
 
 /** Ends the Run of a claim. @throws ClaimLost */
-export async function finishRun(context: ExecutionContext, claim: Claim, outcome: Outcome): Promise<void> {
+export async function finishRun(context: ExecutionContext, claim: RunClaim, outcome: Outcome): Promise<void> {
   await underFence(context, claim, tx => endRun(tx, claim, claim.run.id, outcome, context.clock.now()))
   announce(context, claim)
 }
@@ -42,7 +43,7 @@ export async function finishRun(context: ExecutionContext, claim: Claim, outcome
  * nothing it did can be done twice (no tool call was recorded) and nothing it builds on went with the sandbox, and only
  * so often; else it ends. A cancelled Run is never started again. The caller holds the Session's lock and the fence.
  */
-export async function settleLoss(tx: Queryable, context: ExecutionContext, claim: Claim, loss: Loss): Promise<void> {
+export async function settleLoss(tx: Queryable, context: ExecutionContext, claim: RunClaim, loss: Loss): Promise<void> {
   const now = context.clock.now()
   const run = await findRun(tx, claim, claim.run.id)
   if (run === null || run.ended_at !== null) return
@@ -54,7 +55,7 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
   const repeatable =
     run.tool_calls === 0 &&
     run.attempts < context.limits.maxAttempts &&
-    !(loss.sandboxLost && (await hasEarlierWork(tx, claim, run.id)))
+    (!loss.sandboxLost || (await canBeginAgain(tx, claim)))
   if (repeatable) {
     await requeueRun(tx, claim, run.id, new Date(now.getTime() + 250 * run.attempts))
     await releaseFence(tx, claim)
@@ -63,8 +64,13 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
   }
 }
 
+/** Whether a fresh sandbox can be brought to where this Run began: nothing came before it, or that was sealed. */
+async function canBeginAgain(tx: Queryable, claim: RunClaim): Promise<boolean> {
+  return !(await hasEarlierWork(tx, claim, claim.runId)) || (await findResumable(tx, claim)) !== null
+}
+
 /** `settleLoss` in a transaction of its own. @throws ClaimLost */
-export async function loseAttempt(context: ExecutionContext, claim: Claim, loss: Loss): Promise<void> {
+export async function loseAttempt(context: ExecutionContext, claim: RunClaim, loss: Loss): Promise<void> {
   await underFence(context, claim, tx => settleLoss(tx, context, claim, loss))
   announce(context, claim)
 }

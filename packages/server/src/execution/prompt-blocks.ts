@@ -4,9 +4,10 @@ import type { TurnRow } from '../turns/turn.ts'
 export const inputPath = (turnSequence: number, name: string): string =>
   `/workspace/.berth/inputs/${turnSequence}/${name}`
 
-/** A Turn as ACP content: its message verbatim, then a link to each file. */
-export function promptBlocks(turn: TurnRow): object[] {
+/** A Turn as ACP content: what came before where the agent cannot know it, its message verbatim, then a link to each file. */
+export function promptBlocks(turn: TurnRow, recap: string | null): object[] {
   return [
+    ...(recap === null ? [] : [{ type: 'text', text: recap }]),
     { type: 'text', text: turn.message },
     ...turn.files.map(file => ({
       type: 'resource_link',

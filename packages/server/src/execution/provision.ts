@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { endLeaseOfSession, findLiveLease, insertLease, type LeaseRow, markAttached } from '../leases/lease-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
-import { lockSession } from '../sessions/session-sql.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { ExecutionContext } from './execution-context.ts'
-import { type Claim, holdsFence } from './execution-sql.ts'
+import type { Claim } from './execution-sql.ts'
 import { ClaimLost } from './interruption.ts'
+import { ResumeUnavailable, restoreSession } from './restore-session.ts'
+import { underFence } from './under-fence.ts'
 
 /** The sandbox could not be made in time or at all. */
 export class ProvisionFailed extends Error {
@@ -17,7 +18,8 @@ export class ProvisionFailed extends Error {
  * The Session's sandbox: the one its lease holds, else a fresh one. The lease's row is committed before anything is
  * made, so a crash in between leaves a row that says what to look for, and never a sandbox without one. What is left of
  * a sandbox whose lease has ended is the sweeper's: nothing that hangs there holds up a Run.
- * @throws ProvisionFailed, ClaimLost, or the signal's reason
+ * A fresh one is brought to where the Session left off before anything runs in it.
+ * @throws ProvisionFailed, ResumeUnavailable, ClaimLost, or the signal's reason
  */
 export async function provision(
   context: ExecutionContext,
@@ -47,13 +49,15 @@ export async function provision(
   if (live !== null) context.wakeups.publish(topics.leases)
   try {
     await make(context, lease.id, runtime, signal)
+    await restoreSession(context, claim, lease.id, signal)
     await underFence(context, claim, tx => markAttached(tx, lease.id))
-    return { ...lease, state: 'attached' }
+    return (await findLiveLease(db, claim)) ?? { ...lease, state: 'attached' }
   } catch (cause) {
     // Then the row still says how far this came, to whoever comes next.
     if (signal.aborted || cause instanceof ClaimLost || cause instanceof DatabaseUnavailable) throw cause
     await underFence(context, claim, tx => endLeaseOfSession(tx, claim, 'abandoned', clock.now()))
     context.wakeups.publish(topics.leases)
+    if (cause instanceof ResumeUnavailable) throw cause
     throw new ProvisionFailed('the sandbox could not be made', { cause })
   }
 }
@@ -71,17 +75,4 @@ async function make(
   const { promise: interrupted, reject } = Promise.withResolvers<never>()
   for (const each of [late, signal]) each.addEventListener('abort', () => reject(each.reason), { once: true })
   await Promise.race([driver.create({ leaseId, command, bounds, mounts, reach }), interrupted])
-}
-
-/** Runs SQL under the Session's lock, after the fence is proven. @throws ClaimLost */
-export async function underFence<T>(
-  context: ExecutionContext,
-  claim: Claim,
-  work: (tx: Parameters<typeof lockSession>[0]) => Promise<T>,
-): Promise<T> {
-  return context.db.transaction(async tx => {
-    await lockSession(tx, claim)
-    if (!(await holdsFence(tx, claim, context.clock.now()))) throw new ClaimLost()
-    return work(tx)
-  })
 }

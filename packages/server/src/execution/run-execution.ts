@@ -1,6 +1,7 @@
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findLiveLease, type LeaseRow } from '../leases/lease-sql.ts'
+import { releaseFence } from '../runs/fence-sql.ts'
 import type { Outcome } from '../runs/run.ts'
 import { findRun } from '../runs/run-sql.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
@@ -11,10 +12,12 @@ import type { TurnRow } from '../turns/turn.ts'
 import { findTurn } from '../turns/turn-sql.ts'
 import { Attempt } from './attempt.ts'
 import type { ExecutionContext } from './execution-context.ts'
-import type { Claim } from './execution-sql.ts'
+import { type RunClaim, taskOf } from './execution-sql.ts'
 import { executionLost, finishRun, loseAttempt } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
 import { ProvisionFailed, provision } from './provision.ts'
+import { ResumeUnavailable } from './restore-session.ts'
+import { sealRun } from './seal-run.ts'
 import { SupervisorConnection } from './supervisor-connection.ts'
 import {
   ConnectionClosedError,
@@ -22,6 +25,7 @@ import {
   SandboxFrozenError,
   SupervisorProtocolError,
 } from './supervisor-errors.ts'
+import { underFence } from './under-fence.ts'
 import { watchAttempt } from './watch-attempt.ts'
 
 /** Between two tries while the database or a connection is away. */
@@ -36,7 +40,7 @@ const MAX_VAIN_CONNECTIONS = 10
  * broke and a predecessor that died are all met by reading them again. It never throws; a fault of ours is logged and
  * costs a handover, which are counted, so that poison work ends.
  */
-export async function executeRun(context: ExecutionContext, claim: Claim, signal: AbortSignal): Promise<void> {
+export async function executeRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   const vain: VainConnections = { offset: -1, count: 0 }
   for (;;) {
     try {
@@ -62,13 +66,17 @@ interface VainConnections {
 /** Goes on from what the rows say. @returns whether nothing is left to do */
 async function step(
   context: ExecutionContext,
-  given: Claim,
+  given: RunClaim,
   signal: AbortSignal,
   vain: VainConnections,
 ): Promise<boolean> {
-  const run = await findRun(context.db, given, given.run.id)
-  if (run === null || run.ended_at !== null || run.status === 'queued') return true
-  const claim: Claim = { ...given, run }
+  const run = await findRun(context.db, given, given.runId)
+  if (run === null || run.status === 'queued') return true
+  const claim: RunClaim = { ...given, run }
+  if (run.ended_at !== null) {
+    if ((await taskOf(context.db, claim)) === 'seal') await sealEnded(context, claim, signal)
+    return true
+  }
   if (run.handovers > context.limits.maxHandovers) {
     context.log.error({ runId: run.id, handovers: run.handovers }, 'a run keeps losing its workers')
     await finishRun(context, claim, executionLost)
@@ -92,9 +100,15 @@ async function step(
   }
   try {
     await attach(context, claim, turn, runtime, signal)
+    if ((await taskOf(context.db, claim)) === 'seal') await sealEnded(context, claim, signal)
     return true
   } catch (error) {
     if (signal.aborted) throw error
+    if (error instanceof ResumeUnavailable) {
+      context.log.warn({ err: error, runId: run.id }, 'a session could not be resumed')
+      await finishRun(context, claim, { status: 'failed', stopReason: 'error', errorCode: 'resume_unavailable' })
+      return true
+    }
     if (error instanceof ProvisionFailed) {
       context.log.warn({ err: error, runId: run.id }, 'a sandbox could not be made')
       await loseAttempt(context, claim, { sandboxLost: false, outcome: executionLost })
@@ -108,6 +122,13 @@ async function step(
   }
 }
 
+/** A Run whose sealing keeps losing its workers goes without. */
+async function sealEnded(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
+  if (claim.run.handovers <= context.limits.maxHandovers) return sealRun(context, claim, signal)
+  context.log.error({ runId: claim.runId }, 'sealing a run keeps losing its workers')
+  await underFence(context, claim, tx => releaseFence(tx, claim))
+}
+
 function isLoss(error: unknown): error is Error {
   return (
     error instanceof SandboxGoneError || error instanceof SandboxFrozenError || error instanceof SupervisorProtocolError
@@ -115,7 +136,7 @@ function isLoss(error: unknown): error is Error {
 }
 
 /** Whether a supervisor that accepts connections and closes them again has done so too often. */
-async function isBroken(context: ExecutionContext, claim: Claim, vain: VainConnections): Promise<boolean> {
+async function isBroken(context: ExecutionContext, claim: RunClaim, vain: VainConnections): Promise<boolean> {
   const { journal_offset: offset = -1 } = (await findLiveLease(context.db, claim)) ?? {}
   vain.count = offset === vain.offset ? vain.count + 1 : 1
   vain.offset = offset
@@ -132,7 +153,7 @@ function refuseRuntime(context: ExecutionContext, id: string | null, entry: Runt
 }
 
 /** The sandbox is gone, frozen or no longer speaks the protocol. With its lease's end it is the sweeper's. */
-async function loseSandbox(context: ExecutionContext, claim: Claim, cause: Error): Promise<void> {
+async function loseSandbox(context: ExecutionContext, claim: RunClaim, cause: Error): Promise<void> {
   context.log.warn({ err: cause, runId: claim.run.id }, 'a sandbox was lost')
   await loseAttempt(context, claim, { sandboxLost: true, outcome: executionLost })
   context.wakeups.publish(topics.leases)
@@ -140,7 +161,7 @@ async function loseSandbox(context: ExecutionContext, claim: Claim, cause: Error
 
 async function attach(
   context: ExecutionContext,
-  claim: Claim,
+  claim: RunClaim,
   turn: TurnRow,
   runtime: RuntimeEntry,
   signal: AbortSignal,
@@ -163,7 +184,7 @@ async function attach(
 }
 
 /** A Run ends with the bound of its own time or that of its sandbox, whichever comes first. */
-function deadlineOf(context: ExecutionContext, claim: Claim, lease: LeaseRow): Date {
+function deadlineOf(context: ExecutionContext, claim: RunClaim, lease: LeaseRow): Date {
   const startedAt = claim.run.started_at ?? context.clock.now()
   return new Date(Math.min(startedAt.getTime() + context.limits.runMs, lease.bound_at.getTime()))
 }

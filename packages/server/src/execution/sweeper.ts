@@ -95,7 +95,8 @@ export class Sweeper implements Service {
     const ended = await db.transaction(async tx => {
       const session = await lockSession(tx, key)
       // Looked at again under the lock: a Turn may have been admitted, or the lease replaced, since the list was read.
-      if (session === null || session.active_run_id !== null || !(await leaseIsLive(tx, leaseId))) return false
+      if (session === null || session.active_run_id !== null || session.finalizing || !(await leaseIsLive(tx, leaseId)))
+        return false
       const now = clock.now()
       if (reason === 'expired' && (session.lease_expires_at?.getTime() ?? 0) > now.getTime()) return false
       return endLeaseOfSession(tx, key, reason, now)

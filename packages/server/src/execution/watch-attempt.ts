@@ -4,7 +4,7 @@ import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
 import { type Attempt, STOP_GRACE_MS } from './attempt.ts'
 import type { ExecutionContext } from './execution-context.ts'
-import type { Claim } from './execution-sql.ts'
+import type { RunClaim } from './execution-sql.ts'
 import { deadlineExceeded } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
 import type { SupervisorConnection } from './supervisor-connection.ts'
@@ -14,7 +14,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** An attempt under way, and what it is held to. */
 export interface Watched {
-  readonly claim: Claim
+  readonly claim: RunClaim
   readonly deadline: Date
   readonly attempt: Attempt
   readonly connection: SupervisorConnection

@@ -3,8 +3,17 @@ import { Loop, type Service } from '../service.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { ExecutionContext } from './execution-context.ts'
-import { adoptLapsed, type Claim, claimQueued, lapseClaim, lapseClaims, renewClaims } from './execution-sql.ts'
+import {
+  adoptLapsed,
+  type Claim,
+  claimQueued,
+  claimWorkspaces,
+  lapseClaim,
+  lapseClaims,
+  renewClaims,
+} from './execution-sql.ts'
 import { ClaimLost, WorkerStopping } from './interruption.ts'
+import { restoreWorkspace } from './restore-workspace.ts'
 import { executeRun } from './run-execution.ts'
 
 interface Held {
@@ -72,17 +81,25 @@ export class Worker implements Service {
     const by = { holder: this.holder, host, now, expiresAt: new Date(now.getTime() + limits.fenceMs) }
     const adopted = await adoptLapsed(db, by, free)
     const queued = adopted.length < free ? await claimQueued(db, by, free - adopted.length) : []
-    for (const claim of [...adopted, ...queued]) this.#execute(claim)
+    for (const claim of [...adopted, ...queued]) this.#take(claim, signal => executeRun(this.#context, claim, signal))
+    const left = free - adopted.length - queued.length
+    for (const claim of left > 0 ? await claimWorkspaces(db, by, left) : []) {
+      this.#take(claim, signal => restoreWorkspace(this.#context, claim, signal))
+    }
   }
 
-  #execute(claim: Claim): void {
+  #take(claim: Claim, work: (signal: AbortSignal) => Promise<void>): void {
     const key = `${claim.organizationId}/${claim.sessionId}`
     // This worker may itself be the one whose claim lapsed, after a pause of the whole process.
     this.#held.get(key)?.abort.abort(new ClaimLost())
     const abort = new AbortController()
-    const done = executeRun(this.#context, claim, abort.signal)
+    const { log } = this.#context
+    const done = work(abort.signal)
+      .catch(error => {
+        if (!abort.signal.aborted) log.error({ err: error, sessionId: claim.sessionId }, 'a claim was given up')
+      })
       .then(() => this.#release(claim, abort.signal))
-      .catch(error => this.#context.log.error({ err: error, runId: claim.run.id }, 'a claim could not be released'))
+      .catch(error => log.error({ err: error, sessionId: claim.sessionId }, 'a claim could not be released'))
       .finally(() => {
         if (this.#held.get(key)?.abort === abort) this.#held.delete(key)
         this.#claiming.wake()

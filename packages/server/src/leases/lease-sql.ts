@@ -22,6 +22,8 @@ export interface LeaseRow {
   readonly agent_loads_sessions: boolean
   readonly agent_session_id: string | null
   readonly active_prompt: string | null
+  /** The conversation before this sandbox, for an agent that cannot load it; told with its first prompt. */
+  readonly recap: string | null
 }
 
 /** The lease that has not ended, at most one for each Session (`leases_live`). */
@@ -61,6 +63,18 @@ export async function insertLease(
   const row = rows[0]
   if (row === undefined) throw new Error('an insert returned no row')
   return row
+}
+
+/** A sandbox that was brought to where a checkpoint left off: the conversation its agent loads, or is told of. */
+export async function startFromCheckpoint(
+  tx: Queryable,
+  leaseId: string,
+  from: { readonly agentSessionId: string | null; readonly recap: string | null },
+): Promise<void> {
+  await tx.query({
+    text: 'update leases set agent_session_id = $2, recap = $3 where id = $1',
+    values: [leaseId, from.agentSessionId, from.recap],
+  })
 }
 
 /** The sandbox stands: from here on the Session's workspace is attached. */
@@ -118,6 +132,9 @@ export async function findDueLeases(db: Queryable, now: Date, limit: number): Pr
       where l.ended_at is null and l.expires_at <= $1 and not exists (
         select 1 from runs r
         where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
+        and not exists (
+          select 1 from executions e
+          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)
       order by l.expires_at limit $2`,
     values: [now, limit],
   })
@@ -131,7 +148,10 @@ export async function findLiveLeasesOfHost(db: Queryable, host: string): Promise
       select l.* from leases l
       where l.ended_at is null and l.state = 'attached' and l.host = $1 and not exists (
         select 1 from runs r
-        where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)`,
+        where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
+        and not exists (
+          select 1 from executions e
+          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)`,
     values: [host],
   })
   return rows

@@ -2,13 +2,19 @@ import { appendEvents, type SessionKey } from '../events/append.ts'
 import { extendLease } from '../leases/extend-lease.ts'
 import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
-import { releaseFence } from './fence-sql.ts'
+import { keepFenceToSeal, releaseFence } from './fence-sql.ts'
 import type { Outcome } from './run.ts'
 import { finishRun } from './run-sql.ts'
+
+/** Takes the Session's execution out of whose hands it is. The caller holds the Session's lock. */
+export async function freeExecution(tx: Queryable, key: SessionKey): Promise<void> {
+  await releaseFence(tx, key)
+}
 
 /**
  * Ends a Run: terminal status, freed fence and terminal event in the caller's transaction, under the Session's lock.
  * It is the only way to end one, so there is exactly one terminal event for each Run, whoever got here first.
+ * With `seal` the worker that holds the fence keeps it, to seal what the Run left (completions, Ending).
  * @returns false where the Run had already ended; nothing was changed then.
  */
 export async function endRun(
@@ -17,11 +23,13 @@ export async function endRun(
   runId: string,
   outcome: Outcome,
   now: Date,
+  options: { readonly seal?: boolean; readonly artifactIds?: readonly string[] } = {},
 ): Promise<boolean> {
   const { summary, ...told } = outcome
   const clean = summary === undefined ? told : { ...told, summary: knownSecrets.cutText(summary) }
-  if (!(await finishRun(tx, key, runId, clean, now))) return false
-  await releaseFence(tx, key)
+  if (!(await finishRun(tx, key, runId, clean, options.artifactIds ?? [], now))) return false
+  if (options.seal === true) await keepFenceToSeal(tx, key)
+  else await releaseFence(tx, key)
   await extendLease(tx, key, now)
   const { status, stopReason, errorCode } = outcome
   await appendEvents(

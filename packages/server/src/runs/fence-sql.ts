@@ -11,6 +11,15 @@ export async function releaseFence(tx: Queryable, key: SessionKey): Promise<void
   })
 }
 
+/** The Run of the fence has ended; whoever holds it goes on to seal what it left. */
+export async function keepFenceToSeal(tx: Queryable, key: SessionKey): Promise<void> {
+  await tx.query({
+    name: 'keep-fence-to-seal',
+    text: "update executions set task = 'seal' where organization_id = $1 and session_id = $2",
+    values: [key.organizationId, key.sessionId],
+  })
+}
+
 /** The fence of a Session, null while nothing executes (completions, Session). */
 export async function readFence(db: Queryable, key: SessionKey): Promise<Fence | null> {
   const { rows } = await db.query<{

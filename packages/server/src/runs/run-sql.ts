@@ -53,9 +53,14 @@ export async function finishRun(
   key: SessionKey,
   runId: string,
   outcome: Outcome,
+  artifactIds: readonly string[],
   now: Date,
 ): Promise<boolean> {
-  const result = outcome.summary === undefined ? null : { summary: outcome.summary, artifactIds: [] }
+  const { summary } = outcome
+  const result =
+    summary === undefined && artifactIds.length === 0
+      ? null
+      : { ...(summary !== undefined && { summary }), artifactIds }
   const { rows } = await tx.query({
     name: 'finish-run',
     text: `
@@ -88,11 +93,11 @@ export async function requeueRun(tx: Queryable, key: SessionKey, runId: string, 
 }
 
 /** Whether another Run of the Session has ever begun: what it left is lost with the sandbox. */
-export async function hasEarlierWork(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
+export async function hasEarlierWork(db: Queryable, key: SessionKey, runId: string | null): Promise<boolean> {
   const { rows } = await db.query({
     text: `
       select 1 from runs
-      where organization_id = $1 and session_id = $2 and id <> $3 and started_at is not null limit 1`,
+      where organization_id = $1 and session_id = $2 and id is distinct from $3 and started_at is not null limit 1`,
     values: [key.organizationId, key.sessionId, runId],
   })
   return rows.length > 0

@@ -10,6 +10,10 @@ export interface RuntimeEntry {
   readonly env: Readonly<Record<string, string>>
   /** Endpoints its sandboxes reach beside public hosts by policy. */
   readonly reach: readonly string[]
+  /** Paths below its home that hold its conversations; sealed with every Run. */
+  readonly state: readonly string[]
+  /** Keeps nothing between prompts, so that nothing of a conversation can be lost. */
+  readonly stateless: boolean
   /** Directories of the host that its sandboxes see read-only. */
   readonly mounts: readonly string[]
 }

@@ -28,6 +28,33 @@ export interface InputFile {
   readonly content: Uint8Array
 }
 
+/** A directory of a sandbox that its agent owns, for the programs that seal and restore it. */
+export interface TreePlace {
+  /** A directory that no sandbox can move or replace; what is in it is not trusted. */
+  readonly path: string
+  /** Owner of all that is in it. Undefined where that is this process's own user. */
+  readonly uid?: number
+}
+
+/** How this host starts the program that works beside a tree, as its owner. */
+export interface TreeProgram {
+  /** Node's binary. */
+  readonly nodePath: string
+  /** The bundle, `tree.cjs`. */
+  readonly programPath: string
+  /** Name or path of the bubblewrap program. */
+  readonly bwrap?: string
+}
+
+/** What a sandbox holds that can be sealed, and be restored before anything runs in it. */
+export interface LeaseTrees {
+  readonly workspace: TreePlace
+  readonly home: TreePlace
+  /** A directory of the service's that lives as long as the trees. */
+  readonly baselines: string
+  readonly program: TreeProgram
+}
+
 /** The sandbox does not exist or its supervisor is dead: nothing will ever answer there again. */
 export class SandboxGoneError extends Error {
   override readonly name = 'SandboxGoneError'
@@ -49,6 +76,8 @@ export interface SandboxDriver {
   writeInputs(leaseId: string, turnSequence: number, files: readonly InputFile[]): Promise<void>
   /** Serves the sandbox's proxy socket from this process; called at create and again after a restart. Idempotent. */
   serveProxy(leaseId: string, reach: readonly string[]): Promise<void>
+  /** Where the sandbox keeps what its agent owns. @throws SandboxGoneError when there is nothing of it */
+  trees(leaseId: string): Promise<LeaseTrees>
   /** Ends every process of the sandbox and removes its files. Idempotent; resolves when nothing is left. */
   destroy(leaseId: string): Promise<void>
   /** Lease ids of everything on this host that looks like a sandbox, living or left over. */

@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import { endLease } from '../leases/end-lease.ts'
-import { endRun } from '../runs/end-run.ts'
+import { endRun, freeExecution } from '../runs/end-run.ts'
 import { topics } from '../storage/wakeups.ts'
 import { lockVisibleSession } from './lock-session.ts'
 import { markArchived } from './session-sql.ts'
@@ -20,6 +20,8 @@ export async function archiveSession(context: Context, principal: Principal, key
     if (session.active_run_id !== null) {
       await endRun(tx, key, session.active_run_id, { status: 'cancelled', stopReason: 'aborted' }, now)
     }
+    // Also where no Run is active: the last one may be being sealed, which there is no more use for.
+    await freeExecution(tx, key)
     await endLease(tx, key, 'archived', now)
     await markArchived(tx, key, now)
   })

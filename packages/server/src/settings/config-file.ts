@@ -41,6 +41,8 @@ export interface RuntimeConfig {
   readonly env: Readonly<Record<string, string>>
   /** Origins that its sandboxes reach besides public hosts by policy. */
   readonly reach: readonly string[]
+  /** Paths below the agent's home that hold its conversations. */
+  readonly state: readonly string[]
   /** Absolute directories that its sandboxes show read-only at the same path. */
   readonly mounts: readonly string[]
 }
@@ -156,7 +158,7 @@ function readModels(node: JsonNode | undefined, providers: readonly ProviderConf
 }
 
 function readRuntime(node: JsonNode): RuntimeConfig {
-  const members = node.object('id', 'name', 'command', 'env', 'reach', 'mounts')
+  const members = node.object('id', 'name', 'command', 'env', 'reach', 'mounts', 'state')
   const idNode = node.require(members.id, 'id')
   const id = idNode.string(runtimeIdPattern)
   if (builtInRuntimes.includes(id)) idNode.fail(`must not be ${id}, which is built in`)
@@ -171,6 +173,7 @@ function readRuntime(node: JsonNode): RuntimeConfig {
     env: Object.fromEntries(env),
     reach: members.reach?.array().map(readOrigin) ?? [],
     mounts: members.mounts?.array().map(readMount) ?? [],
+    state: members.state?.array().map(readStatePath) ?? [],
   }
 }
 
@@ -178,6 +181,15 @@ function readMount(node: JsonNode): string {
   const path = node.string()
   const clean = normalize(path).replace(/(?<=.)\/+$/, '')
   if (!isAbsolute(path) || clean === '/' || path.includes('\0')) node.fail('must be an absolute directory other than /')
+  return clean
+}
+
+function readStatePath(node: JsonNode): string {
+  const path = node.string()
+  const clean = normalize(path).replace(/\/+$/, '')
+  if (isAbsolute(path) || clean === '.' || clean.split('/').includes('..') || path.includes('\0')) {
+    node.fail("must be a path below the agent's home, such as .gemini")
+  }
   return clean
 }
 

@@ -10,6 +10,9 @@ interface Notice {
   }
 }
 
+/** Less than the slow poll, which would hide that nothing else brought a notice. */
+const DEADLINE_MS = 10_000
+
 /** One stream of the feed of changed Sessions, read as it comes. */
 export class FeedReader implements AsyncDisposable {
   readonly notices: Notice[] = []
@@ -45,7 +48,7 @@ export class FeedReader implements AsyncDisposable {
   /** Resolves once a notice has shown the Session there or further. */
   async reached(sessionId: string, sequence: number): Promise<void> {
     const shows = ({ data }: Notice) => data.sessionId === sessionId && (data.lastEventSequence ?? -1) >= sequence
-    await until(`${sessionId} at ${sequence}`, () => this.notices.some(shows))
+    await until(`${sessionId} at ${sequence}`, () => this.notices.some(shows), DEADLINE_MS)
   }
 
   async leave(): Promise<void> {

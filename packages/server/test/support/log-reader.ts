@@ -39,8 +39,8 @@ export class LogReader implements AsyncDisposable {
   }
 
   /** Resolves once the Event with that sequence has come. */
-  async reached(sequence: number): Promise<void> {
-    await until(`event ${sequence}`, () => (this.received.at(-1)?.sequence ?? 0) >= sequence)
+  async reached(sequence: number, deadlineMs?: number): Promise<void> {
+    await until(`event ${sequence}`, () => (this.received.at(-1)?.sequence ?? 0) >= sequence, deadlineMs)
   }
 
   async leave(): Promise<LogEnd> {

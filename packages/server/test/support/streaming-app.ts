@@ -78,7 +78,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
 export class StatementLog implements Database {
   readonly #db: Database
   readonly #counts = new Map<string, number>()
-  readonly #held = new Map<string, Promise<void>>()
+  readonly #held = { statement: new Map<string, Promise<void>>(), answer: new Map<string, Promise<void>>() }
 
   constructor(db: Database) {
     this.#db = db
@@ -88,23 +88,23 @@ export class StatementLog implements Database {
     return this.#counts.get(name) ?? 0
   }
 
-  /** Statements of that name wait until the returned function is called. */
-  hold(name: string): () => void {
+  /** Statements of that name, or their answers, wait until the returned function is called. */
+  hold(name: string, what: 'statement' | 'answer' = 'statement'): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
-    this.#held.set(name, promise)
+    this.#held[what].set(name, promise)
     return () => {
-      this.#held.delete(name)
+      this.#held[what].delete(name)
       resolve()
     }
   }
 
   async query<Row>(statement: string | Statement, values?: readonly unknown[]) {
-    const name = typeof statement === 'string' ? undefined : statement.name
-    if (name !== undefined) {
-      this.#counts.set(name, this.count(name) + 1)
-      await this.#held.get(name)
-    }
-    return this.#db.query<Row>(statement, values)
+    const name = (typeof statement === 'string' ? undefined : statement.name) ?? ''
+    this.#counts.set(name, this.count(name) + 1)
+    await this.#held.statement.get(name)
+    const answer = await this.#db.query<Row>(statement, values)
+    await this.#held.answer.get(name)
+    return answer
   }
 
   transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T> {

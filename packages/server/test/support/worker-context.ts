@@ -60,7 +60,16 @@ export async function workerContext(
   )
   await wakeups.start()
   const inside = (name: string) => [insidePaths.node, `${insidePaths.bundles}/${name}.js`]
-  const shell = { id: 'shell', name: 'Shell', command: inside('shell'), env: {}, reach: [], mounts: [] }
+  const shell = {
+    id: 'shell',
+    name: 'Shell',
+    command: inside('shell'),
+    env: {},
+    reach: [],
+    mounts: [],
+    state: [],
+    stateless: true,
+  }
   return {
     db: db.database,
     blobs: await FileBlobs.open(join(dataDir, 'blobs')),

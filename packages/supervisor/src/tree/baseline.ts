@@ -42,6 +42,8 @@ export function writeBaseline(fd: number, { index, identities, segments }: Basel
 
 /** What a baseline has of one file. */
 export interface KnownFile {
+  /** The file is the very one that the index describes. */
+  readonly untouched: boolean
   readonly mode: number
   readonly size: number
   /** Its entry in the index. */
@@ -87,21 +89,22 @@ export class Baseline {
     return new Baseline({ index: body.subarray(indexAt, indexAt + file.readUInt32LE(12)), identities, segments })
   }
 
-  /** The file at a path, if it is the very one that the index describes, untouched. */
-  untouched(path: string, now: NonNullable<Identity>): KnownFile | undefined {
+  /** What is known of the file at a path. */
+  find(path: string, now: NonNullable<Identity>): KnownFile | undefined {
     while (this.#path !== undefined && this.#path !== path && isBefore(this.#path, path)) this.#advance()
     if (this.#path !== path) return undefined
     const { index } = this
     const identity = this.#ordinal * IDENTITY_DOUBLES
     const start = this.#at
     this.#advance()
-    const same =
+    if (kindAt(index, start) !== kinds.file) return undefined
+    const untouched =
       this.#identities[identity] === now.ino &&
       this.#identities[identity + 1] === now.mtimeMs &&
       this.#identities[identity + 2] === now.ctimeMs
-    if (!same || kindAt(index, start) !== kinds.file) return undefined
     const tailAt = tailOf(index, start)
     return {
+      untouched,
       mode: modeAt(index, start),
       size: index.readDoubleLE(tailAt),
       start,

@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs'
+import { readSync, writeSync } from 'node:fs'
 
 /**
  * How the worker and the process beside a tree talk: frames of a type byte, a length (4 bytes, little endian) and that
@@ -65,4 +65,22 @@ export async function* readFrames(source: AsyncIterable<Buffer>, maxBytes: numbe
     }
   }
   if (have > 0 || payload !== undefined) throw new FrameError('the stream ended within a frame')
+}
+
+/** Reads one frame, waiting for it, from a descriptor that nobody else reads. */
+export function readFrame(fd: number, maxBytes: number): Frame {
+  const header = readExactly(fd, HEADER_BYTES)
+  const length = header.readUInt32LE(1)
+  if (length > maxBytes) throw new FrameError(`a frame of ${length} bytes; at most ${maxBytes} are taken`)
+  return { type: header.readUInt8(0), payload: readExactly(fd, length) }
+}
+
+function readExactly(fd: number, length: number): Buffer {
+  const bytes = Buffer.alloc(length)
+  for (let have = 0; have < length; ) {
+    const got = readSync(fd, bytes, have, length - have, null)
+    if (got === 0) throw new FrameError('the stream ended within a frame')
+    have += got
+  }
+  return bytes
 }

@@ -1,36 +1,57 @@
-import type { Baseline } from './baseline.ts'
-import { CHUNK_BYTES, type ChunkRef, kinds, readChunk, readHead, SIZE_BYTES } from './record.ts'
+import type { Baseline, KnownFile } from './baseline.ts'
+import { CHUNK_BYTES, type ChunkRef, kinds, packAt, readChunk, readHead, SIZE_BYTES } from './record.ts'
+
+/** Content to look for anywhere before it pays to list all that there is: the list costs as much as a small seal. */
+const WORTH_LISTING_BYTES = 4 * 1024 * 1024
 
 /** Content that the previous checkpoint has, in packs that are kept. */
 export class KnownContent {
   readonly #baseline: Baseline | undefined
   readonly #usable: ReadonlySet<number>
-  #chunks: Map<string, ChunkRef> | undefined
+  #missedBytes = 0
+  #all: Map<string, ChunkRef> | undefined
 
   constructor(baseline: Baseline | undefined, usable: ReadonlySet<number>) {
     this.#baseline = baseline
     this.#usable = usable
   }
 
-  isUsable(pack: number): boolean {
-    return this.#usable.has(pack)
+  /** Whether all content of a file lies in packs that are kept. */
+  isKept(file: KnownFile): boolean {
+    if (this.#baseline === undefined) return false
+    for (let at = file.chunksAt; at < file.end; at += CHUNK_BYTES) {
+      if (!this.#usable.has(packAt(this.#baseline.index, at))) return false
+    }
+    return true
   }
 
-  find(sha256: string): ChunkRef | undefined {
-    this.#chunks ??= this.#read()
-    return this.#chunks.get(sha256)
+  /** The chunks of a file that are kept. */
+  of(file: KnownFile): Map<string, ChunkRef> {
+    return this.#collect(new Map(), file.chunksAt, file.end)
   }
 
-  #read(): Map<string, ChunkRef> {
+  /** A chunk of any file; among the first few that are new to their path none is found. */
+  find(sha256: string, bytes: number): ChunkRef | undefined {
+    if (this.#baseline === undefined) return undefined
+    this.#missedBytes += bytes
+    if (this.#missedBytes < WORTH_LISTING_BYTES) return undefined
+    this.#all ??= this.#list(this.#baseline.index)
+    return this.#all.get(sha256)
+  }
+
+  #list(index: Buffer): Map<string, ChunkRef> {
     const chunks = new Map<string, ChunkRef>()
-    const index = this.#baseline?.index ?? Buffer.alloc(0)
     for (let at = 0, head = readHead(index, at); head !== undefined; at = head.end, head = readHead(index, at)) {
-      if (head.kind !== kinds.file) continue
-      for (let next = head.tailAt + SIZE_BYTES; next < head.end; next += CHUNK_BYTES) {
-        const chunk = readChunk(index, next)
-        if (this.#usable.has(chunk.pack)) chunks.set(chunk.sha256, chunk)
-      }
+      if (head.kind === kinds.file) this.#collect(chunks, head.tailAt + SIZE_BYTES, head.end)
     }
     return chunks
+  }
+
+  #collect(into: Map<string, ChunkRef>, start: number, end: number): Map<string, ChunkRef> {
+    for (let at = start; at < end; at += CHUNK_BYTES) {
+      const chunk = readChunk(this.#baseline?.index ?? Buffer.alloc(0), at)
+      if (this.#usable.has(chunk.pack)) into.set(chunk.sha256, chunk)
+    }
+    return into
   }
 }

@@ -7,9 +7,6 @@ import { zstd } from './zstd.ts'
 /** Buffers of content: one being filled, the others being compressed. */
 const BUFFERS = 3
 
-/** Content of this checkpoint, or of the previous one, by digest. */
-export type KnownChunks = (sha256: string) => ChunkRef | undefined
-
 /**
  * Gathers chunks into packs and sends each compressed. While the thread pool compresses, the caller goes on reading;
  * with every buffer under way it waits, so memory is bounded whatever the tree holds.
@@ -17,7 +14,6 @@ export type KnownChunks = (sha256: string) => ChunkRef | undefined
 export class Packer {
   readonly #out: number
   readonly #level: number
-  readonly #known: KnownChunks
   readonly #added = new Map<string, ChunkRef>()
   readonly #free: Buffer[] = Array.from({ length: BUFFERS - 1 }, () => Buffer.allocUnsafeSlow(packBytes))
   readonly #underWay = new Set<Promise<void>>()
@@ -26,12 +22,11 @@ export class Packer {
   #pack: number
   #failure: unknown
 
-  /** @param out where frames go @param nextPack first of the ids that no pack has had @param known content stored before */
-  constructor(out: number, level: number, nextPack: number, known: KnownChunks) {
+  /** @param out where frames go @param nextPack first of the ids that no pack has had */
+  constructor(out: number, level: number, nextPack: number) {
     this.#out = out
     this.#level = level
     this.#pack = nextPack
-    this.#known = known
   }
 
   /** Waits, where needed, until a chunk of this length fits; undefined where it already does. */
@@ -44,11 +39,15 @@ export class Packer {
     return this.#buffer.subarray(this.#used)
   }
 
-  /** Takes the first `length` bytes of the room as a chunk; content that is stored already takes no space. */
-  take(length: number): ChunkRef {
+  /**
+   * Takes the first `length` bytes of the room as a chunk; content that is stored already takes no space.
+   *
+   * @param stored looks for it in what was stored before
+   */
+  take(length: number, stored: (sha256: string) => ChunkRef | undefined): ChunkRef {
     const content = this.#buffer.subarray(this.#used, this.#used + length)
     const sha256 = hash('sha256', content, 'binary')
-    const known = this.#added.get(sha256) ?? this.#known(sha256)
+    const known = this.#added.get(sha256) ?? stored(sha256)
     if (known !== undefined && known.length === length) return known
     const chunk = { pack: this.#pack, offset: this.#used, length, sha256 }
     this.#added.set(sha256, chunk)

@@ -1,5 +1,5 @@
 import { stagingName, TreeError, type TreeLimits } from './protocol.ts'
-import { CHUNK_BYTES, kinds, MAX_PATH_BYTES, type RecordHead, readChunk, readHead, SIZE_BYTES } from './record.ts'
+import { CHUNK_BYTES, kinds, MAX_PATH_BYTES, type RecordHead, readHead, readPlace, SIZE_BYTES } from './record.ts'
 
 /** A directory to make. */
 export interface PlannedDirectory {
@@ -31,7 +31,6 @@ export interface Placement {
   readonly at: number
   readonly offset: number
   readonly length: number
-  readonly sha256: string
 }
 
 /** Everything that an index asks for. */
@@ -145,14 +144,14 @@ class Planner implements Plan {
     const file: PlannedFile = { path, mode, mtimeUs, size, left: count }
     let at = 0
     for (let next = chunksAt; next < head.end; next += CHUNK_BYTES) {
-      const { pack, offset, length, sha256 } = readChunk(index, next)
+      const { pack, offset, length } = readPlace(index, next)
       const packBytes = this.#packs.get(pack)
       if (packBytes === undefined || length === 0 || offset + length > packBytes) {
         throw malformed('a chunk lies in no pack')
       }
       const placements = this.placements.get(pack) ?? []
       if (placements.length === 0) this.placements.set(pack, placements)
-      placements.push({ file, at, offset, length, sha256 })
+      placements.push({ file, at, offset, length })
       at += length
     }
     // Declared sizes are sums of what will come, so nothing can come that was not counted here first.

@@ -3,27 +3,27 @@
  * standard input and answering on standard output (`protocol.ts`). It is started in a sandbox of its own, which shows it
  * the tree and nothing else of the service.
  */
-import { createReadStream } from 'node:fs'
 import { clear } from './clear.ts'
-import { type Frame, readFrames, writeFrame } from './frames.ts'
+import { readFrame, writeFrame } from './frames.ts'
 import { frameTypes, maxFrameBytes, TreeError, type TreeFailure, type TreeJob, treePath } from './protocol.ts'
 import { restore } from './restore.ts'
 import { seal } from './seal.ts'
 
+const IN = 0
 const OUT = 1
 
-async function run(frames: AsyncGenerator<Frame>): Promise<object> {
-  const first = await frames.next()
-  if (first.done || first.value.type !== frameTypes.job) throw new Error('no job came')
+async function run(): Promise<object> {
+  const first = readFrame(IN, maxFrameBytes)
+  if (first.type !== frameTypes.job) throw new Error('no job came')
   // The worker's own words, from the same release.
-  const job: TreeJob = JSON.parse(first.value.payload.toString())
+  const job: TreeJob = JSON.parse(first.payload.toString())
   process.umask(0)
   process.chdir(treePath)
   switch (job.kind) {
     case 'seal':
       return seal(job, OUT)
     case 'restore':
-      return restore(job, frames, OUT)
+      return restore(job, () => readFrame(IN, maxFrameBytes), OUT)
     case 'clear':
       clear(job.keep)
       return {}
@@ -40,9 +40,8 @@ function failureOf(error: unknown): TreeFailure {
 }
 
 async function main(): Promise<void> {
-  const input: AsyncIterable<Buffer> = createReadStream('', { fd: 0, highWaterMark: 1024 * 1024 })
   try {
-    const done = await run(readFrames(input, maxFrameBytes))
+    const done = await run()
     writeFrame(OUT, frameTypes.done, Buffer.from(JSON.stringify(done)))
   } catch (error) {
     writeFrame(OUT, frameTypes.failed, Buffer.from(JSON.stringify(failureOf(error))))
@@ -50,4 +49,4 @@ async function main(): Promise<void> {
   process.exit(0)
 }
 
-await main()
+void main()

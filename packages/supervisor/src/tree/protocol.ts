@@ -73,6 +73,8 @@ export interface SealJob {
   readonly kind: 'seal'
   readonly level: number
   readonly exclude: readonly ExcludeRule[]
+  /** Nothing but these paths and what lies below them. */
+  readonly only?: readonly string[]
   readonly limits: TreeLimits
   /** Packs with content worth keeping; what lies in others is read and stored again. */
   readonly packs: readonly UsablePack[]

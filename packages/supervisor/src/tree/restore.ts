@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import {
   chmodSync,
   closeSync,
@@ -48,10 +47,12 @@ const WRITE = constants.O_WRONLY | constants.O_NOFOLLOW
  * Writes a tree into the current directory, which must be empty but for the names to keep. All of it is made in a
  * directory of its own first and moved to its place when it is whole. That directory is also the mark of a restore that
  * has not finished: it goes last, and where it is found everything beside it is a leftover and goes first.
+ *
+ * @param next the worker's next frame
  */
-export async function restore(job: RestoreJob, frames: AsyncGenerator<Frame>, out: number): Promise<TreeTotals> {
+export async function restore(job: RestoreJob, next: () => Frame, out: number): Promise<TreeTotals> {
   empty(job.keep)
-  const { index, segments } = await receiveIndex(frames, job)
+  const { index, segments } = await receiveIndex(next, job)
   const packs = new Map(job.packs.map(pack => [pack.id, pack.sourceBytes]))
   const plan = planOf(index, { limits: job.limits, packs, reserved: new Set(job.keep) })
   writeFrame(out, frameTypes.ready)
@@ -59,7 +60,7 @@ export async function restore(job: RestoreJob, frames: AsyncGenerator<Frame>, ou
   process.chdir(stagingName)
   for (const { path } of plan.directories) mkdirSync(nativePath(path), 0o700)
   for (const file of plan.files) if (file.left === 0) writeWhole(file, Buffer.alloc(0))
-  await receivePacks(frames, packs, plan.placements)
+  await receivePacks(next, packs, plan.placements)
   if (plan.files.some(file => file.left > 0)) throw malformed('a pack did not come')
   makeLinks(plan)
   process.chdir('..')
@@ -88,15 +89,12 @@ function empty(keep: readonly string[]): void {
   clear(keep)
 }
 
-async function receiveIndex(
-  frames: AsyncGenerator<Frame>,
-  job: RestoreJob,
-): Promise<{ index: Buffer; segments: Segment[] }> {
+async function receiveIndex(next: () => Frame, job: RestoreJob): Promise<{ index: Buffer; segments: Segment[] }> {
   const parts: Buffer[] = []
   const segments: Segment[] = []
   let start = 0
   for (;;) {
-    const frame = await nextFrame(frames)
+    const frame = next()
     if (frame.type === frameTypes.indexEnd) break
     if (frame.type !== frameTypes.segment) throw malformed('a frame out of turn')
     const size = frame.payload.readUInt32LE(0)
@@ -110,21 +108,24 @@ async function receiveIndex(
   return { index: Buffer.concat(parts), segments }
 }
 
-/** Decompresses ahead of the writing: the thread pool and this thread each have a core to fill. */
+/**
+ * Decompresses ahead of the writing: the thread pool and this thread each have a core to fill. Frames are read in
+ * place: a stream would only move while nothing is written.
+ */
 async function receivePacks(
-  frames: AsyncGenerator<Frame>,
+  next: () => Frame,
   packs: ReadonlyMap<number, number>,
   placements: Plan['placements'],
 ): Promise<void> {
   const ahead: { id: number; content: Promise<Buffer> }[] = []
   const writeNext = async () => {
-    const next = ahead.shift()
-    if (next === undefined) return
-    const content = await next.content
-    for (const placement of placements.get(next.id) ?? []) place(placement, content)
+    const pack = ahead.shift()
+    if (pack === undefined) return
+    const content = await pack.content
+    for (const placement of placements.get(pack.id) ?? []) place(placement, content)
   }
   for (;;) {
-    const frame = await nextFrame(frames)
+    const frame = next()
     if (frame.type === frameTypes.finish) break
     if (frame.type !== frameTypes.pack) throw malformed('a frame out of turn')
     const id = frame.payload.readUInt32LE(0)
@@ -139,9 +140,9 @@ async function receivePacks(
   while (ahead.length > 0) await writeNext()
 }
 
-function place({ file, at, offset, length, sha256 }: Placement, pack: Buffer): void {
+/** The worker has held the pack, and the index with this place in it, against their digests. */
+function place({ file, at, offset, length }: Placement, pack: Buffer): void {
   const content = pack.subarray(offset, offset + length)
-  if (hash('sha256', content, 'binary') !== sha256) throw malformed('a chunk is not what its digest says')
   file.left--
   if (length === file.size) {
     writeWhole(file, content)
@@ -201,12 +202,6 @@ function statOf(path: string) {
   } catch {
     return undefined
   }
-}
-
-async function nextFrame(frames: AsyncGenerator<Frame>): Promise<Frame> {
-  const next = await frames.next()
-  if (next.done) throw malformed('the stream ended before its finish')
-  return next.value
 }
 
 async function unzipped(content: Buffer, size: number): Promise<Buffer> {

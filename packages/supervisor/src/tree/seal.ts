@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from 'node:fs'
-import { Baseline, writeBaseline } from './baseline.ts'
+import { Baseline, type KnownFile, writeBaseline } from './baseline.ts'
 import { Excluder } from './exclude.ts'
 import { writeFrame } from './frames.ts'
 import { type Identity, IndexWriter, type Segment } from './index-writer.ts'
@@ -16,7 +16,8 @@ import {
   stagingName,
   TreeError,
 } from './protocol.ts'
-import { CHUNK_BYTES, type ChunkRef, packAt, pathAt, readPlace } from './record.ts'
+import { CHUNK_BYTES, type ChunkRef, pathAt, readPlace } from './record.ts'
+import { Scope } from './scope.ts'
 import { vanishing, walk } from './walk.ts'
 import { zstd } from './zstd.ts'
 
@@ -25,6 +26,9 @@ import { zstd } from './zstd.ts'
  * them ticks every few milliseconds. Its identity is not relied on.
  */
 const UNSETTLED_MS = 50
+
+/** Most of an index is digests, of which no level makes less. */
+const INDEX_LEVEL = 1
 
 /** `O_NONBLOCK`: a fifo that took the file's place must not be waited for. */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
@@ -39,7 +43,7 @@ export async function seal(job: SealJob, out: number): Promise<SealDone> {
   await sealing.packer.end()
   const { index } = sealing
   const segments = index.segments()
-  await sendIndex(out, job.level, index.bytes, segments, baseline)
+  await sendIndex(out, index.bytes, segments, baseline)
   writeBaseline(baselineFds.write, { index: index.bytes, identities: index.identities, segments })
   return sealing.totals()
 }
@@ -51,6 +55,8 @@ class Sealing {
   readonly #baseline: Baseline | undefined
   readonly #known: KnownContent
   readonly #excluder: Excluder
+  readonly #scope: Scope
+  readonly #settledBeforeMs = Date.now() - UNSETTLED_MS
   /** First path of each file with several links. */
   readonly #links = new Map<string, string>()
   /** Chunks in use, each once. */
@@ -63,8 +69,9 @@ class Sealing {
     this.#baseline = baseline
     this.#known = new KnownContent(baseline, new Set(job.packs.map(pack => pack.id)))
     this.#excluder = new Excluder(job.exclude)
+    this.#scope = new Scope(job.only)
     this.index = new IndexWriter(job.limits.indexBytes)
-    this.packer = new Packer(out, job.level, job.nextPack, sha256 => this.#known.find(sha256))
+    this.packer = new Packer(out, job.level, job.nextPack)
   }
 
   totals(): SealDone {
@@ -74,6 +81,7 @@ class Sealing {
   directory(path: string, stats: Stats): boolean {
     // What a restore has not finished is not what the sandbox had; sealed, it would take the place of the whole tree.
     if (path === stagingName) throw new TreeError({ code: 'unfinished_restore' })
+    if (!this.#scope.leadsTo(path)) return false
     if (this.#excluder.excludes(path)) {
       this.#omitted.excluded++
       return false
@@ -84,6 +92,7 @@ class Sealing {
   }
 
   entry(path: string, stats: Stats): Promise<void> | undefined {
+    if (!this.#scope.holds(path)) return undefined
     if (stats.isFile()) return this.#file(path, stats)
     if (stats.isSymbolicLink()) this.#symlink(path, stats)
     else if (stats.isSocket()) this.#omitted.sockets++
@@ -111,30 +120,26 @@ class Sealing {
       this.index.hardLink(path, first)
       return undefined
     }
-    if (this.#takeOver(path, stats)) {
+    const known = this.#baseline?.find(path, stats)
+    if (known !== undefined && this.#takeOver(path, stats, known)) {
       if (inode !== undefined) this.#links.set(inode, path)
       return undefined
     }
-    return this.#read(path, inode)
+    return this.#read(path, inode, known)
   }
 
   /** Takes over what the previous checkpoint has of a file that was not touched since. */
-  #takeOver(path: string, stats: Stats): boolean {
-    const baseline = this.#baseline
-    const file = baseline?.untouched(path, stats)
-    if (baseline === undefined || file === undefined) return false
-    if (file.size !== stats.size || file.mode !== (stats.mode & 0o777)) return false
-    const { index } = baseline
-    for (let at = file.chunksAt; at < file.end; at += CHUNK_BYTES) {
-      if (!this.#known.isUsable(packAt(index, at))) return false
-    }
+  #takeOver(path: string, stats: Stats, known: KnownFile): boolean {
+    if (this.#baseline === undefined || !known.untouched || !this.#known.isKept(known)) return false
+    if (known.size !== stats.size || known.mode !== (stats.mode & 0o777)) return false
+    const { index } = this.#baseline
     this.#countFile(stats.size)
-    for (let at = file.chunksAt; at < file.end; at += CHUNK_BYTES) this.#use(readPlace(index, at))
-    this.index.copy(path, index, file.start, file.end, settled(stats))
+    for (let at = known.chunksAt; at < known.end; at += CHUNK_BYTES) this.#use(readPlace(index, at))
+    this.index.copy(path, index, known.start, known.end, this.#settled(stats))
     return true
   }
 
-  async #read(path: string, inode: string | undefined): Promise<void> {
+  async #read(path: string, inode: string | undefined, known: KnownFile | undefined): Promise<void> {
     const fd = vanishing(() => openSync(nativePath(path), READ))
     if (fd === undefined) return
     try {
@@ -143,11 +148,11 @@ class Sealing {
       this.#refuseOver('source', this.#counts.sourceBytes + stats.size)
       // Identity and length are those of the open file before its first byte is read: whatever is written from then on
       // shows in the identity at the next seal, and a file that grows for ever is read to where it ended now.
-      const { chunks, size } = await this.#readChunks(fd, stats.size)
+      const { chunks, size } = await this.#readChunks(fd, stats.size, known)
       this.#counts.readBytes += size
       this.#countFile(size)
       for (const chunk of chunks) this.#use(chunk)
-      const identity = size === stats.size ? settled(stats) : undefined
+      const identity = size === stats.size ? this.#settled(stats) : undefined
       this.index.file(path, { mode: stats.mode & 0o777, mtimeUs: microseconds(stats), size, chunks, identity })
       // Only now is there something to link to: the file may have vanished after it was listed.
       if (inode !== undefined) this.#links.set(inode, path)
@@ -157,7 +162,12 @@ class Sealing {
   }
 
   /** @returns fewer bytes than asked for where the file has become shorter */
-  async #readChunks(fd: number, wanted: number): Promise<{ chunks: ChunkRef[]; size: number }> {
+  async #readChunks(
+    fd: number,
+    wanted: number,
+    known: KnownFile | undefined,
+  ): Promise<{ chunks: ChunkRef[]; size: number }> {
+    const before = known && this.#known.of(known)
     const chunks: ChunkRef[] = []
     let size = 0
     while (size < wanted) {
@@ -165,7 +175,7 @@ class Sealing {
       const waiting = this.packer.makeRoom(length)
       if (waiting !== undefined) await waiting
       const got = readUpTo(fd, this.packer.room, length)
-      if (got > 0) chunks.push(this.packer.take(got))
+      if (got > 0) chunks.push(this.packer.take(got, sha256 => before?.get(sha256) ?? this.#known.find(sha256, got)))
       size += got
       if (got < length) break
     }
@@ -176,6 +186,10 @@ class Sealing {
     this.#counts.sourceBytes += size
     this.#refuseOver('source', this.#counts.sourceBytes)
     this.#count('files')
+  }
+
+  #settled(stats: Stats): Identity {
+    return stats.ctimeMs < this.#settledBeforeMs ? stats : undefined
   }
 
   #use({ pack, offset, length }: Omit<ChunkRef, 'sha256'>): void {
@@ -202,7 +216,6 @@ class Sealing {
 
 async function sendIndex(
   out: number,
-  level: number,
   index: Buffer,
   segments: readonly Segment[],
   baseline: Baseline | undefined,
@@ -221,7 +234,7 @@ async function sendIndex(
       return () => writeFrame(out, frameTypes.same, number)
     }
     number.writeUInt32LE(content.length)
-    const compressed = await zstd(content, level)
+    const compressed = await zstd(content, INDEX_LEVEL)
     return () => writeFrame(out, frameTypes.segment, number, compressed)
   })
   for (const write of frames) (await write)()
@@ -235,10 +248,6 @@ function readUpTo(fd: number, into: Buffer, length: number): number {
     have += got
   }
   return have
-}
-
-function settled(stats: Stats): Identity {
-  return stats.ctimeMs < Date.now() - UNSETTLED_MS ? stats : undefined
 }
 
 /** Numbers beyond 2^53, as overlay file systems give them, lose their last bits as doubles. */

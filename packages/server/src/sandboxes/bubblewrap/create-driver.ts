@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { type SandboxDriver, SandboxGoneError } from '../driver.ts'
 import { type EgressProxy, serveEgressProxy } from '../proxy.ts'
 import { createReachPolicy } from '../reach-policy.ts'
@@ -13,6 +14,7 @@ import { writeTurnInputs } from './inputs.ts'
 import { createKeyedLock } from './keyed-lock.ts'
 import { leaseFiles, proxySocketName } from './lease-files.ts'
 import type { BubblewrapOptions } from './options.ts'
+import { readRecord } from './record.ts'
 import { assertSpec } from './spec.ts'
 import { openWorkshop } from './workshop.ts'
 
@@ -97,6 +99,22 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
       // Ahead of the lock: a create that hangs holds it until its processes end. Whether all did is found behind it.
       await endProcesses(workshop, leaseId).catch(() => undefined)
       await locked(leaseId, () => remove(leaseId))
+    },
+    async trees(leaseId) {
+      const files = leaseFiles(instance, leaseId)
+      const record = await readRecord(files)
+      if (record === undefined) throw new SandboxGoneError(`no sandbox ${leaseId}`)
+      const owner = process.getuid?.() === 0 ? { uid: record.uid } : {}
+      return {
+        workspace: { path: files.workspace, ...owner },
+        home: { path: files.home, ...owner },
+        baselines: join(files.host, 'baselines'),
+        program: {
+          nodePath: options.nodePath,
+          programPath: join(options.bundlesDir, 'tree.cjs'),
+          ...(options.bwrap !== undefined && { bwrap: options.bwrap }),
+        },
+      }
     },
     list: () => listLeases(workshop),
     async prepared() {

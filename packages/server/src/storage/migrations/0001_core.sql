@@ -261,6 +261,7 @@ create table leases (
   agent_loads_sessions boolean not null default false,
   agent_session_id text,
   active_prompt text,
+  recap text,
   foreign key (organization_id, session_id) references sessions,
   check ((ended_at is null) = (state <> 'ended'))
 );

@@ -1,0 +1,74 @@
+// How long a service takes to be ready, from the start of its process to the first 200 of `/readyz`: on an empty data
+// directory, again after an orderly end, and after `kill -9`. Run as: node bench/start.ts [starts]
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { median, quantile } from './support/statistics.ts'
+
+const BOUND_MS = 3000
+const starts = Number(process.argv[2] ?? 7)
+const main = resolve(import.meta.dirname, '../packages/server/src/main.ts')
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+/** Starts the service, measures until it is ready and ends it. */
+async function startMs(dataDir: string, end: NodeJS.Signals): Promise<number> {
+  const port = await freePort()
+  const begun = performance.now()
+  const child: ChildProcess = spawn(process.execPath, [main], {
+    env: { PATH: process.env['PATH'], BERTH_DATA_DIR: dataDir, BERTH_PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  const isReady = () =>
+    fetch(`http://127.0.0.1:${port}/readyz`).then(
+      answer => answer.ok,
+      () => false,
+    )
+  while (!(await isReady())) {
+    if (child.exitCode !== null) throw new Error('the service did not start')
+    await sleep(5)
+  }
+  const took = performance.now() - begun
+  child.kill(end)
+  await exited
+  return took
+}
+
+async function series(dataDir: string, end: NodeJS.Signals): Promise<number[]> {
+  const all: number[] = []
+  for (let n = 0; n < starts; n += 1) all.push(await startMs(dataDir, end))
+  return all
+}
+
+const dataDir = await mkdtemp(join(tmpdir(), 'berth-bench-'))
+const print = (line: string) => process.stdout.write(`${line}\n`)
+const row = (title: string, values: readonly number[]) =>
+  print(`${title.padEnd(32)} ${median(values).toFixed(0).padStart(6)} ${quantile(values, 1).toFixed(0).padStart(6)}`)
+
+try {
+  const first = await startMs(dataDir, 'SIGTERM')
+  const again = await series(dataDir, 'SIGTERM')
+  const [, ...killed] = await series(dataDir, 'SIGKILL')
+  // What the last of these left behind, such as mounts, an orderly end clears away.
+  await startMs(dataDir, 'SIGTERM')
+  print(`${'milliseconds'.padEnd(32)} median    most`)
+  row('first start', [first])
+  row('after an orderly end', again)
+  row('after kill -9', killed)
+  print(`second_start_ms=${median(again).toFixed(0)} bound=${BOUND_MS}`)
+  if (median(again) > BOUND_MS) process.exitCode = 1
+} finally {
+  await rm(dataDir, { recursive: true, force: true }).catch(console.error)
+}

@@ -1,0 +1,101 @@
+import type { SessionKey } from '../events/append.ts'
+import type { Queryable } from '../storage/database.ts'
+
+/** A sealed Run, as far as a restore needs it. Manifests are the small heads of trees; the rest lies in blobs. */
+export interface CheckpointRow {
+  readonly run_id: string
+  readonly runtime: string
+  readonly conversation: 'exact' | 'result_only'
+  readonly agent_session_id: string | null
+  readonly workspace_manifest: string
+  readonly home_manifest: string | null
+  readonly damaged_at: Date | null
+}
+
+/**
+ * The checkpoint that a next Turn would go on from: that of the newest Run that began and did not crash. A Run that
+ * ended otherwise is never passed over for an older one.
+ */
+export async function findResumable(db: Queryable, key: SessionKey): Promise<CheckpointRow | null> {
+  const { rows } = await db.query<CheckpointRow>({
+    name: 'find-resumable',
+    text: `
+      select c.* from checkpoints c join (
+        select id from runs
+        where organization_id = $1 and session_id = $2 and started_at is not null and status <> 'crashed'
+          and ended_at is not null
+        order by queued_at desc limit 1
+      ) newest on newest.id = c.run_id
+      where c.organization_id = $1 and c.session_id = $2 and c.damaged_at is null`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0] ?? null
+}
+
+/** The Session's newest checkpoint, on which the next seal of the same tree builds. */
+export async function findNewestCheckpoint(db: Queryable, key: SessionKey): Promise<CheckpointRow | null> {
+  const { rows } = await db.query<CheckpointRow>({
+    name: 'find-newest-checkpoint',
+    text: `
+      select * from checkpoints where organization_id = $1 and session_id = $2 and damaged_at is null
+      order by sealed_at desc limit 1`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0] ?? null
+}
+
+export interface NewCheckpoint extends Omit<CheckpointRow, 'damaged_at'> {
+  readonly stored_bytes: number
+  readonly sealed_at: Date
+  /** Digests of every blob it is made of. */
+  readonly blobs: readonly string[]
+}
+
+/** Older checkpoints that are kept beside the newest: a restore under way may still read the one before. */
+const KEPT = 2
+
+/** Records a checkpoint that is whole in the blob store; with the same statement older ones go. */
+export async function insertCheckpoint(tx: Queryable, key: SessionKey, checkpoint: NewCheckpoint): Promise<void> {
+  const { organizationId, sessionId } = key
+  await tx.query({
+    text: `
+      insert into checkpoints (organization_id, session_id, run_id, runtime, conversation, agent_session_id,
+        workspace_manifest, home_manifest, stored_bytes, sealed_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    values: [
+      organizationId,
+      sessionId,
+      checkpoint.run_id,
+      checkpoint.runtime,
+      checkpoint.conversation,
+      checkpoint.agent_session_id,
+      checkpoint.workspace_manifest,
+      checkpoint.home_manifest,
+      checkpoint.stored_bytes,
+      checkpoint.sealed_at,
+    ],
+  })
+  await tx.query({
+    text: `
+      insert into checkpoint_blobs (organization_id, session_id, run_id, sha256)
+      select $1, $2, $3, sha256 from unnest($4::text[]) as sha256 on conflict do nothing`,
+    values: [organizationId, sessionId, checkpoint.run_id, checkpoint.blobs],
+  })
+  await tx.query({
+    text: `
+      delete from checkpoints where organization_id = $1 and session_id = $2 and run_id in (
+        select run_id from checkpoints where organization_id = $1 and session_id = $2
+        order by sealed_at desc offset $3)`,
+    values: [organizationId, sessionId, KEPT],
+  })
+}
+
+/** A checkpoint whose blobs are not what it says is never offered again. */
+export async function markDamaged(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await tx.query({
+    text: `
+      update checkpoints set damaged_at = $4
+      where organization_id = $1 and session_id = $2 and run_id = $3 and damaged_at is null`,
+    values: [key.organizationId, key.sessionId, runId, now],
+  })
+}

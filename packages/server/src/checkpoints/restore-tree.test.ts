@@ -1,0 +1,278 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { zstdCompressSync } from 'node:zlib'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { limited, owners, TreeLab } from '../../test/support/trees.ts'
+import { blobsOf, verifyCheckpoint } from './check.ts'
+import { RestoreRefused } from './errors.ts'
+import { encodeManifest, encodePackTable } from './manifest.ts'
+
+beforeAll(() => TreeLab.build())
+
+async function example() {
+  const lab = await TreeLab.open()
+  lab.make('tree', {
+    'a/one': randomBytes(10_000),
+    'a/two': randomBytes(12 * 1024 * 1024),
+    'b/three': 'three',
+    link: { link: '/etc' },
+  })
+  return { lab, sealed: await lab.sealed('tree') }
+}
+
+const isEmpty = (lab: TreeLab, name: string) => expect(readdirSync(lab.path(name))).toEqual([])
+
+describe('a damaged checkpoint is refused and leaves nothing', () => {
+  test.each(['missing', 'truncated', 'corrupt'] as const)('where any of its blobs is %s', async damage => {
+    const { lab, sealed } = await example()
+    using _ = lab
+    for (const { sha256 } of await blobsOf(sealed.manifest, lab.blobs)) {
+      const path = lab.path(`blobs/${sha256.slice(0, 2)}/${sha256.slice(2)}`)
+      const { readFileSync } = await import('node:fs')
+      const content = readFileSync(path)
+      if (damage === 'missing') rmSync(path)
+      else if (damage === 'truncated') writeFileSync(path, content.subarray(0, -1))
+      else
+        writeFileSync(
+          path,
+          content.map((byte, at) => (at === content.length >> 1 ? byte ^ 1 : byte)),
+        )
+      await expect(lab.restore(sealed.manifest, 'copy')).rejects.toMatchObject({
+        name: 'RestoreRefused',
+        code: damage === 'missing' ? 'missing' : 'corrupt',
+      })
+      isEmpty(lab, 'copy')
+      expect(await verifyCheckpoint(sealed.manifest, lab.blobs, { digests: true })).toBe(
+        damage === 'missing' ? 'missing' : 'corrupt',
+      )
+      writeFileSync(path, content)
+    }
+    await lab.restore(sealed.manifest, 'copy')
+    expect(lab.look('copy')).toEqual(lab.look('tree'))
+  })
+
+  test('where the manifest is no manifest', async () => {
+    const { lab, sealed } = await example()
+    using _ = lab
+    const text = sealed.manifest.toString()
+    for (const manifest of [
+      '',
+      '{}',
+      'null',
+      '[]',
+      text.slice(1),
+      text.replace('"index":[', '"index":[7,'),
+      text.replace('tree.1', 'tree.9'),
+    ]) {
+      await expect(lab.restore(Buffer.from(manifest), 'copy')).rejects.toMatchObject({ code: 'malformed' })
+      isEmpty(lab, 'copy')
+    }
+  })
+
+  test('where it is over the caps', async () => {
+    const { lab, sealed } = await example()
+    using _ = lab
+    for (const limits of [
+      { storedBytes: 1000 },
+      { sourceBytes: 1000 },
+      { files: 2 },
+      { indexBytes: 10 },
+      { manifestBytes: 10 },
+    ]) {
+      await expect(lab.restore(sealed.manifest, 'copy', { limits: limited(limits) })).rejects.toMatchObject({
+        code: 'over_limit',
+      })
+      isEmpty(lab, 'copy')
+    }
+  })
+})
+
+/** An entry of an index, written by hand. */
+function entry(kind: number, path: string, tail: Buffer = Buffer.alloc(0), mode = 0o755): Buffer {
+  const head = Buffer.alloc(17)
+  head.writeUInt8(kind, 0)
+  head.writeUInt16LE(mode, 1)
+  head.writeDoubleLE(1_000_000, 3)
+  head.writeUInt16LE(path.length, 11)
+  head.writeUInt32LE(tail.length, 13)
+  return Buffer.concat([head, Buffer.from(path, 'latin1'), tail])
+}
+
+function content(
+  size: number,
+  ...chunks: readonly (readonly [pack: number, offset: number, length: number])[]
+): Buffer {
+  const tail = Buffer.alloc(8 + chunks.length * 44)
+  tail.writeDoubleLE(size, 0)
+  for (const [n, chunk] of chunks.entries()) {
+    for (const [m, value] of chunk.entries()) tail.writeUInt32LE(value, 8 + n * 44 + m * 4)
+  }
+  return tail
+}
+
+/** Stores a checkpoint whose index and pack say what a test wants. */
+async function forge(
+  lab: TreeLab,
+  index: Buffer,
+  options: { pack?: Buffer; packBytes?: number; indexBytes?: number; totals?: object } = {},
+): Promise<Buffer> {
+  const pack = await lab.blobs.put(options.pack ?? zstdCompressSync(Buffer.from('0123456789')))
+  const segment = await lab.blobs.put(zstdCompressSync(index))
+  const sourceBytes = options.packBytes ?? 10
+  const packs = await lab.blobs.put(
+    encodePackTable({ nextPack: 1, packs: [{ id: 0, ...pack, sourceBytes, liveBytes: 1 }] }),
+  )
+  const totals = { files: 1, directories: 0, links: 0, sourceBytes: 10, storedBytes: 1000, ...options.totals }
+  return encodeManifest({ ...totals, index: [{ ...segment, sourceBytes: options.indexBytes ?? index.length }], packs })
+}
+
+describe('a hostile checkpoint is refused and leaves nothing', () => {
+  const good = content(10, [0, 0, 10])
+  const cases: Record<string, Buffer> = {
+    'a parent’s name': entry(2, '..', good),
+    'a path through a parent': Buffer.concat([entry(1, 'a'), entry(2, 'a/../../x', good)]),
+    'an absolute path': entry(2, '/etc/x', good),
+    'the directory itself': entry(1, '.'),
+    'no name': entry(2, '', good),
+    'an empty component': Buffer.concat([entry(1, 'a'), entry(2, 'a//x', good)]),
+    'a NUL': entry(2, 'a\0b', good),
+    'a directory that is not there': entry(2, 'a/x', good),
+    'a symbolic link as a directory': Buffer.concat([entry(3, 'a', Buffer.from('/etc')), entry(2, 'a/x', good)]),
+    'a file as a directory': Buffer.concat([entry(2, 'a', good), entry(2, 'a/x', good)]),
+    'a path twice': Buffer.concat([entry(2, 'a', good), entry(2, 'a', good)]),
+    'a link in the place of a file': Buffer.concat([entry(3, 'a', Buffer.from('/etc/x')), entry(2, 'a', good)]),
+    'a name too long': entry(2, 'x'.repeat(256), good),
+    'a device': entry(5, 'a'),
+    'a set-user-id bit': entry(2, 'a', good, 0o4755),
+    'a hard link out of the tree': entry(4, 'a', Buffer.from('../../etc/passwd')),
+    'a hard link to a symbolic link': Buffer.concat([
+      entry(3, 'a', Buffer.from('/etc/passwd')),
+      entry(4, 'b', Buffer.from('a')),
+    ]),
+    'a symbolic link to nothing': entry(3, 'a'),
+    'content out of its pack': entry(2, 'a', content(10, [0, 5, 10])),
+    'content of no pack': entry(2, 'a', content(10, [7, 0, 10])),
+    'more content than said': entry(2, 'a', content(10, [0, 0, 10], [0, 0, 10])),
+    'less content than said': entry(2, 'a', content(1e12, [0, 0, 10])),
+    'a size that is none': entry(2, 'a', content(Number.NaN)),
+    'an entry cut short': entry(2, 'a', good).subarray(0, -1),
+    'the mark of an unfinished restore': entry(1, '.berth-restore'),
+    'a name that is kept for others': entry(1, '.berth'),
+  }
+
+  test.each(Object.entries(cases))('%s', async (_name, index) => {
+    using lab = await TreeLab.open()
+    await expect(lab.restore(await forge(lab, index), 'copy', { skip: ['.berth'] })).rejects.toMatchObject({
+      code: 'malformed',
+    })
+    isEmpty(lab, 'copy')
+  })
+
+  test.each(owners)('bombs, as uid %s', async uid => {
+    using lab = await TreeLab.open(uid)
+    const bomb = zstdCompressSync(Buffer.alloc(256 * 1024 * 1024))
+    const file = entry(2, 'a', good)
+    for (const [forged, code] of [
+      [await forge(lab, file, { pack: bomb }), 'malformed'],
+      [await forge(lab, file, { pack: bomb, packBytes: 8 * 1024 * 1024 }), 'malformed'],
+      [await forge(lab, file, { pack: bomb, packBytes: 256 * 1024 * 1024 }), 'malformed'],
+      [await forge(lab, Buffer.alloc(64 * 1024 * 1024), { indexBytes: 1000 }), 'malformed'],
+      [await forge(lab, file, { pack: Buffer.from('no zstd') }), 'malformed'],
+    ] as const) {
+      await expect(lab.restore(forged, 'copy')).rejects.toMatchObject({ code })
+      isEmpty(lab, 'copy')
+    }
+    const many = Buffer.concat(Array.from({ length: 200 }, (_, n) => entry(2, `f${n}`, good)))
+    await expect(
+      lab.restore(await forge(lab, many), 'copy', { limits: limited({ sourceBytes: 1000 }) }),
+    ).rejects.toMatchObject({ code: 'over_limit' })
+    await expect(
+      lab.restore(await forge(lab, many), 'copy', { limits: limited({ files: 100 }) }),
+    ).rejects.toMatchObject({ code: 'over_limit' })
+    isEmpty(lab, 'copy')
+    expect(await lab.restore(await forge(lab, file), 'copy')).toMatchObject({ files: 1 })
+  })
+})
+
+describe('a target', () => {
+  test('that holds anything is left alone', async () => {
+    const { lab, sealed } = await example()
+    using _ = lab
+    lab.make('copy', { mine: 'work' })
+    await expect(lab.restore(sealed.manifest, 'copy')).rejects.toMatchObject({ code: 'target_not_empty' })
+    expect(Object.keys(lab.look('copy'))).toEqual(['mine'])
+  })
+
+  test('that holds what a dead process left is cleared first, and is not sealed before', async () => {
+    const { lab, sealed } = await example()
+    using _ = lab
+    mkdirSync(lab.path('copy'))
+    lab.own('copy')
+    const url = new URL('./restore-tree.ts', import.meta.url).href
+    const blobsUrl = new URL('../storage/file-blobs.ts', import.meta.url).href
+    const script = `
+      const { restoreTree } = await import(${JSON.stringify(url)})
+      const { FileBlobs } = await import(${JSON.stringify(blobsUrl)})
+      const blobs = await FileBlobs.open(${JSON.stringify(lab.path('blobs'))})
+      let gets = 0
+      const slow = Object.assign(Object.create(blobs), {
+        stat: d => blobs.stat(d),
+        async get(d) { if (++gets > 4) { process.stdout.write('half'); await new Promise(() => setInterval(() => {}, 1000)) } return blobs.get(d) },
+      })
+      await restoreTree({ program: ${JSON.stringify(lab.program)}, manifest: Buffer.from(${JSON.stringify(sealed.manifest.toString())}),
+        blobs: slow, target: ${JSON.stringify(lab.place('copy'))}, limits: ${JSON.stringify(limited({}))}, baselines: ${JSON.stringify(lab.path('bl'))} })`
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    await new Promise(resolve => child.stdout.once('data', resolve))
+    for (let tries = 0; !existsSync(lab.path('copy/.berth-restore')) && tries < 100; tries++) await sleep(20)
+    child.kill('SIGKILL')
+    await new Promise(resolve => child.once('exit', resolve))
+    await sleep(100)
+    expect(readdirSync(lab.path('copy'))).toEqual(['.berth-restore'])
+    await expect(lab.seal('copy')).rejects.toMatchObject({ name: 'SealFailed', message: 'unfinished_restore' })
+    await lab.restore(sealed.manifest, 'copy')
+    expect(lab.look('copy')).toEqual(lab.look('tree'))
+  })
+
+  test('is empty again after an abort at any time', async () => {
+    const { lab, sealed } = await example()
+    using _ = lab
+    for (const ms of [0, 10, 30, 50, 70, 90, 120]) {
+      const ended = await lab
+        .restore(sealed.manifest, 'copy', { signal: AbortSignal.timeout(ms) })
+        .catch((error: unknown) => error)
+      if (!(ended instanceof Error)) return
+      expect(ended).toMatchObject({ name: 'TimeoutError' })
+      isEmpty(lab, 'copy')
+    }
+  })
+
+  test('may be one of two at once', async () => {
+    const { lab, sealed } = await example()
+    using _ = lab
+    await Promise.all([lab.restore(sealed.manifest, 'one'), lab.restore(sealed.manifest, 'two')])
+    expect(lab.look('one')).toEqual(lab.look('tree'))
+    expect(lab.look('two')).toEqual(lab.look('tree'))
+  })
+
+  test.runIf(process.getuid?.() === 0)('too small for the tree is empty again', async () => {
+    const { lab, sealed } = await example()
+    using _ = lab
+    const { execFileSync } = await import('node:child_process')
+    mkdirSync(lab.path('small'))
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'berth-test', lab.path('small')])
+    try {
+      await expect(lab.restore(sealed.manifest, 'small')).rejects.toMatchObject({ code: 'target_full' })
+      isEmpty(lab, 'small')
+    } finally {
+      execFileSync('umount', [lab.path('small')])
+    }
+  })
+})
+
+test('a refusal is an error with a code', () => {
+  expect(new RestoreRefused('missing', 'gone')).toMatchObject({ code: 'missing', message: 'gone' })
+})

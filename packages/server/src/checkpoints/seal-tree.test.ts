@@ -1,0 +1,407 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Entry, limited, TreeLab } from '../../test/support/trees.ts'
+import { type Blobs, StorageFull } from '../storage/blobs.ts'
+import { FileBlobs } from '../storage/file-blobs.ts'
+import { blobsOf, verifyCheckpoint } from './check.ts'
+import { SealFailed } from './errors.ts'
+
+beforeAll(() => TreeLab.build())
+
+/** Longer than a file's times are distrusted after a change. */
+const settle = () => sleep(80)
+
+function some(count: number, size = 2000): Record<string, Entry> {
+  return Object.fromEntries(
+    Array.from({ length: count }, (_, n) => [`d${n % 7}/file-${n}`, randomBytes(size).toString('base64')]),
+  )
+}
+
+describe('what a seal costs', () => {
+  test('follows what changed', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', some(300))
+    await settle()
+    const first = await lab.sealed('tree')
+    expect(first.readBytes).toBe(first.sourceBytes)
+    appendFileSync(lab.path('tree/d1/file-1'), 'more')
+    const second = await lab.sealed('tree', { previous: first.manifest })
+    expect(second.readBytes).toBe(statSync(lab.path('tree/d1/file-1')).size)
+    expect(second.newBytes).toBeLessThan(first.newBytes / 4)
+    await settle()
+    const third = await lab.sealed('tree', { previous: second.manifest })
+    expect(third.manifestSha256).toBe(second.manifestSha256)
+    await lab.restore(third.manifest, 'copy')
+    expect(lab.look('copy')).toEqual(lab.look('tree'))
+  })
+
+  test('is one piece of a long file, moved directories and copies are known', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', { 'a/long': randomBytes(20 * 1024 * 1024), 'a/other': randomBytes(6 * 1024 * 1024) })
+    await settle()
+    const first = await lab.sealed('tree')
+    const fd = openSync(lab.path('tree/a/long'), 'r+')
+    writeSync(fd, 'changed', 9_000_000)
+    closeSync(fd)
+    const second = await lab.sealed('tree', { previous: first.manifest })
+    expect(second.newBytes).toBeLessThan(1.2 * 1024 * 1024)
+    renameSync(lab.path('tree/a'), lab.path('tree/b'))
+    execFileSync('cp', [lab.path('tree/b/long'), lab.path('tree/copy')])
+    lab.own('tree')
+    const third = await lab.sealed('tree', { previous: second.manifest })
+    expect(third.newBytes).toBeLessThan(6 * 1024 * 1024)
+    await lab.restore(third.manifest, 'restored')
+    expect(lab.look('restored')).toEqual(lab.look('tree'))
+  })
+
+  test('without its baseline is that of the first', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', some(20))
+    const first = await lab.sealed('tree')
+    for (const name of readdirSync(lab.path('tree.baselines'))) {
+      const path = join(lab.path('tree.baselines'), name)
+      writeFileSync(path, randomBytes(statSync(path).size))
+    }
+    const torn = await lab.sealed('tree', { previous: first.manifest })
+    expect(torn.readBytes).toBe(torn.sourceBytes)
+    rmSync(lab.path('tree.baselines'), { recursive: true })
+    const lost = await lab.sealed('tree', { previous: torn.manifest })
+    expect(lost.readBytes).toBe(lost.sourceBytes)
+    expect(await verifyCheckpoint(lost.manifest, lab.blobs, { digests: true })).toBeUndefined()
+  })
+
+  test('stays within twice the content, in few packs, over many seals', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', some(120))
+    let last = await lab.sealed('tree')
+    for (let round = 0; round < 24; round++) {
+      for (let n = 0; n < 5; n++) {
+        const file = (round * 5 + n) % 120
+        writeFileSync(lab.path(`tree/d${file % 7}/file-${file}`), randomBytes(2000).toString('base64'))
+      }
+      last = await lab.sealed('tree', { previous: last.manifest })
+      expect(last.storedBytes).toBeLessThan(2.5 * last.sourceBytes)
+    }
+    expect((await blobsOf(last.manifest, lab.blobs)).length).toBeLessThan(14)
+    await lab.restore(last.manifest, 'copy')
+    expect(lab.look('copy')).toEqual(lab.look('tree'))
+  })
+})
+
+describe('a change is found', () => {
+  test('where size and time were put back, before and after a restore', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', { file: 'one', link: { link: 'one' } })
+    const disguise = (tree: string, content: string) => {
+      const { atime, mtime } = statSync(lab.path(`${tree}/file`))
+      writeFileSync(lab.path(`${tree}/file`), content)
+      utimesSync(lab.path(`${tree}/file`), atime, mtime)
+    }
+    utimesSync(lab.path('tree/file'), 1000, 1000)
+    await settle()
+    const first = await lab.sealed('tree')
+    disguise('tree', 'two')
+    const second = await lab.sealed('tree', { previous: first.manifest })
+    await lab.restore(second.manifest, 'copy')
+    expect(lab.look('copy')).toEqual(lab.look('tree'))
+    disguise('copy', 'six')
+    const third = await lab.sealed('copy', { previous: second.manifest })
+    await lab.restore(third.manifest, 'last')
+    expect(lab.look('last')).toEqual(lab.look('copy'))
+    expect(lab.look('last')).not.toEqual(lab.look('tree'))
+  })
+
+  test('where it came within one tick of the clock after the seal before', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', { file: 'content 0' })
+    let last = await lab.sealed('tree')
+    for (let n = 1; n < 8; n++) {
+      writeFileSync(lab.path('tree/file'), `content ${n}`)
+      last = await lab.sealed('tree', { previous: last.manifest })
+      writeFileSync(lab.path('tree/file'), `CONTENT ${n}`)
+      last = await lab.sealed('tree', { previous: last.manifest })
+      rmSync(lab.path('copy'), { recursive: true, force: true })
+      await lab.restore(last.manifest, 'copy')
+      expect(lab.look('copy')).toEqual(lab.look('tree'))
+    }
+  })
+})
+
+describe('what is left out', () => {
+  test('sockets, fifos and paths that are too long, each counted', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', { fifo: { fifo: true }, file: 'x' })
+    const server = createServer().listen(lab.path('tree/socket'))
+    execFileSync('bash', ['-c', 'for i in $(seq 30); do n=$(printf %0200d 7); mkdir $n; cd $n; done'], {
+      cwd: lab.path('tree'),
+    })
+    lab.own('tree')
+    try {
+      const sealed = await lab.sealed('tree')
+      expect(sealed).toMatchObject({ files: 1, omitted: { fifos: 1, sockets: 1, tooLong: 1, devices: 0 } })
+      await lab.restore(sealed.manifest, 'copy')
+    } finally {
+      server.close()
+    }
+  })
+
+  test('caches, but for what git tracks', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', {
+      '__pycache__/a.pyc': 'x',
+      'node_modules/.cache/x': 'x',
+      'node_modules/left-pad/index.js': 'x',
+      '.cache/kept': 'x',
+      'repo/pkg/__pycache__/committed.pyc': 'x',
+      'repo/pkg/deep/__pycache__/built.pyc': 'x',
+      'repo/.gitignore': 'built.pyc',
+    })
+    const git = (...args: string[]) =>
+      execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.org', ...args], {
+        cwd: lab.path('tree/repo'),
+        stdio: 'ignore',
+      })
+    git('init')
+    git('add', '-A')
+    git('commit', '-m', 'all')
+    lab.own('tree')
+    const sealed = await lab.sealed('tree')
+    expect(sealed.omitted.excluded).toBe(3)
+    await lab.restore(sealed.manifest, 'copy')
+    const paths = Object.keys(lab.look('copy'))
+    expect(paths).toContain('repo/pkg/__pycache__/committed.pyc')
+    expect(paths).toContain('node_modules/left-pad/index.js')
+    expect(paths).toContain('.cache/kept')
+    expect(paths.filter(path => /a\.pyc|built\.pyc$|\.cache\/x/.test(path))).toEqual([])
+    const status = execFileSync('git', ['-c', 'safe.directory=*', 'status', '--porcelain'], {
+      cwd: lab.path('copy/repo'),
+      encoding: 'utf8',
+    })
+    expect(status).toBe('')
+  })
+})
+
+describe('over a cap', () => {
+  test('nothing comes of it, and the checkpoint before is whole', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', some(50))
+    const first = await lab.sealed('tree')
+    writeFileSync(lab.path('tree/large'), randomBytes(12 * 1024 * 1024))
+    lab.own('tree')
+    for (const [limits, cap] of [
+      [{ storedBytes: 4 * 1024 * 1024 }, 'stored'],
+      [{ sourceBytes: 1024 * 1024 }, 'source'],
+      [{ files: 20 }, 'files'],
+      [{ manifestBytes: 100 }, 'manifest'],
+      [{ indexBytes: 1000 }, 'index'],
+    ] as const) {
+      expect(await lab.seal('tree', { previous: first.manifest, limits: limited(limits) })).toMatchObject({
+        kind: 'over_cap',
+        cap,
+        limit: Object.values(limits)[0],
+      })
+    }
+    expect(await verifyCheckpoint(first.manifest, lab.blobs, { digests: true })).toBeUndefined()
+    rmSync(lab.path('tree/large'))
+    const next = await lab.sealed('tree', { previous: first.manifest })
+    expect(next.readBytes).toBeLessThan(next.sourceBytes / 2)
+  })
+
+  test('what can be built again goes before the work does', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', {
+      'package.json': '{}',
+      'node_modules/dep/big': randomBytes(3 * 1024 * 1024),
+      'notes/node_modules/mine': 'no package.json beside',
+      'src/work': 'work',
+    })
+    const limits = limited({ storedBytes: 1024 * 1024 })
+    const sealed = await lab.sealed('tree', { limits })
+    expect(sealed.reduced).toBe(true)
+    await lab.restore(sealed.manifest, 'copy', { limits })
+    expect(Object.keys(lab.look('copy')).filter(path => path.endsWith('work') || path.endsWith('mine'))).toHaveLength(2)
+  })
+
+  test('dead content of earlier checkpoints does not count against the work', async () => {
+    using lab = await TreeLab.open()
+    const limits = limited({ storedBytes: 4 * 1024 * 1024 })
+    lab.make('tree', { a: randomBytes(1.6 * 1024 * 1024), b: randomBytes(1.7 * 1024 * 1024) })
+    const first = await lab.sealed('tree', { limits })
+    writeFileSync(lab.path('tree/a'), randomBytes(1.5 * 1024 * 1024))
+    expect(await lab.sealed('tree', { limits, previous: first.manifest })).toMatchObject({ reduced: false })
+  })
+})
+
+test('a file that grows without end is sealed as far as it had come', async () => {
+  using lab = await TreeLab.open()
+  lab.make('tree', { steady: 'x' })
+  const writer = spawn('sh', ['-c', 'while :; do head -c 300000 /dev/urandom; done >> tree/growing'], {
+    cwd: lab.dir,
+    detached: true,
+  })
+  try {
+    await sleep(150)
+    let previous: Buffer | undefined
+    for (let n = 0; n < 4; n++) {
+      const sealed = await lab.sealed('tree', { previous })
+      rmSync(lab.path('copy'), { recursive: true, force: true })
+      await lab.restore(sealed.manifest, 'copy')
+      const { size } = statSync(lab.path('copy/growing'))
+      expect(size).toBeGreaterThan(0)
+      execFileSync('cmp', ['-n', String(size), lab.path('copy/growing'), lab.path('tree/growing')])
+      previous = sealed.manifest
+    }
+  } finally {
+    if (writer.pid !== undefined) process.kill(-writer.pid, 'SIGKILL')
+  }
+})
+
+test('a tree that changes all the while is sealed, and what links lead to is not', async () => {
+  using lab = await TreeLab.open()
+  writeFileSync(lab.path('secret'), 'of the service')
+  lab.make('tree', { ...some(400, 200), passwd: { link: '/etc/passwd' } })
+  const script = `while :; do rm -rf d1; ln -s ${lab.dir} d1; rm -f d1; mkdir d1; echo x > d1/file; rm -f d2/file-2;
+    ln -s ../../secret d2/file-2; rm -f d2/file-2; mkfifo d2/file-2; done`
+  const writer = spawn('sh', ['-c', script], { cwd: lab.path('tree'), detached: true, stdio: 'ignore' })
+  try {
+    for (let n = 0; n < 6; n++) {
+      const sealed = await lab.sealed('tree')
+      rmSync(lab.path('copy'), { recursive: true, force: true })
+      await lab.restore(sealed.manifest, 'copy')
+      expect(
+        execFileSync('grep', ['-rc', 'of the service', lab.path('copy')], { encoding: 'utf8' }).match(/:[^0]/g),
+      ).toBeNull()
+    }
+  } catch (error) {
+    // grep finds nothing by exit 1.
+    if (!(error instanceof Error && 'status' in error && error.status === 1)) throw error
+  } finally {
+    if (writer.pid !== undefined) process.kill(-writer.pid, 'SIGKILL')
+    await sleep(20)
+  }
+})
+
+describe('a seal that fails', () => {
+  const fill = (lab: TreeLab) => {
+    lab.make('tree', { ...some(100), large: randomBytes(20 * 1024 * 1024) })
+  }
+
+  test('at any put leaves the checkpoint before it, and the next one succeeds', async () => {
+    using lab = await TreeLab.open()
+    fill(lab)
+    const first = await lab.sealed('tree')
+    writeFileSync(lab.path('tree/large'), randomBytes(20 * 1024 * 1024))
+    let puts = 0
+    const failing: Blobs = {
+      put: content => (puts-- === 0 ? Promise.reject(new Error('store down')) : lab.blobs.put(content)),
+      get: digest => lab.blobs.get(digest),
+      stat: digest => lab.blobs.stat(digest),
+      has: digest => lab.blobs.has(digest),
+      delete: digest => lab.blobs.delete(digest),
+      list: () => lab.blobs.list(),
+    }
+    for (let fail = 0; ; fail++) {
+      puts = fail
+      try {
+        await lab.seal('tree', { previous: first.manifest, blobs: failing, baselines: lab.path('tree.baselines') })
+        expect(fail).toBeGreaterThan(3)
+        break
+      } catch (error) {
+        expect(error).toMatchObject({ message: 'store down' })
+        expect(await verifyCheckpoint(first.manifest, lab.blobs, { digests: true })).toBeUndefined()
+      }
+    }
+  })
+
+  test('by an abort at any time ends the program and leaves nothing', async () => {
+    using lab = await TreeLab.open()
+    fill(lab)
+    const first = await lab.sealed('tree')
+    const baselines = readdirSync(lab.path('tree.baselines'))
+    for (const ms of [0, 5, 20, 40, 60, 80, 100, 130]) {
+      const signal = AbortSignal.timeout(ms)
+      const result = await lab.seal('tree', { signal, limits: limited({}) }).catch((error: unknown) => error)
+      if (result instanceof Error) expect(result).toMatchObject({ name: 'TimeoutError' })
+      else break
+      expect(readdirSync(lab.path('tree.baselines'))).toEqual(baselines)
+      expect(await verifyCheckpoint(first.manifest, lab.blobs, { digests: true })).toBeUndefined()
+    }
+  })
+
+  test('because its program was killed says so', async () => {
+    using lab = await TreeLab.open()
+    fill(lab)
+    // Stands for the program: says half a frame, then is gone.
+    writeFileSync(
+      lab.path('dies.cjs'),
+      "require('fs').writeSync(1, Buffer.from([2, 9])); process.kill(process.pid, 'SIGKILL')",
+    )
+    const program = { ...lab.program, programPath: lab.path('dies.cjs') }
+    await expect(lab.seal('tree', { program })).rejects.toBeInstanceOf(SealFailed)
+    expect(readdirSync(lab.path('tree.baselines'))).toEqual([])
+  })
+
+  test('a store that lost or altered what it was given is found out before the checkpoint counts', async () => {
+    using lab = await TreeLab.open()
+    fill(lab)
+    const losing: Blobs = Object.assign(Object.create(lab.blobs) as Blobs, {
+      put: async (content: Uint8Array) => {
+        const blob = await lab.blobs.put(content)
+        writeFileSync(lab.path(`blobs/${blob.sha256.slice(0, 2)}/${blob.sha256.slice(2)}`), 'altered')
+        return blob
+      },
+      get: (digest: string) => lab.blobs.get(digest),
+    })
+    await expect(lab.seal('tree', { blobs: losing })).rejects.toMatchObject({ name: 'BlobCorrupt' })
+  })
+
+  test.runIf(process.getuid?.() === 0)('for want of space leaves the checkpoint before it', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', some(50))
+    mkdirSync(lab.path('disk'))
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'berth-test', lab.path('disk')])
+    try {
+      const blobs = await FileBlobs.open(lab.path('disk/blobs'))
+      const first = await lab.sealed('tree', { blobs })
+      writeFileSync(lab.path('tree/large'), randomBytes(10 * 1024 * 1024))
+      lab.own('tree')
+      await expect(lab.seal('tree', { blobs, previous: first.manifest })).rejects.toBeInstanceOf(StorageFull)
+      expect(await verifyCheckpoint(first.manifest, blobs, { digests: true })).toBeUndefined()
+      await lab.restore(first.manifest, 'copy', { blobs })
+    } finally {
+      execFileSync('umount', [lab.path('disk')])
+    }
+  })
+})
+
+test('a previous checkpoint that the store has lost in part is not built on', async () => {
+  using lab = await TreeLab.open()
+  lab.make('tree', { ...some(50), large: randomBytes(20 * 1024 * 1024) })
+  await settle()
+  let last = await lab.sealed('tree')
+  const count = (await blobsOf(last.manifest, lab.blobs)).length
+  for (let n = 0; n < count; n++) {
+    const victim = (await blobsOf(last.manifest, lab.blobs))[n]
+    if (victim === undefined) break
+    await lab.blobs.delete(victim.sha256)
+    last = await lab.sealed('tree', { previous: last.manifest })
+    expect(await verifyCheckpoint(last.manifest, lab.blobs, { digests: true })).toBeUndefined()
+  }
+})

@@ -1,0 +1,33 @@
+import type { SessionKey } from '../events/append.ts'
+import { cutText } from '../events/bounded-text.ts'
+import type { Queryable } from '../storage/database.ts'
+
+/** Messages looked back on, and the bytes of them that are told. */
+const MESSAGES = 40
+const MAX_BYTES = 32 * 1024
+
+/**
+ * The conversation so far, told by the log to an agent that cannot load its own: the last messages, oldest first. Null
+ * where there is none.
+ */
+export async function readRecap(db: Queryable, key: SessionKey): Promise<string | null> {
+  const { rows } = await db.query<{ role: string; text: string }>({
+    text: `
+      select envelope::jsonb #>> '{data,role}' as role, envelope::jsonb #>> '{data,text}' as text
+      from events
+      where organization_id = $1 and session_id = $2 and type = 'svc.message.created'
+        and envelope::jsonb #>> '{data,role}' in ('user', 'assistant')
+      order by sequence desc limit $3`,
+    values: [key.organizationId, key.sessionId, MESSAGES],
+  })
+  if (rows.length === 0) return null
+  const told: string[] = []
+  let bytes = 0
+  for (const { role, text } of rows) {
+    const line = `${role}: ${cutText(text, MAX_BYTES / 4).text}`
+    bytes += Buffer.byteLength(line)
+    if (bytes > MAX_BYTES) break
+    told.unshift(line)
+  }
+  return `Earlier in this conversation, in a sandbox that is gone; its files were restored:\n\n${told.join('\n\n')}`
+}

@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto'
+import { type CheckpointRow, findResumable, markDamaged } from '../checkpoints/checkpoint-sql.ts'
+import { RestoreRefused } from '../checkpoints/errors.ts'
+import { foreignRuntimeLimits, workspaceLimits } from '../checkpoints/limits.ts'
+import { restoreTree } from '../checkpoints/restore-tree.ts'
+import { appendEvents } from '../events/append.ts'
+import { startFromCheckpoint } from '../leases/lease-sql.ts'
+import { hasEarlierWork } from '../runs/run-sql.ts'
+import type { ExecutionContext } from './execution-context.ts'
+import type { Claim } from './execution-sql.ts'
+import { readRecap } from './recap.ts'
+import { underFence } from './under-fence.ts'
+
+/** Earlier work exists and cannot be brought back; going on without it would only pretend to go on. */
+export class ResumeUnavailable extends Error {
+  override readonly name = 'ResumeUnavailable'
+}
+
+/**
+ * Brings a fresh sandbox, which nothing runs in yet, to where the Session's last sealed Run left off. A Session without
+ * earlier work starts empty.
+ * @throws ResumeUnavailable where the checkpoint is missing or is not what it says; it is never offered again then
+ */
+export async function restoreSession(
+  context: ExecutionContext,
+  claim: Claim,
+  leaseId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { db, clock } = context
+  if (!(await hasEarlierWork(db, claim, claim.runId))) return
+  const checkpoint = await findResumable(db, claim)
+  if (checkpoint === null) throw new ResumeUnavailable('no checkpoint to go on from')
+  const startedAt = clock.now()
+  await writeTrees(context, claim, checkpoint, leaseId, signal)
+  const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim)
+  await underFence(context, claim, async tx => {
+    const now = clock.now()
+    await startFromCheckpoint(tx, leaseId, { agentSessionId: checkpoint.agent_session_id, recap })
+    const data = {
+      activityId: randomUUID(),
+      name: 'restore',
+      kind: 'other',
+      title: `Workspace restored as run ${checkpoint.run_id} left it; running processes are not`,
+      status: 'succeeded',
+      durationMs: now.getTime() - startedAt.getTime(),
+    }
+    await appendEvents(tx, claim, [{ type: 'svc.activity.completed', visibility: 'transcript', data }], now)
+  })
+}
+
+async function writeTrees(
+  context: ExecutionContext,
+  claim: Claim,
+  checkpoint: CheckpointRow,
+  leaseId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const trees = await context.driver.trees(leaseId)
+  const shared = { program: trees.program, blobs: context.blobs, signal }
+  try {
+    await restoreTree({
+      ...shared,
+      manifest: Buffer.from(checkpoint.workspace_manifest),
+      target: trees.workspace,
+      skip: ['.berth'],
+      limits: workspaceLimits,
+      baselines: `${trees.baselines}/workspace`,
+    })
+    if (checkpoint.home_manifest === null) return
+    await restoreTree({
+      ...shared,
+      manifest: Buffer.from(checkpoint.home_manifest),
+      target: trees.home,
+      limits: foreignRuntimeLimits,
+      baselines: `${trees.baselines}/home`,
+    })
+  } catch (error) {
+    if (!(error instanceof RestoreRefused)) throw error
+    await underFence(context, claim, tx => markDamaged(tx, claim, checkpoint.run_id, context.clock.now()))
+    throw new ResumeUnavailable('the checkpoint is not what it says', { cause: error })
+  }
+}

@@ -1,0 +1,128 @@
+import { omitted } from '../artifacts/keep-artifact.ts'
+import { blobsOf } from '../checkpoints/check.ts'
+import { findNewestCheckpoint, insertCheckpoint } from '../checkpoints/checkpoint-sql.ts'
+import { foreignRuntimeLimits, workspaceLimits } from '../checkpoints/limits.ts'
+import { type OverCap, type SealedTree, sealTree } from '../checkpoints/seal-tree.ts'
+import { appendEvents } from '../events/append.ts'
+import type { EventDraft } from '../events/envelope.ts'
+import { findLiveLease, type LeaseRow } from '../leases/lease-sql.ts'
+import { releaseFence } from '../runs/fence-sql.ts'
+import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
+import type { LeaseTrees } from '../sandboxes/driver.ts'
+import { DatabaseUnavailable } from '../storage/database-errors.ts'
+import type { ExecutionContext } from './execution-context.ts'
+import type { RunClaim } from './execution-sql.ts'
+import { announce } from './finish.ts'
+import { ClaimLost } from './interruption.ts'
+import { underFence } from './under-fence.ts'
+
+/** Names at the top of a workspace that are the platform's. */
+export const platformNames = ['.berth'] as const
+
+/**
+ * Seals what an ended Run left, workspace and conversation, and then lets go of the Session's execution. The checkpoint
+ * counts with the commit that records it; until then the one before stands. A seal that fails leaves the Session with
+ * its sandbox and without a checkpoint of this Run, which `continuation` says as soon as the sandbox is gone.
+ * @throws ClaimLost, DatabaseUnavailable, or the signal's reason: another worker seals then
+ */
+export async function sealRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
+  const { db, clock, log } = context
+  const lease = await findLiveLease(db, claim)
+  const runtime = context.runtimes.find(claim.run.runtime ?? NATIVE_RUNTIME)
+  const sealed = lease === null || runtime === null ? null : await seal(context, claim, lease, runtime, signal)
+  await underFence(context, claim, async tx => {
+    const now = clock.now()
+    if (sealed?.checkpoint) await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now })
+    if (sealed !== null && sealed.omissions.length > 0) await appendEvents(tx, claim, sealed.omissions, now)
+    await releaseFence(tx, claim)
+  })
+  if (sealed?.checkpoint === undefined) log.warn({ runId: claim.runId }, 'a run was not sealed')
+  announce(context, claim)
+}
+
+interface Sealed {
+  readonly checkpoint?: Omit<Parameters<typeof insertCheckpoint>[2], 'sealed_at'>
+  readonly omissions: readonly EventDraft[]
+}
+
+async function seal(
+  context: ExecutionContext,
+  claim: RunClaim,
+  lease: LeaseRow,
+  runtime: RuntimeEntry,
+  signal: AbortSignal,
+): Promise<Sealed | null> {
+  try {
+    const trees = await context.driver.trees(lease.id)
+    const previous = await findNewestCheckpoint(context.db, claim)
+    const shared = { program: trees.program, blobs: context.blobs, signal }
+    const workspace = await sealTree({
+      ...shared,
+      source: trees.workspace,
+      limits: workspaceLimits,
+      baselines: `${trees.baselines}/workspace`,
+      previous: encoded(previous?.workspace_manifest),
+      skip: platformNames,
+    })
+    if (workspace.kind === 'over_cap') return { omissions: [omission('workspace_checkpoint', workspace)] }
+    const home = runtime.state.length === 0 ? null : await sealHome(shared, trees, runtime, previous?.home_manifest)
+    return await toCheckpoint(context, claim, lease, runtime, workspace, home)
+  } catch (error) {
+    if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
+    context.log.error({ err: error, runId: claim.runId }, 'sealing failed')
+    return null
+  }
+}
+
+function sealHome(
+  shared: Pick<Parameters<typeof sealTree>[0], 'program' | 'blobs' | 'signal'>,
+  trees: LeaseTrees,
+  runtime: RuntimeEntry,
+  previous: string | null | undefined,
+): Promise<SealedTree | OverCap> {
+  return sealTree({
+    ...shared,
+    source: trees.home,
+    limits: foreignRuntimeLimits,
+    baselines: `${trees.baselines}/home`,
+    previous: encoded(previous),
+    only: runtime.state,
+    exclude: [],
+    excludeOverCap: [],
+  })
+}
+
+async function toCheckpoint(
+  context: ExecutionContext,
+  claim: RunClaim,
+  lease: LeaseRow,
+  runtime: RuntimeEntry,
+  workspace: SealedTree,
+  home: SealedTree | OverCap | null,
+): Promise<Sealed> {
+  const kept = home?.kind === 'sealed' ? home : null
+  const manifests = [workspace, ...(kept === null ? [] : [kept])]
+  const blobs = await Promise.all(manifests.map(({ manifest }) => blobsOf(manifest, context.blobs)))
+  // An agent that cannot load a conversation, or whose own record of it was not kept, is told it again instead.
+  const exact = runtime.stateless || (lease.agent_loads_sessions && kept !== null)
+  return {
+    checkpoint: {
+      run_id: claim.runId,
+      runtime: runtime.id,
+      conversation: exact ? 'exact' : 'result_only',
+      agent_session_id: exact ? lease.agent_session_id : null,
+      workspace_manifest: workspace.manifest.toString('utf8'),
+      home_manifest: kept?.manifest.toString('utf8') ?? null,
+      stored_bytes: manifests.reduce((sum, { storedBytes }) => sum + storedBytes, 0),
+      blobs: blobs.flat().map(({ sha256 }) => sha256),
+    },
+    omissions: home?.kind === 'over_cap' ? [omission('conversation_checkpoint', home)] : [],
+  }
+}
+
+/** Carries no Run: nothing of a Run follows its terminal event. */
+const omission = (kind: 'workspace_checkpoint' | 'conversation_checkpoint', { cap, atLeast }: OverCap): EventDraft =>
+  omitted(null, { kind, name: kind, sizeBytes: atLeast, reason: `over the cap of ${cap}` })
+
+const encoded = (manifest: string | null | undefined): Buffer | undefined =>
+  manifest === null || manifest === undefined ? undefined : Buffer.from(manifest, 'utf8')
