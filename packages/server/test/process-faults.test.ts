@@ -131,7 +131,7 @@ describe('workers in processes of their own', () => {
     await using pool = await workers(2)
     const session = await test.api.createSession(
       { runtime: 'scripted' },
-      'tool a\nwait /workspace/go\ntool b\nsay done',
+      'say the answer\ntool a\nwait /workspace/go\ntool b',
     )
     await running(test.api, session)
     const first = await pool.holding(session)
@@ -141,6 +141,8 @@ describe('workers in processes of their own', () => {
     expect(outcomeOf(run)).toBe('completed completed - 1')
     expect(startsOf(run)).toHaveLength(1)
     expect(activitiesOf(run).map(activity => activity['title'])).toEqual(['a', 'b'])
+    // Said to the first, and the last thing that was said.
+    expect(run.run.result?.summary).toBe('the answer')
   })
 
   it('take over at once from one that is told to stop, whatever the life of its claims', async () => {

@@ -1,6 +1,6 @@
 import type { BlobRef, Blobs } from '../storage/blobs.ts'
 
-const AT_ONCE = 4
+const AT_ONCE = 3
 
 /**
  * Puts blobs, a few at once, and reads each back from the store before it counts: what a checkpoint names was there,

@@ -17,7 +17,8 @@ const inside = { node: '/opt/berth/node', program: '/opt/berth/tree.cjs' } as co
 const MAX_SAID = 4096
 /** Four threads: two for the cores that compress, the others for input that is waited for. */
 const environment = { UV_THREADPOOL_SIZE: '4', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } as const
-const heapMiB = 1024
+/** A larger young generation saves a tenth of a walk: everything it makes is short-lived. */
+const nodeOptions = ['--max-old-space-size=1024', '--min-semi-space-size=16', '--max-semi-space-size=32'] as const
 
 /**
  * Starts the program as the tree's owner in namespaces of its own: no network, no process of the host's or the
@@ -50,23 +51,19 @@ export function startConfined(
     ...[access === 'read' ? '--ro-bind' : '--bind', place.path, treePath],
     ...['--remount-ro', '/', '--'],
     ...(privileged ? dropTo(String(place.uid), capability) : []),
-    ...[inside.node, `--max-old-space-size=${heapMiB}`, inside.program],
+    ...[inside.node, ...nodeOptions, inside.program],
   ]
   const child = spawn(program.bwrap ?? 'bwrap', args, {
     env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
     cwd: '/',
     stdio: ['pipe', 'pipe', 'pipe', ...descriptors],
+    detached: true,
   })
   const { stdin, stdout, stderr } = child
   if (stdin === null || stdout === null || stderr === null) throw new Error('no pipes to the program beside the tree')
   // A program that dies early is told of by its end, not by the pipe it no longer reads.
   stdin.on('error', () => undefined)
-  return {
-    input: stdin,
-    output: stdout,
-    ended: endOf(child, stderr),
-    kill: () => child.kill('SIGKILL'),
-  }
+  return { input: stdin, output: stdout, ended: endOf(child, stderr), kill: () => killGroup(child) }
 }
 
 function dropTo(id: string, capability: string | undefined): readonly string[] {
@@ -85,6 +82,19 @@ function programMounts(): readonly string[] {
     if (mounts[at + 2]?.startsWith('/etc/') === false) kept.push(...mounts.slice(at, at + 3))
   }
   return kept
+}
+
+/**
+ * Kills bubblewrap's outer process together with its inner one. Before the inner one has asked to end with the outer, it
+ * waits for a word from it that nothing else wakes it from; once it has, they need not be in one group any more.
+ */
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    child.kill('SIGKILL')
+  }
 }
 
 async function endOf(child: ChildProcess, errors: Readable): Promise<string> {

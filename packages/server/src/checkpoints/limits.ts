@@ -24,9 +24,6 @@ export const workspaceLimits: CheckpointLimits = {
   indexBytes: 256 * MiB,
 }
 
-/** Of what an engine keeps of a conversation. */
-export const conversationLimits: CheckpointLimits = { ...workspaceLimits, manifestBytes: 16 * KiB }
-
 /** Of what a foreign runtime declares as its state. */
 export const foreignRuntimeLimits: CheckpointLimits = {
   ...workspaceLimits,

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
   appendFileSync,
@@ -174,7 +174,7 @@ describe('what is left out', () => {
       'repo/.gitignore': 'built.pyc',
     })
     const git = (...args: string[]) =>
-      execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.org', ...args], {
+      execFileSync('git', ['-c', 'safe.directory=*', '-c', 'user.name=t', '-c', 'user.email=t@example.org', ...args], {
         cwd: lab.path('tree/repo'),
         stdio: 'ignore',
       })
@@ -202,9 +202,9 @@ describe('over a cap', () => {
   test('nothing comes of it, and the checkpoint before is whole', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', some(50))
+    await settle()
     const first = await lab.sealed('tree')
     writeFileSync(lab.path('tree/large'), randomBytes(12 * 1024 * 1024))
-    lab.own('tree')
     for (const [limits, cap] of [
       [{ storedBytes: 4 * 1024 * 1024 }, 'stored'],
       [{ sourceBytes: 1024 * 1024 }, 'source'],
@@ -252,7 +252,7 @@ describe('over a cap', () => {
 test('a file that grows without end is sealed as far as it had come', async () => {
   using lab = await TreeLab.open()
   lab.make('tree', { steady: 'x' })
-  const writer = spawn('sh', ['-c', 'while :; do head -c 300000 /dev/urandom; done >> tree/growing'], {
+  const writer = spawn('sh', ['-c', 'while :; do head -c 300000 /dev/urandom; sleep 0.01; done >> tree/growing'], {
     cwd: lab.dir,
     detached: true,
   })
@@ -285,13 +285,8 @@ test('a tree that changes all the while is sealed, and what links lead to is not
       const sealed = await lab.sealed('tree')
       rmSync(lab.path('copy'), { recursive: true, force: true })
       await lab.restore(sealed.manifest, 'copy')
-      expect(
-        execFileSync('grep', ['-rc', 'of the service', lab.path('copy')], { encoding: 'utf8' }).match(/:[^0]/g),
-      ).toBeNull()
+      expect(spawnSync('grep', ['-rq', 'of the service', lab.path('copy')]).status).toBe(1)
     }
-  } catch (error) {
-    // grep finds nothing by exit 1.
-    if (!(error instanceof Error && 'status' in error && error.status === 1)) throw error
   } finally {
     if (writer.pid !== undefined) process.kill(-writer.pid, 'SIGKILL')
     await sleep(20)
@@ -309,14 +304,11 @@ describe('a seal that fails', () => {
     const first = await lab.sealed('tree')
     writeFileSync(lab.path('tree/large'), randomBytes(20 * 1024 * 1024))
     let puts = 0
-    const failing: Blobs = {
-      put: content => (puts-- === 0 ? Promise.reject(new Error('store down')) : lab.blobs.put(content)),
-      get: digest => lab.blobs.get(digest),
-      stat: digest => lab.blobs.stat(digest),
-      has: digest => lab.blobs.has(digest),
-      delete: digest => lab.blobs.delete(digest),
-      list: () => lab.blobs.list(),
-    }
+    const failing: Blobs = Object.assign(Object.create(lab.blobs) as Blobs, {
+      put: (content: Uint8Array) => (puts-- === 0 ? Promise.reject(new Error('store down')) : lab.blobs.put(content)),
+      get: (digest: string) => lab.blobs.get(digest),
+      stat: (digest: string) => lab.blobs.stat(digest),
+    })
     for (let fail = 0; ; fail++) {
       puts = fail
       try {

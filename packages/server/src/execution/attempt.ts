@@ -1,6 +1,5 @@
 import { keepArtifact, omitted } from '../artifacts/keep-artifact.ts'
 import { appendEvents } from '../events/append.ts'
-import { cutText } from '../events/bounded-text.ts'
 import { type LeaseRow, touchLease } from '../leases/lease-sql.ts'
 import { endRun } from '../runs/end-run.ts'
 import type { Outcome } from '../runs/run.ts'
