@@ -107,7 +107,7 @@ function secretsOf({ blobs, config, databaseUrl, masterKey }: Settings): string[
     ...config.runtimes.flatMap(({ env }) =>
       Object.entries(env).map(([name, value]) => (secretName.test(name) ? value : undefined)),
     ),
-    databaseUrl === undefined ? undefined : decodeURIComponent(new URL(databaseUrl).password),
+    ...passwordsIn(databaseUrl),
     ...(blobs.kind === 's3' ? [blobs.location.secretAccessKey, blobs.location.sessionToken] : []),
     masterKey?.toString('base64'),
     masterKey?.toString('hex'),
@@ -121,6 +121,18 @@ async function openBlobs(settings: Settings, log: Logger, stack: AsyncDisposable
   // The SDK takes a tenth of a second to load: who keeps files does without.
   const { S3Blobs } = await import('./storage/s3-blobs.ts')
   return stack.use(await S3Blobs.open(blobs.location, { spoolDirectory: dataDir, log }))
+}
+
+/** As an operator may write it: in its own place or as a parameter, escaped or not. */
+function passwordsIn(databaseUrl: string | undefined): string[] {
+  const written = [/:\/\/[^/@:]*:([^@]*)@/, /[?&]password=([^&]*)/].map(place => databaseUrl?.match(place)?.[1] ?? '')
+  return written.flatMap(password => {
+    try {
+      return [password, decodeURIComponent(password)]
+    } catch {
+      return [password]
+    }
+  })
 }
 
 async function connect(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<ConnectionTarget> {

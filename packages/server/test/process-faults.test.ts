@@ -133,7 +133,9 @@ describe('workers in processes of their own', () => {
       { runtime: 'scripted' },
       'say the answer\ntool a\nwait /workspace/go\ntool b',
     )
-    await running(test.api, session)
+    await until('a first tool call', async () =>
+      (await test.api.events(session.id)).some(event => event.type === 'svc.activity.completed'),
+    )
     const first = await pool.holding(session)
     await first.kill('SIGKILL')
     await go(session)
