@@ -137,7 +137,7 @@ async function compare(dir: string, tree: string, round: number) {
   const unpackMs = async () => {
     const target = emptyTarget(join(dir, 'target'))
     quiet()
-    return (await timed(() => shell(`zstd -q -d -c ${archive} | tar -C ${target.path} -xf -`))).ms
+    return (await timed(() => shell(`zstd -q -d -c ${archive} | tar -C ${target.path} --no-same-owner -xf -`))).ms
   }
   let unpack = round % 2 === 0 ? await unpackMs() : 0
   const target = emptyTarget(join(dir, 'target'))
@@ -213,9 +213,9 @@ async function figures(dir: string, rounds: number): Promise<void> {
     const one = await compare(dir, tree, round)
     all.push(one)
     print(
-      Object.entries(one)
+      `${Object.entries(one)
         .map(([name, ms]) => `${name} ${show(ms, 0)}`)
-        .join(' ms, ') + ' ms',
+        .join(' ms, ')} ms`,
     )
   }
   const of = (pick: (one: (typeof all)[number]) => number) => median(all.map(pick))

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Event, Run } from '@berth/contract'
+import type { Event, Run, Session } from '@berth/contract'
 import { createBubblewrapDriver } from '../packages/server/src/sandboxes/bubblewrap/create-driver.ts'
 import { defaultBounds } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
 import { prepareBareAgents } from './support/bare-agent.ts'
@@ -57,11 +57,21 @@ async function measure(
       'select acquired_at from executions where session_id = $1',
       [sessionId],
     )
+    // A Turn that follows at once would wait for what this one leaves to be sealed.
+    await idle(sessionId)
     return {
       totalMs: Date.parse(String(reacted?.data['occurredAt'])) - begunAt,
       queueMs: (rows[0]?.acquired_at.getTime() ?? Number.NaN) - Date.parse(run.queuedAt),
       last: last.sequence,
     }
+  }
+}
+
+async function idle(sessionId: string): Promise<void> {
+  for (;;) {
+    const { session } = await call<{ session: Session }>('GET', `/v1/sessions/${sessionId}`)
+    if (session.phase === 'idle') return
+    await sleep(10)
   }
 }
 

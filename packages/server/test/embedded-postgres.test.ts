@@ -135,9 +135,9 @@ describe('one service', () => {
     await database.query('select 1')
     const killed = server.pid
     process.kill(killed, 'SIGKILL')
+    await vi.waitFor(() => expect(server.pid).not.toBe(killed), 20_000)
     const count = await vi.waitFor(async () => (await database.query('select id from facts')).rowCount, 20_000)
     expect(count).toBe(2)
-    expect(server.pid).not.toBe(killed)
   })
 
   test('stops while it is starting PostgreSQL again', async () => {

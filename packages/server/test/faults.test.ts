@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Api } from './support/api.ts'
-import { type EndedRun, endedRun, outcomeOf, startsOf, typesOf } from './support/ended-run.ts'
+import { activitiesOf, type EndedRun, endedRun, outcomeOf, startsOf, typesOf } from './support/ended-run.ts'
 import { createTestDatabase, type TestDatabase } from './support/postgres.ts'
 import { sandboxProcesses, signalSandbox } from './support/sandbox-processes.ts'
 import { scriptedRuntimes } from './support/scripted-runtimes.ts'
@@ -94,12 +94,15 @@ describe.each(losses)('a sandbox that is %s', (_, signal) => {
 })
 
 describe('a sandbox that is lost', () => {
-  it('in a later turn ends the run: what earlier ones did is gone with it', async () => {
+  it('in a later turn costs an attempt: it begins again from what the turn before it sealed', async () => {
     const session = await api.createSession({ runtime: 'scripted' }, 'say one')
     await ended(session)
-    const { run } = await api.submitTurn(session.id, 'hang')
+    await until('a sealed run', async () => (await api.session(session.id)).phase === 'idle')
+    const { run } = await api.submitTurn(session.id, 'wait /workspace/go\nsay two')
     await signalSandbox(test.dataDir, (await workingLease(session)).id, 'SIGKILL')
-    expect(outcomeOf(await ended(session, run.id))).toBe('crashed engine_unreachable turn_execution_lost 1')
+    await workingLease(session, 2)
+    await go(session, 'go')
+    expect(outcomeOf(await ended(session, run.id))).toBe('completed completed - 2')
   })
 
   it('while its run is being cancelled ends the run as cancelled', async () => {
@@ -127,8 +130,15 @@ describe('a database that is away', () => {
     await go(session, 'back')
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('completed completed - 1')
-    expect(typesOf(run)).toEqual(['run.started', 'run.progress', 'run.progress', 'activity.completed', 'run.completed'])
-    expect(run.events.at(-2)?.data['output']).toBe('meanwhile\nafter\n')
+    expect(typesOf(run)).toEqual([
+      'run.started',
+      'run.progress',
+      'run.progress',
+      'activity.completed',
+      'artifact.created',
+      'run.completed',
+    ])
+    expect(activitiesOf(run)).toMatchObject([{ output: 'meanwhile\nafter\n' }])
   })
 
   it('when an agent ends loses nothing of what it did', async () => {

@@ -1,6 +1,7 @@
 import type { Event } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startTestService, type TestService } from './support/service.ts'
+import { until } from './support/until.ts'
 
 let test: TestService
 beforeAll(async () => {
@@ -22,20 +23,21 @@ describe('a shell session', () => {
       'svc.run.progress',
       'svc.run.progress',
       'svc.activity.completed',
+      'svc.artifact.created',
       'svc.run.completed',
     ])
-    expect(sequences(events)).toEqual([1, 2, 3, 4, 5, 6])
+    expect(sequences(events)).toEqual([1, 2, 3, 4, 5, 6, 7])
     expect(events[4]?.data).toMatchObject({ kind: 'execute', status: 'succeeded', output: 'one\ntwo\n/workspace\n' })
     const run = await test.api.run(session.id, runId)
     expect(run).toMatchObject({ status: 'completed', attempts: 1, stopReason: 'completed' })
     expect(run.result?.summary).toContain('/workspace')
     const after = await test.api.session(session.id)
     expect(after.activeRunId).toBeUndefined()
+    await until('a sealed run', async () => (await test.api.session(session.id)).phase === 'idle')
     expect(after).toMatchObject({
-      phase: 'idle',
       workspace: { state: 'attached' },
       continuation: { canContinue: true, state: 'live' },
-      lastEventSequence: 6,
+      lastEventSequence: 7,
     })
   })
 

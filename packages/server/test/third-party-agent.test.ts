@@ -71,6 +71,7 @@ describe('Gemini CLI', () => {
       'run.progress',
       'activity.completed',
       'message.created',
+      'artifact.created',
       'run.completed',
     ])
     expect(data(first, 'message.created')).toMatchObject([
@@ -97,6 +98,7 @@ describe('Gemini CLI', () => {
       'run.progress',
       'activity.completed',
       'message.created',
+      'artifact.created',
       'run.completed',
     ])
     const [shown] = data(second, 'activity.completed')

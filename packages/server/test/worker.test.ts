@@ -193,12 +193,13 @@ describe('leases and sandboxes', () => {
     await startWorker()
     const session = await shell('true')
     await ended(session)
+    await until('a sealed run', async () => (await test.api.session(session.id)).phase === 'idle')
     const [lease] = await leasesOf(session)
     await signalSandbox(test.dataDir, lease?.id ?? '', 'SIGKILL')
     expect(await expired(session)).toMatchObject({ end_reason: 'lost' })
     expect(await test.api.session(session.id)).toMatchObject({
       workspace: { state: 'expired' },
-      continuation: { canContinue: false, state: 'unavailable', reason: 'checkpoint_missing' },
+      continuation: { canContinue: true, state: 'restorable' },
     })
   })
 

@@ -2,6 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
+/** A baseline being written; disposing closes it. */
+export interface NewBaseline extends AsyncDisposable {
+  readonly path: string
+  readonly handle: FileHandle
+}
+
 /**
  * Baselines of one tree, in a directory that no sandbox sees and that goes with the tree: one file per checkpoint,
  * named by its manifest's digest. The one before is kept beside the newest, because only the caller knows which of the
@@ -30,9 +36,10 @@ export class Baselines {
   }
 
   /** A file to write the next baseline to. */
-  async begin(): Promise<{ readonly path: string; readonly handle: FileHandle }> {
+  async begin(): Promise<NewBaseline> {
     const path = join(this.#directory, `new-${randomUUID()}`)
-    return { path, handle: await open(path, 'wx', 0o600) }
+    const handle = await open(path, 'wx', 0o600)
+    return { path, handle, [Symbol.asyncDispose]: () => handle.close() }
   }
 
   /** Makes a written file the baseline of a checkpoint, and forgets all others but one. */

@@ -37,21 +37,20 @@ export class Conversation implements AsyncDisposable {
     program.ended.catch(() => undefined)
   }
 
-  /** Starts the program on a job. The caller disposes of the conversation, whatever its end. */
+  /** Starts the program, which waits for its job. The caller disposes of the conversation, whatever its end. */
   static start(
     program: TreeProgram,
     place: TreePlace,
-    job: TreeJob,
+    access: 'read' | 'write',
     options: { descriptors?: readonly number[]; signal?: AbortSignal | undefined },
   ): Conversation {
     options.signal?.throwIfAborted()
-    const access = job.kind === 'seal' ? 'read' : 'write'
-    const conversation = new Conversation(
-      startConfined(program, place, access, options.descriptors ?? []),
-      options.signal,
-    )
-    conversation.#write(frameTypes.job, [Buffer.from(JSON.stringify(job))])
-    return conversation
+    return new Conversation(startConfined(program, place, access, options.descriptors ?? []), options.signal)
+  }
+
+  /** Tells the program what to do; the first thing that it hears. */
+  order(job: TreeJob): void {
+    this.#write(frameTypes.job, [Buffer.from(JSON.stringify(job))])
   }
 
   /** Sends a frame; resolves when there is room for the next. */

@@ -38,7 +38,7 @@ export interface RestoreOptions {
 export async function restoreTree(options: RestoreOptions): Promise<TreeTotals> {
   const { manifest, table } = await readSound(options)
   const baselines = await Baselines.open(options.baselines)
-  const next = await baselines.begin()
+  await using next = await baselines.begin()
   try {
     const totals = await write(options, manifest, table, next.handle.fd)
     await baselines.keep(next.path, sha256Of(options.manifest), undefined)
@@ -46,8 +46,6 @@ export async function restoreTree(options: RestoreOptions): Promise<TreeTotals> 
   } catch (error) {
     await baselines.abandon(next.path)
     throw error
-  } finally {
-    await next.handle.close()
   }
 }
 
@@ -89,7 +87,8 @@ async function write(
   }
   let begun = false
   try {
-    await using conversation = Conversation.start(program, target, job, { descriptors: [baselineFd], signal })
+    await using conversation = Conversation.start(program, target, 'write', { descriptors: [baselineFd], signal })
+    conversation.order(job)
     for await (const [part, content] of contents(manifest.index, blobs)) {
       await conversation.send(frameTypes.segment, numbers(part.sourceBytes), content)
     }
@@ -115,7 +114,8 @@ async function write(
 
 /** Removes everything from a target but the names to keep. */
 async function clearTarget(program: TreeProgram, target: TreePlace, keep: readonly string[]): Promise<void> {
-  await using conversation = Conversation.start(program, target, { kind: 'clear', keep }, {})
+  await using conversation = Conversation.start(program, target, 'write', {})
+  conversation.order({ kind: 'clear', keep })
   conversation.end()
   await conversation.next()
 }

@@ -1,6 +1,6 @@
 import { packBytes } from '@berth/supervisor/tree'
 import { BlobCorrupt, BlobMissing, type Blobs } from '../storage/blobs.ts'
-import { type Manifest, ManifestError, type Pack, type PackTable, readPackTable } from './manifest.ts'
+import { type Manifest, ManifestError, type Pack, type PackTable, parseManifest, readPackTable } from './manifest.ts'
 
 /** Packs this much smaller than a full one are small. */
 const SMALL_BYTES = packBytes / 4
@@ -8,8 +8,28 @@ const SMALL_BYTES = packBytes / 4
 const MAX_SMALL = 8
 const STATS_AT_ONCE = 16
 
+/** What a seal builds on. */
+export interface Previous {
+  readonly manifest: Manifest | undefined
+  /** Those of its packs that the new checkpoint may share. */
+  readonly table: PackTable
+}
+
+const noPacks: PackTable = { nextPack: 0, packs: [] }
+
 /** Nothing to build on. */
-export const noPacks: PackTable = { nextPack: 0, packs: [] }
+export const nothingBefore: Previous = { manifest: undefined, table: noPacks }
+
+/** @param compact share no pack */
+export async function previousOf(manifest: Uint8Array, blobs: Blobs, compact: boolean): Promise<Previous> {
+  try {
+    const parsed = parseManifest(manifest)
+    return { manifest: parsed, table: await reusablePacks(parsed, blobs, compact) }
+  } catch (error) {
+    if (error instanceof ManifestError) return nothingBefore
+    throw error
+  }
+}
 
 /**
  * The packs of a checkpoint that the next one builds on: those that the store still has at their size, without those
@@ -17,7 +37,7 @@ export const noPacks: PackTable = { nextPack: 0, packs: [] }
  *
  * @param compact build on none
  */
-export async function reusablePacks(manifest: Manifest, blobs: Blobs, compact: boolean): Promise<PackTable> {
+async function reusablePacks(manifest: Manifest, blobs: Blobs, compact: boolean): Promise<PackTable> {
   try {
     const table = await readPackTable(manifest, blobs)
     // How much of each is in use now, only the seal itself will know.

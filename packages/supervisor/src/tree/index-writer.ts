@@ -23,6 +23,7 @@ const MIN_ENTRIES = 1024
  */
 export class IndexWriter {
   readonly #maxBytes: number
+  readonly #onSegment: (content: Buffer) => void
   #pending: { readonly index: Buffer; readonly start: number; end: number; readonly at: number } | undefined
   #bytes = Buffer.allocUnsafeSlow(1024 * 1024)
   #identities = new Float64Array(4096 * IDENTITY_DOUBLES)
@@ -32,8 +33,10 @@ export class IndexWriter {
   #segmentStart = 0
   #segmentEntries = 0
 
-  constructor(maxBytes: number) {
+  /** @param onSegment hears of each segment as soon as it is whole; its bytes stay as they are */
+  constructor(maxBytes: number, onSegment: (content: Buffer) => void) {
     this.#maxBytes = maxBytes
+    this.#onSegment = onSegment
   }
 
   get bytes(): Buffer {
@@ -81,8 +84,8 @@ export class IndexWriter {
 
   /** Takes over a file's entry as it was, from an index that lives as long as this one and is always the same. */
   copy(path: string, index: Buffer, start: number, end: number, identity: Identity): void {
-    const pending = this.#pending
     const at = this.#room(path, end - start, identity)
+    const pending = this.#pending
     if (pending?.end === start) {
       pending.end = end
       return
@@ -142,6 +145,8 @@ export class IndexWriter {
 
   #cut(): void {
     if (this.#length === this.#segmentStart) return
+    this.#settle()
+    this.#onSegment(this.#bytes.subarray(this.#segmentStart, this.#length))
     this.#segments.push({ start: this.#segmentStart, end: this.#length })
     this.#segmentStart = this.#length
     this.#segmentEntries = 0

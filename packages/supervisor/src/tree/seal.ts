@@ -1,34 +1,29 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from 'node:fs'
 import { Baseline, type KnownFile, writeBaseline } from './baseline.ts'
 import { Excluder } from './exclude.ts'
-import { writeFrame } from './frames.ts'
-import { type Identity, IndexWriter, type Segment } from './index-writer.ts'
+import { IndexSender } from './index-sender.ts'
+import { type Identity, IndexWriter } from './index-writer.ts'
 import { KnownContent } from './known-content.ts'
 import { nativePath } from './native-path.ts'
 import { Packer } from './packer.ts'
 import {
   baselineFds,
   chunkBytes,
-  frameTypes,
   type LimitName,
   type SealDone,
   type SealJob,
   stagingName,
   TreeError,
 } from './protocol.ts'
-import { CHUNK_BYTES, type ChunkRef, pathAt, readPlace } from './record.ts'
+import { CHUNK_BYTES, type ChunkRef, readPlace } from './record.ts'
 import { Scope } from './scope.ts'
 import { vanishing, walk } from './walk.ts'
-import { zstd } from './zstd.ts'
 
 /**
  * A file changed this short a time ago may change again without any of its times showing it: the kernel's clock for
  * them ticks every few milliseconds. Its identity is not relied on.
  */
 const UNSETTLED_MS = 50
-
-/** Most of an index is digests, of which no level makes less. */
-const INDEX_LEVEL = 1
 
 /** `O_NONBLOCK`: a fifo that took the file's place must not be waited for. */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
@@ -38,12 +33,13 @@ const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | 
  */
 export async function seal(job: SealJob, out: number): Promise<SealDone> {
   const baseline = job.hasBaseline ? Baseline.read(baselineFds.read) : undefined
-  const sealing = new Sealing(job, out, baseline)
+  const sender = new IndexSender(out, baseline)
+  const sealing = new Sealing(job, out, baseline, new IndexWriter(job.limits.indexBytes, part => sender.add(part)))
   await walk(sealing)
   await sealing.packer.end()
   const { index } = sealing
   const segments = index.segments()
-  await sendIndex(out, index.bytes, segments, baseline)
+  await sender.send()
   writeBaseline(baselineFds.write, { index: index.bytes, identities: index.identities, segments })
   return sealing.totals()
 }
@@ -64,13 +60,13 @@ class Sealing {
   readonly #counts = { files: 0, directories: 0, links: 0, sourceBytes: 0, readBytes: 0 }
   readonly #omitted = { sockets: 0, fifos: 0, devices: 0, excluded: 0, tooLong: 0 }
 
-  constructor(job: SealJob, out: number, baseline: Baseline | undefined) {
+  constructor(job: SealJob, out: number, baseline: Baseline | undefined, index: IndexWriter) {
     this.#job = job
     this.#baseline = baseline
     this.#known = new KnownContent(baseline, new Set(job.packs.map(pack => pack.id)))
     this.#excluder = new Excluder(job.exclude)
     this.#scope = new Scope(job.only)
-    this.index = new IndexWriter(job.limits.indexBytes)
+    this.index = index
     this.packer = new Packer(out, job.level, job.nextPack)
   }
 
@@ -212,32 +208,6 @@ class Sealing {
     const most = limit === 'files' ? this.#job.limits.files : this.#job.limits.sourceBytes
     if (atLeast > most) throw new TreeError({ code: 'over_limit', limit, atLeast })
   }
-}
-
-async function sendIndex(
-  out: number,
-  index: Buffer,
-  segments: readonly Segment[],
-  baseline: Baseline | undefined,
-): Promise<void> {
-  const before = new Map<string, { ordinal: number; content: Buffer }>()
-  for (const [ordinal, { start, end }] of (baseline?.segments ?? []).entries()) {
-    const content = baseline?.index.subarray(start, end) ?? Buffer.alloc(0)
-    before.set(pathAt(content, 0) ?? '', { ordinal, content })
-  }
-  const frames = segments.map(async ({ start, end }) => {
-    const content = index.subarray(start, end)
-    const old = before.get(pathAt(content, 0) ?? '')
-    const number = Buffer.alloc(4)
-    if (old?.content.equals(content)) {
-      number.writeUInt32LE(old.ordinal)
-      return () => writeFrame(out, frameTypes.same, number)
-    }
-    number.writeUInt32LE(content.length)
-    const compressed = await zstd(content, INDEX_LEVEL)
-    return () => writeFrame(out, frameTypes.segment, number, compressed)
-  })
-  for (const write of frames) (await write)()
 }
 
 function readUpTo(fd: number, into: Buffer, length: number): number {
