@@ -16,6 +16,8 @@ export interface Context {
   /** Ids and aliases of the models that are configured. */
   readonly models: ReadonlySet<string>
   readonly defaultModel: string | null
+  /** Longest wait of a caller for a workspace that is being brought up (interface 8.6). */
+  readonly workspaceWaitMs: number
   /** Origin of `sessionUrl`. */
   readonly consoleUrl: string
 }

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { apiHandlers } from './api.ts'
+import { foreignRuntimeLimits, workspaceLimits } from './checkpoints/limits.ts'
 import { systemClock } from './clock.ts'
 import type { Context } from './context.ts'
 import { EventStreams } from './events/event-streams.ts'
@@ -75,6 +76,7 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
     log,
     runtimes: runtimeCatalog(settings),
     ...modelCatalog(settings),
+    workspaceWaitMs: settings.workspaceWaitSeconds * 1000,
     get consoleUrl() {
       return listening.consoleUrl
     },
@@ -162,6 +164,7 @@ async function startWorking(
     bounds: settings.sandbox,
     host: await hostName(settings.dataDir),
     supervisorCommand: [insidePaths.node, `${insidePaths.bundles}/supervisor.js`],
+    checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits },
     limits: {
       fenceMs: execution.fenceSeconds * 1000,
       concurrency: execution.concurrency,

@@ -49,6 +49,8 @@ export interface Settings {
   readonly rate: RateLimit
   readonly authRate: RateLimit
   readonly lease: { readonly idleSeconds: number; readonly maxSeconds: number }
+  /** A caller waits this long for a workspace that is being brought up. */
+  readonly workspaceWaitSeconds: number
   readonly execution: {
     readonly fenceSeconds: number
     readonly maxAttempts: number
@@ -194,6 +196,12 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
       ),
       maxSeconds: seconds(env, 'BERTH_LEASE_MAX_SECONDS', 14_400, 'A sandbox is given up after this long in any case.'),
     },
+    workspaceWaitSeconds: seconds(
+      env,
+      'BERTH_WORKSPACE_WAIT_SECONDS',
+      30,
+      'A caller that wants a workspace back waits for it this long at most.',
+    ),
     execution: {
       fenceSeconds: seconds(env, 'BERTH_FENCE_SECONDS', 4, "A worker's claim on a Run, renewed four times as often."),
       maxAttempts: env.integer(

@@ -1,3 +1,4 @@
+import type { CheckpointLimits } from '../checkpoints/limits.ts'
 import type { Context } from '../context.ts'
 import type { SandboxBounds, SandboxDriver } from '../sandboxes/driver.ts'
 
@@ -27,6 +28,8 @@ export interface ExecutionContext extends Context {
   readonly driver: SandboxDriver
   readonly bounds: SandboxBounds
   readonly limits: ExecutionLimits
+  /** What is kept of a workspace and of a conversation at most (interface 8.5). */
+  readonly checkpointLimits: { readonly workspace: CheckpointLimits; readonly conversation: CheckpointLimits }
   /** Names this machine: sandboxes are reached from where they were made. */
   readonly host: string
   /** Command of the supervisor inside a sandbox. */

@@ -7,18 +7,19 @@ const MESSAGES = 40
 const MAX_BYTES = 32 * 1024
 
 /**
- * The conversation so far, told by the log to an agent that cannot load its own: the last messages, oldest first. Null
- * where there is none.
+ * The conversation before a Run, told by the log to an agent that cannot load its own: the last messages, oldest first.
+ * Null where there is none.
  */
-export async function readRecap(db: Queryable, key: SessionKey): Promise<string | null> {
+export async function readRecap(db: Queryable, key: SessionKey, runId: string | null): Promise<string | null> {
   const { rows } = await db.query<{ role: string; text: string }>({
     text: `
       select envelope::jsonb #>> '{data,role}' as role, envelope::jsonb #>> '{data,text}' as text
       from events
       where organization_id = $1 and session_id = $2 and type = 'svc.message.created'
         and envelope::jsonb #>> '{data,role}' in ('user', 'assistant')
+        and ($4::uuid is null or run_id is distinct from $4::uuid)
       order by sequence desc limit $3`,
-    values: [key.organizationId, key.sessionId, MESSAGES],
+    values: [key.organizationId, key.sessionId, MESSAGES, runId],
   })
   if (rows.length === 0) return null
   const told: string[] = []

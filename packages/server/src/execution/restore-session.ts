@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type CheckpointRow, findResumable, markDamaged } from '../checkpoints/checkpoint-sql.ts'
-import { RestoreRefused } from '../checkpoints/errors.ts'
-import { foreignRuntimeLimits, workspaceLimits } from '../checkpoints/limits.ts'
+import { type RestoreRefusal, RestoreRefused } from '../checkpoints/errors.ts'
 import { restoreTree } from '../checkpoints/restore-tree.ts'
 import { appendEvents } from '../events/append.ts'
 import { startFromCheckpoint } from '../leases/lease-sql.ts'
@@ -19,7 +18,8 @@ export class ResumeUnavailable extends Error {
 /**
  * Brings a fresh sandbox, which nothing runs in yet, to where the Session's last sealed Run left off. A Session without
  * earlier work starts empty.
- * @throws ResumeUnavailable where the checkpoint is missing or is not what it says; it is never offered again then
+ * @throws ResumeUnavailable where the checkpoint is missing or is not what it says; it is never offered again then.
+ *   RestoreRefused where it is this host or the store that failed: the checkpoint stands
  */
 export async function restoreSession(
   context: ExecutionContext,
@@ -33,7 +33,7 @@ export async function restoreSession(
   if (checkpoint === null) throw new ResumeUnavailable('no checkpoint to go on from')
   const startedAt = clock.now()
   await writeTrees(context, claim, checkpoint, leaseId, signal)
-  const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim)
+  const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim, claim.runId)
   await underFence(context, claim, async tx => {
     const now = clock.now()
     await startFromCheckpoint(tx, leaseId, { agentSessionId: checkpoint.agent_session_id, recap })
@@ -48,6 +48,9 @@ export async function restoreSession(
     await appendEvents(tx, claim, [{ type: 'svc.activity.completed', visibility: 'transcript', data }], now)
   })
 }
+
+/** Refusals that are of the checkpoint; the others are of this host or of a store that is away. */
+const damages: ReadonlySet<RestoreRefusal> = new Set(['missing', 'corrupt', 'malformed', 'over_limit'])
 
 async function writeTrees(
   context: ExecutionContext,
@@ -64,7 +67,7 @@ async function writeTrees(
       manifest: Buffer.from(checkpoint.workspace_manifest),
       target: trees.workspace,
       skip: ['.berth'],
-      limits: workspaceLimits,
+      limits: context.checkpointLimits.workspace,
       baselines: `${trees.baselines}/workspace`,
     })
     if (checkpoint.home_manifest === null) return
@@ -72,11 +75,11 @@ async function writeTrees(
       ...shared,
       manifest: Buffer.from(checkpoint.home_manifest),
       target: trees.home,
-      limits: foreignRuntimeLimits,
+      limits: context.checkpointLimits.conversation,
       baselines: `${trees.baselines}/home`,
     })
   } catch (error) {
-    if (!(error instanceof RestoreRefused)) throw error
+    if (!(error instanceof RestoreRefused) || !damages.has(error.code)) throw error
     await underFence(context, claim, tx => markDamaged(tx, claim, checkpoint.run_id, context.clock.now()))
     throw new ResumeUnavailable('the checkpoint is not what it says', { cause: error })
   }

@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { omitted } from '../artifacts/keep-artifact.ts'
 import { blobsOf } from '../checkpoints/check.ts'
 import { findNewestCheckpoint, insertCheckpoint } from '../checkpoints/checkpoint-sql.ts'
-import { foreignRuntimeLimits, workspaceLimits } from '../checkpoints/limits.ts'
+import type { CheckpointLimits } from '../checkpoints/limits.ts'
 import type { OverCap } from '../checkpoints/over-cap.ts'
 import { type SealedTree, sealTree } from '../checkpoints/seal-tree.ts'
 import { appendEvents } from '../events/append.ts'
@@ -9,13 +10,16 @@ import type { EventDraft } from '../events/envelope.ts'
 import { findLiveLease, type LeaseRow } from '../leases/lease-sql.ts'
 import { releaseFence } from '../runs/fence-sql.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
-import type { LeaseTrees } from '../sandboxes/driver.ts'
+import { type LeaseTrees, SandboxGoneError } from '../sandboxes/driver.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import type { RunClaim } from './execution-sql.ts'
 import { announce } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
 import { underFence } from './under-fence.ts'
+
+/** Before a seal that failed is tried again. */
+const PAUSES_MS = [250, 1000, 4000] as const
 
 /** Names at the top of a workspace that are the platform's. */
 export const platformNames = ['.berth'] as const
@@ -30,7 +34,7 @@ export async function sealRun(context: ExecutionContext, claim: RunClaim, signal
   const { db, clock, log } = context
   const lease = await findLiveLease(db, claim)
   const runtime = context.runtimes.find(claim.run.runtime ?? NATIVE_RUNTIME)
-  const sealed = lease === null || runtime === null ? null : await seal(context, claim, lease, runtime, signal)
+  const sealed = lease === null || runtime === null ? null : await sealPatiently(context, claim, lease, runtime, signal)
   await underFence(context, claim, async tx => {
     const now = clock.now()
     if (sealed?.checkpoint) await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now })
@@ -46,13 +50,25 @@ interface Sealed {
   readonly omissions: readonly EventDraft[]
 }
 
+/** A store that is away for a moment must not cost a Run's work. */
+async function sealPatiently(...parts: Parameters<typeof seal>): Promise<Sealed | null> {
+  const signal = parts[4]
+  for (const pauseMs of [...PAUSES_MS, null]) {
+    const sealed = await seal(...parts)
+    if (sealed === 'gone') return null
+    if (sealed !== 'failed') return sealed
+    if (pauseMs !== null) await sleep(pauseMs, undefined, { signal })
+  }
+  return null
+}
+
 async function seal(
   context: ExecutionContext,
   claim: RunClaim,
   lease: LeaseRow,
   runtime: RuntimeEntry,
   signal: AbortSignal,
-): Promise<Sealed | null> {
+): Promise<Sealed | 'gone' | 'failed'> {
   try {
     const trees = await context.driver.trees(lease.id)
     const previous = await findNewestCheckpoint(context.db, claim)
@@ -60,18 +76,21 @@ async function seal(
     const workspace = await sealTree({
       ...shared,
       source: trees.workspace,
-      limits: workspaceLimits,
+      limits: context.checkpointLimits.workspace,
       baselines: `${trees.baselines}/workspace`,
       previous: encoded(previous?.workspace_manifest),
       skip: platformNames,
     })
     if (workspace.kind === 'over_cap') return { omissions: [omission('workspace_checkpoint', workspace)] }
-    const home = runtime.state.length === 0 ? null : await sealHome(shared, trees, runtime, previous?.home_manifest)
+    const home =
+      runtime.state.length === 0
+        ? null
+        : await sealHome(shared, trees, runtime, previous?.home_manifest, context.checkpointLimits.conversation)
     return await toCheckpoint(context, claim, lease, runtime, workspace, home)
   } catch (error) {
     if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
     context.log.error({ err: error, runId: claim.runId }, 'sealing failed')
-    return null
+    return error instanceof SandboxGoneError ? 'gone' : 'failed'
   }
 }
 
@@ -80,11 +99,12 @@ function sealHome(
   trees: LeaseTrees,
   runtime: RuntimeEntry,
   previous: string | null | undefined,
+  limits: CheckpointLimits,
 ): Promise<SealedTree | OverCap> {
   return sealTree({
     ...shared,
     source: trees.home,
-    limits: foreignRuntimeLimits,
+    limits,
     baselines: `${trees.baselines}/home`,
     previous: encoded(previous),
     only: runtime.state,

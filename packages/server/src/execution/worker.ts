@@ -96,7 +96,8 @@ export class Worker implements Service {
     const { log } = this.#context
     const done = work(abort.signal)
       .catch(error => {
-        if (!abort.signal.aborted) log.error({ err: error, sessionId: claim.sessionId }, 'a claim was given up')
+        if (!abort.signal.aborted && !(error instanceof ClaimLost))
+          log.error({ err: error, sessionId: claim.sessionId }, 'a claim was given up')
       })
       .then(() => this.#release(claim, abort.signal))
       .catch(error => log.error({ err: error, sessionId: claim.sessionId }, 'a claim could not be released'))

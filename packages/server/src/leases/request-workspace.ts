@@ -13,12 +13,11 @@ export async function askForWorkspace(
   key: SessionKey,
   asked: boolean,
   now: Date,
-): Promise<'wait' | 'failed'> {
+): Promise<'asked' | 'failed'> {
   const request = await readWorkspaceRequest(tx, key)
-  if (request === 'failed') {
-    await deleteWorkspaceRequest(tx, key)
-    if (asked) return 'failed'
-  }
+  // Left where it is for others who have asked; whoever asks next begins anew.
+  if (request === 'failed' && asked) return 'failed'
+  if (request === 'failed') await deleteWorkspaceRequest(tx, key)
   if (request !== 'open') await requestWorkspace(tx, key, now)
-  return 'wait'
+  return 'asked'
 }

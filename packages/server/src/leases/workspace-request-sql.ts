@@ -37,3 +37,12 @@ export async function failWorkspaceRequest(tx: Queryable, key: SessionKey, now: 
     values: [key.organizationId, key.sessionId, now],
   })
 }
+
+/** Whether a worker is at work on the request. */
+export async function workspaceIsBeingMade(db: Queryable, key: SessionKey): Promise<boolean> {
+  const { rows } = await db.query({
+    text: "select 1 from executions where organization_id = $1 and session_id = $2 and task = 'restore'",
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows.length > 0
+}

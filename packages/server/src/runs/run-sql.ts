@@ -82,11 +82,14 @@ export async function finishRun(
   return rows.length > 0
 }
 
-/** Puts a lost attempt back into the queue, to be claimed from `claimableAt` on. */
+/**
+ * Puts a lost attempt back into the queue, to be claimed from `claimableAt` on. The Run has not begun any more: should it
+ * end before it does again, it has left nothing, and the checkpoint before it stands.
+ */
 export async function requeueRun(tx: Queryable, key: SessionKey, runId: string, claimableAt: Date): Promise<void> {
   await tx.query({
     text: `
-      update runs set status = 'queued', handovers = 0, claimable_at = $4
+      update runs set status = 'queued', started_at = null, handovers = 0, claimable_at = $4
       where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null`,
     values: [key.organizationId, key.sessionId, runId, claimableAt],
   })

@@ -3,16 +3,16 @@ import { refusal, sessionNotFound } from '../api-errors.ts'
 import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
+import { endLease } from '../leases/end-lease.ts'
 import { extendLease } from '../leases/extend-lease.ts'
 import { askForWorkspace } from '../leases/request-workspace.ts'
+import { workspaceIsBeingMade } from '../leases/workspace-request-sql.ts'
 import type { Queryable } from '../storage/database.ts'
 import { topics } from '../storage/wakeups.ts'
 import { lockVisibleSession } from './lock-session.ts'
 import { continuationOfSession, type SessionRow, toSession } from './session.ts'
 import { findSession } from './session-sql.ts'
 
-/** Longest wait for a workspace that is being brought up (interface 8.6). */
-const PATIENCE_MS = 30_000
 /** A missed wake-up costs this much. */
 const POLL_MS = 1_000
 
@@ -24,7 +24,7 @@ type Decision = 'attached' | 'renew' | 'starting' | 'provision'
  * (interface 4.4, in the order of completions). It does not race the Session's lifecycle: while a Run or its sealing is
  * under way it refuses, or waits where that brings the workspace up.
  * @throws ApiError 404, 409 `cloud_resume_unavailable`, `cloud_session_finalizing` or `cloud_run_in_progress`, 503
- *   `cloud_workspace_starting` after 30 seconds, 503 `cloud_workspace_unavailable` where none could be made
+ *   `cloud_workspace_starting` where the wait is over, 503 `cloud_workspace_unavailable` where none could be made
  */
 export async function restoreWorkspace(
   context: Context,
@@ -32,17 +32,26 @@ export async function restoreWorkspace(
   key: SessionKey,
   signal: AbortSignal,
 ): Promise<Session> {
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(context.workspaceWaitMs)])
   let asked = false
   for (;;) {
     using moved = listen(context, key)
     const step = await context.db.transaction(tx => take(tx, context, principal, key, asked))
     if (step === 'failed') throw refusal('cloud_workspace_unavailable')
-    if (step !== 'wait') return toSession(step, context)
-    asked = true
-    context.wakeups.publish(topics.queue)
+    if (step === 'ended') {
+      context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.leases)
+      continue
+    }
+    if (step !== 'starting' && step !== 'asked') return toSession(step, context)
+    if (step === 'asked') {
+      asked = true
+      context.wakeups.publish(topics.queue)
+    }
     await moved.once(deadline)
-    if (deadline.aborted) throw refusal('cloud_workspace_starting')
+    if (!deadline.aborted) continue
+    // A request that nobody has taken up: what makes sandboxes is out of reach.
+    const idle = step === 'asked' && !(await workspaceIsBeingMade(context.db, key))
+    throw refusal(idle ? 'cloud_workspace_unavailable' : 'cloud_workspace_starting')
   }
 }
 
@@ -53,17 +62,22 @@ async function take(
   principal: Principal,
   key: SessionKey,
   asked: boolean,
-): Promise<SessionRow | 'wait' | 'failed'> {
+): Promise<SessionRow | 'starting' | 'asked' | 'ended' | 'failed'> {
   const now = context.clock.now()
   const session = await lockVisibleSession(tx, principal, key)
   switch (decide(session, context, now)) {
     case 'attached':
       return session
-    case 'renew':
+    case 'renew': {
       await extendLease(tx, key, now)
-      return (await findSession(tx, key)) ?? session
+      const renewed = (await findSession(tx, key)) ?? session
+      if ((renewed.lease_expires_at?.getTime() ?? 0) > now.getTime()) return renewed
+      // Past its bound, and not swept yet: there is another one to be had.
+      await endLease(tx, key, 'expired', now)
+      return 'ended'
+    }
     case 'starting':
-      return 'wait'
+      return 'starting'
     case 'provision':
       return askForWorkspace(tx, key, asked, now)
   }

@@ -27,6 +27,7 @@ const selectFrom = (sessions: string): string => `
   left join lateral (
     select id from runs
     where organization_id = s.organization_id and session_id = s.id and started_at is not null and status <> 'crashed'
+      and ended_at is not null
     order by queued_at desc limit 1
   ) settled on s.first_run_started_at is not null and l.state is distinct from 'attached'
   left join checkpoints c

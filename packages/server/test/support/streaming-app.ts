@@ -54,6 +54,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
     runtimes: new RuntimeCatalog([], '1.0.0'),
     models: new Set(),
     defaultModel: null,
+    workspaceWaitMs: 30_000,
     consoleUrl: 'http://localhost',
   }
   const streams = new EventStreams(context)

@@ -1,13 +1,15 @@
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
+import { foreignRuntimeLimits, workspaceLimits } from '../../src/checkpoints/limits.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { ExecutionContext, ExecutionLimits } from '../../src/execution/execution-context.ts'
-import { RuntimeCatalog } from '../../src/runtimes/catalog.ts'
+import { RuntimeCatalog, type RuntimeEntry } from '../../src/runtimes/catalog.ts'
 import { createBubblewrapDriver } from '../../src/sandboxes/bubblewrap/create-driver.ts'
 import { insidePaths } from '../../src/sandboxes/bubblewrap/options.ts'
 import type { SandboxBounds, SandboxDriver } from '../../src/sandboxes/driver.ts'
 import { hostName } from '../../src/service-host.ts'
+import type { Blobs } from '../../src/storage/blobs.ts'
 import { FileBlobs } from '../../src/storage/file-blobs.ts'
 import { clientConfig } from '../../src/storage/pool.ts'
 import { PostgresWakeups } from '../../src/storage/wakeups.ts'
@@ -38,11 +40,18 @@ const limits: ExecutionLimits = {
   sweepMs: 50,
 }
 
-/** What a worker of a test's own needs, beside a service that has none. Knows the `shell` runtime alone. */
+/** What a worker of a test's own needs, beside a service that has none. Knows the `shell` runtime, and those given. */
 export async function workerContext(
   { db, dataDir }: Pick<TestService, 'db' | 'dataDir'>,
   stack: AsyncDisposableStack,
-  more: { limits?: Partial<ExecutionLimits>; driver?: (real: SandboxDriver) => SandboxDriver; bwrap?: string } = {},
+  more: {
+    limits?: Partial<ExecutionLimits>
+    checkpointLimits?: Partial<ExecutionContext['checkpointLimits']>
+    driver?: (real: SandboxDriver) => SandboxDriver
+    blobs?: (real: Blobs) => Blobs
+    runtimes?: readonly RuntimeEntry[]
+    bwrap?: string
+  } = {},
 ): Promise<ExecutionContext> {
   const real = stack.use(
     await createBubblewrapDriver({
@@ -59,6 +68,7 @@ export async function workerContext(
     new PostgresWakeups({ connection: clientConfig({ connection: db.connection, log: silentLog }), log }),
   )
   await wakeups.start()
+  const blobs = await FileBlobs.open(join(dataDir, 'blobs'))
   const inside = (name: string) => [insidePaths.node, `${insidePaths.bundles}/${name}.js`]
   const shell = {
     id: 'shell',
@@ -72,17 +82,19 @@ export async function workerContext(
   }
   return {
     db: db.database,
-    blobs: await FileBlobs.open(join(dataDir, 'blobs')),
+    blobs: more.blobs?.(blobs) ?? blobs,
     wakeups,
     clock: systemClock,
     log,
-    runtimes: new RuntimeCatalog([shell], '1.0.0'),
+    runtimes: new RuntimeCatalog([shell, ...(more.runtimes ?? [])], '1.0.0'),
     models: new Set(),
     defaultModel: null,
+    workspaceWaitMs: 30_000,
     consoleUrl: 'http://localhost',
     driver: more.driver?.(real) ?? real,
     bounds,
     limits: { ...limits, ...more.limits },
+    checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits, ...more.checkpointLimits },
     host: await hostName(dataDir),
     supervisorCommand: inside('supervisor'),
   }
