@@ -1,5 +1,5 @@
 import { findResumable } from '../checkpoints/checkpoint-sql.ts'
-import { endLeaseOfSession } from '../leases/lease-sql.ts'
+import { endLease } from '../leases/end-lease.ts'
 import { endRun } from '../runs/end-run.ts'
 import { releaseFence } from '../runs/fence-sql.ts'
 import type { Outcome } from '../runs/run.ts'
@@ -47,7 +47,7 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
   const now = context.clock.now()
   const run = await findRun(tx, claim, claim.run.id)
   if (run === null || run.ended_at !== null) return
-  if (loss.sandboxLost) await endLeaseOfSession(tx, claim, 'lost', now)
+  if (loss.sandboxLost) await endLease(tx, claim, 'lost', now)
   if (run.cancel_requested_at !== null) {
     await endRun(tx, claim, run.id, { status: 'cancelled', stopReason: 'aborted' }, now)
     return

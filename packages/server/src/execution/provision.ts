@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { endLeaseOfSession, findLiveLease, insertLease, type LeaseRow, markAttached } from '../leases/lease-sql.ts'
+import { endLease } from '../leases/end-lease.ts'
+import { findLiveLease, insertLease, type LeaseRow, markAttached } from '../leases/lease-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
@@ -35,7 +36,7 @@ export async function provision(
   }
   const lease = await underFence(context, claim, async tx => {
     // A predecessor died while it made this one; how far it came is not known.
-    if (live !== null) await endLeaseOfSession(tx, claim, 'abandoned', clock.now())
+    if (live !== null) await endLease(tx, claim, 'abandoned', clock.now())
     return insertLease(tx, claim, {
       id: randomUUID(),
       driver: driver.kind,
@@ -55,7 +56,7 @@ export async function provision(
   } catch (cause) {
     // Then the row still says how far this came, to whoever comes next.
     if (signal.aborted || cause instanceof ClaimLost || cause instanceof DatabaseUnavailable) throw cause
-    await underFence(context, claim, tx => endLeaseOfSession(tx, claim, 'abandoned', clock.now()))
+    await underFence(context, claim, tx => endLease(tx, claim, 'abandoned', clock.now()))
     context.wakeups.publish(topics.leases)
     if (cause instanceof ResumeUnavailable) throw cause
     throw new ProvisionFailed('the sandbox could not be made', { cause })

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { endLeaseOfSession, findDueLeases, findLiveLeasesOfHost, leaseIsLive } from '../leases/lease-sql.ts'
+import { endLease } from '../leases/end-lease.ts'
+import { findDueLeases, findLiveLeasesOfHost, leaseIsLive } from '../leases/lease-sql.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { Loop, type Service } from '../service.ts'
 import { lockSession } from '../sessions/session-sql.ts'
@@ -99,7 +100,7 @@ export class Sweeper implements Service {
         return false
       const now = clock.now()
       if (reason === 'expired' && (session.lease_expires_at?.getTime() ?? 0) > now.getTime()) return false
-      return endLeaseOfSession(tx, key, reason, now)
+      return endLease(tx, key, reason, now)
     })
     if (ended) wakeups.publish(topics.session(organizationId, sessionId))
   }

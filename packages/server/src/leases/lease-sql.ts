@@ -1,4 +1,4 @@
-import { appendEvents, type SessionKey } from '../events/append.ts'
+import type { SessionKey } from '../events/append.ts'
 import type { Queryable } from '../storage/database.ts'
 
 export type LeaseEnd = 'expired' | 'lost' | 'archived' | 'abandoned'
@@ -97,11 +97,15 @@ export async function touchLease(tx: Queryable, key: SessionKey, now: Date): Pro
 }
 
 /**
- * Ends the Session's lease, if it has one, and says so in the log unless the lease never held or the Session is being
- * archived (completions, `workspace`). The caller holds the Session's lock.
- * @returns whether there was a lease to end
+ * Ends the Session's lease, where it has one. One that never came to hold was given up, whatever the reason.
+ * @returns the lease and what it was before
  */
-export async function endLeaseOfSession(tx: Queryable, key: SessionKey, reason: LeaseEnd, now: Date): Promise<boolean> {
+export async function finishLease(
+  tx: Queryable,
+  key: SessionKey,
+  reason: LeaseEnd,
+  now: Date,
+): Promise<{ readonly id: string; readonly was: LeaseRow['state'] } | null> {
   const { rows } = await tx.query<{ id: string; was: LeaseRow['state'] }>({
     text: `
       with live as (
@@ -114,13 +118,7 @@ export async function endLeaseOfSession(tx: Queryable, key: SessionKey, reason: 
       returning l.id, live.state as was`,
     values: [key.organizationId, key.sessionId, reason, now],
   })
-  const lease = rows[0]
-  if (lease === undefined) return false
-  if (lease.was === 'attached' && reason !== 'archived') {
-    const data = { leaseId: lease.id, expiredAt: now.toISOString() }
-    await appendEvents(tx, key, [{ type: 'svc.workspace.expired', data }], now)
-  }
-  return true
+  return rows[0] ?? null
 }
 
 /** Leases past their deadline whose Session has no Run under way, on `leases_due`. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Session } from '@berth/contract'
-import { endLeaseOfSession, insertLease, markAttached } from '../../src/leases/lease-sql.ts'
+import { endLease } from '../../src/leases/end-lease.ts'
+import { insertLease, markAttached } from '../../src/leases/lease-sql.ts'
 import { endRun } from '../../src/runs/end-run.ts'
 import type { Outcome } from '../../src/runs/run.ts'
 import { markRunning } from '../../src/runs/run-sql.ts'
@@ -36,7 +37,7 @@ export class WorkerStandIn {
   async loseSandbox(session: Session): Promise<void> {
     await this.#db.transaction(async tx => {
       await lockSession(tx, keyOf(session))
-      await endLeaseOfSession(tx, keyOf(session), 'lost', new Date())
+      await endLease(tx, keyOf(session), 'lost', new Date())
     })
   }
 
