@@ -41,6 +41,8 @@ export interface Reading {
   /** Where a worker that attaches later must begin. */
   readonly replayFrom: number
   readonly facts: AgentFacts
+  /** The agent has been given the prompt, and with it what it was told of earlier. */
+  readonly prompted: boolean
 }
 
 /**
@@ -59,6 +61,7 @@ export class Conversation {
   #offset: number
   #drafts: EventDraft[] = []
   #toolCalls = 0
+  #given = false
   #replies: Order[] = []
   #end: AgentEnd | null = null
   /** Time of the last record that has one. What this worker ends is dated by it. */
@@ -114,6 +117,7 @@ export class Conversation {
         this.#unanswered.delete(record.key)
         if (!replayed && record.key.startsWith(promptKeyOf(this.#prompt)) && this.#facts.state === 'ready') {
           this.#know({ activePrompt: record.key })
+          this.#given = true
         }
         break
       case 'o':
@@ -138,6 +142,7 @@ export class Conversation {
       offset: this.#offset,
       replayFrom: Math.min(this.#offset, this.#transcript.openSince ?? this.#offset, ...this.#unanswered.values()),
       facts: this.#facts,
+      prompted: this.#given,
     }
     this.#drafts = []
     this.#toolCalls = 0

@@ -195,7 +195,7 @@ export async function saveReading(tx: Queryable, leaseId: string, reading: Readi
     text: `
       update leases set journal_offset = $2, replay_from = $3, agent_generation = $4, agent_state = $5,
         agent_loads_sessions = $6, agent_session_id = $7, active_prompt = $8,
-        recap = case when $8::text is null then recap else null end
+        recap = case when $9 then null else recap end
       where id = $1`,
     values: [
       leaseId,
@@ -206,6 +206,7 @@ export async function saveReading(tx: Queryable, leaseId: string, reading: Readi
       facts.loadsSessions,
       facts.sessionId,
       facts.activePrompt,
+      reading.prompted,
     ],
   })
 }

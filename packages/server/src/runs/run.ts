@@ -61,11 +61,11 @@ export function toRun(row: RunRow): Run {
 export const isTerminal = (status: RunStatus): status is TerminalStatus =>
   status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'crashed'
 
-/** `phase` of a Session by its active Run (completions, Session). */
+/** `phase` of a Session by its active Run (completions, Session). A Run that follows waits for the sealing before it. */
 export function phaseOf(active: RunStatus | null, finalizing: boolean): Session['phase'] {
   switch (active) {
     case 'queued':
-      return 'queued'
+      return finalizing ? 'finalizing' : 'queued'
     case 'dispatching':
       return 'provisioning'
     case 'running':

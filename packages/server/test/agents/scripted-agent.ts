@@ -1,5 +1,6 @@
-import { existsSync, watch } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, watch } from 'node:fs'
+import { homedir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { setImmediate as nextTurnOfTheLoop } from 'node:timers/promises'
 import {
@@ -27,6 +28,8 @@ import {
  *     count N                   N message chunks "1 ", "2 ", …, as fast as the pipe takes them
  *     tools N                   N completed tool calls titled "step 1", …
  *     wait PATH                 nothing until the file exists; cancellation ends the turn
+ *     remember TEXT             keeps it below the agent's home, for `recall`
+ *     recall                    says whether the conversation was loaded, and all that was kept
  *     permission TITLE          asks for permission and says the outcome
  *     noise                     lines on stdout that are no JSON, blank ones and bytes that are no UTF-8 among them
  *     stderr N                  N lines on stderr
@@ -65,6 +68,8 @@ class Answer {
 
 const running = new Map<string, AbortController>()
 let sessions = 0
+let loaded = false
+const memory = join(homedir(), '.scripted/memory')
 
 async function prompt(turn: Turn, script: string): Promise<PromptResponse> {
   try {
@@ -103,6 +108,11 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
     for (let i = 1; i <= Number(n); i += 1) await tool(turn, `step ${i}`)
   },
   wait: (turn, path) => fileOrCancel(turn, path),
+  remember: (_, text) => {
+    mkdirSync(dirname(memory), { recursive: true })
+    appendFileSync(memory, `${text} `)
+  },
+  recall: turn => message(turn, `${loaded ? 'loaded' : 'new'}: ${readFileSync(memory, 'utf8').trim()}`),
   permission: async (turn, title) => {
     const toolCallId = await openTool(turn, title)
     const { outcome } = await turn.client.request(methods.client.session.requestPermission, {
@@ -279,7 +289,12 @@ function serve(): void {
       }
       return prompt(turn, textOf(params.prompt))
     })
-  if (!flags.has('--no-load')) app.onRequest(methods.agent.session.load, () => ({}))
+  if (!flags.has('--no-load')) {
+    app.onRequest(methods.agent.session.load, () => {
+      loaded = true
+      return {}
+    })
+  }
   const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
   app.connect(ndJsonStream(Writable.toWeb(process.stdout), input))
 }

@@ -3,13 +3,37 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import type { RuntimeEntry } from '../../src/runtimes/catalog.ts'
 
 const source = fileURLToPath(new URL('../agents/scripted-agent.ts', import.meta.url))
 
+/** As the configuration file has it. */
+interface ScriptedRuntime {
+  readonly id: string
+  readonly command: readonly string[]
+  readonly mounts?: readonly string[]
+  readonly state?: readonly string[]
+}
+
+/** A catalog entry as the service makes it of the configuration. */
+export const entryOf = ({ id, command, mounts = [], state = [] }: ScriptedRuntime): RuntimeEntry => ({
+  id,
+  name: id,
+  command,
+  env: {},
+  reach: [],
+  mounts,
+  state,
+  stateless: false,
+})
+
 /** Catalog entries whose agent is the scripted one. */
 export interface ScriptedRuntimes extends AsyncDisposable {
-  /** For `config.runtimes`: `scripted`, and one for each of the agent's flags by its name. */
-  readonly runtimes: readonly object[]
+  /**
+   * For `config.runtimes`: `scripted`, one for each of the agent's flags by its name, and `remembering`, whose state is
+   * sealed.
+   */
+  readonly runtimes: readonly ScriptedRuntime[]
 }
 
 /** Bundles the scripted agent to where sandboxes can see it. */
@@ -32,6 +56,7 @@ export async function scriptedRuntimes(): Promise<ScriptedRuntimes> {
     runtimes: [
       runtime('scripted'),
       ...flags.map(flag => runtime(flag, `--${flag}`)),
+      { ...runtime('remembering'), state: ['.scripted'] },
       { id: 'missing', command: ['no-such-program'] },
     ],
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
