@@ -17,6 +17,7 @@ export class TextCollector {
   #text = ''
   #bytes = 0
   #truncated = false
+  #totalBytes = 0
   readonly #maxBytes: number
 
   constructor(maxBytes: number = MAX_TEXT_BYTES) {
@@ -24,6 +25,7 @@ export class TextCollector {
   }
 
   append(piece: string): void {
+    this.#totalBytes += Buffer.byteLength(piece)
     if (this.#truncated) return
     const cut = cutText(piece, this.#maxBytes - this.#bytes)
     this.#text += cut.text
@@ -33,6 +35,11 @@ export class TextCollector {
 
   get text(): string {
     return this.#text
+  }
+
+  /** Of all that arrived, kept or not. */
+  get totalBytes(): number {
+    return this.#totalBytes
   }
 
   get truncated(): boolean {

@@ -27,6 +27,7 @@ import { promptBlocks } from './prompt-blocks.ts'
 import { keepResult, type Result } from './run-result.ts'
 import type { SupervisorConnection } from './supervisor-connection.ts'
 import type { JournalRecord } from './supervisor-stream.ts'
+import type { LastAnswer } from './transcript.ts'
 import { underFence } from './under-fence.ts'
 
 /** Text chunks wait this long in the journal only, before an offset is committed without an event. */
@@ -211,7 +212,7 @@ export class Attempt {
     const { facts, prompted } = this.#conversation
     if (this.#forced !== null) return
     if (this.#isRefused()) {
-      await this.#stop((await this.#outcome()) ?? executionLost, 'refused')
+      await this.#stop((await this.#outcome())?.outcome ?? executionLost, 'refused')
       return
     }
     if (prompted) {
@@ -322,13 +323,13 @@ export class Attempt {
     // First, because what is open may be the answer that the outcome tells of.
     this.#conversation.close()
     const reading = this.#conversation.take()
-    const decided = this.#forced ?? (await this.#outcome())
-    const result = await keepResult(this.#context.blobs, decided?.summary)
+    const { outcome, longBytes } = (this.#forced === null ? await this.#outcome() : { outcome: this.#forced }) ?? {}
+    const result = await keepResult(this.#context.blobs, outcome?.summary, longBytes)
     await underFence(this.#context, this.#claim, async tx => {
       if (reading.drafts.length > 0) await appendEvents(tx, this.#claim, reading.drafts, now)
       await countToolCalls(tx, this.#claim, reading.toolCalls)
       await saveReading(tx, this.#lease.id, reading)
-      if (decided !== null) await this.#endRun(tx, decided, result, now)
+      if (outcome !== undefined) await this.#endRun(tx, outcome, result, now)
       else await settleLoss(tx, this.#context, this.#claim, { sandboxLost: false, outcome: executionLost })
     })
     this.#settled = true
@@ -354,25 +355,25 @@ export class Attempt {
   }
 
   /** What the Run ends with; null where the agent is gone without an answer and the attempt is lost. */
-  async #outcome(): Promise<Outcome | null> {
+  async #outcome(): Promise<Decided | null> {
     const { end } = this.#conversation
     if (end?.kind === 'answered') {
       // Who asked for a stop gets `cancelled`, whatever the agent made of it.
-      if (this.#cancelling) return cancelled
+      if (this.#cancelling) return { outcome: cancelled }
       return withSummary(end.outcome, await this.#lastAnswer())
     }
     if (end?.kind === 'unstartable') {
       const detail = knownSecrets.cutText(end.detail.slice(0, 500))
       this.#context.log.warn({ runId: this.#of.runId, detail }, 'a runtime did not start')
-      return { status: 'failed', stopReason: 'error', errorCode: 'runtime_start_failed' }
+      return { outcome: { status: 'failed', stopReason: 'error', errorCode: 'runtime_start_failed' } }
     }
     if (end?.kind === 'exited' && end.signal === 'JOURNAL_FULL') {
-      return { status: 'failed', stopReason: 'error', errorCode: 'agent_output_limit' }
+      return { outcome: { status: 'failed', stopReason: 'error', errorCode: 'agent_output_limit' } }
     }
     return null
   }
 
-  async #lastAnswer(): Promise<string | null> {
+  async #lastAnswer(): Promise<LastAnswer | null> {
     const { lastAnswer } = this.#conversation
     if (lastAnswer !== undefined) return lastAnswer
     return this.#resumed ? findLastAnswer(this.#context.db, this.#claim, this.#of.runId) : null
@@ -405,9 +406,16 @@ export class Attempt {
 
 const cancelled: Outcome = { status: 'cancelled', stopReason: 'aborted' }
 
-/** The agent's own summary, else its last message; one that is over the bound is left out whole. */
-function withSummary(outcome: Outcome, lastAnswer: string | null): Outcome {
+/** What a Run ends with, and the length of a last message that is too long to be its summary. */
+interface Decided {
+  readonly outcome: Outcome
+  readonly longBytes?: number
+}
+
+/** The agent's own summary, else its last message. */
+function withSummary(outcome: Outcome, lastAnswer: LastAnswer | null): Decided {
   const { summary = lastAnswer, ...rest } = outcome
-  if (summary === null || summary === '') return rest
-  return { ...rest, summary }
+  if (summary === null || summary === '') return { outcome: rest }
+  if (typeof summary === 'string') return { outcome: { ...rest, summary } }
+  return { outcome: rest, longBytes: summary.sizeBytes }
 }

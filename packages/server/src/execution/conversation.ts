@@ -13,7 +13,7 @@ import {
 import { type Order, type PromptOf, promptKeyOf, refuse, reply, replyKey, wireIds } from './acp-orders.ts'
 import { outcomeOfAnswer } from './prompt-outcome.ts'
 import type { JournalRecord } from './supervisor-stream.ts'
-import { Transcript } from './transcript.ts'
+import { type LastAnswer, Transcript } from './transcript.ts'
 
 /** What is known of the agent process of a lease; committed with the journal's offset. */
 export interface AgentFacts {
@@ -66,7 +66,7 @@ export class Conversation {
   #end: AgentEnd | null = null
   /** Time of the last record that has one. What this worker ends is dated by it. */
   #at = new Date(0)
-  #lastAnswer: string | null | undefined
+  #lastAnswer: LastAnswer | null | undefined
   /** Set once cancellation is asked for: a permission request then has only one answer. */
   cancelling = false
 
@@ -92,10 +92,10 @@ export class Conversation {
   }
 
   /**
-   * The assistant's last message, null where it is too long for a summary. Undefined where none has ended since the
+   * The assistant's last message. Undefined where none has ended since the
    * committed offset: one that ended before may have begun before the replay did, and only the log has the whole.
    */
-  get lastAnswer(): string | null | undefined {
+  get lastAnswer(): LastAnswer | null | undefined {
     return this.#lastAnswer
   }
 

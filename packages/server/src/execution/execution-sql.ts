@@ -2,6 +2,7 @@ import type { SessionKey } from '../events/append.ts'
 import type { RunRow } from '../runs/run.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { AgentFacts, Reading } from './conversation.ts'
+import type { LastAnswer } from './transcript.ts'
 
 /** The execution of a Session in the hands of this worker, proven by its token. */
 export interface Claim extends SessionKey {
@@ -231,10 +232,10 @@ export async function clearHandovers(tx: Queryable, claim: RunClaim): Promise<vo
 }
 
 /**
- * The assistant's last message in the log since the attempt began, on the log's primary key; null where there is none
- * or it was cut.
+ * The assistant's last message in the log since the attempt began, on the log's primary key; null where there is none.
+ * Of one that was cut only that much is known.
  */
-export async function findLastAnswer(db: Queryable, key: SessionKey, runId: string): Promise<string | null> {
+export async function findLastAnswer(db: Queryable, key: SessionKey, runId: string): Promise<LastAnswer | null> {
   const { rows } = await db.query<{ text: string; truncated: string | null }>({
     text: `
       select envelope::jsonb #>> '{data,text}' as text, envelope::jsonb #>> '{data,truncated}' as truncated
@@ -248,5 +249,6 @@ export async function findLastAnswer(db: Queryable, key: SessionKey, runId: stri
     values: [key.organizationId, key.sessionId, runId],
   })
   const last = rows[0]
-  return last === undefined || last.truncated !== null ? null : last.text
+  if (last === undefined) return null
+  return last.truncated === null ? last.text : { sizeBytes: Buffer.byteLength(last.text) }
 }

@@ -7,6 +7,9 @@ import { MAX_SUMMARY_BYTES } from './prompt-outcome.ts'
 
 const MAX_TITLE_BYTES = 1024
 
+/** What an assistant said last: its text, or how much it was where that is more than a summary may be. */
+export type LastAnswer = string | { readonly sizeBytes: number }
+
 interface OpenMessage {
   readonly role: 'assistant' | 'reasoning'
   readonly agentMessageId: string | undefined
@@ -40,7 +43,7 @@ export class Transcript {
   readonly #of: PromptOf
   #message: OpenMessage | null = null
   readonly #calls = new Map<string, OpenCall>()
-  #lastAnswer: string | null = null
+  #lastAnswer: LastAnswer | null = null
 
   constructor(of: PromptOf) {
     this.#of = of
@@ -53,11 +56,8 @@ export class Transcript {
     return oldest
   }
 
-  /**
-   * The last message of the assistant that has ended in this fold, for the Run's summary; null also for one that is
-   * longer than a summary may be.
-   */
-  get lastAnswer(): string | null {
+  /** The last message of the assistant that has ended in this fold, for the Run's summary. */
+  get lastAnswer(): LastAnswer | null {
     return this.#lastAnswer
   }
 
@@ -91,7 +91,10 @@ export class Transcript {
     const message = this.#message
     this.#message = null
     if (message === null || message.text.text === '') return []
-    if (message.role === 'assistant') this.#lastAnswer = message.whole.truncated ? null : message.whole.text
+    if (message.role === 'assistant') {
+      const { whole } = message
+      this.#lastAnswer = whole.truncated ? { sizeBytes: whole.totalBytes } : whole.text
+    }
     return [
       this.#transcript('svc.message.created', {
         messageId: this.#id('message', message.offset),

@@ -2,12 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { createBubblewrapDriver } from '../../src/sandboxes/bubblewrap/create-driver.ts'
-import { defaultBounds } from '../../src/sandboxes/bubblewrap/options.ts'
 import { type RunningService, serve } from '../../src/serve.ts'
 import { loadSettings } from '../../src/settings.ts'
 import { Api } from './api.ts'
-import { silentLog } from './log.ts'
+import { destroySandboxes } from './destroy-sandboxes.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 import { createTenant, type Tenant } from './tenant.ts'
 
@@ -77,17 +75,4 @@ export async function startTestService(
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
-}
-
-/** Sandboxes outlive the service by design; a test's must not outlive the test. */
-export async function destroySandboxes(dataDir: string): Promise<void> {
-  await using driver = await createBubblewrapDriver({
-    dataDir,
-    nodePath: process.execPath,
-    bundlesDir: dataDir,
-    bounds: defaultBounds,
-    spares: 0,
-    log: silentLog,
-  })
-  for (const leaseId of await driver.list()) await driver.destroy(leaseId)
 }

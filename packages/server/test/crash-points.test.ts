@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs'
+import type { Session } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ExecutionContext } from '../src/execution/execution-context.ts'
+import { adoptLapsed, claimQueued, type RunClaim } from '../src/execution/execution-sql.ts'
+import { executeRun } from '../src/execution/run-execution.ts'
+import { Sweeper } from '../src/execution/sweeper.ts'
+import { type CrashMode, type CrashPhase, CrashPoint } from './support/crash-point.ts'
+import { activitiesOf, endedRun, outcomeOf } from './support/ended-run.ts'
+import { startTestService, type TestService } from './support/service.ts'
+import { workerContext } from './support/worker-context.ts'
+
+const stack = new AsyncDisposableStack()
+let test: TestService
+let context: ExecutionContext
+beforeAll(async () => {
+  test = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' } }))
+  // Nothing here renews a claim: only the test says when one has lapsed.
+  context = await workerContext(test, stack, { limits: { fenceMs: 600_000 } })
+})
+afterAll(() => stack.disposeAsync())
+
+/** Sandboxes at once. */
+const AT_ONCE = 4
+
+async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = [...items]
+  const next = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item)
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, next))
+}
+
+const by = (now: Date) => ({ holder: 'worker', host: context.host, now, expiresAt: new Date(now.getTime() + 600_000) })
+const execute = (claim: RunClaim, world = context, signal = new AbortController().signal) =>
+  executeRun(world, claim, signal)
+
+/** A healthy worker takes over what others have left, until nothing is left to do. */
+async function finish(): Promise<void> {
+  for (;;) {
+    const { rows } = await test.db.database.query<{ n: number }>(
+      `select (select count(*) from runs where ended_at is null)::int
+            + (select count(*) from executions where task is not null)::int as n`,
+    )
+    if (rows[0]?.n === 0) return
+    await test.db.database.query("update executions set expires_at = 'epoch' where task is not null")
+    const later = by(new Date(Date.now() + 60_000))
+    await each(
+      [...(await adoptLapsed(context.db, later, 1000)), ...(await claimQueued(context.db, later, 1000))],
+      claim => execute(claim),
+    )
+  }
+}
+
+/** One Session, and where its workers are struck. */
+interface Case {
+  readonly session: Session
+  readonly seal: CrashPoint
+  readonly restore: CrashPoint
+}
+
+/** A Turn in every Session, each under its own crash point; then somebody healthy comes. @returns the Runs' ids */
+async function turn(cases: readonly Case[], message: string, phase: CrashPhase | null): Promise<string[]> {
+  const runs = await Promise.all(
+    cases.map(async ({ session }) => (await test.api.submitTurn(session.id, message)).run.id),
+  )
+  const claims = await claimQueued(context.db, by(new Date()), 1000)
+  await each(cases, async ({ session, ...points }) => {
+    const claim = claims.find(({ sessionId }) => sessionId === session.id)
+    if (claim === undefined) throw new Error('no claim')
+    const point = phase === null ? new CrashPoint('restore', 0, 'dies') : points[phase]
+    await execute(claim, point.world(context), point.signal)
+  })
+  await finish()
+  return runs
+}
+
+async function expire(): Promise<void> {
+  await test.db.database.query("update leases set expires_at = 'epoch' where ended_at is null")
+  await new Sweeper(context).sweep()
+}
+
+/** Content of their own, so that no Session's blobs are another's. */
+const first = 'head -c 5000 /dev/urandom > kept; echo 1 > turn; sha256sum kept > sum'
+const second = 'sha256sum -c --status sum && echo 2 > turn; head -c 5000 /dev/urandom > more; sha256sum more >> sum'
+const look = 'sha256sum -c --status sum && cat turn'
+
+const modes: readonly CrashMode[] = ['dies', 'fails', 'unanswered']
+
+/** Every step of a phase in every way. */
+const pointsOf = (phase: CrashPhase, steps: readonly string[]): CrashPoint[] =>
+  steps.flatMap((_, index) => modes.map(mode => new CrashPoint(phase, index + 1, mode)))
+
+/** One Session for each pair of points: two Turns and a restore, after which all must be there. */
+async function drive(points: readonly Pick<Case, CrashPhase>[]): Promise<void> {
+  const cases: Case[] = []
+  for (const each of points) cases.push({ session: await test.api.createSession({ runtime: 'shell' }), ...each })
+  await turn(cases, first, null)
+  const sealed = await turn(cases, second, 'seal')
+  for (const [index, { session }] of cases.entries()) {
+    expect(outcomeOf(await endedRun(test.api, session, sealed[index] ?? ''))).toBe('completed completed - 1')
+  }
+  await expire()
+  for (const [index, { session }] of cases.entries()) {
+    const { continuation, phase } = await test.api.session(session.id)
+    expect([phase, continuation.state, continuation.sealedByRunId]).toEqual(['idle', 'restorable', sealed[index]])
+  }
+  const restored = await turn(cases, look, 'restore')
+  for (const [index, { session }] of cases.entries()) {
+    const ended = await endedRun(test.api, session, restored[index] ?? '')
+    expect([ended.run.status, activitiesOf(ended).map(({ output }) => output)]).toEqual(['completed', ['2\n']])
+    expect((await test.api.events(session.id)).some(event => event.data['name'] === 'restore')).toBe(true)
+  }
+  const { rows } = await test.db.database.query<{ n: number }>(
+    'select count(*)::int as n from leases where ended_at is null group by session_id',
+  )
+  expect(rows.map(({ n }) => n)).toEqual(cases.map(() => 1))
+  await expire()
+}
+
+/** The steps that the table in the documentation has under a heading. */
+function documented(phase: string): string[] {
+  const page = readFileSync(new URL('../../../docs/crash-points.md', import.meta.url), 'utf8')
+  const [, section = ''] = page.split(`## ${phase === 'seal' ? 'Seal' : 'Restore'}\n`)
+  const [table = ''] = section.split('\n## ')
+  return [...table.matchAll(/^\| ([a-z ]+?) +\| (?!what)/gm)].map(([, name = '']) => name)
+}
+
+describe('a worker that is struck at any step', { timeout: 120_000 }, () => {
+  it('of a seal or of a restore loses nothing that was sealed', async () => {
+    // What the steps are is learnt from workers that nothing happens to.
+    const rehearsal = { seal: new CrashPoint('seal', 0, 'dies'), restore: new CrashPoint('restore', 0, 'dies') }
+    await drive([rehearsal])
+    const { seal, restore } = rehearsal
+    for (const [phase, { steps }] of Object.entries({ seal, restore })) {
+      expect(new Set(steps)).toEqual(new Set(documented(phase)))
+      expect(steps.length).toBeGreaterThan(5)
+    }
+    const seals = pointsOf('seal', seal.steps)
+    const restores = pointsOf('restore', restore.steps)
+    await drive(
+      Array.from({ length: Math.max(seals.length, restores.length) }, (_, index) => ({
+        seal: seals[index] ?? new CrashPoint('seal', 0, 'dies'),
+        restore: restores[index] ?? new CrashPoint('restore', 0, 'dies'),
+      })),
+    )
+    expect([...seals, ...restores].filter(({ struck }) => !struck)).toEqual([])
+  })
+})
