@@ -1,6 +1,11 @@
 import type { SessionKey } from '../events/append.ts'
 import type { Queryable } from '../storage/database.ts'
-import { deleteWorkspaceRequest, readWorkspaceRequest, requestWorkspace } from './workspace-request-sql.ts'
+import {
+  deleteWorkspaceRequest,
+  readWorkspaceRequest,
+  requestWorkspace,
+  workspaceIsBeingMade,
+} from './workspace-request-sql.ts'
 
 /**
  * Asks a worker for the Session's workspace, or learns what became of having asked. The caller holds the Session's lock
@@ -20,4 +25,9 @@ export async function askForWorkspace(
   if (request === 'failed') await deleteWorkspaceRequest(tx, key)
   if (request !== 'open') await requestWorkspace(tx, key, now)
   return 'asked'
+}
+
+/** Whether a worker has taken the request up, which tells one that takes long from one that nobody hears. */
+export function isWorkspaceBeingMade(db: Queryable, key: SessionKey): Promise<boolean> {
+  return workspaceIsBeingMade(db, key)
 }

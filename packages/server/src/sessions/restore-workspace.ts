@@ -5,8 +5,7 @@ import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import { endLease } from '../leases/end-lease.ts'
 import { extendLease } from '../leases/extend-lease.ts'
-import { askForWorkspace } from '../leases/request-workspace.ts'
-import { workspaceIsBeingMade } from '../leases/workspace-request-sql.ts'
+import { askForWorkspace, isWorkspaceBeingMade } from '../leases/request-workspace.ts'
 import type { Queryable } from '../storage/database.ts'
 import { topics } from '../storage/wakeups.ts'
 import { lockVisibleSession } from './lock-session.ts'
@@ -50,7 +49,7 @@ export async function restoreWorkspace(
     await moved.once(deadline)
     if (!deadline.aborted) continue
     // A request that nobody has taken up: what makes sandboxes is out of reach.
-    const idle = step === 'asked' && !(await workspaceIsBeingMade(context.db, key))
+    const idle = step === 'asked' && !(await isWorkspaceBeingMade(context.db, key))
     throw refusal(idle ? 'cloud_workspace_unavailable' : 'cloud_workspace_starting')
   }
 }

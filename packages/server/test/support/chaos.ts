@@ -212,7 +212,8 @@ class Course {
   }
 
   async #turn(): Promise<EndedRun | null> {
-    const session = (this.#session ??= await this.#begin())
+    const session = this.#session ?? (await this.#begin())
+    this.#session = session
     const id = randomUUID()
     // Fails unless all that earlier Runs wrote is there to the byte.
     const message = [
