@@ -3,24 +3,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from './support/bench-service.ts'
 import { median, quantile } from './support/statistics.ts'
 
 const BOUND_MS = 3000
 const starts = Number(process.argv[2] ?? 7)
 const main = resolve(import.meta.dirname, '../packages/server/src/main.ts')
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
 
 /** Starts the service, measures until it is ready and ends it. */
 async function startMs(dataDir: string, end: NodeJS.Signals): Promise<number> {

@@ -53,7 +53,8 @@ export async function startBenchService(
   }
 }
 
-async function freePort(): Promise<number> {
+/** A port of this machine that was free a moment ago. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()

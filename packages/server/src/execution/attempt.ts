@@ -1,6 +1,7 @@
 import { keepArtifact, omitted } from '../artifacts/keep-artifact.ts'
 import { appendEvents } from '../events/append.ts'
-import { type LeaseRow, touchLease } from '../leases/lease-sql.ts'
+import { extendLease } from '../leases/extend-lease.ts'
+import type { LeaseRow } from '../leases/lease-sql.ts'
 import { endRun } from '../runs/end-run.ts'
 import type { Outcome } from '../runs/run.ts'
 import { hasEarlierWork, markRunning } from '../runs/run-sql.ts'
@@ -285,7 +286,7 @@ export class Attempt {
     await underFence(this.#context, this.#claim, async tx => {
       const now = this.#context.clock.now()
       await markRunning(tx, this.#claim, id, now)
-      await touchLease(tx, this.#claim, now)
+      await extendLease(tx, this.#claim, now)
       await appendEvents(
         tx,
         this.#claim,

@@ -8,6 +8,7 @@ import { hasEarlierWork } from '../runs/run-sql.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import type { Claim } from './execution-sql.ts'
 import { readRecap } from './recap.ts'
+import { platformNames } from './seal-run.ts'
 import { underFence } from './under-fence.ts'
 
 /** Earlier work exists and cannot be brought back; going on without it would only pretend to go on. */
@@ -66,7 +67,7 @@ async function writeTrees(
       ...shared,
       manifest: Buffer.from(checkpoint.workspace_manifest),
       target: trees.workspace,
-      skip: ['.berth'],
+      skip: platformNames,
       limits: context.checkpointLimits.workspace,
       baselines: `${trees.baselines}/workspace`,
     })
