@@ -13,6 +13,10 @@ export {
   eventCatalog,
   eventTypes,
 } from './event.ts'
+export { CreateChatCompletion } from './gateway/chat-request.ts'
+export { Model, ModelList } from './gateway/model.ts'
+export { CreateResponse } from './gateway/responses-request.ts'
+export { gatewayLimits } from './gateway/shared-fields.ts'
 export { artifactLimits, defaultPageSize, limits, originLimits, sourceLimits } from './limits.ts'
 export { openApiDocument } from './openapi.ts'
 export type {

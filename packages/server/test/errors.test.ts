@@ -222,6 +222,19 @@ const elsewhere: { readonly [Code in ErrorCode]?: string } = {
   identity_service_unavailable: 'there is no introspection',
   environment_not_found: 'there are no environments',
   cloud_interaction_conflict: 'there are no interactions',
+  model_not_found: 'gateway-errors.test.ts',
+  insufficient_quota: 'gateway-budgets.test.ts',
+  cost_budget_exceeded: 'gateway-budgets.test.ts',
+  cost_unknown: 'gateway-budgets.test.ts',
+  upstream_request_refused: 'gateway-faults.test.ts',
+  upstream_credential_refused: 'gateway-faults.test.ts',
+  upstream_rate_limited: 'gateway-faults.test.ts',
+  upstream_overloaded: 'gateway-faults.test.ts',
+  upstream_failed: 'gateway-faults.test.ts',
+  upstream_invalid_response: 'gateway-faults.test.ts',
+  upstream_unreachable: 'gateway-faults.test.ts',
+  upstream_cut: 'gateway-faults.test.ts',
+  upstream_timeout: 'gateway-faults.test.ts',
 }
 
 /** Delays that are told by a header alone (interface 7.2). */

@@ -1,0 +1,47 @@
+import { type Static, Type } from 'typebox'
+import { closed, nullable, OpenObject } from '../scalar.ts'
+import { anyObject, anyText, commonFields, listOf, model, positive, word } from './shared-fields.ts'
+
+const anything = Type.Unsafe<unknown>({})
+
+/**
+ * The body of `POST /v1/responses` (interface 4.12): every field that OpenAI documents, and no other. Those that name
+ * state of the gateway's own are here to be refused by name.
+ */
+export const CreateResponse = Type.Object(
+  {
+    ...commonFields,
+    model,
+    input: Type.Unsafe<string | readonly Readonly<Record<string, unknown>>[]>({
+      type: ['string', 'array'],
+      items: OpenObject,
+      description: 'Text, or items: messages, calls and their outputs, reasoning.',
+    }),
+    instructions: Type.Optional(anyText),
+    max_output_tokens: Type.Optional(positive),
+    max_tool_calls: Type.Optional(positive),
+    reasoning: Type.Optional(anyObject),
+    text: Type.Optional(
+      nullable(
+        Type.Object(
+          { format: Type.Optional(anyObject), verbosity: Type.Optional(word) },
+          { additionalProperties: false },
+        ),
+      ),
+    ),
+    include: Type.Optional(listOf(Type.String({ minLength: 1, maxLength: 64 }))),
+    truncation: Type.Optional(word),
+    context_management: Type.Optional(listOf(OpenObject)),
+    prompt: Type.Optional(anyObject),
+    image: Type.Optional(anyObject),
+    access_programs: Type.Optional(anything),
+    background: Type.Optional(nullable(Type.Boolean({ description: 'Anything but true: no answer is made later.' }))),
+    previous_response_id: Type.Optional(nullable(Type.String({ description: 'Only null: replay the items instead.' }))),
+    conversation: Type.Optional(
+      Type.Unsafe<unknown>({ type: ['string', 'object', 'null'], description: 'Only null: replay the items instead.' }),
+    ),
+  },
+  { title: 'CreateResponse', ...closed },
+)
+
+export type CreateResponse = Static<typeof CreateResponse>

@@ -1,0 +1,81 @@
+import { type TSchema, Type } from 'typebox'
+import { nullable, someText } from '../scalar.ts'
+
+/** Characters of what a request names, beside what its body may hold (interface 4.12, 8.3). */
+export const gatewayLimits = {
+  /** JSON that the gateway takes, unless a setting says otherwise. */
+  bodyBytes: 33_554_432,
+  modelCharacters: 300,
+  metadataMembers: 16,
+  metadataKeyCharacters: 64,
+  metadataValueCharacters: 512,
+} as const
+
+export const flag = nullable(Type.Boolean())
+export const share = (least: number, most: number) => nullable(Type.Number({ minimum: least, maximum: most }))
+export const positive = nullable(Type.Integer({ minimum: 1 }))
+export const anyText = nullable(Type.String())
+export const anyObject = Type.Unsafe<Readonly<Record<string, unknown>> | null>({
+  type: ['object', 'null'],
+  additionalProperties: true,
+})
+export const listOf = <T extends TSchema>(item: T) => nullable(Type.Array(item))
+
+/** A word of OpenAI's, whose set grows without us. */
+export const word = nullable(Type.String({ minLength: 1, maxLength: 64 }))
+
+/** An object that says what it is; what else it holds is judged by who understands it. */
+export const Typed = Type.Unsafe<Readonly<Record<string, unknown>> & { readonly type: string }>({
+  type: 'object',
+  required: ['type'],
+  properties: { type: { type: 'string', minLength: 1, maxLength: 64 } },
+  additionalProperties: true,
+})
+
+export const metadata = Type.Unsafe<Readonly<Record<string, string>> | null>({
+  type: ['object', 'null'],
+  maxProperties: gatewayLimits.metadataMembers,
+  propertyNames: { maxLength: gatewayLimits.metadataKeyCharacters },
+  additionalProperties: { type: 'string', maxLength: gatewayLimits.metadataValueCharacters },
+  description: 'Text by name, given back with the answer.',
+})
+
+export const model = someText(gatewayLimits.modelCharacters, {
+  description: 'Id of a model in the list, or an alias.',
+})
+
+/** Fields that both formats know by the same name. */
+export const commonFields = {
+  metadata: Type.Optional(metadata),
+  moderation: Type.Optional(anyObject),
+  parallel_tool_calls: Type.Optional(flag),
+  prompt_cache_key: Type.Optional(anyText),
+  prompt_cache_options: Type.Optional(anyObject),
+  prompt_cache_retention: Type.Optional(word),
+  safety_identifier: Type.Optional(anyText),
+  service_tier: Type.Optional(word),
+  store: Type.Optional(flag),
+  stream: Type.Optional(flag),
+  stream_options: Type.Optional(
+    nullable(
+      Type.Object(
+        { include_usage: Type.Optional(flag), include_obfuscation: Type.Optional(flag) },
+        { additionalProperties: false },
+      ),
+    ),
+  ),
+  temperature: Type.Optional(share(0, 2)),
+  tools: Type.Optional(listOf(Typed)),
+  tool_choice: Type.Optional(nullableWordOrObject()),
+  top_logprobs: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: 20 }))),
+  top_p: Type.Optional(share(0, 1)),
+  user: Type.Optional(anyText),
+}
+
+function nullableWordOrObject() {
+  return Type.Unsafe<string | Readonly<Record<string, unknown>> | null>({
+    type: ['string', 'object', 'null'],
+    minLength: 1,
+    additionalProperties: true,
+  })
+}

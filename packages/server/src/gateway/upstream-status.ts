@@ -1,0 +1,62 @@
+import { errors } from '@berth/contract'
+import { type UpstreamCode, UpstreamError } from './upstream.ts'
+
+/** What a provider's refusal means for the client. Its key and its limits are the operator's, so 401 and 403 are not. */
+const codes: Readonly<Record<number, UpstreamCode>> = {
+  400: 'upstream_request_refused',
+  401: 'upstream_credential_refused',
+  402: 'upstream_credential_refused',
+  403: 'upstream_credential_refused',
+  404: 'model_not_found',
+  408: 'upstream_timeout',
+  409: 'upstream_failed',
+  413: 'request_entity_too_large',
+  422: 'upstream_request_refused',
+  429: 'upstream_rate_limited',
+  503: 'upstream_overloaded',
+  504: 'upstream_timeout',
+  529: 'upstream_overloaded',
+}
+
+/** The code of a status that a provider answered with instead of a success. */
+export function upstreamCode(status: number): UpstreamCode {
+  return codes[status] ?? (status >= 400 && status < 500 ? 'upstream_request_refused' : 'upstream_failed')
+}
+
+/** Whether the same request may fare better a moment later, or with another provider. */
+export function mayRetry(status: number): boolean {
+  return status === 408 || status === 409 || status === 429 || status >= 500
+}
+
+const sentences: Readonly<Record<UpstreamCode, string>> = {
+  upstream_request_refused: 'The provider refused the request',
+  upstream_credential_refused:
+    "The provider refused the gateway's credential; its operator must mend the configuration",
+  upstream_rate_limited: "The provider's rate limit is reached",
+  upstream_overloaded: 'The provider is overloaded',
+  upstream_failed: 'The provider failed',
+  upstream_timeout: 'The provider did not answer in time',
+  upstream_unreachable: 'The provider cannot be reached',
+  upstream_invalid_response: 'The provider answered with something that is no answer',
+  upstream_cut: 'The provider broke off its answer',
+  model_not_found: 'The provider does not serve this model',
+  invalid_request: 'The request is not valid',
+  request_entity_too_large: 'The request is larger than the provider takes',
+  service_unavailable: 'The gateway is stopping',
+}
+
+/** A provider's failure by its code, with the status that the contract gives it. */
+export function upstreamError(
+  code: UpstreamCode,
+  detail: {
+    /** What the provider said; it never holds a credential, see `upstreamWords`. */
+    readonly words?: string | undefined
+    readonly param?: string | null
+    readonly retryAfterSeconds?: number | undefined
+    readonly cause?: unknown
+  } = {},
+): UpstreamError {
+  const { words, ...rest } = detail
+  const message = words === undefined || words === '' ? `${sentences[code]}.` : `${sentences[code]}: ${words}`
+  return new UpstreamError({ status: errors[code].status, code, message, ...rest })
+}
