@@ -1,0 +1,103 @@
+import type { RemoteAccess } from './remote-access.ts'
+
+/**
+ * Configuration that holds whatever a repository's own says: nothing of what lies in one is ever executed. Set in the
+ * environment, it outranks every file.
+ */
+const hardened: readonly (readonly [key: string, value: string])[] = [
+  ['core.hooksPath', '/dev/null'],
+  ['core.fsmonitor', 'false'],
+  ['core.untrackedCache', 'false'],
+  ['core.attributesFile', '/dev/null'],
+  ['core.excludesFile', '/dev/null'],
+  ['core.protectHFS', 'true'],
+  ['core.protectNTFS', 'true'],
+  ['core.sshCommand', '/bin/false'],
+  ['core.askPass', ''],
+  ['core.editor', '/bin/false'],
+  ['credential.helper', ''],
+  ['diff.external', ''],
+  ['gc.auto', '0'],
+  ['maintenance.auto', 'false'],
+  ['gpg.program', '/bin/false'],
+  ['commit.gpgSign', 'false'],
+  ['tag.gpgSign', 'false'],
+  ['http.followRedirects', 'false'],
+  ['protocol.allow', 'never'],
+  ['protocol.file.allow', 'always'],
+  ['protocol.http.allow', 'always'],
+  ['protocol.https.allow', 'always'],
+  ['safe.directory', '*'],
+  ['submodule.recurse', 'false'],
+  ['fetch.recurseSubmodules', 'false'],
+  ['push.recurseSubmodules', 'no'],
+  ['transfer.credentialsInUrl', 'die'],
+  ['advice.detachedHead', 'false'],
+  ['init.defaultBranch', 'main'],
+]
+
+/**
+ * The whole environment of the service's own git: no system or user configuration, no prompt, no helper, and of
+ * transports the remote's own alone. A credential travels here, as a header of that one URL, and never in arguments,
+ * which every user of the machine can read.
+ */
+export function gitEnvironment(
+  remote: RemoteAccess | undefined,
+  extra: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const config = [
+    ...hardened,
+    ...(remote?.authorization === undefined
+      ? []
+      : [[`http.${remote.url}.extraHeader`, `Authorization: ${remote.authorization}`] as const]),
+  ]
+  return {
+    PATH: '/usr/local/bin:/usr/bin:/bin',
+    HOME: '/nonexistent',
+    LC_ALL: 'C.UTF-8',
+    TZ: 'UTC',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_ASKPASS: '',
+    SSH_ASKPASS: '',
+    GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_NO_LAZY_FETCH: '1',
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_PAGER: 'cat',
+    GIT_EDITOR: '/bin/false',
+    GIT_ALLOW_PROTOCOL: transportOf(remote),
+    GIT_CONFIG_COUNT: String(config.length),
+    ...Object.fromEntries(
+      config.flatMap(([key, value], at) => [
+        [`GIT_CONFIG_KEY_${at}`, key],
+        [`GIT_CONFIG_VALUE_${at}`, value],
+      ]),
+    ),
+    ...extra,
+  }
+}
+
+/** The one transport that a remote is reached by; without a remote, none. */
+function transportOf(remote: RemoteAccess | undefined): string {
+  if (remote === undefined) return 'none'
+  if (remote.url.startsWith('https://')) return 'https'
+  if (remote.url.startsWith('http://')) return 'http'
+  if (remote.url.startsWith('/')) return 'file'
+  throw new TypeError('a remote is reached by https, http or an absolute path')
+}
+
+/**
+ * Options of `fetch` and `push` that harden the other end where that is a repository of this machine: git starts it with
+ * an environment of its own, in which the configuration above is missing and a hook would run.
+ */
+export function transferOptions(direction: 'fetch' | 'push', remote: RemoteAccess): readonly string[] {
+  if (!remote.url.startsWith('/')) return []
+  const kept = ['core.hooksPath=/dev/null', 'core.fsmonitor=false', 'safe.directory=*', 'receive.autogc=false']
+  const wants = ['uploadpack.allowAnySHA1InWant=true']
+  const options = [...kept, ...(direction === 'fetch' ? wants : [])].map(setting => `-c '${setting}'`).join(' ')
+  return direction === 'fetch'
+    ? [`--upload-pack=git ${options} upload-pack`]
+    : [`--receive-pack=git ${options} receive-pack`]
+}
