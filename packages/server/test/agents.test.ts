@@ -161,8 +161,18 @@ describe('an agent that dies', () => {
     expect(outcomeOf(await next(run.session, 'say again'))).toBe('completed completed - 1')
   })
 
-  it('and cannot load its conversation does not pretend to know it', async () => {
-    const first = await perform('tool a\ncrash', 'no-load')
+  it('and cannot load its conversation is told it again', async () => {
+    const first = await perform('crash', 'no-load')
+    const second = await next(first.session, 'say what did I ask?')
+    expect(outcomeOf(second)).toBe('completed completed - 1')
+    const said = messagesOf(second).map(message => String(message['text']))
+    expect(said.join('\n')).toMatch(/Earlier in this conversation.*user: crash.*what did I ask\?$/s)
+    // Once: the same process goes on.
+    expect(messagesOf(await next(first.session, 'say three'))).toMatchObject([{ text: 'three' }])
+  })
+
+  it('and will not load its conversation does not pretend to know it', async () => {
+    const first = await perform('tool a\ncrash', 'refuse-load')
     expect(outcomeOf(await next(first.session, 'say what did I ask?'))).toBe('failed error resume_unavailable 1')
   })
 

@@ -71,6 +71,20 @@ describe('what a seal costs', () => {
     expect(lab.look('restored')).toEqual(lab.look('tree'))
   })
 
+  test('counts what a collector has set aside as gone', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', some(20))
+    await settle()
+    const first = await lab.sealed('tree')
+    const blobs = await FileBlobs.open(lab.path('blobs'))
+    for (const { sha256 } of await blobsOf(first.manifest, blobs)) await blobs.setAside(sha256)
+    const second = await lab.sealed('tree', { previous: first.manifest })
+    expect(second.readBytes).toBe(second.sourceBytes)
+    for await (const { sha256 } of blobs.listAside()) await blobs.discard(sha256)
+    await lab.restore(second.manifest, 'copy')
+    expect(lab.look('copy')).toEqual(lab.look('tree'))
+  })
+
   test('without its baseline is that of the first', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', some(20))
@@ -307,6 +321,7 @@ describe('a seal that fails', () => {
     const failing: Blobs = Object.assign(Object.create(lab.blobs) as Blobs, {
       put: (content: Uint8Array) => (puts-- === 0 ? Promise.reject(new Error('store down')) : lab.blobs.put(content)),
       get: (digest: string) => lab.blobs.get(digest),
+      has: (digest: string) => lab.blobs.has(digest),
       stat: (digest: string) => lab.blobs.stat(digest),
     })
     for (let fail = 0; ; fail++) {

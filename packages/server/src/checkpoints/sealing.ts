@@ -6,7 +6,7 @@ import { SealFailed } from './errors.ts'
 import type { CheckpointLimits } from './limits.ts'
 import { encodeManifest, encodePackTable, type IndexBlob, type Pack, sha256Of } from './manifest.ts'
 import { CapExceeded, refuseOver } from './over-cap.ts'
-import type { Previous } from './reusable-packs.ts'
+import { isWhole, type Previous } from './reusable-packs.ts'
 
 /** Where blobs go, and how much of them. */
 export interface SealingOptions {
@@ -94,8 +94,7 @@ export class Sealing {
     const part = this.#previous.manifest?.index[ordinal]
     if (part === undefined) throw new SealFailed('no such part of the previous index')
     this.#index[this.#parts++] = part
-    const found = await this.#options.blobs.stat(part.sha256)
-    if (found?.sizeBytes !== part.sizeBytes) throw new BlobMissing(part.sha256)
+    if (!(await isWhole(part, this.#options.blobs))) throw new BlobMissing(part.sha256)
   }
 
   async #finish(done: SealDone): Promise<Sealed> {

@@ -25,6 +25,7 @@ import {
 import { announce, executionLost, settleLoss } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
 import { promptBlocks } from './prompt-blocks.ts'
+import { keepRecap } from './recap.ts'
 import { keepResult, type Result } from './run-result.ts'
 import type { SupervisorConnection } from './supervisor-connection.ts'
 import type { JournalRecord } from './supervisor-stream.ts'
@@ -60,6 +61,8 @@ export class Attempt {
   readonly #conversation: Conversation
   readonly #of: PromptOf
   readonly #ordered = new Set<string>()
+  /** What came before, for an agent that cannot load it; told with its first prompt. */
+  #recap: string | null
   #committed: number
   #savedFacts: AgentFacts
   #begun: boolean
@@ -100,6 +103,7 @@ export class Attempt {
       turnSequence: parts.turn.sequence,
     }
     this.#committed = parts.lease.journal_offset
+    this.#recap = parts.lease.recap
     this.#begun = parts.claim.run.status === 'running'
     this.#conversation = new Conversation(
       this.#of,
@@ -244,21 +248,22 @@ export class Attempt {
         await this.#begin()
         this.#promptGiven = true
         await this.#give(
-          prompt(this.#of, facts.generation, facts.sessionId ?? '', promptBlocks(this.#turn, this.#lease.recap)),
+          prompt(this.#of, facts.generation, facts.sessionId ?? '', promptBlocks(this.#turn, this.#recap)),
         )
         break
     }
   }
 
   /**
-   * A process that follows another one loads the conversation that earlier Runs left; one that cannot must not pretend
-   * to know it. Without earlier work there is nothing to load, whatever an attempt that was lost has said.
+   * A process that follows another one loads the conversation that earlier Runs left; one that cannot is told it by the
+   * log. Without earlier work there is nothing to load, whatever an attempt that was lost has said.
    */
   async #openSession(): Promise<void> {
     const { generation, loadsSessions, sessionId } = this.#conversation.facts
     const earlier = await hasEarlierWork(this.#context.db, this.#claim, this.#of.runId)
     if (earlier && !loadsSessions && sessionId !== null) {
-      await this.#stop({ status: 'failed', stopReason: 'error', errorCode: 'resume_unavailable' }, 'resume')
+      this.#recap = await keepRecap(this.#context, this.#claim, this.#lease.id)
+      await this.#give(openSession(generation, WORKSPACE, null))
       return
     }
     await this.#give(openSession(generation, WORKSPACE, earlier ? sessionId : null))
@@ -366,7 +371,8 @@ export class Attempt {
     if (end?.kind === 'unstartable') {
       const detail = knownSecrets.cutText(end.detail.slice(0, 500))
       this.#context.log.warn({ runId: this.#of.runId, detail }, 'a runtime did not start')
-      return { outcome: { status: 'failed', stopReason: 'error', errorCode: 'runtime_start_failed' } }
+      const errorCode = end.resuming ? 'resume_unavailable' : 'runtime_start_failed'
+      return { outcome: { status: 'failed', stopReason: 'error', errorCode } }
     }
     if (end?.kind === 'exited' && end.signal === 'JOURNAL_FULL') {
       return { outcome: { status: 'failed', stopReason: 'error', errorCode: 'agent_output_limit' } }

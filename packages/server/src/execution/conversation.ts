@@ -30,7 +30,8 @@ export interface AgentFacts {
 export type AgentEnd =
   | { readonly kind: 'answered'; readonly outcome: Outcome }
   | { readonly kind: 'exited'; readonly signal: string | null }
-  | { readonly kind: 'unstartable'; readonly detail: string }
+  /** `resuming`: it would not load the conversation that it was to go on with. */
+  | { readonly kind: 'unstartable'; readonly detail: string; readonly resuming: boolean }
 
 /** What reading the journal gave since the last time it was taken. */
 export interface Reading {
@@ -108,7 +109,7 @@ export class Conversation {
         if (!replayed) this.#know({ generation: this.#facts.generation + 1, state: 'started', activePrompt: null })
         break
       case 'f':
-        if (!replayed) this.#end = { kind: 'unstartable', detail: record.payload.toString('utf8') }
+        if (!replayed) this.#end = { kind: 'unstartable', detail: record.payload.toString('utf8'), resuming: false }
         break
       case 'x':
         if (!replayed) this.#exited(record.payload.toString('utf8'))
@@ -217,7 +218,8 @@ export class Conversation {
   }
 
   #refuses(method: string, error: Readonly<Record<string, unknown>> | null): void {
-    this.#end = { kind: 'unstartable', detail: `${method}: ${asText(error?.['message']) ?? 'no usable answer'}` }
+    const detail = `${method}: ${asText(error?.['message']) ?? 'no usable answer'}`
+    this.#end = { kind: 'unstartable', detail, resuming: method === 'session/load' }
   }
 
   #asked(message: Extract<AgentMessage, { kind: 'request' }>, offset: number, replayed: boolean): void {

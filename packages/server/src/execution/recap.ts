@@ -1,6 +1,10 @@
 import type { SessionKey } from '../events/append.ts'
 import { cutText } from '../events/bounded-text.ts'
+import { startAgentFrom } from '../leases/lease-sql.ts'
 import type { Queryable } from '../storage/database.ts'
+import type { ExecutionContext } from './execution-context.ts'
+import type { RunClaim } from './execution-sql.ts'
+import { underFence } from './under-fence.ts'
 
 /** Messages looked back on, and the bytes of them that are told. */
 const MESSAGES = 40
@@ -30,5 +34,15 @@ export async function readRecap(db: Queryable, key: SessionKey, runId: string | 
     if (bytes > MAX_BYTES) break
     told.unshift(line)
   }
-  return `Earlier in this conversation, in a sandbox that is gone; its files were restored:\n\n${told.join('\n\n')}`
+  return `Earlier in this conversation, of which this process knows nothing; the files are as it left them:\n\n${told.join('\n\n')}`
+}
+
+/**
+ * Reads the recap for an agent process that takes the place of one whose conversation it cannot load, and keeps it with
+ * the lease before the process is asked for anything: a worker that takes over tells the same.
+ */
+export async function keepRecap(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<string | null> {
+  const recap = await readRecap(context.db, claim, claim.runId)
+  await underFence(context, claim, tx => startAgentFrom(tx, leaseId, { agentSessionId: null, recap }))
+  return recap
 }

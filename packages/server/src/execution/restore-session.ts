@@ -3,7 +3,7 @@ import { type CheckpointRow, findResumable, markDamaged } from '../checkpoints/c
 import { type RestoreRefusal, RestoreRefused } from '../checkpoints/errors.ts'
 import { restoreTree } from '../checkpoints/restore-tree.ts'
 import { appendEvents } from '../events/append.ts'
-import { startFromCheckpoint } from '../leases/lease-sql.ts'
+import { startAgentFrom } from '../leases/lease-sql.ts'
 import { hasEarlierWork } from '../runs/run-sql.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import type { Claim } from './execution-sql.ts'
@@ -37,7 +37,7 @@ export async function restoreSession(
   const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim, claim.runId)
   await underFence(context, claim, async tx => {
     const now = clock.now()
-    await startFromCheckpoint(tx, leaseId, { agentSessionId: checkpoint.agent_session_id, recap })
+    await startAgentFrom(tx, leaseId, { agentSessionId: checkpoint.agent_session_id, recap })
     const data = {
       activityId: randomUUID(),
       name: 'restore',

@@ -65,8 +65,8 @@ export async function insertLease(
   return row
 }
 
-/** A sandbox that was brought to where a checkpoint left off: the conversation its agent loads, or is told of. */
-export async function startFromCheckpoint(
+/** Where the sandbox's next agent process begins: the conversation that it loads, or is told of. */
+export async function startAgentFrom(
   tx: Queryable,
   leaseId: string,
   from: { readonly agentSessionId: string | null; readonly recap: string | null },

@@ -45,7 +45,8 @@ import {
  *     hang                      never answers; cancellation is obeyed unless ignored
  *
  * Anything else is echoed: a thought, a message, a tool call with a diff. The command line takes `--silent` (never
- * answers anything), `--deaf` (never reads), `--crash` (exits at once) and `--no-load` (cannot load sessions).
+ * answers anything), `--deaf` (never reads), `--crash` (exits at once), `--no-load` (cannot load sessions) and
+ * `--refuse-load` (will not).
  */
 const flags = new Set(process.argv.slice(2))
 if (flags.has('--crash')) process.exit(7)
@@ -291,6 +292,7 @@ function serve(): void {
     })
   if (!flags.has('--no-load')) {
     app.onRequest(methods.agent.session.load, () => {
+      if (flags.has('--refuse-load')) throw RequestError.internalError(undefined, 'no such conversation')
       loaded = true
       return {}
     })

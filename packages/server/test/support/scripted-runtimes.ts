@@ -51,7 +51,7 @@ export async function scriptedRuntimes(): Promise<ScriptedRuntimes> {
   })
   await chmod(directory, 0o755)
   const runtime = (id: string, ...flags: string[]) => ({ id, command: ['node', agent, ...flags], mounts: [directory] })
-  const flags = ['silent', 'deaf', 'crash', 'no-load']
+  const flags = ['silent', 'deaf', 'crash', 'no-load', 'refuse-load']
   return {
     runtimes: [
       runtime('scripted'),
