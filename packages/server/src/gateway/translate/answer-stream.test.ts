@@ -1,0 +1,299 @@
+import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { checkChatStream, checkResponsesStream } from '../../../test/support/openai-stream.ts'
+import { scriptedLanguageModel, translatedCall, usage } from '../../../test/support/scripted-language-model.ts'
+import type { Wire } from '../upstream.ts'
+import { callTranslated } from './call-translated.ts'
+
+type Parts = readonly (LanguageModelV4StreamPart | Error)[]
+
+const tool = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }
+const bodies: Record<Wire, Record<string, unknown>> = {
+  responses: { model: 'm', input: 'Hello', stream: true, tools: [tool] },
+  chat: {
+    model: 'm',
+    messages: [{ role: 'user', content: 'Hello' }],
+    stream: true,
+    stream_options: { include_usage: true },
+    tools: [{ type: 'function', function: tool }],
+  },
+}
+
+async function run(wire: Wire, parts: Parts, body: object = {}, kind: 'anthropic' | 'google' = 'anthropic') {
+  const call = translatedCall({
+    wire,
+    body: { ...bodies[wire], ...body },
+    languageModel: scriptedLanguageModel([{ type: 'response-metadata' }, ...parts], kind),
+    model: { kind },
+  })
+  const answer = await callTranslated(call)
+  if (answer.kind !== 'stream') throw new Error('no stream')
+  let text = ''
+  for await (const frame of answer.frames) text += frame
+  return { text, usage: await answer.usage }
+}
+
+const responses = async (parts: Parts, body?: object) =>
+  checkResponsesStream((await run('responses', parts, body)).text)
+const chat = async (parts: Parts, body?: object) =>
+  checkChatStream((await run('chat', parts, body)).text, { includeUsage: true })
+
+const finish = (unified: LanguageModelV4FinishReason['unified'] = 'stop', raw: string | null = unified) =>
+  ({ type: 'finish', finishReason: { unified, raw: raw ?? undefined }, usage: usage(10, 5) }) as const
+const text = (id: string, ...deltas: string[]): LanguageModelV4StreamPart[] => [
+  { type: 'text-start', id },
+  ...deltas.map(delta => ({ type: 'text-delta', id, delta }) as const),
+  { type: 'text-end', id },
+]
+const begin = (id: string) => ({ type: 'tool-input-start', id, toolName: 'look' }) as const
+const args = (id: string, delta: string) => ({ type: 'tool-input-delta', id, delta }) as const
+const call = (toolCallId: string, input: string) =>
+  ({ type: 'tool-call', toolCallId, toolName: 'look', input }) as const
+
+describe('any stream of parts', () => {
+  const id = fc.constantFrom('', '0', '1', '2')
+  const delta = fc.constantFrom('', 'a', '{"a":', '1}', 'é😀', '\n\n', 'data: x')
+  const metadata = fc.option(
+    fc.constantFrom(
+      { google: { thoughtSignature: 'sig' } },
+      { anthropic: { signature: 'sig' } },
+      { anthropic: { redactedData: 'x' } },
+    ),
+    { nil: undefined },
+  )
+  const withMetadata = <T extends object>(part: T) =>
+    metadata.map(
+      providerMetadata => (providerMetadata ? { ...part, providerMetadata } : part) as LanguageModelV4StreamPart,
+    )
+  const plain = fc
+    .record({ id, delta, name: fc.constantFrom('look', 'find'), executed: fc.boolean() })
+    .chain(({ id, delta, name, executed }) =>
+      fc.oneof(
+        withMetadata({ type: 'text-start', id }),
+        withMetadata({ type: 'text-delta', id, delta }),
+        withMetadata({ type: 'text-end', id }),
+        withMetadata({ type: 'reasoning-start', id }),
+        withMetadata({ type: 'reasoning-delta', id, delta }),
+        withMetadata({ type: 'reasoning-end', id }),
+        withMetadata({ type: 'tool-input-start', id, toolName: name }),
+        withMetadata({ type: 'tool-input-delta', id, delta }),
+        withMetadata({ type: 'tool-input-end', id }),
+        withMetadata({ type: 'tool-call', toolCallId: id, toolName: name, input: delta }),
+        fc.constant({
+          type: 'tool-call',
+          toolCallId: id,
+          toolName: name,
+          input: '{}',
+          providerExecuted: executed,
+        } as const),
+        fc.constant({ type: 'tool-result', toolCallId: id, toolName: name, result: 'r' } as const),
+        fc.constant({ type: 'source', sourceType: 'url', id: 's', url: 'https://example.test' } as const),
+        fc.constant({ type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AA==' } } as const),
+        fc.constant({ type: 'raw', rawValue: { usageMetadata: { promptTokenCount: 3 } } } as const),
+        fc.constant({ type: 'ping' } as const),
+      ),
+    )
+  const reason = fc.constantFrom(
+    'stop',
+    'length',
+    'content-filter',
+    'tool-calls',
+    'error',
+    'interrupted',
+    'other' as const,
+  )
+  const ending = fc.oneof(
+    fc.constant([]),
+    fc.tuple(reason, fc.boolean()).map(([unified, told]) => [finish(unified as 'stop', told ? unified : null)]),
+    fc.constant([{ type: 'error', error: { type: 'overloaded_error', message: 'busy' } } as const]),
+    fc.constant([new TypeError('terminated')]),
+    fc.array(plain, { maxLength: 3 }).map(late => [finish(), ...late]),
+  )
+  const stream = fc.tuple(fc.array(plain as fc.Arbitrary<LanguageModelV4StreamPart>, { maxLength: 30 }), ending)
+  const settings = fc.record({ parallel_tool_calls: fc.boolean() })
+
+  it('is a well-formed response', async () => {
+    await fc.assert(
+      fc.asyncProperty(stream, settings, fc.constantFrom('anthropic', 'google'), async ([parts, end], body, kind) => {
+        const { text } = await run('responses', [...parts, ...end], body, kind as 'google')
+        const { status } = checkResponsesStream(text)
+        const last = end[0]
+        if (last === undefined || last instanceof Error || last.type === 'error') expect(status).toBe('failed')
+      }),
+      { numRuns: 400 },
+    )
+  })
+
+  it('is a well-formed chat completion', async () => {
+    await fc.assert(
+      fc.asyncProperty(stream, settings, fc.constantFrom('anthropic', 'google'), async ([parts, end], body, kind) => {
+        const { text } = await run('chat', [...parts, ...end], body, kind as 'google')
+        const { error } = checkChatStream(text, { includeUsage: true })
+        const last = end[0]
+        if (last === undefined || last instanceof Error || last.type === 'error') expect(error).toBeDefined()
+      }),
+      { numRuns: 400 },
+    )
+  })
+})
+
+describe('a streamed response', () => {
+  it('keeps parallel calls that are told in turns apart', async () => {
+    const parts = [
+      ...text('t', 'Look', 'ing'),
+      begin('a'),
+      begin('b'),
+      args('a', '{"x":'),
+      args('b', '{"y":'),
+      args('a', '1}'),
+      args('b', '2}'),
+      call('b', '{"y":2}'),
+      call('a', '{"x":1}'),
+      finish('tool-calls'),
+    ]
+    const { output, status } = await responses(parts)
+    expect(status).toBe('completed')
+    expect(output).toMatchObject([
+      { type: 'message', content: [{ text: 'Looking' }] },
+      { type: 'function_call', call_id: 'a', name: 'look', arguments: '{"x":1}' },
+      { type: 'function_call', call_id: 'b', name: 'look', arguments: '{"y":2}' },
+    ])
+    const { calls, finishReason } = await chat(parts)
+    expect(finishReason).toBe('tool_calls')
+    expect(calls).toEqual([
+      { id: 'a', name: 'look', args: '{"x":1}' },
+      { id: 'b', name: 'look', args: '{"y":2}' },
+    ])
+  })
+
+  it('gives calls without an id, or with one that was taken, one of their own', async () => {
+    const parts = [call('', '{}'), call('', '{}'), call('x', '{}'), call('x', '{}'), finish('tool-calls')]
+    const { output } = await responses(parts)
+    expect(new Set((output as { call_id: string }[]).map(item => item.call_id)).size).toBe(4)
+    expect((await chat(parts)).calls).toHaveLength(4)
+  })
+
+  it('has an object for the arguments of a call that has none', async () => {
+    expect((await responses([begin('a'), call('a', ''), finish('tool-calls')])).output).toMatchObject([
+      { arguments: '{}' },
+    ])
+  })
+
+  it('is incomplete at the token limit, with a call that was cut short', async () => {
+    const parts = [...text('t', 'cut'), begin('a'), args('a', '{"x'), finish('length')]
+    const { status, incomplete_details, output } = await responses(parts)
+    expect({ status, incomplete_details }).toEqual({
+      status: 'incomplete',
+      incomplete_details: { reason: 'max_output_tokens' },
+    })
+    expect(output).toMatchObject([{ status: 'completed' }, { status: 'incomplete', arguments: '{"x' }])
+    expect((await chat(parts)).finishReason).toBe('length')
+  })
+
+  it('is incomplete where the provider filtered', async () => {
+    const parts = [...text('t', 'No'), finish('content-filter')]
+    expect((await responses(parts)).incomplete_details).toEqual({ reason: 'content_filter' })
+    expect((await chat(parts)).finishReason).toBe('content_filter')
+  })
+
+  it.each([
+    ['breaks off', [] as Parts],
+    ['ends without a reason', [finish('other', null)]],
+    ['is interrupted', [finish('interrupted', null)]],
+    ['loses its connection', [new TypeError('terminated')]],
+    ['reports an error', [{ type: 'error', error: { type: 'overloaded_error', message: 'busy' } } as const]],
+  ])('that %s has failed, and keeps what was seen', async (_, end) => {
+    const parts = [{ type: 'text-start', id: 't' }, { type: 'text-delta', id: 't', delta: 'Half' }, ...end] as Parts
+    const response = await responses(parts)
+    expect(response['status']).toBe('failed')
+    expect(response['error']).toMatchObject({ code: 'server_error' })
+    expect(response['output_text']).toBe('Half')
+    const { content, error, finishReason } = await chat(parts)
+    expect({ content, finishReason }).toEqual({ content: 'Half', finishReason: undefined })
+    expect(error).toBeDefined()
+  })
+
+  it('has what was used, also where that comes last', async () => {
+    const { usage } = await responses([...text('t', 'Hi'), finish()])
+    expect(usage).toMatchObject({
+      input_tokens: 10,
+      input_tokens_details: { cached_tokens: 2 },
+      output_tokens: 5,
+      output_tokens_details: { reasoning_tokens: 1 },
+      total_tokens: 15,
+    })
+    expect((await chat([...text('t', 'Hi'), finish()])).usage).toMatchObject({
+      prompt_tokens: 10,
+      prompt_tokens_details: { cached_tokens: 2 },
+      completion_tokens: 5,
+      completion_tokens_details: { reasoning_tokens: 1 },
+      total_tokens: 15,
+    })
+  })
+
+  it('has one call where the client wants no parallel ones and the provider has no such control', async () => {
+    const parts = [call('a', '{}'), begin('b'), args('b', '{}'), call('b', '{}'), finish('tool-calls')]
+    const { text } = await run('responses', parts, { parallel_tool_calls: false }, 'google')
+    expect(checkResponsesStream(text)['output']).toMatchObject([{ call_id: 'a' }])
+  })
+})
+
+describe('before the first byte', () => {
+  it('an error of the provider is a status of its own', async () => {
+    const error = { type: 'overloaded_error', message: 'busy' }
+    const call = translatedCall({
+      wire: 'responses',
+      body: bodies.responses,
+      languageModel: scriptedLanguageModel([
+        { type: 'stream-start', warnings: [] },
+        { type: 'error', error },
+      ]),
+    })
+    await expect(callTranslated(call)).rejects.toMatchObject({ code: 'upstream_overloaded' })
+  })
+
+  it('a setting that the package left out is refused by name', async () => {
+    const warnings = [{ type: 'unsupported', feature: 'topP', details: 'topP is ignored' } as const]
+    const languageModel = scriptedLanguageModel([{ type: 'stream-start', warnings }, finish()])
+    const call = translatedCall({ wire: 'responses', body: { ...bodies.responses, top_p: 0.5 }, languageModel })
+    await expect(callTranslated(call)).rejects.toMatchObject({ status: 400, code: 'invalid_request', param: 'top_p' })
+    expect(languageModel.asked[0]?.abortSignal?.aborted).toBe(true)
+  })
+})
+
+describe('a client that leaves', () => {
+  const opening = {
+    type: 'custom',
+    kind: 'anthropic.message_start',
+    providerMetadata: { anthropic: { usage: { input_tokens: 40, cache_read_input_tokens: 60, output_tokens: 1 } } },
+  } as const
+  const known = { inputTokens: 100, cachedInputTokens: 60, outputTokens: 1, reasoningTokens: 0 }
+
+  it('takes the upstream with it, and what is known is booked', async () => {
+    const languageModel = scriptedLanguageModel([
+      { type: 'response-metadata' },
+      opening,
+      ...text('t', 'a', 'b'),
+      finish(),
+    ])
+    const answer = await callTranslated(translatedCall({ wire: 'chat', body: bodies.chat, languageModel }))
+    if (answer.kind !== 'stream') throw new Error('no stream')
+    let frames = 0
+    for await (const _ of answer.frames) if (++frames === 2) break
+    expect(languageModel.asked[0]?.abortSignal?.aborted).toBe(true)
+    expect(await answer.usage).toEqual(known)
+  })
+
+  it.each(['aborts', 'never reads'])('that %s before the first frame', async how => {
+    const gone = new AbortController()
+    const languageModel = scriptedLanguageModel([{ type: 'response-metadata' }, ...text('t', 'a'), finish()])
+    const call = translatedCall({ wire: 'chat', body: bodies.chat, languageModel, signal: gone.signal })
+    const answer = await callTranslated(call)
+    if (answer.kind !== 'stream') throw new Error('no stream')
+    if (how === 'aborts') gone.abort()
+    else await answer.frames[Symbol.asyncIterator]().return?.()
+    expect(languageModel.asked[0]?.abortSignal?.aborted).toBe(true)
+    expect(await answer.usage).toBeNull()
+  })
+})

@@ -1,0 +1,160 @@
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { CallTranslated, GatewayUsage, TranslatedAnswer, TranslatedCall, UpstreamError } from '../upstream.ts'
+import { AnswerReader } from './answer-reader.ts'
+import type { Call } from './call.ts'
+import { readChatRequest } from './chat-request.ts'
+import { ChatWriter } from './chat-writer.ts'
+import { toFailure } from './failure.ts'
+import { readResponsesRequest } from './responses-request.ts'
+import { ResponsesWriter } from './responses-writer.ts'
+import type { Target } from './target.ts'
+import { refusalOf } from './warnings.ts'
+
+/** Serves a request through a provider's package. @throws UpstreamError before the first byte */
+export const callTranslated: CallTranslated = async call => {
+  try {
+    const target = await targetOf(call)
+    const read = call.wire === 'chat' ? readChatRequest(call, target) : readResponsesRequest(call, target)
+    return call.body['stream'] === true ? await stream(call, read) : await answer(call, read)
+  } catch (error) {
+    throw toFailure(error)
+  }
+}
+
+async function targetOf({ model, languageModel }: TranslatedCall): Promise<Target> {
+  return {
+    model,
+    urls: await languageModel.supportedUrls,
+    structuredOutputs: model.kind === 'openai' || Reflect.get(languageModel, 'supportsStructuredOutputs') === true,
+    optionsName: model.kind === 'openai' ? 'openai' : camelCase(languageModel.provider.split('.')[0] ?? ''),
+  }
+}
+
+const camelCase = (name: string) => name.replace(/[_-]([a-z])/g, letter => letter.slice(1).toUpperCase())
+
+function readerFor(call: TranslatedCall, { oneCall }: Call, streamed: boolean) {
+  const writer = call.wire === 'chat' ? new ChatWriter(call, streamed) : new ResponsesWriter(call, streamed)
+  return { writer, reader: new AnswerReader(writer, { newCallId: () => call.ids('call'), oneCall }) }
+}
+
+function refused(
+  call: TranslatedCall,
+  { options }: Call,
+  warnings: Parameters<typeof refusalOf>[0],
+): UpstreamError | undefined {
+  const { body, wire } = call
+  const limited = (body['max_output_tokens'] ?? body['max_completion_tokens'] ?? body['max_tokens'] ?? null) !== null
+  return refusalOf(warnings, wire, { options, limited })
+}
+
+async function answer(call: TranslatedCall, read: Call): Promise<TranslatedAnswer> {
+  const result = await call.languageModel.doGenerate({ ...read.options, abortSignal: call.signal })
+  const refusal = refused(call, read, result.warnings)
+  if (refusal !== undefined) throw refusal
+  const { writer, reader } = readerFor(call, read, false)
+  reader.content(result.content)
+  const { finishReason, usage } = result
+  reader.part({ type: 'finish', finishReason, usage })
+  const outcome = reader.end()
+  if (outcome.status === 'failed') throw outcome.error
+  return { kind: 'json', body: writer.end(outcome, reader.usage), usage: reader.usage }
+}
+
+type PartReader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>
+
+async function stream(call: TranslatedCall, read: Call): Promise<TranslatedAnswer> {
+  const upstream = new AbortController()
+  const leave = () => upstream.abort(call.signal.reason)
+  if (call.signal.aborted) leave()
+  else call.signal.addEventListener('abort', leave, { once: true })
+  const close = () => {
+    call.signal.removeEventListener('abort', leave)
+    upstream.abort()
+  }
+  try {
+    const includeRawChunks = call.model.kind === 'google'
+    const options = { ...read.options, includeRawChunks, abortSignal: upstream.signal }
+    const parts = (await call.languageModel.doStream(options)).stream.getReader()
+    const first = await firstPart(parts, call, read)
+    return translated(call, read, { parts, first, close })
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+/**
+ * Reads until the provider has something to say, so that what fails before is still a status of its own, and another
+ * provider may be asked. A package's warnings come first.
+ */
+async function firstPart(
+  parts: PartReader,
+  call: TranslatedCall,
+  read: Call,
+): Promise<LanguageModelV4StreamPart | undefined> {
+  for (;;) {
+    const { done, value } = await parts.read()
+    if (done) return undefined
+    if (value.type === 'error') throw toFailure(value.error)
+    if (value.type === 'stream-start') {
+      const refusal = refused(call, read, value.warnings)
+      if (refusal !== undefined) throw refusal
+    } else if (value.type !== 'raw' && value.type !== 'ping') return value
+  }
+}
+
+function translated(
+  call: TranslatedCall,
+  read: Call,
+  from: {
+    readonly parts: PartReader
+    readonly first: LanguageModelV4StreamPart | undefined
+    readonly close: () => void
+  },
+): TranslatedAnswer {
+  const { writer, reader } = readerFor(call, read, true)
+  const usage = Promise.withResolvers<GatewayUsage | null>()
+  const { parts, first } = from
+  const close = () => {
+    from.close()
+    // What is left of the stream errors with the abortion; nobody is to hear of it.
+    parts.cancel().catch(() => {})
+    usage.resolve(reader.usage)
+  }
+
+  async function* frames(): AsyncGenerator<string> {
+    try {
+      writer.begin()
+      if (first !== undefined) reader.part(first)
+      yield writer.take()
+      while (!reader.over) {
+        const next = await parts.read().catch((error: unknown) => reader.fail(error))
+        if (next === undefined || next.done) break
+        reader.part(next.value)
+        const made = writer.take()
+        if (made !== '') yield made
+      }
+      const outcome = reader.end()
+      writer.end(outcome, reader.usage)
+      yield writer.take()
+    } finally {
+      close()
+    }
+  }
+
+  call.signal.addEventListener('abort', close, { once: true })
+  return { kind: 'stream', frames: closing(frames(), close), usage: usage.promise }
+}
+
+/** A generator that is left before it began has no end of its own. */
+function closing(frames: AsyncGenerator<string>, close: () => void): AsyncIterable<string> {
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () => frames.next(),
+      return: () => {
+        close()
+        return frames.return(undefined)
+      },
+    }),
+  }
+}

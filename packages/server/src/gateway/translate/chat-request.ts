@@ -1,0 +1,93 @@
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { TranslatedCall } from '../upstream.ts'
+import type { Call } from './call.ts'
+import { readMessages } from './chat-messages.ts'
+import { readControls } from './controls.ts'
+import { isObject, objectAt, optionalString } from './json.ts'
+import { refuse } from './refuse.ts'
+import { refuseObfuscation } from './responses-request.ts'
+import { readLimit, readSampling } from './sampling.ts'
+import { speaksChat, type Target } from './target.ts'
+import { readTools } from './tools.ts'
+
+/** Fields that only OpenAI's own service can honour, with the values that ask nothing of it. */
+const needless: Readonly<Record<string, (value: unknown) => boolean>> = {
+  audio: () => false,
+  function_call: () => false,
+  functions: value => Array.isArray(value) && value.length === 0,
+  logit_bias: value => isObject(value) && Object.keys(value).length === 0,
+  logprobs: value => value === false,
+  modalities: value => Array.isArray(value) && value.every(modality => modality === 'text'),
+  moderation: () => false,
+  n: value => value === 1,
+  prediction: () => false,
+  prompt_cache_options: () => false,
+  prompt_cache_retention: value => value === 'in_memory',
+  store: value => value === false,
+  top_logprobs: value => value === 0,
+  web_search_options: () => false,
+}
+
+/** Reads a Chat Completions request (interface 4.12). @throws UpstreamError 400 naming the field that has no meaning */
+export function readChatRequest({ body }: TranslatedCall, target: Target): Call {
+  for (const [field, harmless] of Object.entries(needless)) {
+    const value = body[field]
+    if (value === undefined || value === null || harmless(value)) continue
+    throw refuse(field, `${field} has no meaning for ${target.model.id}.`)
+  }
+  refuseObfuscation(body)
+  const tools = readTools(body, 'chat', target)
+  const { strict, ...format } = readFormat(body['response_format'], target)
+  const { oneCall, ...controls } = readControls(
+    body,
+    { wire: 'chat', effort: body['reasoning_effort'], verbosity: body['verbosity'], strictAnswer: strict, tools },
+    target,
+  )
+  const stop = body['stop']
+  const limit = body['max_completion_tokens'] ?? body['max_tokens']
+  return {
+    oneCall,
+    options: {
+      prompt: readMessages(body, target),
+      ...tools,
+      ...controls,
+      ...format,
+      ...readSampling(body, controls.reasoning !== undefined && controls.reasoning !== 'none', target),
+      ...readLimit(limit, target),
+      ...(typeof stop === 'string' && { stopSequences: [stop] }),
+      ...(Array.isArray(stop) && stop.length > 0 && { stopSequences: stop as string[] }),
+    },
+  }
+}
+
+type Format = Pick<LanguageModelV4CallOptions, 'responseFormat'> & { readonly strict?: boolean }
+
+/** A format that the provider cannot keep is refused: an answer that only looks like it is worse than none. */
+function readFormat(given: unknown, target: Target): Format {
+  if (!isObject(given) || given['type'] === 'text') return {}
+  const { model } = target
+  if (given['type'] === 'json_object') {
+    if (model.kind !== 'anthropic') return { responseFormat: { type: 'json' } }
+    throw refuse('response_format', `${model.id} answers in JSON only by a schema: use json_schema.`)
+  }
+  if (given['type'] !== 'json_schema') {
+    throw refuse('response_format.type', `response_format ${JSON.stringify(given['type'])} is not known.`)
+  }
+  if (speaksChat(model) && !target.structuredOutputs) {
+    throw refuse('response_format', `The endpoint of ${model.id} is not known to keep to a schema.`)
+  }
+  const param = 'response_format.json_schema'
+  const asked = objectAt(given['json_schema'], param)
+  const name = optionalString(asked['name'], `${param}.name`)
+  const description = optionalString(asked['description'], `${param}.description`)
+  const strict = asked['strict']
+  return {
+    responseFormat: {
+      type: 'json',
+      schema: objectAt(asked['schema'] ?? {}, `${param}.schema`),
+      ...(name !== undefined && { name }),
+      ...(description !== undefined && { description }),
+    },
+    ...(typeof strict === 'boolean' && { strict }),
+  }
+}

@@ -1,0 +1,134 @@
+import type { GatewayUsage, TranslatedCall } from '../upstream.ts'
+import type { AnswerSink, CallKey, Outcome } from './answer-reader.ts'
+import { isObject, type JsonObject } from './json.ts'
+import { chatUsage } from './usage.ts'
+
+interface ToolCall {
+  readonly index: number
+  readonly key: CallKey
+  args: string
+}
+
+/**
+ * Writes an answer as Chat Completions: as chunks, or whole (interface 4.12). The role comes first; a call's id and name
+ * come with its first fragment only; the reason to finish comes once. A failure after the first byte is a `data:` error,
+ * and then no `[DONE]` follows.
+ */
+export class ChatWriter implements AnswerSink {
+  readonly #streamed: boolean
+  readonly #includeUsage: boolean
+  readonly #fixed: { readonly id: string; readonly created: number; readonly model: string }
+  readonly #head: string
+  readonly #calls = new Map<CallKey, ToolCall>()
+  readonly #tier: unknown
+  #frames = ''
+  #text = ''
+  #reasoning = ''
+
+  constructor({ body, model, ids, clock }: TranslatedCall, streamed: boolean) {
+    this.#streamed = streamed
+    const options = body['stream_options']
+    this.#includeUsage = isObject(options) && options['include_usage'] === true
+    this.#tier = body['service_tier'] ?? null
+    this.#fixed = { id: ids('chatcmpl'), created: Math.floor(clock.now().getTime() / 1000), model: model.id }
+    const head = JSON.stringify({ object: 'chat.completion.chunk', ...this.#fixed, service_tier: this.#tier })
+    this.#head = `data: ${head.slice(0, -1)}`
+  }
+
+  begin(): void {
+    this.#chunk({ role: 'assistant', content: '', refusal: null })
+  }
+
+  take(): string {
+    const frames = this.#frames
+    this.#frames = ''
+    return frames
+  }
+
+  text(delta: string): void {
+    this.#text += delta
+    this.#chunk({ content: delta })
+  }
+
+  textEnd(): void {}
+
+  reasoningBegin(): void {}
+
+  /** A field that many clients of Chat Completions know, and OpenAI's ignore. */
+  reasoning(_key: object, delta: string): void {
+    this.#reasoning += delta
+    this.#chunk({ reasoning_content: delta })
+  }
+
+  reasoningEnd(): void {}
+
+  callBegin(key: CallKey): void {
+    const call: ToolCall = { index: this.#calls.size, key, args: '' }
+    this.#calls.set(key, call)
+    this.#chunk({ tool_calls: [{ index: call.index, ...toolCall(call) }] })
+  }
+
+  callArguments(key: CallKey, delta: string): void {
+    const call = this.#calls.get(key)
+    if (call === undefined) return
+    call.args += delta
+    this.#chunk({ tool_calls: [{ index: call.index, function: { arguments: delta } }] })
+  }
+
+  callEnd(): void {}
+
+  end(outcome: Outcome, usage: GatewayUsage | null): JsonObject {
+    if (outcome.status === 'failed') {
+      const { message, param, code } = outcome.error
+      this.#frames += `data: ${JSON.stringify({ error: { message, type: 'api_error', param, code } })}\n\n`
+      return {}
+    }
+    const reason = finishReason(outcome)
+    if (!this.#streamed) return this.#whole(reason, usage)
+    this.#chunk({}, reason)
+    if (this.#includeUsage) {
+      const told = JSON.stringify(chatUsage(usage ?? none))
+      this.#frames += `${this.#head},"choices":[],"usage":${told}}\n\n`
+    }
+    this.#frames += 'data: [DONE]\n\n'
+    return {}
+  }
+
+  #whole(reason: string, usage: GatewayUsage | null): JsonObject {
+    const calls = [...this.#calls.values()].map(toolCall)
+    const content = this.#text === '' && calls.length > 0 ? null : this.#text
+    const message = {
+      role: 'assistant',
+      content,
+      refusal: null,
+      annotations: [],
+      ...(this.#reasoning !== '' && { reasoning_content: this.#reasoning }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    }
+    return {
+      ...this.#fixed,
+      object: 'chat.completion',
+      choices: [{ index: 0, message, logprobs: null, finish_reason: reason }],
+      usage: chatUsage(usage ?? none),
+      service_tier: this.#tier,
+      system_fingerprint: null,
+    }
+  }
+
+  #chunk(delta: JsonObject, reason: string | null = null): void {
+    if (!this.#streamed) return
+    const choices = JSON.stringify([{ index: 0, delta, logprobs: null, finish_reason: reason }])
+    this.#frames += `${this.#head},"choices":${choices}${this.#includeUsage ? ',"usage":null' : ''}}\n\n`
+  }
+}
+
+const none: GatewayUsage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 }
+
+function toolCall({ key, args }: ToolCall) {
+  return { id: key.callId, type: 'function', function: { name: key.name, arguments: args } }
+}
+
+function finishReason(outcome: Exclude<Outcome, { status: 'failed' }>): string {
+  if (outcome.status === 'completed') return outcome.called ? 'tool_calls' : 'stop'
+  return outcome.reason === 'max_output_tokens' ? 'length' : 'content_filter'
+}

@@ -1,0 +1,28 @@
+import { refuse } from './refuse.ts'
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** @param param where the value stands in the request, as the refusal names it */
+export function objectAt(value: unknown, param: string): JsonObject {
+  if (!isObject(value)) throw refuse(param, `${param} must be an object.`)
+  return value
+}
+
+export function stringAt(value: unknown, param: string): string {
+  if (typeof value !== 'string') throw refuse(param, `${param} must be a string.`)
+  return value
+}
+
+export function arrayAt(value: unknown, param: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw refuse(param, `${param} must be an array.`)
+  return value
+}
+
+/** The string, or undefined for a field that is absent or null. */
+export function optionalString(value: unknown, param: string): string | undefined {
+  return value === undefined || value === null ? undefined : stringAt(value, param)
+}

@@ -1,0 +1,84 @@
+import type { TranslatedCall } from '../upstream.ts'
+import type { Call } from './call.ts'
+import { readControls } from './controls.ts'
+import { isObject, type JsonObject } from './json.ts'
+import { refuse } from './refuse.ts'
+import { readInput } from './responses-input.ts'
+import { readLimit, readSampling } from './sampling.ts'
+import type { Target } from './target.ts'
+import { readTools } from './tools.ts'
+
+/** Fields that only OpenAI's own service can honour, with the values that ask nothing of it. */
+const needless: Readonly<Record<string, (value: unknown) => boolean>> = {
+  access_programs: () => false,
+  background: value => value === false,
+  context_management: value => Array.isArray(value) && value.length === 0,
+  conversation: () => false,
+  image: () => false,
+  include: value => Array.isArray(value) && value.length === 0,
+  max_tool_calls: () => false,
+  moderation: () => false,
+  previous_response_id: () => false,
+  prompt: () => false,
+  prompt_cache_options: () => false,
+  prompt_cache_retention: value => value === 'in_memory',
+  store: value => value === false,
+  top_logprobs: value => value === 0,
+  truncation: value => value === 'disabled',
+}
+
+/** Reads a Responses request (interface 4.12). @throws UpstreamError 400 naming the field that has no meaning */
+export function readResponsesRequest(call: TranslatedCall, target: Target): Call {
+  const { body } = call
+  for (const [field, harmless] of Object.entries(needless)) {
+    const value = body[field]
+    if (value === undefined || value === null || harmless(value)) continue
+    throw refuse(field, `${field} has no meaning for ${target.model.id}: its provider does not speak Responses.`)
+  }
+  refuseObfuscation(body)
+  const { effort, summary } = readReasoningField(body['reasoning'])
+  const verbosity = readTextField(body['text'])
+  const tools = readTools(body, 'responses', target)
+  const { oneCall, ...controls } = readControls(body, { wire: 'responses', effort, summary, verbosity, tools }, target)
+  return {
+    oneCall,
+    options: {
+      prompt: readInput(body, target, call),
+      ...tools,
+      ...controls,
+      ...readSampling(body, controls.reasoning !== undefined && controls.reasoning !== 'none', target),
+      ...readLimit(body['max_output_tokens'], target),
+    },
+  }
+}
+
+function readReasoningField(reasoning: unknown): { readonly effort: unknown; readonly summary: boolean } {
+  if (!isObject(reasoning)) return { effort: undefined, summary: false }
+  const { effort, summary, generate_summary, ...others } = reasoning
+  for (const [name, value] of Object.entries(others)) {
+    if (value === null || (name === 'mode' && value === 'standard') || (name === 'context' && value === 'auto'))
+      continue
+    throw refuse(`reasoning.${name}`, `reasoning.${name} has no meaning for this model.`)
+  }
+  return { effort, summary: typeof (summary ?? generate_summary) === 'string' }
+}
+
+/** Plain text only (completions, AI gateway). Gives the verbosity. */
+function readTextField(text: unknown): unknown {
+  if (!isObject(text)) return undefined
+  const format = text['format']
+  if (isObject(format) && format['type'] !== 'text') {
+    throw refuse(
+      'text.format',
+      `text.format ${JSON.stringify(format['type'])} needs a provider that speaks Responses; elsewhere use response_format of Chat Completions.`,
+    )
+  }
+  return text['verbosity']
+}
+
+/** Padding that hides the length of tokens is not made here; that it is not wanted needs no saying. */
+export function refuseObfuscation(body: JsonObject): void {
+  const options = body['stream_options']
+  if (!isObject(options) || options['include_obfuscation'] !== true) return
+  throw refuse('stream_options.include_obfuscation', 'The gateway does not obfuscate translated streams.')
+}

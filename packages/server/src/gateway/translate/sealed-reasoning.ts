@@ -1,0 +1,58 @@
+import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import type { TranslatedCall } from '../upstream.ts'
+import { isObject } from './json.ts'
+import { refuse } from './refuse.ts'
+
+/** Marks opaque content as ours, so that a provider's own is told apart from ours that was altered. */
+const mark = 'berth.1.'
+const context = 'gateway/reasoning'
+
+/**
+ * What a provider wants back unchanged when its words are replayed. A thinking block is wanted with its text; a
+ * signature may as well be wanted with a call or with the text before it.
+ */
+export type Kept =
+  | { readonly on: 'reasoning'; readonly text: string; readonly metadata?: SharedV4ProviderMetadata }
+  | { readonly on: 'call'; readonly callId: string; readonly metadata: SharedV4ProviderMetadata }
+  | { readonly on: 'text'; readonly metadata: SharedV4ProviderMetadata }
+
+type Sealing = Pick<TranslatedCall, 'model' | 'seal' | 'open'>
+
+/** Whether a reasoning item's `encrypted_content` was made here: no provider can make anything of it. */
+export function isSealedReasoning(content: unknown): boolean {
+  return typeof content === 'string' && content.startsWith(mark)
+}
+
+/** Makes `encrypted_content`: opaque, authenticated, and of use with the same provider and model only. */
+export function sealReasoning(kept: Kept, { model, seal }: Sealing): string {
+  return mark + seal(JSON.stringify({ provider: model.provider, model: model.model, kept }), context)
+}
+
+/**
+ * Reads what `sealReasoning` made. Undefined for what another provider or model said, or a provider by itself: it has
+ * no meaning here and is left out. @throws UpstreamError 400 for what claims to be ours and is not
+ */
+export function openReasoning(content: unknown, param: string, { model, open }: Sealing): Kept | undefined {
+  if (typeof content !== 'string' || !isSealedReasoning(content)) return undefined
+  const read = readSealed(content, param, open)
+  return read['provider'] === model.provider && read['model'] === model.model ? (read['kept'] as Kept) : undefined
+}
+
+function readSealed(content: string, param: string, open: Sealing['open']): Readonly<Record<string, unknown>> {
+  try {
+    const read: unknown = JSON.parse(open(content.slice(mark.length), context))
+    if (isObject(read)) return read
+  } catch (cause) {
+    throw refuse(param, `${param} was altered, or comes from another deployment.`, cause)
+  }
+  throw refuse(param, `${param} is not what this gateway makes.`)
+}
+
+/** The thought signature among a part's metadata, which Gemini puts on calls and text; other metadata is not kept. */
+export function signatureOf(metadata: SharedV4ProviderMetadata | undefined): SharedV4ProviderMetadata | undefined {
+  for (const [name, fields] of Object.entries(metadata ?? {})) {
+    const thoughtSignature = fields?.['thoughtSignature']
+    if (typeof thoughtSignature === 'string') return { [name]: { thoughtSignature } }
+  }
+  return undefined
+}

@@ -1,0 +1,101 @@
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4ToolChoice,
+} from '@ai-sdk/provider'
+import type { Wire } from '../upstream.ts'
+import { arrayAt, isObject, type JsonObject, objectAt, optionalString, stringAt } from './json.ts'
+import { refuse } from './refuse.ts'
+import type { Target } from './target.ts'
+
+/** Tools and their choice, as a call takes them. */
+export type ToolOptions = Pick<LanguageModelV4CallOptions, 'tools' | 'toolChoice'>
+
+/** Reads `tools` and `tool_choice`. In Chat a function's fields are one level down, under `function`. */
+export function readTools(body: JsonObject, wire: Wire, target: Target): ToolOptions {
+  const given = body['tools'] ?? []
+  const tools = arrayAt(given, 'tools').map((tool, at) => readTool(objectAt(tool, `tools[${at}]`), at, wire))
+  if (tools.length > 0 && !target.model.tools) throw refuse('tools', `${target.model.id} does not take tools.`)
+  const names = new Set(tools.map(tool => tool.name))
+  if (names.size < tools.length) throw refuse('tools', 'Two tools have the same name.')
+  const choice = readChoice(body['tool_choice'], wire, names)
+  if (tools.length === 0) {
+    if (choice === undefined || choice.type === 'auto' || choice.type === 'none') return {}
+    throw refuse('tool_choice', 'tool_choice needs tools to choose from.')
+  }
+  const { allowed, ...toolChoice } = choice ?? {}
+  return {
+    tools: allowed === undefined ? tools : tools.filter(tool => allowed.has(tool.name)),
+    ...(choice !== undefined && { toolChoice: toolChoice as LanguageModelV4ToolChoice }),
+  }
+}
+
+function readTool(tool: JsonObject, at: number, wire: Wire): LanguageModelV4FunctionTool {
+  const param = `tools[${at}]`
+  if (tool['type'] !== 'function') {
+    throw refuse(
+      `${param}.type`,
+      `A tool of type ${JSON.stringify(tool['type'])} is not run for this model: only functions are.`,
+    )
+  }
+  const path = wire === 'chat' ? `${param}.function` : param
+  const fields = wire === 'chat' ? objectAt(tool['function'], path) : tool
+  const description = optionalString(fields['description'], `${path}.description`)
+  const strict = fields['strict']
+  return {
+    type: 'function',
+    name: stringAt(fields['name'], `${path}.name`),
+    ...(description !== undefined && { description }),
+    inputSchema: readSchema(fields['parameters'], `${path}.parameters`),
+    ...(typeof strict === 'boolean' && { strict }),
+  }
+}
+
+/** Providers want an object's schema and say so only of some; OpenAI takes it as said. */
+function readSchema(schema: unknown, param: string): LanguageModelV4FunctionTool['inputSchema'] {
+  if (schema === undefined || schema === null || schema === true) return { type: 'object', properties: {} }
+  const given = objectAt(schema, param)
+  const type = given['type']
+  if (type === undefined || type === null || (Array.isArray(type) && type.includes('object'))) {
+    return { ...given, type: 'object', properties: isObject(given['properties']) ? given['properties'] : {} }
+  }
+  if (type !== 'object') throw refuse(param, `${param} must be the schema of an object.`)
+  return given['properties'] === undefined ? { ...given, type, properties: {} } : given
+}
+
+type Choice = LanguageModelV4ToolChoice & { readonly allowed?: ReadonlySet<string> }
+
+function readChoice(choice: unknown, wire: Wire, names: ReadonlySet<string>): Choice | undefined {
+  if (choice === undefined || choice === null) return undefined
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return { type: choice }
+  if (typeof choice === 'string') throw refuse('tool_choice', `tool_choice "${choice}" is not known.`)
+  const fields = objectAt(choice, 'tool_choice')
+  if (fields['type'] === 'function') return { type: 'tool', toolName: nameOf(fields, 'tool_choice', wire, names) }
+  if (fields['type'] !== 'allowed_tools') {
+    throw refuse('tool_choice', `tool_choice of type ${JSON.stringify(fields['type'])} has no meaning for this model.`)
+  }
+  const param = wire === 'chat' ? 'tool_choice.allowed_tools' : 'tool_choice'
+  const allowed = wire === 'chat' ? objectAt(fields['allowed_tools'], param) : fields
+  const mode = allowed['mode']
+  if (mode !== 'auto' && mode !== 'required') throw refuse(`${param}.mode`, `${param}.mode must be auto or required.`)
+  const list = arrayAt(allowed['tools'], `${param}.tools`)
+  if (list.length === 0) throw refuse(`${param}.tools`, `${param}.tools is empty.`)
+  return {
+    type: mode,
+    allowed: new Set(
+      list.map((tool, at) => {
+        const path = `${param}.tools[${at}]`
+        const entry = objectAt(tool, path)
+        if (entry['type'] !== 'function') throw refuse(`${path}.type`, `${path} must be a function.`)
+        return nameOf(entry, path, wire, names)
+      }),
+    ),
+  }
+}
+
+function nameOf(entry: JsonObject, param: string, wire: Wire, names: ReadonlySet<string>): string {
+  const path = wire === 'chat' ? `${param}.function` : param
+  const name = stringAt((wire === 'chat' ? objectAt(entry['function'], path) : entry)['name'], `${path}.name`)
+  if (!names.has(name)) throw refuse(`${path}.name`, `No tool is called ${JSON.stringify(name)}.`)
+  return name
+}

@@ -1,0 +1,42 @@
+import type { LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provider'
+import type { UpstreamError, Wire } from '../upstream.ts'
+import { refuse } from './refuse.ts'
+
+/** What packages call a setting, and what the formats do. */
+const params: Readonly<Record<string, string>> = {
+  frequencyPenalty: 'frequency_penalty',
+  presencePenalty: 'presence_penalty',
+  responseFormat: 'response_format',
+  seed: 'seed',
+  serviceTier: 'service_tier',
+  strict: 'tools',
+  temperature: 'temperature',
+  toolChoice: 'tool_choice',
+  topP: 'top_p',
+}
+
+/**
+ * The refusal that a package's warnings amount to: it left out a setting that the client gave, which is never done in
+ * silence. Undefined where nothing was lost. What is known before a call is refused before it; this is for the rest.
+ */
+export function refusalOf(
+  warnings: readonly SharedV4Warning[],
+  wire: Wire,
+  asked: { readonly options: LanguageModelV4CallOptions; readonly limited: boolean },
+): UpstreamError | undefined {
+  for (const warning of warnings) {
+    if (warning.type !== 'unsupported') continue
+    const { feature } = warning
+    // A limit of ours for a client that set none may be cut to the provider's.
+    if (feature === 'maxOutputTokens' && !asked.limited) continue
+    const param = paramOf(feature, wire)
+    return refuse(param, warning.details ?? `${param} has no meaning for this model.`)
+  }
+  return undefined
+}
+
+function paramOf(feature: string, wire: Wire): string {
+  if (feature === 'maxOutputTokens') return wire === 'chat' ? 'max_completion_tokens' : 'max_output_tokens'
+  if (/reasoning|thinking|effort/i.test(feature)) return wire === 'chat' ? 'reasoning_effort' : 'reasoning'
+  return params[feature] ?? feature
+}
