@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from './clock.ts'
+import type { GitHosts } from './git-hosts/git-hosts.ts'
 import type { RuntimeCatalog } from './runtimes/catalog.ts'
 import type { Blobs } from './storage/blobs.ts'
 import type { Database } from './storage/database.ts'
@@ -13,6 +14,7 @@ export interface Context {
   readonly clock: Clock
   readonly log: Logger
   readonly runtimes: RuntimeCatalog
+  readonly gitHosts: GitHosts
   /** Ids and aliases of the models that are configured. */
   readonly models: ReadonlySet<string>
   readonly defaultModel: string | null

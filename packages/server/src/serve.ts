@@ -11,6 +11,7 @@ import { StreamBudget } from './events/stream-budget.ts'
 import type { ExecutionContext } from './execution/execution-context.ts'
 import { Sweeper } from './execution/sweeper.ts'
 import { Worker } from './execution/worker.ts'
+import { openGitHosts } from './git-hosts/open-git-hosts.ts'
 import { Housekeeper } from './housekeeping/housekeeper.ts'
 import { createApp } from './http/app.ts'
 import { DatabaseAuthority } from './identity/authority.ts'
@@ -75,6 +76,11 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
     clock: systemClock,
     log,
     runtimes: runtimeCatalog(settings),
+    gitHosts: openGitHosts(
+      { db, clock: systemClock, dataDir: settings.dataDir, baseUrl: () => listening.baseUrl },
+      settings.config.gitHosts,
+      stack,
+    ),
     ...modelCatalog(settings),
     workspaceWaitMs: settings.workspaceWaitSeconds * 1000,
     get consoleUrl() {

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/clock.ts'
 import type { Context } from '../../src/context.ts'
 import { EventStreams } from '../../src/events/event-streams.ts'
 import { StreamBudget } from '../../src/events/stream-budget.ts'
+import { GitHosts } from '../../src/git-hosts/git-hosts.ts'
 import { createApp } from '../../src/http/app.ts'
 import { DatabaseAuthority } from '../../src/identity/authority.ts'
 import type { Authority } from '../../src/identity/principal.ts'
@@ -52,6 +53,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
     clock: systemClock,
     log,
     runtimes: new RuntimeCatalog([], '1.0.0'),
+    gitHosts: new GitHosts([]),
     models: new Set(),
     defaultModel: null,
     workspaceWaitMs: 30_000,

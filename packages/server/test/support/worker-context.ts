@@ -4,11 +4,13 @@ import { pino } from 'pino'
 import { foreignRuntimeLimits, workspaceLimits } from '../../src/checkpoints/limits.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { ExecutionContext, ExecutionLimits } from '../../src/execution/execution-context.ts'
+import { openGitHosts } from '../../src/git-hosts/open-git-hosts.ts'
 import { RuntimeCatalog, type RuntimeEntry } from '../../src/runtimes/catalog.ts'
 import { createBubblewrapDriver } from '../../src/sandboxes/bubblewrap/create-driver.ts'
 import { insidePaths } from '../../src/sandboxes/bubblewrap/options.ts'
 import type { SandboxBounds, SandboxDriver } from '../../src/sandboxes/driver.ts'
 import { hostName } from '../../src/service-host.ts'
+import type { GitHostConfig } from '../../src/settings/config-file.ts'
 import type { Blobs } from '../../src/storage/blobs.ts'
 import { FileBlobs } from '../../src/storage/file-blobs.ts'
 import { clientConfig } from '../../src/storage/pool.ts'
@@ -51,6 +53,7 @@ export async function workerContext(
     blobs?: (real: Blobs) => Blobs
     runtimes?: readonly RuntimeEntry[]
     bwrap?: string
+    gitHosts?: readonly GitHostConfig[]
   } = {},
 ): Promise<ExecutionContext> {
   const real = stack.use(
@@ -87,6 +90,11 @@ export async function workerContext(
     clock: systemClock,
     log,
     runtimes: new RuntimeCatalog([shell, ...(more.runtimes ?? [])], '1.0.0'),
+    gitHosts: openGitHosts(
+      { db: db.database, clock: systemClock, dataDir, baseUrl: () => 'http://localhost' },
+      more.gitHosts ?? [],
+      stack,
+    ),
     models: new Set(),
     defaultModel: null,
     workspaceWaitMs: 30_000,

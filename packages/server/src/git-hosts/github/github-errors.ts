@@ -1,0 +1,58 @@
+import { RequestError } from 'octokit'
+import { GitHostError, type GitHostErrorKind } from '../git-host.ts'
+
+/** Longest that a host's wish to be left alone is believed. */
+const MAX_RETRY_AFTER_MS = 60 * 60_000
+
+/** What an answer of the host means for whoever asked. Its words go no further than the log. */
+export function toHostError(error: unknown): GitHostError {
+  if (error instanceof GitHostError) return error
+  if (!(error instanceof RequestError) || error.response === undefined)
+    return new GitHostError('unavailable', 'the host did not answer', { cause: error })
+  const retryAfterMs = retryAfterOf(error)
+  const kind = kindOf(error, retryAfterMs !== undefined)
+  const passing = kind === 'rate_limited' || kind === 'unavailable'
+  return new GitHostError(kind, `the host answered ${error.status}`, {
+    cause: error,
+    ...(passing && retryAfterMs !== undefined && { retryAfterMs }),
+  })
+}
+
+function kindOf({ status, response }: RequestError, asksForTime: boolean): GitHostErrorKind {
+  switch (status) {
+    case 401:
+      return 'unauthorized'
+    case 403:
+      return asksForTime || response?.headers['x-ratelimit-remaining'] === '0' ? 'rate_limited' : 'forbidden'
+    case 429:
+      return 'rate_limited'
+    case 404:
+    case 410:
+      return 'not_found'
+    case 451:
+      return 'forbidden'
+    case 405:
+      return 'not_mergeable'
+    case 409:
+      return 'conflict'
+    default:
+      return status >= 400 && status < 500 && status !== 408 ? 'invalid' : 'unavailable'
+  }
+}
+
+/** `Retry-After` in seconds or as a date, else when the rate limit is over. */
+function retryAfterOf({ response, status }: RequestError): number | undefined {
+  const headers = response?.headers ?? {}
+  const after = headers['retry-after']
+  const reset = Number(headers['x-ratelimit-reset'])
+  const spent = headers['x-ratelimit-remaining'] === '0' && (status === 403 || status === 429)
+  const ms =
+    after === undefined
+      ? spent && reset > 0
+        ? reset * 1000 - Date.now()
+        : undefined
+      : /^\d+$/.test(String(after))
+        ? Number(after) * 1000
+        : Date.parse(String(after)) - Date.now()
+  return ms === undefined || Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 1000), MAX_RETRY_AFTER_MS)
+}

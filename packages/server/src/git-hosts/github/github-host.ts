@@ -1,0 +1,243 @@
+import { App, Octokit, RequestError } from 'octokit'
+import type { Clock } from '../../clock.ts'
+import type { RemoteAccess } from '../../git/remote-access.ts'
+import {
+  type GitHost,
+  GitHostError,
+  type HostBranch,
+  type HostPull,
+  type HostRepository,
+  type MergePullRequest,
+  type OpenPullRequest,
+  type PullBlocker,
+  type RepositoryListing,
+  type RepositoryRef,
+} from '../git-host.ts'
+import { toHostError } from './github-errors.ts'
+import { InstallationTokens } from './installation-tokens.ts'
+
+/** An App of a GitHub, as the deployment registered it. */
+export interface GitHubApp {
+  readonly appId: string
+  readonly privateKey: string
+  /** Origin of a GitHub Enterprise Server; unset for github.com. */
+  readonly baseUrl?: string
+}
+
+/** Longest that one call may take, its body included. */
+const CALL_MS = 15_000
+const PUBLIC_URL = 'https://github.com'
+
+type Repository = Awaited<ReturnType<Octokit['rest']['repos']['get']>>['data']
+type ListedRepository = Pick<Repository, 'id' | 'full_name' | 'private' | 'default_branch' | 'html_url' | 'clone_url'>
+type Pull = Awaited<ReturnType<Octokit['rest']['pulls']['get']>>['data']
+type Parameters = Readonly<Record<string, unknown>>
+
+/**
+ * GitHub and GitHub Enterprise Server, as an App: an account is an installation of it. Repositories are addressed by id
+ * in every call, so a rename or a transfer changes nothing. Octokit's own retries are off: they would hold a request up
+ * for as long as the host likes.
+ */
+export class GitHubHost implements GitHost, Disposable {
+  readonly id: string
+  readonly kind = 'github'
+  readonly #api: Octokit
+  readonly #tokens: InstallationTokens
+  readonly #webUrl: string
+
+  constructor({ appId, privateKey, baseUrl }: GitHubApp, clock: Clock) {
+    this.#webUrl = (baseUrl ?? PUBLIC_URL).replace(/\/+$/, '')
+    this.id = `github:${new URL(this.#webUrl).host}`
+    const defaults = {
+      baseUrl: baseUrl === undefined ? 'https://api.github.com' : `${this.#webUrl}/api/v3`,
+      retry: { enabled: false },
+      throttle: { enabled: false },
+      log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    }
+    const Client = Octokit.defaults(defaults)
+    this.#api = new Client()
+    this.#tokens = new InstallationTokens(new App({ appId, privateKey, Octokit: Client, log: defaults.log }), clock)
+  }
+
+  async listRepositories(
+    account: string,
+    { limit, from }: { readonly limit: number; readonly from: string | null },
+    signal?: AbortSignal,
+  ): Promise<RepositoryListing> {
+    const page = from === null ? 1 : Number(from)
+    const { repositories, total_count: total } = await this.#call<{
+      repositories: ListedRepository[]
+      total_count: number
+    }>(account, 'GET /installation/repositories', { per_page: limit, page }, signal)
+    return { repositories: repositories.map(toRepository), next: page * limit < total ? String(page + 1) : null }
+  }
+
+  async readRepository({ account, repositoryId }: RepositoryRef, signal?: AbortSignal): Promise<HostRepository> {
+    return toRepository(await this.#call<Repository>(account, `GET /repositories/${repositoryId}`, {}, signal))
+  }
+
+  async readBranch(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<HostBranch> {
+    try {
+      const found = await this.#call<{ name: string; commit: { sha: string }; protected: boolean }>(
+        ref.account,
+        `GET /repositories/${ref.repositoryId}/branches/{branch}`,
+        { branch },
+        signal,
+      )
+      // A renamed branch is answered under its new name; what was asked for is not there.
+      if (found.name !== branch) throw new GitHostError('not_found', 'the branch was renamed', { subject: 'branch' })
+      return { name: found.name, oid: found.commit.sha, protected: found.protected }
+    } catch (error) {
+      if (!(error instanceof GitHostError) || error.kind !== 'not_found') throw error
+      // The same answer stands for a repository that is not there or not to be seen.
+      await this.readRepository(ref, signal)
+      throw new GitHostError('not_found', `no branch ${branch}`, { subject: 'branch', cause: error })
+    }
+  }
+
+  async access(ref: RepositoryRef, right: 'read' | 'write', signal?: AbortSignal): Promise<RemoteAccess> {
+    const { cloneUrl } = await this.readRepository(ref, signal)
+    const token = await this.#guard(() =>
+      this.#tokens.get({ installation: ref.account, repository: { id: ref.repositoryId, contents: right } }),
+    )
+    const basic = Buffer.from(`x-access-token:${token.value}`).toString('base64')
+    return { url: cloneUrl, authorization: `Basic ${basic}`, expiresAt: token.expiresAt }
+  }
+
+  async findOpenPull(
+    ref: RepositoryRef,
+    { head, base }: { readonly head: string; readonly base: string },
+    signal?: AbortSignal,
+  ): Promise<HostPull | null> {
+    const [owner = ''] = (await this.readRepository(ref, signal)).fullName.split('/')
+    const query = { state: 'open', head: `${owner}:${head}`, base, per_page: 1 }
+    const [found] = await this.#call<Pull[]>(ref.account, `GET /repositories/${ref.repositoryId}/pulls`, query, signal)
+    return found === undefined ? null : toPull(found)
+  }
+
+  async openPull(ref: RepositoryRef, pull: OpenPullRequest, signal?: AbortSignal): Promise<HostPull> {
+    try {
+      return toPull(
+        await this.#call<Pull>(ref.account, `POST /repositories/${ref.repositoryId}/pulls`, { ...pull }, signal),
+      )
+    } catch (error) {
+      if (!(error instanceof GitHostError) || error.kind !== 'invalid' || !saysAlreadyThere(error)) throw error
+      throw new GitHostError('conflict', 'a pull request is open for these branches', { cause: error })
+    }
+  }
+
+  async readPull(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<HostPull> {
+    return toPull(
+      await this.#call<Pull>(ref.account, `GET /repositories/${ref.repositoryId}/pulls/${number}`, {}, signal),
+    )
+  }
+
+  async mergePull(
+    ref: RepositoryRef,
+    merge: MergePullRequest,
+    signal?: AbortSignal,
+  ): Promise<{ readonly mergeCommitOid: string }> {
+    const { number, strategy, expectedHeadOid, commitTitle, commitMessage } = merge
+    const body = {
+      sha: expectedHeadOid,
+      merge_method: strategy,
+      ...(strategy !== 'rebase' && commitTitle !== undefined && { commit_title: commitTitle }),
+      ...(strategy !== 'rebase' && commitMessage !== undefined && { commit_message: commitMessage }),
+    }
+    try {
+      const route = `PUT /repositories/${ref.repositoryId}/pulls/${number}/merge`
+      const { sha } = await this.#call<{ sha: string }>(ref.account, route, body, signal)
+      return { mergeCommitOid: sha }
+    } catch (error) {
+      if (!(error instanceof GitHostError) || error.kind !== 'conflict') throw error
+      throw new GitHostError('head_moved', 'the head is another commit', { cause: error })
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#tokens[Symbol.dispose]()
+  }
+
+  /** One call as the installation; a token that was refused before its time is replaced once. */
+  async #call<Body>(account: string, route: string, parameters: Parameters, signal?: AbortSignal): Promise<Body> {
+    const attempt = () => this.#guard(() => this.#request<Body>(account, route, parameters, signal), signal)
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!(error instanceof GitHostError) || error.kind !== 'unauthorized') throw error
+      this.#tokens.forget(account)
+      return attempt()
+    }
+  }
+
+  async #request<Body>(account: string, route: string, parameters: Parameters, signal?: AbortSignal): Promise<Body> {
+    if (!/^[0-9]{1,15}$/.test(account)) throw new GitHostError('not_found', 'not an installation')
+    const token = await this.#tokens.get({ installation: account })
+    const bounded = AbortSignal.any([AbortSignal.timeout(CALL_MS), ...(signal === undefined ? [] : [signal])])
+    const { data } = await this.#api.request(route, {
+      ...parameters,
+      headers: { authorization: `token ${token.value}` },
+      request: { signal: bounded },
+    })
+    return data as Body
+  }
+
+  async #guard<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason
+      throw toHostError(error)
+    }
+  }
+}
+
+function toRepository(repository: ListedRepository): HostRepository {
+  return {
+    repositoryId: String(repository.id),
+    fullName: repository.full_name,
+    private: repository.private,
+    defaultBranch: repository.default_branch === '' ? null : repository.default_branch,
+    htmlUrl: repository.html_url,
+    cloneUrl: repository.clone_url,
+  }
+}
+
+function toPull(pull: Pull): HostPull {
+  const open = pull.state === 'open'
+  const blockers = open ? blockersOf(pull) : []
+  const known = pull.mergeable !== null && pull.mergeable !== undefined && pull.mergeable_state !== 'unknown'
+  return {
+    number: pull.number,
+    url: pull.html_url,
+    draft: pull.draft === true,
+    state: open ? 'open' : pull.merged_at === null ? 'closed' : 'merged',
+    headBranch: pull.head.ref,
+    headOid: pull.head.sha,
+    baseBranch: pull.base.ref,
+    ...(pull.merged_at !== null && pull.merge_commit_sha !== null && { mergeCommitOid: pull.merge_commit_sha }),
+    mergeable: !open || blockers.length > 0 ? 'no' : known ? 'yes' : 'unknown',
+    blockers,
+  }
+}
+
+/** `mergeable_state`, as far as it says why not; `unstable` is a check that nobody requires. */
+const blockerOfState: Readonly<Record<string, PullBlocker>> = {
+  dirty: 'conflict',
+  draft: 'draft',
+  blocked: 'rules',
+  behind: 'behind',
+}
+
+function blockersOf(pull: Pull): PullBlocker[] {
+  const told = blockerOfState[pull.mergeable_state ?? '']
+  const blockers = new Set<PullBlocker>(told === undefined ? [] : [told])
+  if (pull.mergeable === false && told === undefined) blockers.add('conflict')
+  if (pull.draft === true) blockers.add('draft')
+  return [...blockers]
+}
+
+function saysAlreadyThere({ cause }: GitHostError): boolean {
+  const data = cause instanceof RequestError ? cause.response?.data : undefined
+  return /pull request already exists/i.test(JSON.stringify(data ?? ''))
+}

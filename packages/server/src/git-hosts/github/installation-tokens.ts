@@ -1,0 +1,82 @@
+import type { App } from 'octokit'
+import type { Clock } from '../../clock.ts'
+import { knownSecrets } from '../../secrets.ts'
+
+/** What a token is for. */
+export interface TokenScope {
+  readonly installation: string
+  /** One repository and what git may do there; unset for the API, with all that the app was given. */
+  readonly repository?: { readonly id: string; readonly contents: 'read' | 'write' }
+}
+
+export interface Token {
+  readonly value: string
+  readonly expiresAt: Date
+}
+
+/** A token is not used in the last of its time: what is begun with it must end within it. */
+const MARGIN_MS = 5 * 60_000
+const MINT_MS = 10_000
+
+interface Kept {
+  readonly token: Promise<Token>
+  /** Null while it is being minted. */
+  goodUntil: number | null
+}
+
+/**
+ * Installation tokens, kept until shortly before they expire. Each is for one scope; who asks while one is being minted
+ * gets that one.
+ */
+export class InstallationTokens implements Disposable {
+  readonly #app: App
+  readonly #clock: Clock
+  readonly #kept = new Map<string, Kept>()
+  readonly #secrets = new Map<string, Disposable>()
+
+  constructor(app: App, clock: Clock) {
+    this.#app = app
+    this.#clock = clock
+  }
+
+  get(scope: TokenScope): Promise<Token> {
+    const key = JSON.stringify([scope.installation, scope.repository?.id, scope.repository?.contents])
+    const kept = this.#kept.get(key)
+    if (kept !== undefined && (kept.goodUntil === null || kept.goodUntil > this.#clock.now().getTime())) {
+      return kept.token
+    }
+    const minting: Kept = { token: this.#mint(scope), goodUntil: null }
+    this.#kept.set(key, minting)
+    minting.token.then(
+      ({ value, expiresAt }) => {
+        minting.goodUntil = expiresAt.getTime() - MARGIN_MS
+        this.#secrets.get(key)?.[Symbol.dispose]()
+        this.#secrets.set(key, knownSecrets.add(value))
+      },
+      () => this.#kept.get(key) === minting && this.#kept.delete(key),
+    )
+    return minting.token
+  }
+
+  /** Forgets the tokens of an installation, after the host has refused one before its time. */
+  forget(installation: string): void {
+    for (const key of this.#kept.keys()) if (JSON.parse(key)[0] === installation) this.#kept.delete(key)
+  }
+
+  [Symbol.dispose](): void {
+    for (const secret of this.#secrets.values()) secret[Symbol.dispose]()
+  }
+
+  /** Not ended with the request that asked: others may wait for the same token. */
+  async #mint({ installation, repository }: TokenScope): Promise<Token> {
+    const { data } = await this.#app.octokit.request('POST /app/installations/{installation_id}/access_tokens', {
+      installation_id: Number(installation),
+      ...(repository !== undefined && {
+        repository_ids: [Number(repository.id)],
+        permissions: { contents: repository.contents, metadata: 'read' as const },
+      }),
+      request: { signal: AbortSignal.timeout(MINT_MS) },
+    })
+    return { value: data.token, expiresAt: new Date(data.expires_at) }
+  }
+}

@@ -1,0 +1,311 @@
+import type { Clock } from '../../clock.ts'
+import { mergeCommits } from '../../git/merge-commits.ts'
+import type { RemoteAccess } from '../../git/remote-access.ts'
+import { GitError, gitText, runGit } from '../../git/run-git.ts'
+import type { Database } from '../../storage/database.ts'
+import {
+  type GitHost,
+  GitHostError,
+  type HostBranch,
+  type HostPull,
+  type HostRepository,
+  type MergePullRequest,
+  type OpenPullRequest,
+  type RepositoryListing,
+  type RepositoryRef,
+} from '../git-host.ts'
+import * as sql from './local-sql.ts'
+import { findRepositories, type LocalPath, localPath } from './repositories.ts'
+import { blockersOf, type CheckState } from './rules.ts'
+
+/** Account of every repository of a data directory. */
+export const LOCAL_ACCOUNT = 'local'
+
+interface Located extends LocalPath {
+  readonly id: string
+}
+
+/** Times that a merge is tried again because its base branch moved meanwhile. */
+const MAX_MERGES = 5
+
+/**
+ * The embedded default (completions, Repositories): bare repositories below the data directory, with pull requests, branch
+ * rules and checks of the service's own in PostgreSQL. What git can tell is asked of git each time; rows hold the rest.
+ *
+ * A merge is recorded as intended, then the base branch moves by compare and swap, then the pull request is closed. A
+ * crash in between is found by the next look: an open pull request whose intended commit is in the base was merged.
+ */
+export class LocalHost implements GitHost {
+  readonly id = 'local'
+  readonly kind = 'local'
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #root: string
+  readonly #baseUrl: () => string
+
+  /** @param root directory of `<owner>/<name>.git` */
+  constructor(db: Database, clock: Clock, root: string, baseUrl: () => string) {
+    this.#db = db
+    this.#clock = clock
+    this.#root = root
+    this.#baseUrl = baseUrl
+  }
+
+  async listRepositories(
+    account: string,
+    { limit, from }: { readonly limit: number; readonly from: string | null },
+    signal?: AbortSignal,
+  ): Promise<RepositoryListing> {
+    if (account !== LOCAL_ACCOUNT) throw new GitHostError('not_found', `no account ${account} here`)
+    const named = ({ owner, name }: LocalPath) => `${owner}/${name}`
+    const all = (await findRepositories(this.#root)).filter(path => from === null || named(path) > from)
+    const page = all.toSorted((one, other) => (named(one) < named(other) ? -1 : 1)).slice(0, limit)
+    const ids = await sql.identifyRepositories(this.#db, page)
+    const repositories: HostRepository[] = []
+    for (const path of page) {
+      const id = ids.find(row => row.owner === path.owner && row.name === path.name)?.id
+      if (id !== undefined) repositories.push(await this.#describe({ ...path, id }, signal))
+    }
+    const last = page.at(-1)
+    return { repositories, next: page.length < all.length && last !== undefined ? named(last) : null }
+  }
+
+  async readRepository(ref: RepositoryRef, signal?: AbortSignal): Promise<HostRepository> {
+    return this.#describe(await this.#locate(ref), signal)
+  }
+
+  async readBranch(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<HostBranch> {
+    const located = await this.#locate(ref)
+    const oid = await this.#tip(located, branch, signal)
+    if (oid === null) throw new GitHostError('not_found', `no branch ${branch}`, { subject: 'branch' })
+    return { name: branch, oid, protected: (await sql.findRule(this.#db, located.id, branch)) !== null }
+  }
+
+  async access(ref: RepositoryRef, _right: 'read' | 'write'): Promise<RemoteAccess> {
+    return { url: (await this.#locate(ref)).gitDir }
+  }
+
+  async findOpenPull(
+    ref: RepositoryRef,
+    branches: { readonly head: string; readonly base: string },
+    signal?: AbortSignal,
+  ): Promise<HostPull | null> {
+    const located = await this.#locate(ref)
+    const row = await sql.findOpenPull(this.#db, located.id, branches)
+    const pull = row === null ? null : await this.#toPull(located, row, signal)
+    return pull?.state === 'open' ? pull : null
+  }
+
+  async openPull(ref: RepositoryRef, pull: OpenPullRequest, signal?: AbortSignal): Promise<HostPull> {
+    const located = await this.#locate(ref)
+    const [head, base] = [await this.#tip(located, pull.head, signal), await this.#tip(located, pull.base, signal)]
+    if (head === null || base === null || pull.head === pull.base) {
+      throw new GitHostError('invalid', 'a pull request needs two branches that are there')
+    }
+    const row = await this.#db.transaction(tx =>
+      sql.insertPull(tx, {
+        repository_id: located.id,
+        title: pull.title,
+        body: pull.body,
+        draft: pull.draft,
+        head_branch: pull.head,
+        base_branch: pull.base,
+        head_oid: head,
+        created_at: this.#clock.now(),
+      }),
+    )
+    if (row === null) throw new GitHostError('conflict', 'a pull request is open for these branches')
+    return this.#toPull(located, row, signal)
+  }
+
+  async readPull(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<HostPull> {
+    const located = await this.#locate(ref)
+    return this.#toPull(located, await this.#pull(located, number), signal)
+  }
+
+  async mergePull(
+    ref: RepositoryRef,
+    merge: MergePullRequest,
+    signal?: AbortSignal,
+  ): Promise<{ readonly mergeCommitOid: string }> {
+    const located = await this.#locate(ref)
+    for (let attempt = 0; attempt < MAX_MERGES; attempt++) {
+      const mergeCommitOid = await this.#tryMerge(located, merge, signal)
+      if (mergeCommitOid !== null) return { mergeCommitOid }
+    }
+    throw new GitHostError('unavailable', 'the base branch keeps moving')
+  }
+
+  /** Protects a branch: no direct push, and pull requests into it need these checks. Null lifts it. */
+  async setRule(ref: RepositoryRef, branch: string, rule: { requiredChecks: readonly string[] } | null): Promise<void> {
+    const { id } = await this.#locate(ref)
+    if (rule === null) await sql.deleteRule(this.#db, id, branch)
+    else await sql.putRule(this.#db, id, { branch, required_checks: rule.requiredChecks })
+  }
+
+  async recordCheck(ref: RepositoryRef, check: { oid: string; name: string; state: CheckState }): Promise<void> {
+    const { id } = await this.#locate(ref)
+    await sql.putCheck(this.#db, id, { ...check, now: this.#clock.now() })
+  }
+
+  /** @returns null where the base branch moved meanwhile */
+  async #tryMerge(located: Located, merge: MergePullRequest, signal?: AbortSignal): Promise<string | null> {
+    const row = await this.#pull(located, merge.number)
+    const pull = await this.#toPull(located, row, signal)
+    if (pull.state !== 'open') throw new GitHostError('not_mergeable', `the pull request is ${pull.state}`)
+    if (pull.headOid !== merge.expectedHeadOid) throw new GitHostError('head_moved', 'the head is another commit')
+    if (pull.mergeable !== 'yes') throw new GitHostError('not_mergeable', pull.blockers.join(', '))
+    const base = await this.#tip(located, row.base_branch, signal)
+    if (base === null) throw new GitHostError('not_mergeable', 'the base branch is gone')
+    const oid = await mergeCommits({
+      gitDir: located.gitDir,
+      baseOid: base,
+      headOid: pull.headOid,
+      strategy: merge.strategy,
+      message: messageOf(row, merge),
+      committer: { name: 'Berth', email: 'berth@localhost', at: this.#clock.now() },
+      ...(signal && { signal }),
+    })
+    if (oid === null) throw new GitHostError('not_mergeable', 'conflict')
+    if (!(await sql.intendMerge(this.#db, row, { headOid: pull.headOid, oid }))) return null
+    if (!(await moveBranch(located.gitDir, row.base_branch, oid, base))) return null
+    await sql.endPull(this.#db, row, { state: 'merged', mergeCommitOid: oid })
+    return oid
+  }
+
+  async #toPull(located: Located, row: sql.LocalPullRow, signal?: AbortSignal): Promise<HostPull> {
+    const state = row.state === 'open' ? await this.#look(located, row, signal) : row
+    const open = state.state === 'open'
+    const blockers = open ? await this.#blockers(located, row, state.head_oid, signal) : []
+    return {
+      number: row.number,
+      url: `${this.#urlOf(located.id)}/pulls/${row.number}`,
+      draft: row.draft,
+      state: state.state,
+      headBranch: row.head_branch,
+      headOid: state.head_oid,
+      baseBranch: row.base_branch,
+      ...(state.state === 'merged' && state.merge_commit_oid !== null && { mergeCommitOid: state.merge_commit_oid }),
+      mergeable: open && blockers.length === 0 ? 'yes' : 'no',
+      blockers,
+    }
+  }
+
+  /** An open pull request as its branches now say: merged by somebody who crashed, without a head, or at its head. */
+  async #look(
+    located: Located,
+    row: sql.LocalPullRow,
+    signal?: AbortSignal,
+  ): Promise<Pick<sql.LocalPullRow, 'state' | 'head_oid' | 'merge_commit_oid'>> {
+    const { gitDir } = located
+    const base = await this.#tip(located, row.base_branch, signal)
+    if (
+      row.merge_commit_oid !== null &&
+      base !== null &&
+      (await contains(gitDir, base, row.merge_commit_oid, signal))
+    ) {
+      await sql.endPull(this.#db, row, { state: 'merged', mergeCommitOid: row.merge_commit_oid })
+      return { ...row, state: 'merged' }
+    }
+    const head = await this.#tip(located, row.head_branch, signal)
+    return head === null || base === null ? { ...row, state: 'closed' } : { ...row, head_oid: head }
+  }
+
+  async #blockers(located: Located, row: sql.LocalPullRow, headOid: string, signal?: AbortSignal) {
+    const base = await this.#tip(located, row.base_branch, signal)
+    const tried =
+      base === null
+        ? null
+        : await mergeCommits({
+            gitDir: located.gitDir,
+            baseOid: base,
+            headOid,
+            strategy: 'merge',
+            message: 'tried',
+            committer: { name: 'Berth', email: 'berth@localhost', at: new Date(0) },
+            ...(signal && { signal }),
+          })
+    return blockersOf({
+      conflicts: tried === null,
+      draft: row.draft,
+      rule: await sql.findRule(this.#db, located.id, row.base_branch),
+      passedChecks: await sql.listPassedChecks(this.#db, located.id, headOid),
+    })
+  }
+
+  async #pull(located: Located, number: number): Promise<sql.LocalPullRow> {
+    const row = await sql.findPull(this.#db, located.id, number)
+    if (row === null) throw new GitHostError('not_found', `no pull request ${number}`, { subject: 'pull' })
+    return row
+  }
+
+  async #locate({ account, repositoryId }: RepositoryRef): Promise<Located> {
+    const known = account === LOCAL_ACCOUNT && /^[0-9]{1,19}$/.test(repositoryId)
+    const row = known ? await sql.findRepository(this.#db, repositoryId) : null
+    const path = row === null ? null : await localPath(this.#root, row.owner, row.name)
+    if (row === null || path === null) {
+      throw new GitHostError('not_found', `no repository ${repositoryId}`, { subject: 'repository' })
+    }
+    return { ...path, id: row.id }
+  }
+
+  async #describe(located: Located, signal?: AbortSignal): Promise<HostRepository> {
+    const head = await git(['symbolic-ref', '--quiet', 'HEAD'], { gitDir: located.gitDir, exits: [0, 1], signal })
+    const branch = head.startsWith('refs/heads/') ? head.slice('refs/heads/'.length) : null
+    const url = this.#urlOf(located.id)
+    return {
+      repositoryId: located.id,
+      fullName: `${located.owner}/${located.name}`,
+      private: true,
+      defaultBranch: branch !== null && (await this.#tip(located, branch, signal)) !== null ? branch : null,
+      htmlUrl: url,
+      cloneUrl: `${url}.git`,
+    }
+  }
+
+  /** The commit of a branch by its exact name; nothing of git's revision language is read in it. */
+  async #tip({ gitDir }: LocalPath, branch: string, signal?: AbortSignal): Promise<string | null> {
+    const name = `refs/heads/${branch}`
+    const shown = await git(['show-ref', '--verify', '--hash', '--', name], { gitDir, exits: [0, 1, 128], signal })
+    return /^[0-9a-f]{40}$/.test(shown) ? shown : null
+  }
+
+  #urlOf(id: string): string {
+    return `${this.#baseUrl()}/v1/local-repositories/${id}`
+  }
+}
+
+/** A branch or repository that cannot be read is the host's failure. */
+async function git(
+  args: readonly string[],
+  options: { gitDir: string; exits: readonly number[]; signal: AbortSignal | undefined },
+): Promise<string> {
+  const { signal, ...rest } = options
+  try {
+    return await gitText(args, { ...rest, timeoutMs: 10_000, ...(signal && { signal }) })
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error
+    throw new GitHostError('unavailable', 'the repository cannot be read', { cause: error })
+  }
+}
+
+/** Moves a branch from one commit to another. @returns false where it is no longer there */
+async function moveBranch(gitDir: string, branch: string, to: string, from: string): Promise<boolean> {
+  const { exitCode } = await runGit(['update-ref', `refs/heads/${branch}`, to, from], { gitDir, exits: [0, 1, 128] })
+  return exitCode === 0
+}
+
+async function contains(gitDir: string, tip: string, oid: string, signal?: AbortSignal): Promise<boolean> {
+  const args = ['merge-base', '--is-ancestor', oid, tip]
+  const { exitCode } = await runGit(args, { gitDir, exits: [0, 1, 128], ...(signal && { signal }) })
+  return exitCode === 0
+}
+
+function messageOf(row: sql.LocalPullRow, merge: MergePullRequest): string {
+  const own =
+    merge.strategy === 'merge'
+      ? { title: `Merge pull request #${row.number} from ${row.head_branch}`, body: row.title }
+      : { title: `${row.title} (#${row.number})`, body: row.body }
+  const body = merge.commitMessage ?? own.body
+  return `${merge.commitTitle ?? own.title}\n${body === '' ? '' : `\n${body}\n`}`
+}

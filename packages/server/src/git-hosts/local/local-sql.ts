@@ -1,0 +1,177 @@
+import type { Queryable } from '../../storage/database.ts'
+import type { CheckState } from './rules.ts'
+
+export interface LocalRepositoryRow {
+  readonly id: string
+  readonly owner: string
+  readonly name: string
+}
+
+export interface LocalPullRow {
+  readonly repository_id: string
+  readonly number: number
+  readonly title: string
+  readonly body: string
+  readonly draft: boolean
+  readonly state: 'open' | 'merged' | 'closed'
+  readonly head_branch: string
+  readonly base_branch: string
+  /** The head when it was last looked at. */
+  readonly head_oid: string
+  /** Of an open one: the commit that a merge was about to bring the base branch to. */
+  readonly merge_commit_oid: string | null
+  readonly created_at: Date
+}
+
+export interface LocalRuleRow {
+  readonly branch: string
+  readonly required_checks: readonly string[]
+}
+
+/** Ids of repositories by their paths, made for those that are new. */
+export async function identifyRepositories(
+  db: Queryable,
+  paths: readonly { readonly owner: string; readonly name: string }[],
+): Promise<LocalRepositoryRow[]> {
+  const values = [paths.map(path => path.owner), paths.map(path => path.name)]
+  const known = `
+    select r.id::text, r.owner, r.name from local_repositories r
+    join unnest($1::text[], $2::text[]) as wanted (owner, name) using (owner, name)`
+  const { rows } = await db.query<LocalRepositoryRow>(known, values)
+  if (rows.length === paths.length) return rows
+  await db.query(
+    `insert into local_repositories (owner, name)
+     select * from unnest($1::text[], $2::text[]) as wanted (owner, name)
+     where not exists (select 1 from local_repositories r where (r.owner, r.name) = (wanted.owner, wanted.name))
+     on conflict do nothing`,
+    values,
+  )
+  return (await db.query<LocalRepositoryRow>(known, values)).rows
+}
+
+export async function findRepository(db: Queryable, id: string): Promise<LocalRepositoryRow | null> {
+  const { rows } = await db.query<LocalRepositoryRow>(
+    'select id::text, owner, name from local_repositories where id = $1::numeric',
+    [id],
+  )
+  return rows[0] ?? null
+}
+
+export async function findRule(db: Queryable, repositoryId: string, branch: string): Promise<LocalRuleRow | null> {
+  const { rows } = await db.query<LocalRuleRow>(
+    'select branch, required_checks from local_branch_rules where repository_id = $1 and branch = $2',
+    [repositoryId, branch],
+  )
+  return rows[0] ?? null
+}
+
+export async function putRule(db: Queryable, repositoryId: string, rule: LocalRuleRow): Promise<void> {
+  await db.query(
+    `insert into local_branch_rules (repository_id, branch, required_checks) values ($1, $2, $3)
+     on conflict (repository_id, branch) do update set required_checks = excluded.required_checks`,
+    [repositoryId, rule.branch, rule.required_checks],
+  )
+}
+
+export async function deleteRule(db: Queryable, repositoryId: string, branch: string): Promise<void> {
+  await db.query('delete from local_branch_rules where repository_id = $1 and branch = $2', [repositoryId, branch])
+}
+
+/** Names of checks that have succeeded on a commit. */
+export async function listPassedChecks(db: Queryable, repositoryId: string, oid: string): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    "select name from local_checks where repository_id = $1 and commit_oid = $2 and state = 'success'",
+    [repositoryId, oid],
+  )
+  return rows.map(row => row.name)
+}
+
+export async function putCheck(
+  db: Queryable,
+  repositoryId: string,
+  check: { readonly oid: string; readonly name: string; readonly state: CheckState; readonly now: Date },
+): Promise<void> {
+  await db.query(
+    `insert into local_checks (repository_id, commit_oid, name, state, updated_at) values ($1, $2, $3, $4, $5)
+     on conflict (repository_id, commit_oid, name) do update set state = excluded.state, updated_at = excluded.updated_at`,
+    [repositoryId, check.oid, check.name, check.state, check.now],
+  )
+}
+
+const pullColumns =
+  'repository_id::text, number, title, body, draft, state, head_branch, base_branch, head_oid, merge_commit_oid, created_at'
+
+export async function findPull(db: Queryable, repositoryId: string, number: number): Promise<LocalPullRow | null> {
+  const { rows } = await db.query<LocalPullRow>(
+    `select ${pullColumns} from local_pulls where repository_id = $1 and number = $2`,
+    [repositoryId, number],
+  )
+  return rows[0] ?? null
+}
+
+/** The open one of two branches, on `local_pulls_open`. */
+export async function findOpenPull(
+  db: Queryable,
+  repositoryId: string,
+  branches: { readonly head: string; readonly base: string },
+): Promise<LocalPullRow | null> {
+  const { rows } = await db.query<LocalPullRow>(
+    `select ${pullColumns} from local_pulls
+     where repository_id = $1 and head_branch = $2 and base_branch = $3 and state = 'open'`,
+    [repositoryId, branches.head, branches.base],
+  )
+  return rows[0] ?? null
+}
+
+/** The repository's row, locked, numbers its pull requests without a gap. @returns null where one is open already */
+export async function insertPull(
+  tx: Queryable,
+  pull: Omit<LocalPullRow, 'number' | 'state' | 'merge_commit_oid'>,
+): Promise<LocalPullRow | null> {
+  await tx.query('select 1 from local_repositories where id = $1 for update', [pull.repository_id])
+  const { rows } = await tx.query<LocalPullRow>(
+    `insert into local_pulls
+       (repository_id, number, title, body, draft, state, head_branch, base_branch, head_oid, created_at)
+     select $1, coalesce(max(number), 0) + 1, $2, $3, $4, 'open', $5, $6, $7, $8
+     from local_pulls where repository_id = $1
+     on conflict (repository_id, head_branch, base_branch) where state = 'open' do nothing
+     returning ${pullColumns}`,
+    [
+      pull.repository_id,
+      pull.title,
+      pull.body,
+      pull.draft,
+      pull.head_branch,
+      pull.base_branch,
+      pull.head_oid,
+      pull.created_at,
+    ],
+  )
+  return rows[0] ?? null
+}
+
+/** Says what an open pull request's merge is about to bring its base branch to. @returns whether it is still open */
+export async function intendMerge(
+  db: Queryable,
+  pull: LocalPullRow,
+  merge: { readonly headOid: string; readonly oid: string },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update local_pulls set head_oid = $3, merge_commit_oid = $4
+     where repository_id = $1 and number = $2 and state = 'open'`,
+    [pull.repository_id, pull.number, merge.headOid, merge.oid],
+  )
+  return rowCount > 0
+}
+
+export async function endPull(
+  db: Queryable,
+  pull: LocalPullRow,
+  end: { readonly state: 'merged' | 'closed'; readonly mergeCommitOid: string | null },
+): Promise<void> {
+  await db.query(
+    `update local_pulls set state = $3, merge_commit_oid = $4
+     where repository_id = $1 and number = $2 and state = 'open'`,
+    [pull.repository_id, pull.number, end.state, end.mergeCommitOid],
+  )
+}

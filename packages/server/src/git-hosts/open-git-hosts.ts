@@ -1,0 +1,36 @@
+import { join } from 'node:path'
+import type { Clock } from '../clock.ts'
+import type { GitHostConfig } from '../settings/config-file.ts'
+import { StartError } from '../start-error.ts'
+import type { Database } from '../storage/database.ts'
+import { GitHosts } from './git-hosts.ts'
+import { GitHubHost } from './github/github-host.ts'
+import { LocalHost } from './local/local-host.ts'
+
+/**
+ * The hosts that the settings name, and the one of the data directory, which is always there.
+ * @throws StartError for a host that is only half described, or described twice
+ */
+export function openGitHosts(
+  deployment: {
+    readonly db: Database
+    readonly clock: Clock
+    readonly dataDir: string
+    readonly baseUrl: () => string
+  },
+  configured: readonly GitHostConfig[],
+  stack: AsyncDisposableStack,
+): GitHosts {
+  const { db, clock, dataDir, baseUrl } = deployment
+  const remote = configured.map(config => stack.use(openRemote(config, clock)))
+  const twice = remote.find(({ id }, at) => remote.findIndex(host => host.id === id) !== at)
+  if (twice !== undefined) throw new StartError(`gitHosts names ${twice.id} twice`)
+  return new GitHosts([new LocalHost(db, clock, join(dataDir, 'repositories'), baseUrl), ...remote])
+}
+
+function openRemote({ kind, baseUrl, appId, privateKey }: GitHostConfig, clock: Clock): GitHubHost {
+  if (kind !== 'github') throw new StartError(`gitHosts: there is no driver for ${kind} yet`)
+  if (appId === undefined || privateKey === undefined)
+    throw new StartError('gitHosts: a github needs appId and privateKey')
+  return new GitHubHost({ appId, privateKey, ...(baseUrl !== undefined && { baseUrl }) }, clock)
+}
