@@ -49,7 +49,7 @@ async function bareOptions(): Promise<readonly string[]> {
 }
 
 function specOf(leaseId: string) {
-  return { leaseId, command: ['true'], bounds: defaultBounds, mounts: [], reach: [] }
+  return { leaseId, command: ['true'], bounds: defaultBounds, mounts: [], egress: { reach: [] } }
 }
 
 const ended = (child: ChildProcess) => new Promise<void>(resolve => child.once('exit', () => resolve()))

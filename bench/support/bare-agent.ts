@@ -42,7 +42,7 @@ export async function prepareBareAgents(options: {
   const host = await inspectHost('bwrap')
   const command = [insidePaths.node, `${insidePaths.bundles}/supervisor.js`]
   const plan: Plan = {
-    spec: { leaseId: 'bare', command, bounds: defaultBounds, mounts: [], reach: [] },
+    spec: { leaseId: 'bare', command, bounds: defaultBounds, mounts: [], egress: { reach: [] } },
     files,
     uid: UID,
     privileged: host.privileged,

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,6 +10,7 @@ import type { Context } from './context.ts'
 import { EventStreams } from './events/event-streams.ts'
 import { StreamBudget } from './events/stream-budget.ts'
 import type { ExecutionContext } from './execution/execution-context.ts'
+import { GatewayAccess } from './execution/gateway-access.ts'
 import { Sweeper } from './execution/sweeper.ts'
 import { Worker } from './execution/worker.ts'
 import { openGitHosts } from './git-hosts/open-git-hosts.ts'
@@ -89,7 +91,7 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
   }
   const platform: string[] = []
   if (settings.roles.has('worker')) {
-    platform.push(...(await startWorking(context, settings, stack)))
+    platform.push(...(await startWorking(context, settings, () => listening.gatewayUrl, stack)))
     await stack.use(new Housekeeper(context, blobs, { blobGraceMs: settings.blobGraceSeconds * 1000 })).start()
   }
 
@@ -152,6 +154,7 @@ async function connect(settings: Settings, log: Logger, stack: AsyncDisposableSt
 async function startWorking(
   context: Context,
   settings: Settings,
+  gatewayUrl: () => string,
   stack: AsyncDisposableStack,
 ): Promise<readonly string[]> {
   const { execution, lease } = settings
@@ -167,6 +170,10 @@ async function startWorking(
   const working: ExecutionContext = {
     ...context,
     driver,
+    gateway: new GatewayAccess({
+      url: gatewayUrl,
+      mint: () => Promise.resolve(`svc_run_${randomBytes(32).toString('base64url')}`),
+    }),
     bounds: settings.sandbox,
     host: await hostName(settings.dataDir),
     supervisorCommand: [insidePaths.node, `${insidePaths.bundles}/supervisor.js`],

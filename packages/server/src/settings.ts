@@ -29,6 +29,8 @@ export interface Settings {
   readonly baseUrl: string
   readonly authUrl: string
   readonly consoleUrl: string
+  /** Where workers take what sandboxes ask of the gateway. */
+  readonly gatewayUrl: string
   readonly roles: ReadonlySet<Role>
   readonly production: boolean
   /** Whether the listener is out of other machines' reach; a development tenant is made only there. */
@@ -113,6 +115,7 @@ export function listeningOn(settings: Settings, port: number): Settings {
     baseUrl: move(settings.baseUrl),
     authUrl: move(settings.authUrl),
     consoleUrl: move(settings.consoleUrl),
+    gatewayUrl: move(settings.gatewayUrl),
   })
 }
 
@@ -125,16 +128,23 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
     least: 0,
     most: 65_535,
   })
-  const url = (name: string, meaning: string): string =>
-    env.parsed(name, meaning, "the listener's origin", parseWebUrl, 'an http or https URL without query') ??
-    originOf(host, port)
+  const url = (name: string, meaning: string, fallback?: readonly [url: string, words: string]): string => {
+    const [otherwise, words] = fallback ?? [originOf(host, port), "the listener's origin"]
+    return env.parsed(name, meaning, words, parseWebUrl, 'an http or https URL without query') ?? otherwise
+  }
+  const authUrl = url('BERTH_AUTH_URL', 'URL that clients reach the account service and the gateway at.')
   return {
     dataDir,
     host,
     port,
-    baseUrl: url('BERTH_BASE_URL', 'URL that clients reach the API and the gateway at.'),
-    authUrl: url('BERTH_AUTH_URL', 'URL that clients reach the account service at.'),
+    baseUrl: url('BERTH_BASE_URL', 'URL that clients reach the API at.'),
+    authUrl,
     consoleUrl: url('BERTH_CONSOLE_URL', 'URL that `sessionUrl` begins with.'),
+    gatewayUrl: url(
+      'BERTH_GATEWAY_URL',
+      "URL that workers reach the gateway at, on behalf of their sandboxes' agents.",
+      [authUrl, '`BERTH_AUTH_URL`'],
+    ),
     roles: readRoles(env),
     production: variables.NODE_ENV === 'production',
     loopback: isLoopback(host),

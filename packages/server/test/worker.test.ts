@@ -217,7 +217,7 @@ describe('leases and sandboxes', () => {
       },
     })
     const { bounds } = context
-    await real?.create({ leaseId: stray, command: ['sleep', '600'], bounds, mounts: [], reach: [] })
+    await real?.create({ leaseId: stray, command: ['sleep', '600'], bounds, mounts: [], egress: { reach: [] } })
     expect(await sandboxProcesses(test.dataDir, stray)).not.toEqual([])
     const sweeper = new Sweeper(context)
     await sweeper.sweep()

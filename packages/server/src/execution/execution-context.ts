@@ -1,6 +1,7 @@
 import type { CheckpointLimits } from '../checkpoints/limits.ts'
 import type { Context } from '../context.ts'
 import type { SandboxBounds, SandboxDriver } from '../sandboxes/driver.ts'
+import type { GatewayAccess } from './gateway-access.ts'
 
 /** Times and counts of execution; each is a setting. */
 export interface ExecutionLimits {
@@ -26,6 +27,7 @@ export interface ExecutionLimits {
 /** What executing Runs needs beside the domains. */
 export interface ExecutionContext extends Context {
   readonly driver: SandboxDriver
+  readonly gateway: GatewayAccess
   readonly bounds: SandboxBounds
   readonly limits: ExecutionLimits
   /** What is kept of a workspace and of a conversation at most (interface 8.5). */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { endLease } from '../leases/end-lease.ts'
 import { findLiveLease, insertLease, type LeaseRow, markAttached } from '../leases/lease-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
+import type { SandboxEgress } from '../sandboxes/driver.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { ExecutionContext } from './execution-context.ts'
@@ -31,7 +32,7 @@ export async function provision(
   const { db, driver, clock } = context
   const live = await findLiveLease(db, claim)
   if (live?.state === 'attached') {
-    await driver.serveProxy(live.id, runtime.reach)
+    await driver.serveProxy(live.id, egressOf(context, live.id, runtime))
     return live
   }
   const lease = await underFence(context, claim, async tx => {
@@ -67,13 +68,19 @@ export async function provision(
 async function make(
   context: ExecutionContext,
   leaseId: string,
-  { mounts, reach }: RuntimeEntry,
+  runtime: RuntimeEntry,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted()
   const { driver, supervisorCommand: command, bounds, limits } = context
+  const { mounts } = runtime
+  const egress = egressOf(context, leaseId, runtime)
   const late = AbortSignal.timeout(limits.provisionMs)
   const { promise: interrupted, reject } = Promise.withResolvers<never>()
   for (const each of [late, signal]) each.addEventListener('abort', () => reject(each.reason), { once: true })
-  await Promise.race([driver.create({ leaseId, command, bounds, mounts, reach }), interrupted])
+  await Promise.race([driver.create({ leaseId, command, bounds, mounts, egress }), interrupted])
+}
+
+function egressOf({ gateway }: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {
+  return { reach, gateway: gateway.route(leaseId) }
 }

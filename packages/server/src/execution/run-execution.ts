@@ -169,6 +169,7 @@ async function attach(
   const { limits } = context
   const lease = await provision(context, claim, runtime, signal)
   await placeInputs(context, lease.id, turn)
+  using _gateway = await context.gateway.open(claim, lease.id)
   const interrupt = new AbortController()
   const stream = await context.driver.attach(lease.id, signal)
   await using connection = await SupervisorConnection.open(stream, {

@@ -68,7 +68,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
       const leaseId = `contract-${process.pid}-${count++}`
       made.push(leaseId)
       const command = [subject.node, '-e', standIn]
-      return { leaseId, command, bounds: subject.bounds, mounts: [], reach: [], ...changes }
+      return { leaseId, command, bounds: subject.bounds, mounts: [], egress: { reach: [] }, ...changes }
     }
     const make = async (changes: Partial<SandboxSpec> = {}) => {
       const spec = specFor(changes)
@@ -272,7 +272,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         await subject.createInProcessThatIsKilled(spec)
         expect(await subject.driver.list()).toContain(spec.leaseId)
         expect(await out(spec.leaseId, 'echo alive')).toBe('alive')
-        await subject.driver.serveProxy(spec.leaseId, [])
+        await subject.driver.serveProxy(spec.leaseId, { reach: [] })
         expect(
           await out(spec.leaseId, 'curl -s --unix-socket /run/berth/proxy.sock --request-target http://x/ http://x/'),
         ).toContain('may not reach')
@@ -298,7 +298,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
 
       it('says gone, and not more, of a lease that never was', async () => {
         await expect(subject.driver.attach('never-was')).rejects.toBeInstanceOf(SandboxGoneError)
-        await expect(subject.driver.serveProxy('never-was', [])).rejects.toBeInstanceOf(SandboxGoneError)
+        await expect(subject.driver.serveProxy('never-was', { reach: [] })).rejects.toBeInstanceOf(SandboxGoneError)
         await expect(subject.driver.writeInputs('never-was', 0, [])).rejects.toBeInstanceOf(SandboxGoneError)
         await subject.driver.destroy('never-was')
       })
@@ -311,7 +311,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
           { mounts: ['/no/such/directory'] },
           { mounts: ['/'] },
           { mounts: ['relative'] },
-          { reach: ['http://127.0.0.1:1/path'] },
+          { egress: { reach: ['http://127.0.0.1:1/path'] } },
           { bounds: { ...subject.bounds, memoryBytes: 0 } },
           { command: [] },
         ]) {

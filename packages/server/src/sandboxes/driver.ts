@@ -18,8 +18,23 @@ export interface SandboxSpec {
   readonly bounds: SandboxBounds
   /** Directories of the host shown read-only at the same path, for runtimes that live outside `/usr`. */
   readonly mounts: readonly string[]
-  /** Origins (`http://127.0.0.1:9000`) that this sandbox's proxy connects to; everything else is refused. */
+  readonly egress: SandboxEgress
+}
+
+/** What a sandbox gets to through its proxy, which is its only way out; everything else is refused there. */
+export interface SandboxEgress {
+  /** Origins that the operator named (`http://127.0.0.1:9000`), whatever addresses they have. */
   readonly reach: readonly string[]
+  /** Absent: the sandbox has no gateway. */
+  readonly gateway?: GatewayRoute
+}
+
+/** The model gateway as a sandbox's proxy calls it. Both members are asked for each request. */
+export interface GatewayRoute {
+  /** URL below which the gateway's paths lie. */
+  readonly url: string
+  /** Credential of the Run that is at work in the sandbox; null where none is. */
+  bearer(): string | null
 }
 
 /** A file that a Turn brings; the name is one path segment. */
@@ -75,7 +90,7 @@ export interface SandboxDriver {
   /** Places files under `/workspace/.berth/inputs/<turnSequence>/`, read-only to the sandbox. Idempotent. */
   writeInputs(leaseId: string, turnSequence: number, files: readonly InputFile[]): Promise<void>
   /** Serves the sandbox's proxy socket from this process; called at create and again after a restart. Idempotent. */
-  serveProxy(leaseId: string, reach: readonly string[]): Promise<void>
+  serveProxy(leaseId: string, egress: SandboxEgress): Promise<void>
   /** Where the sandbox keeps what its agent owns. @throws SandboxGoneError when there is nothing of it */
   trees(leaseId: string): Promise<LeaseTrees>
   /** Ends every process of the sandbox and removes its files. Idempotent; resolves when nothing is left. */

@@ -1,13 +1,11 @@
-import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { type ClientRequest, type IncomingMessage, type RequestOptions, request, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { forwardedHeaders } from './proxy-headers.ts'
 import type { ProxyTarget } from './reach-policy.ts'
 
 /**
- * Sends one plain request on over a fresh connection and its answer back, both streamed at the pace of the slower side.
- * An upstream that breaks off in the middle breaks the client's connection too, so that a cut never looks like an end.
- *
+ * Sends one plain request on over a fresh connection, and its answer back.
  * @throws what the upstream failed with, as long as no answer has begun
  */
 export async function forwardRequest(
@@ -18,16 +16,41 @@ export async function forwardRequest(
   socket: Socket,
 ): Promise<void> {
   const host = target.port === 80 ? target.host : `${target.host}:${target.port}`
-  const chunked = incoming.headers['transfer-encoding'] !== undefined
-  // Node has told the client to continue itself, so the expectation is not the upstream's to meet.
-  const headers = forwardedHeaders(incoming.rawHeaders, ['host', 'expect', ...(chunked ? ['content-length'] : [])])
   const upstream = request({
     // Only without an agent, be it `false`, does Node use this function and not dial by itself.
     createConnection: () => socket,
-    method: incoming.method,
     path,
-    headers: ['Host', host, ...headers, 'Connection', 'close', ...(chunked ? ['Transfer-Encoding', 'chunked'] : [])],
+    ...sentOn(incoming, [
+      ...['Host', host, 'Connection', 'close'],
+      // Node has told the client to continue itself, so the expectation is not the upstream's to meet.
+      ...forwardedHeaders(incoming.rawHeaders, ['host', 'expect', 'content-length']),
+    ]),
   })
+  await relay(incoming, outgoing, upstream)
+}
+
+/** Method and headers to send a request on with: those given, and how its body is framed. */
+export function sentOn(
+  { method = 'GET', headers: { 'transfer-encoding': encoding, 'content-length': length } }: IncomingMessage,
+  headers: readonly string[],
+): Pick<RequestOptions, 'method' | 'headers'> {
+  const chunked = encoding === undefined ? [] : ['Transfer-Encoding', 'chunked']
+  return {
+    method,
+    headers: [...headers, ...(encoding === undefined && length !== undefined ? ['Content-Length', length] : chunked)],
+  }
+}
+
+/**
+ * Streams a request's body to its upstream and the answer back, both at the pace of the slower side. An upstream that
+ * breaks off in the middle breaks the client's connection too, so that a cut never looks like an end.
+ * @throws what the upstream failed with, as long as no answer has begun
+ */
+export async function relay(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  upstream: ClientRequest,
+): Promise<void> {
   const abort = () => {
     if (!outgoing.writableFinished) upstream.destroy()
   }

@@ -16,10 +16,21 @@ const hopByHop = new Set([
  * stay behind too.
  */
 export function forwardedHeaders(raw: readonly string[], alsoDropped: readonly string[] = []): string[] {
-  const pairs = raw.flatMap((name, index) => (index % 2 === 0 ? [[name, raw[index + 1] ?? ''] as const] : []))
+  const pairs = headerPairs(raw)
   const dropped = new Set([...hopByHop, ...alsoDropped])
   for (const [name, value] of pairs) {
     if (name.toLowerCase() === 'connection') for (const one of value.split(',')) dropped.add(one.trim().toLowerCase())
   }
   return pairs.filter(([name]) => !dropped.has(name.toLowerCase())).flat()
+}
+
+/** Only the headers of these names, in lower case. */
+export function pickedHeaders(raw: readonly string[], names: ReadonlySet<string>): string[] {
+  return headerPairs(raw)
+    .filter(([name]) => names.has(name.toLowerCase()))
+    .flat()
+}
+
+function headerPairs(raw: readonly string[]): (readonly [name: string, value: string])[] {
+  return raw.flatMap((name, index) => (index % 2 === 0 ? [[name, raw[index + 1] ?? ''] as const] : []))
 }

@@ -147,7 +147,7 @@ describe('refusals', () => {
     const port = await upstream((_, response) => response.end('here'))
     const serving = await serve([])
     expect((await ask(`http://127.0.0.1:${port}/`)).status).toBe(403)
-    serving.setPolicy(createReachPolicy([`http://127.0.0.1:${port}`]))
+    serving.allow({ policy: createReachPolicy([`http://127.0.0.1:${port}`]) })
     expect((await ask(`http://127.0.0.1:${port}/`)).body).toBe('here')
   })
 

@@ -4,7 +4,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { dialTarget, ForbiddenAddressError, type Network, realNetwork } from './dial.ts'
+import type { GatewayRoute } from './driver.ts'
 import { forwardRequest } from './proxy-forward.ts'
+import { openGatewayLink } from './proxy-gateway.ts'
 import { joinTunnel } from './proxy-tunnel.ts'
 import { type ProxyPolicy, type ProxyTarget, plainTarget, tunnelTarget } from './reach-policy.ts'
 import { withShortPath } from './socket-directory.ts'
@@ -16,23 +18,29 @@ const MAX_CONNECTIONS = 512
 
 /** The way out of one sandbox. */
 export interface EgressProxy extends AsyncDisposable {
-  /** Judges every request from now on; tunnels that stand remain. */
-  setPolicy(policy: ProxyPolicy): void
+  /** Holds for every request from now on; tunnels that stand remain. */
+  allow(rules: EgressRules): void
 }
 
-export interface EgressProxyOptions {
+/** What a proxy lets through. */
+export interface EgressRules {
+  readonly policy: ProxyPolicy
+  /** Absent: requests for the gateway are none. */
+  readonly gateway?: GatewayRoute | undefined
+}
+
+export interface EgressProxyOptions extends EgressRules {
   /** Directory of the socket, of which the sandbox sees a read-only view. */
   readonly dir: string
   /** Name of the socket. */
   readonly name: string
-  readonly policy: ProxyPolicy
   readonly log: { warn(fields: object, message: string): void }
   readonly network?: Network
 }
 
 /**
  * Serves a sandbox's proxy: `CONNECT`, and plain requests whose line holds a whole URL. The policy is asked before any
- * name is resolved or address dialled.
+ * name is resolved or address dialled. A request whose line holds a path only is one for the model gateway.
  *
  * The socket gets its name by a rename, so it replaces the socket of a process that died or is about to, and there is
  * no moment without one.
@@ -40,9 +48,10 @@ export interface EgressProxyOptions {
 export async function serveEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
   const network = options.network ?? realNetwork
   const closing = new AbortController()
-  let policy = options.policy
+  let rules: EgressRules = options
+  const gateway = openGatewayLink()
   const reach = async (target: ProxyTarget, client: AbortSignal) => {
-    const verdict = policy(target)
+    const verdict = rules.policy(target)
     if (verdict.kind === 'deny') throw new ForbiddenAddressError(verdict.reason)
     const signal = AbortSignal.any([client, closing.signal, AbortSignal.timeout(DIAL_TIMEOUT_MS)])
     return dialTarget(network, target, verdict, signal)
@@ -55,7 +64,12 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
     socket.once('close', () => sockets.delete(socket))
   })
   server.on('request', (incoming, outgoing) => {
-    answerPlain(incoming, outgoing, reach).catch((error: unknown) => {
+    const { url = '' } = incoming
+    const answered =
+      rules.gateway !== undefined && url.startsWith('/')
+        ? gateway.forward(incoming, outgoing, url, rules.gateway)
+        : answerPlain(incoming, outgoing, reach)
+    answered.catch((error: unknown) => {
       options.log.warn({ err: error }, 'a request of a sandbox failed')
       outgoing.destroy()
     })
@@ -68,11 +82,12 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
   })
   await listenAt(server, options.dir, options.name)
   return {
-    setPolicy(next) {
-      policy = next
+    allow(next) {
+      rules = next
     },
     async [Symbol.asyncDispose]() {
       closing.abort()
+      gateway[Symbol.dispose]()
       const { promise, resolve } = Promise.withResolvers<void>()
       server.close(() => resolve())
       // Sockets handed to a tunnel are no longer the server's to close.

@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { foreignRuntimeLimits, workspaceLimits } from '../../src/checkpoints/limits.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { ExecutionContext, ExecutionLimits } from '../../src/execution/execution-context.ts'
+import { GatewayAccess, type GatewayMeans } from '../../src/execution/gateway-access.ts'
 import { openGitHosts } from '../../src/git-hosts/open-git-hosts.ts'
 import { RuntimeCatalog, type RuntimeEntry } from '../../src/runtimes/catalog.ts'
 import { createBubblewrapDriver } from '../../src/sandboxes/bubblewrap/create-driver.ts'
@@ -54,6 +55,7 @@ export async function workerContext(
     runtimes?: readonly RuntimeEntry[]
     bwrap?: string
     gitHosts?: readonly GitHostConfig[]
+    gateway?: GatewayMeans
   } = {},
 ): Promise<ExecutionContext> {
   const real = stack.use(
@@ -100,6 +102,9 @@ export async function workerContext(
     workspaceWaitMs: 30_000,
     consoleUrl: 'http://localhost',
     driver: more.driver?.(real) ?? real,
+    gateway: new GatewayAccess(
+      more.gateway ?? { url: () => 'http://127.0.0.1:9', mint: () => Promise.resolve('svc_run_unused') },
+    ),
     bounds,
     limits: { ...limits, ...more.limits },
     checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits, ...more.checkpointLimits },

@@ -89,7 +89,7 @@ describe('bubblewrap driver', () => {
     return { driver, root, dataDir }
   }
   const spec = (leaseId: string, changes: Partial<SandboxSpec> = {}): SandboxSpec => {
-    return { leaseId, command: ['sleep', '100'], bounds, mounts: [], reach: [], ...changes }
+    return { leaseId, command: ['sleep', '100'], bounds, mounts: [], egress: { reach: [] }, ...changes }
   }
 
   it('says how to get bubblewrap where it is missing', async () => {

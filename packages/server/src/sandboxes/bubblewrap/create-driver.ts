@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type SandboxDriver, SandboxGoneError } from '../driver.ts'
+import { type SandboxDriver, type SandboxEgress, SandboxGoneError } from '../driver.ts'
 import { type EgressProxy, serveEgressProxy } from '../proxy.ts'
 import { createReachPolicy } from '../reach-policy.ts'
 import { allSettled } from './all-settled.ts'
@@ -43,14 +43,14 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
       ? undefined
       : pollDisks(instance, { everyMs: DISK_POLL_MS, log, end: files => endProcesses(workshop, files.leaseId) })
 
-  const serve = async (leaseId: string, reach: readonly string[]) => {
-    const policy = createReachPolicy(reach)
+  const serve = async (leaseId: string, { reach, gateway }: SandboxEgress) => {
+    const rules = { policy: createReachPolicy(reach), gateway }
     const serving = proxies.get(leaseId)
-    if (serving) return serving.setPolicy(policy)
+    if (serving) return serving.allow(rules)
     try {
       proxies.set(
         leaseId,
-        await serveEgressProxy({ dir: leaseFiles(instance, leaseId).run, name: proxySocketName, policy, log }),
+        await serveEgressProxy({ dir: leaseFiles(instance, leaseId).run, name: proxySocketName, ...rules, log }),
       )
     } catch (error) {
       if (errorCode(error) === 'ENOENT') throw new SandboxGoneError(`no sandbox ${leaseId}`, { cause: error })
@@ -77,11 +77,11 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     async create(spec) {
       await locked(spec.leaseId, async () => {
         await assertSpec(spec, instance.dataDir)
-        createReachPolicy(spec.reach)
+        createReachPolicy(spec.egress.reach)
         const blank = await workshop.blanks.take(spec.bounds)
         const files = await name(blank, spec.leaseId)
         try {
-          await makeSandbox(workshop, blank, files, spec, () => serve(spec.leaseId, spec.reach))
+          await makeSandbox(workshop, blank, files, spec, () => serve(spec.leaseId, spec.egress))
         } catch (error) {
           await remove(spec.leaseId).catch((second: unknown) => {
             log.error({ err: second, leaseId: spec.leaseId }, 'a sandbox that could not be made could not be removed')
@@ -94,7 +94,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     },
     attach: async (leaseId, signal) => attachToSupervisor(leaseFiles(instance, leaseId), signal),
     writeInputs: async (leaseId, turn, inputs) => writeTurnInputs(leaseFiles(instance, leaseId), turn, inputs),
-    serveProxy: (leaseId, reach) => locked(leaseId, () => serve(leaseId, reach)),
+    serveProxy: (leaseId, egress) => locked(leaseId, () => serve(leaseId, egress)),
     async destroy(leaseId) {
       // Ahead of the lock: a create that hangs holds it until its processes end. Whether all did is found behind it.
       await endProcesses(workshop, leaseId).catch(() => undefined)

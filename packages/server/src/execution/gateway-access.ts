@@ -1,0 +1,47 @@
+import type { GatewayRoute } from '../sandboxes/driver.ts'
+import { knownSecrets } from '../secrets.ts'
+import type { RunClaim } from './execution-sql.ts'
+
+/** What the way to the gateway is made of. */
+export interface GatewayMeans {
+  /** Answers the gateway's URL, which may not be known before the service listens. */
+  url(): string
+  /** Makes a credential that reaches the gateway and ends with the Run. */
+  mint(run: RunClaim): Promise<string>
+}
+
+/**
+ * How the sandboxes of this worker get to the gateway: through their proxies, which put in the credential of the Run
+ * that is at work. No sandbox ever holds one, so there is nothing to take away from it when the Run ends, and a worker
+ * that takes over mints its own.
+ */
+export class GatewayAccess {
+  readonly #means: GatewayMeans
+  readonly #credentials = new Map<string, string>()
+
+  constructor(means: GatewayMeans) {
+    this.#means = means
+  }
+
+  /** The way of one lease's sandbox, for as long as its proxy is served. */
+  route(leaseId: string): GatewayRoute {
+    const [means, credentials] = [this.#means, this.#credentials]
+    return {
+      get url() {
+        return means.url()
+      },
+      bearer: () => credentials.get(leaseId) ?? null,
+    }
+  }
+
+  /** Lets a Run that is at work on a lease through, until it is disposed of. */
+  async open(run: RunClaim, leaseId: string): Promise<Disposable> {
+    const credential = await this.#means.mint(run)
+    using stack = new DisposableStack()
+    stack.use(knownSecrets.add(credential))
+    this.#credentials.set(leaseId, credential)
+    // A worker may adopt its own Run after a pause of the process: then the newer credential stays.
+    stack.defer(() => this.#credentials.get(leaseId) === credential && this.#credentials.delete(leaseId))
+    return stack.move()
+  }
+}

@@ -1,0 +1,98 @@
+import { Agent as HttpAgent, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { Agent as HttpsAgent, request as secureRequest } from 'node:https'
+import { type ErrorCode, errors } from '@berth/contract'
+import type { GatewayRoute } from './driver.ts'
+import { relay, sentOn } from './proxy-forward.ts'
+import { pickedHeaders } from './proxy-headers.ts'
+
+/** All that a sandbox can ask of the gateway (interface 4.12). */
+const paths: ReadonlySet<string> = new Set(['/v1/models', '/v1/responses', '/v1/chat/completions'])
+
+/**
+ * What travels of an agent's headers. Whatever names a caller (a credential, a cookie, an organization, a forwarded
+ * address) is the proxy's to say, so that nothing an agent makes up there is believed.
+ */
+const travelling: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-encoding',
+  'content-encoding',
+  'content-type',
+  'user-agent',
+])
+
+/** A gateway at rest keeps this many connections of a sandbox. */
+const MAX_IDLE_CONNECTIONS = 4
+/** As long as a gateway may be silent, before or within an answer. */
+const SILENCE_MS = 15 * 60_000
+
+/** The way from one sandbox's proxy to the gateway, over connections that are kept. */
+export interface GatewayLink extends Disposable {
+  /**
+   * Sends a request on with the credential of the Run at work, in place of whatever credential it came with, and the
+   * answer back. What is refused here, is refused in the gateway's own form (completions, AI gateway).
+   */
+  forward(incoming: IncomingMessage, outgoing: ServerResponse, target: string, route: GatewayRoute): Promise<void>
+}
+
+export function openGatewayLink(): GatewayLink {
+  const options = { keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS }
+  const plain = new HttpAgent(options)
+  const secure = new HttpsAgent(options)
+  return {
+    async forward(incoming, outgoing, target, route) {
+      const [path = '', query] = target.split(/(?=\?)/, 2)
+      if (!paths.has(path))
+        return refuse(incoming, outgoing, 'unknown_endpoint', `${path} is not a path of the gateway.`)
+      const bearer = route.bearer()
+      if (bearer === null) {
+        const message = 'No Run is at work in this sandbox, so it has no credential for the gateway.'
+        return refuse(incoming, outgoing, 'invalid_or_expired_credential', message)
+      }
+      const { protocol, host, hostname, port, pathname } = new URL(route.url)
+      const place = {
+        hostname: hostname.replace(/^\[(.*)\]$/, '$1'),
+        port,
+        path: `${pathname.replace(/\/$/, '')}${path}${query ?? ''}`,
+        timeout: SILENCE_MS,
+        ...sentOn(incoming, [
+          ...['Host', host, 'Authorization', `Bearer ${bearer}`],
+          ...pickedHeaders(incoming.rawHeaders, travelling),
+        ]),
+      }
+      const upstream =
+        protocol === 'https:' ? secureRequest({ ...place, agent: secure }) : request({ ...place, agent: plain })
+      upstream.once('timeout', () => upstream.destroy(new Error('the gateway is silent')))
+      try {
+        await relay(incoming, outgoing, upstream)
+      } catch (error) {
+        if (outgoing.headersSent || outgoing.destroyed) throw error
+        refuse(incoming, outgoing, 'service_unavailable', 'The gateway cannot be reached.')
+      }
+    },
+    [Symbol.dispose]() {
+      plain.destroy()
+      secure.destroy()
+    },
+  }
+}
+
+/** Answers in OpenAI's form, which the clients of the gateway read. */
+function refuse(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  code: ErrorCode & ('unknown_endpoint' | 'invalid_or_expired_credential' | 'service_unavailable'),
+  message: string,
+): void {
+  const types = {
+    unknown_endpoint: 'invalid_request_error',
+    invalid_or_expired_credential: 'authentication_error',
+    service_unavailable: 'server_error',
+  }
+  // The rest of the body is read and dropped: closing on a client that still writes would lose it the answer.
+  incoming.resume()
+  outgoing.writeHead(errors[code].status, {
+    'Content-Type': 'application/json; charset=utf-8',
+    ...(code === 'service_unavailable' && { 'Retry-After': String(errors[code].retryAfterSeconds) }),
+  })
+  outgoing.end(JSON.stringify({ error: { message, type: types[code], param: null, code } }))
+}

@@ -1,0 +1,121 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
+import type { Event, Session } from '@berth/contract'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { Worker } from '../src/execution/worker.ts'
+import { startTestService, type TestService } from './support/service.ts'
+import { until } from './support/until.ts'
+import { workerContext } from './support/worker-context.ts'
+import { touch, workspacePath } from './support/workspace.ts'
+
+let service: TestService
+let gateway: Server
+let url: string
+/** What the gateway was asked, as `<path> <credential>`. */
+let asked: string[]
+let minted: string[]
+let stack: AsyncDisposableStack
+
+const frames = Array.from({ length: 50 }, (_, index) => `data: {"n":${index}}\n\n`)
+
+beforeAll(async () => {
+  service = await startTestService({ variables: { BERTH_ROLES: 'api' } })
+  gateway = createServer(async (incoming, response) => {
+    asked.push(`${incoming.url} ${incoming.headers.authorization?.replace('Bearer ', '')}`)
+    if (incoming.url === '/v1/models') return response.end('{"data":[]}')
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+    for (const frame of frames) {
+      response.write(frame)
+      await new Promise(setImmediate)
+    }
+    response.end('data: [DONE]\n\n')
+  }).listen(0, '127.0.0.1')
+  await once(gateway, 'listening')
+  url = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`
+})
+afterAll(async () => {
+  gateway.close().closeAllConnections()
+  await service[Symbol.asyncDispose]()
+})
+beforeEach(() => {
+  stack = new AsyncDisposableStack()
+  asked = []
+  minted = []
+})
+afterEach(() => stack.disposeAsync())
+
+async function startWorker(): Promise<Worker> {
+  const mint = async () => {
+    const credential = `svc_run_${randomBytes(32).toString('base64url')}`
+    minted.push(credential)
+    return credential
+  }
+  const context = await workerContext(service, stack, { gateway: { url: () => url, mint } })
+  const worker = stack.use(new Worker(context))
+  await worker.start()
+  return worker
+}
+
+const start = (script: string) => service.api.createSession({ runtime: 'shell' }, script)
+const outputOf = (events: readonly Event[]) => {
+  const last = events.findLast(event => event.type === 'svc.activity.completed')
+  return String((last?.data as { output?: string } | undefined)?.output)
+}
+const ended = async (session: Session, runId = session.activeRunId ?? '') =>
+  outputOf(await service.api.runEnded(session.id, runId))
+
+const base = 'http://127.0.0.1:3128/v1'
+const models = `curl -sS -m 20 ${base}/models`
+
+test("an agent reaches the gateway with its Run's credential, which is nowhere in the sandbox", async () => {
+  await startWorker()
+  // The pattern does not match itself, as it stands in the script.
+  const search = `grep -rqsE "svc_run[_]" /workspace /home /tmp /run /etc /dev/shm /proc/[0-9]*/environ /proc/[0-9]*/cmdline`
+  const session = await start(`
+    ${models} ${base}/models; echo
+    curl -sSN -m 20 -H "authorization: Bearer berth" -d '{"stream":true}' ${base}/chat/completions
+    env | grep -c svc_run; ${search} && echo found || echo nowhere`)
+  expect(await ended(session)).toBe(`{"data":[]}{"data":[]}\n${frames.join('')}data: [DONE]\n\n0\nnowhere\n`)
+  const credential = minted[0] ?? ''
+  expect(minted).toEqual([expect.stringMatching(/^svc_run_[\w-]{43}$/)])
+  const paths = ['/v1/models', '/v1/models', '/v1/chat/completions']
+  expect(asked).toEqual(paths.map(path => `${path} ${credential}`))
+  // Neither in what the host keeps of the sandbox: journal, log, record.
+  const kept = promisify(execFile)('grep', ['-rqsF', '--devices=skip', credential, service.dataDir])
+  await expect(kept).rejects.toMatchObject({ code: 1 })
+})
+
+test('what a Run leaves behind in the sandbox has no way to the gateway, until the next Run', async () => {
+  await startWorker()
+  const session = await start(`
+    ${models} -o first
+    setsid bash -c 'until [ -e go ]; do sleep 0.1; done; ${models} -o second.part; mv second.part second' >/dev/null 2>&1 &`)
+  await ended(session)
+  await until('a sealed run', async () => (await service.api.session(session.id)).phase === 'idle')
+  await touch(service.db.database, service.dataDir, session, 'go')
+  const second = await workspacePath(service.db.database, service.dataDir, session, 'second')
+  await until('the call after the Run', () => existsSync(second))
+  expect(await readFile(second, 'utf8')).toContain('No Run is at work')
+  expect(asked).toHaveLength(1)
+  const { run } = await service.api.submitTurn(session.id, models)
+  expect(await ended(session, run.id)).toBe('{"data":[]}')
+  expect(asked).toEqual(minted.map(credential => `/v1/models ${credential}`))
+})
+
+test('a worker that takes over brings a credential of its own', async () => {
+  const first = await startWorker()
+  const session = await start(`${models}; touch begun; until [ -e go ]; do sleep 0.1; done; ${models}`)
+  await until('the first call', () => asked.length === 1)
+  await first.drain()
+  await startWorker()
+  await until('the second worker', () => minted.length === 2)
+  await touch(service.db.database, service.dataDir, session, 'go')
+  expect(await ended(session)).toBe('{"data":[]}{"data":[]}')
+  expect(asked).toEqual(minted.map(credential => `/v1/models ${credential}`))
+})
