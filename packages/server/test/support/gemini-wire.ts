@@ -2,6 +2,8 @@ import type { ModelReply, ModelRequest, WireFormat } from './model-server.ts'
 
 interface Part {
   readonly text?: string
+  readonly thought?: boolean
+  readonly thoughtSignature?: string
   readonly functionCall?: { readonly name: string; readonly args?: unknown }
   readonly functionResponse?: { readonly name: string; readonly response: unknown }
 }
@@ -33,20 +35,25 @@ export const geminiWire: WireFormat = {
   write(reply, { path }, response) {
     const parts = partsOf(reply)
     if (!path.includes(':streamGenerateContent')) {
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(lastChunk(parts)))
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(lastChunk(parts, reply)))
       return
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     for (const part of parts) response.write(event(chunk([part])))
-    response.end(event(lastChunk([{ text: '' }])))
+    response.end(event(lastChunk([{ text: '' }], reply)))
   },
 }
 
 /** Text comes in two halves, so that clients have something to put together. */
-function partsOf({ text = '', calls = [] }: ModelReply): Part[] {
+function partsOf({ text = '', calls = [], thinking }: ModelReply): Part[] {
   const middle = Math.ceil(text.length / 2)
   const halves = [text.slice(0, middle), text.slice(middle)].filter(half => half !== '')
-  return [...halves.map(half => ({ text: half })), ...calls.map(call => ({ functionCall: call }))]
+  const signed = thinking && { thoughtSignature: thinking.signature }
+  return [
+    ...(thinking ? [{ text: thinking.text, thought: true }] : []),
+    ...halves.map(half => ({ text: half })),
+    ...calls.map((call, index) => ({ functionCall: call, ...(index === 0 && signed) })),
+  ]
 }
 
 function chunk(parts: readonly Part[]) {
@@ -54,9 +61,9 @@ function chunk(parts: readonly Part[]) {
 }
 
 /** Why the model stopped and what it used come with the end. */
-function lastChunk(parts: readonly Part[]) {
+function lastChunk(parts: readonly Part[], { cut }: ModelReply) {
   return {
-    candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }],
+    candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: cut ? 'MAX_TOKENS' : 'STOP' }],
     usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 },
     modelVersion: 'scripted',
   }

@@ -12,6 +12,10 @@ export interface ToolCall {
 export interface ModelReply {
   readonly text?: string
   readonly calls?: readonly ToolCall[]
+  /** What it thinks first, and the provider's seal on it, where the wire has such. */
+  readonly thinking?: { readonly text: string; readonly signature: string }
+  /** It was stopped by the token limit. */
+  readonly cut?: boolean
 }
 
 /** A request as it came. */

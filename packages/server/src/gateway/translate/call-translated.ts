@@ -22,11 +22,13 @@ export const callTranslated: CallTranslated = async call => {
 }
 
 async function targetOf({ model, languageModel }: TranslatedCall): Promise<Target> {
+  const native = model.kind === 'openai' || model.wire.includes('responses')
   return {
     model,
+    native,
     urls: await languageModel.supportedUrls,
-    structuredOutputs: model.kind === 'openai' || Reflect.get(languageModel, 'supportsStructuredOutputs') === true,
-    optionsName: model.kind === 'openai' ? 'openai' : camelCase(languageModel.provider.split('.')[0] ?? ''),
+    structuredOutputs: native || Reflect.get(languageModel, 'supportsStructuredOutputs') === true,
+    optionsName: native ? 'openai' : camelCase(languageModel.provider.split('.')[0] ?? ''),
   }
 }
 
@@ -134,6 +136,8 @@ function translated(
         const made = writer.take()
         if (made !== '') yield made
       }
+      // Aborting closes the stream, which looks like a cut; the reason is who aborted.
+      if (call.signal.aborted) reader.fail(call.signal.reason)
       const outcome = reader.end()
       writer.end(outcome, reader.usage)
       yield writer.take()

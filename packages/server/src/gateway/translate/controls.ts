@@ -97,10 +97,10 @@ function googleControls({ tier, summary, effort }: Controls, { model }: Target):
 }
 
 /** The options are always there: the package names its metadata after them, and a replay must find it again. */
-function chatControls(controls: Controls, { model, optionsName }: Target): ProviderControls {
+function chatControls(controls: Controls, { native, optionsName }: Target): ProviderControls {
   const { tier, user, verbosity, strictAnswer, oneCall } = controls
-  const native = model.kind === 'openai'
   const options: JSONObject = {
+    ...(native && { store: false }),
     ...(user !== undefined && { user }),
     ...(verbosity !== undefined && { textVerbosity: verbosity }),
     ...(strictAnswer !== undefined && { strictJsonSchema: strictAnswer }),

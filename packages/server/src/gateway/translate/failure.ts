@@ -1,6 +1,15 @@
-import { APICallError, InvalidArgumentError, InvalidPromptError, UnsupportedFunctionalityError } from '@ai-sdk/provider'
+import {
+  APICallError,
+  EmptyResponseBodyError,
+  InvalidArgumentError,
+  InvalidPromptError,
+  InvalidResponseDataError,
+  JSONParseError,
+  TypeValidationError,
+  UnsupportedFunctionalityError,
+} from '@ai-sdk/provider'
 import { knownSecrets } from '../../secrets.ts'
-import { UpstreamError } from '../upstream.ts'
+import { type UpstreamCode, UpstreamError } from '../upstream.ts'
 import { upstreamCode, upstreamError } from '../upstream-status.ts'
 import { isObject } from './json.ts'
 import { refuse } from './refuse.ts'
@@ -16,18 +25,46 @@ export function toFailure(error: unknown): UpstreamError {
   if (InvalidPromptError.isInstance(error) || InvalidArgumentError.isInstance(error)) {
     return refuse('input', clean(error.message), error)
   }
+  if (isNoAnswer(error)) return upstreamError('upstream_invalid_response', { cause: error })
   const { status, words, retryAfterSeconds } = describe(error)
   if (status !== undefined) {
     return upstreamError(upstreamCode(status), { words: clean(words), retryAfterSeconds, cause: error })
   }
-  if (APICallError.isInstance(error) || isConnectionError(error)) {
-    return upstreamError(isCut(error) ? 'upstream_cut' : 'upstream_unreachable', { cause: error })
-  }
-  if (error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError')) {
-    return upstreamError('upstream_timeout', { cause: error })
-  }
-  return upstreamError('upstream_failed', { words: clean(words), cause: error })
+  return connectionFailure(error) ?? upstreamError('upstream_failed', { words: clean(words), cause: error })
 }
+
+const noAnswers = [EmptyResponseBodyError, InvalidResponseDataError, JSONParseError, TypeValidationError]
+
+function isNoAnswer(error: unknown): boolean {
+  if (noAnswers.some(kind => kind.isInstance(error))) return true
+  return APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode < 400
+}
+
+const connectionCodes: Readonly<Record<string, UpstreamCode>> = {
+  ECONNRESET: 'upstream_cut',
+  EPIPE: 'upstream_cut',
+  UND_ERR_BODY_TIMEOUT: 'upstream_timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'upstream_timeout',
+  UND_ERR_SOCKET: 'upstream_cut',
+}
+
+/** What broke lies at the bottom of what the packages and `fetch` wrap around it. */
+function connectionFailure(error: unknown): UpstreamError | undefined {
+  const code = (kind: UpstreamCode) => upstreamError(kind, { cause: error })
+  let wrapped = error
+  for (let depth = 0; depth < 5 && wrapped instanceof Error; depth++) {
+    if (wrapped instanceof UpstreamError) return wrapped
+    if (wrapped.name === 'TimeoutError') return code('upstream_timeout')
+    const known = 'code' in wrapped ? connectionCodes[String(wrapped.code)] : undefined
+    if (known !== undefined) return code(known)
+    wrapped = wrapped.cause
+  }
+  if (APICallError.isInstance(error)) return code('upstream_unreachable')
+  // `terminated` is all that a body says whose connection broke.
+  return error instanceof TypeError || isAbort(error) ? code('upstream_cut') : undefined
+}
+
+const isAbort = (error: unknown) => error instanceof Error && error.name === 'AbortError'
 
 interface Description {
   readonly status: number | undefined
@@ -69,10 +106,6 @@ function retryAfter(headers: Readonly<Record<string, string>> | undefined): numb
   const seconds = /^\d+$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - Date.now()) / 1000)
   return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined
 }
-
-const isConnectionError = (error: unknown) => error instanceof TypeError && error.cause !== undefined
-/** `terminated` is what a body says whose connection broke. */
-const isCut = (error: unknown) => error instanceof Error && /terminated|other side closed|aborted/i.test(error.message)
 
 /** What a provider said may repeat what it was sent. */
 function clean(words: string): string {

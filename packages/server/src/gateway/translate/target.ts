@@ -7,6 +7,8 @@ export interface Target {
   readonly urls: Readonly<Record<string, readonly RegExp[]>>
   /** Whether an OpenAI-compatible endpoint takes schemas for its answers. */
   readonly structuredOutputs: boolean
+  /** The package is OpenAI's own, not the one for whatever is compatible. */
+  readonly native: boolean
   /** Name under which the provider's package reads its own options. */
   readonly optionsName: string
 }

@@ -1,0 +1,325 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createGoogleGenerativeAI } from '@ai-sdk/google'
+import { createOpenAI } from '@ai-sdk/openai'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { callTranslated } from '../src/gateway/translate/call-translated.ts'
+import { type ResolvedModel, UpstreamError, type Wire } from '../src/gateway/upstream.ts'
+import { anthropicFrames, anthropicTranscript, anthropicWire } from './support/anthropic-wire.ts'
+import { geminiTranscript, geminiWire } from './support/gemini-wire.ts'
+import { type ModelReply, type ModelServer, startModelServer } from './support/model-server.ts'
+import { checkChatStream, checkResource, checkResponsesStream } from './support/openai-stream.ts'
+import { openaiWire } from './support/openai-wire.ts'
+import { scriptedModel, translatedCall } from './support/scripted-language-model.ts'
+import { type ScriptedUpstream, sends, startScriptedUpstream } from './support/scripted-upstream.ts'
+
+/** The gateway's two paths over the providers' packages, without what the gateway does around them. */
+let gateway: Server
+let baseURL: string
+let anthropic: ModelServer
+let google: ModelServer
+let compatible: ModelServer
+let raw: ScriptedUpstream
+let client: OpenAI
+
+beforeAll(async () => {
+  anthropic = await startModelServer(anthropicWire)
+  google = await startModelServer(geminiWire)
+  compatible = await startModelServer(openaiWire)
+  raw = await startScriptedUpstream()
+  const languageModels = {
+    anthropic: createAnthropic({ apiKey: 'k', baseURL: `${anthropic.origin}/v1` })('claude-sonnet-4-5'),
+    google: createGoogleGenerativeAI({ apiKey: 'k', baseURL: `${google.origin}/v1beta` })('gemini-3-pro-preview'),
+    ollama: createOpenAICompatible({
+      name: 'ollama',
+      baseURL: `${compatible.origin}/v1`,
+      includeUsage: true,
+    }).chatModel('qwen'),
+    raw: createAnthropic({ apiKey: 'k', baseURL: raw.baseUrl })('claude-sonnet-4-5'),
+  }
+  const kinds: Record<string, ResolvedModel['kind']> = {
+    anthropic: 'anthropic',
+    raw: 'anthropic',
+    google: 'google',
+    ollama: 'openai-compatible',
+  }
+  gateway = createServer(async (request, response) => {
+    const wire: Wire = request.url === '/v1/responses' ? 'responses' : 'chat'
+    const body = (await json(request)) as Record<string, unknown>
+    const id = body['model'] as keyof typeof languageModels
+    const kind = kinds[id] ?? 'anthropic'
+    const model = { ...scriptedModel, id, provider: id, kind, model: languageModels[id].modelId }
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
+    try {
+      const answer = await callTranslated(
+        translatedCall({ wire, body, languageModel: languageModels[id], model, signal: gone.signal }),
+      )
+      if (answer.kind === 'json') {
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body))
+        return
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      for await (const frame of answer.frames) response.write(frame)
+      response.end()
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error
+      const { status, code, message, param } = error
+      response.writeHead(status, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ error: { message, type: 'invalid_request_error', param, code } }))
+    }
+  })
+  await new Promise<void>(resolve => gateway.listen(0, '127.0.0.1', resolve))
+  baseURL = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}/v1`
+  client = new OpenAI({ apiKey: 'k', baseURL, maxRetries: 0 })
+})
+
+afterAll(async () => {
+  gateway.closeAllConnections()
+  gateway.close()
+  for (const server of [anthropic, google, compatible, raw]) await server[Symbol.asyncDispose]()
+})
+
+const providers = ['anthropic', 'google', 'ollama'] as const
+const serverOf = (provider: (typeof providers)[number]) => ({ anthropic, google, ollama: compatible })[provider]
+const script = (provider: (typeof providers)[number], ...replies: ModelReply[]) => serverOf(provider).script(...replies)
+
+const parameters = {
+  type: 'object',
+  properties: { city: { type: 'string' } },
+  required: ['city'],
+  additionalProperties: false,
+}
+const weather = { type: 'function', name: 'weather', description: 'The weather', parameters, strict: null } as const
+const chatWeather = { type: 'function', function: { name: 'weather', description: 'The weather', parameters } } as const
+const calls = [
+  { name: 'weather', args: { city: 'Oslo' } },
+  { name: 'weather', args: { city: 'Rom' } },
+]
+const thinking = { text: 'Two cities, then.', signature: 'c2lnbmF0dXJl' }
+
+async function raws(path: string, body: object): Promise<string> {
+  const response = await fetch(`${baseURL}/${path}`, {
+    method: 'POST',
+    body: JSON.stringify({ ...body, stream: true }),
+  })
+  expect(response.status).toBe(200)
+  return response.text()
+}
+
+describe.each(providers)("OpenAI's library, over %s", model => {
+  it('gets a response', async () => {
+    script(model, { text: 'Hello there' })
+    const response = await client.responses.create({
+      model,
+      input: 'Hi',
+      instructions: 'Be kind',
+      metadata: { a: 'b' },
+    })
+    checkResource(response as unknown as Record<string, unknown>)
+    expect(response).toMatchObject({ status: 'completed', model, output_text: 'Hello there', metadata: { a: 'b' } })
+    expect(response.usage).toMatchObject({ input_tokens: 100, output_tokens: 10, total_tokens: 110 })
+  })
+
+  it('streams a response with parallel calls, replays it and gets the answer', async () => {
+    script(model, { thinking, text: 'Let me look.', calls }, { text: 'Cold, and warm.' })
+    const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'Weather in Oslo and Rome?' }]
+    const stream = client.responses.stream({
+      model,
+      input,
+      tools: [weather],
+      reasoning: { effort: 'high', summary: 'auto' },
+    })
+    const types = new Set<string>()
+    for await (const event of stream) types.add(event.type)
+    const first = await stream.finalResponse()
+    expect(types).toContain('response.output_text.delta')
+    expect(types).toContain('response.function_call_arguments.done')
+    const asked = first.output.filter(item => item.type === 'function_call')
+    expect(asked.map(item => JSON.parse(item.arguments))).toEqual([{ city: 'Oslo' }, { city: 'Rom' }])
+    expect(new Set(asked.map(item => item.call_id)).size).toBe(2)
+    const outputs = asked.map(
+      ({ call_id }) => ({ type: 'function_call_output', call_id, output: '4 degrees' }) as const,
+    )
+    const second = await client.responses
+      .stream({
+        model,
+        input: [...input, ...(first.output as OpenAI.Responses.ResponseInputItem[]), ...outputs],
+        tools: [weather],
+        reasoning: { effort: 'high' },
+      })
+      .finalResponse()
+    expect(second.output_text).toBe('Cold, and warm.')
+    const replayed = serverOf(model).requests.at(-1)
+    if (model === 'anthropic') {
+      expect(anthropicTranscript(replayed)).toEqual([
+        'user: text',
+        'assistant: thinking text tool_use tool_use',
+        'user: tool_result tool_result',
+      ])
+      expect(JSON.stringify(replayed?.body)).toContain(thinking.signature)
+    }
+    if (model === 'google') {
+      expect(geminiTranscript(replayed).slice(-4)).toEqual([
+        'model calls weather',
+        'model calls weather',
+        'user answers weather',
+        'user answers weather',
+      ])
+      expect(JSON.stringify(replayed?.body)).toContain(`"thoughtSignature":"${thinking.signature}"`)
+      expect(JSON.stringify(replayed?.body)).not.toContain('skip_thought_signature_validator')
+    }
+  })
+
+  it('gets and streams a chat', async () => {
+    script(model, { text: 'Hello there' }, { text: 'Looking', calls }, { calls })
+    const messages = [{ role: 'user', content: 'Hi' } as const]
+    const whole = await client.chat.completions.create({ model, messages })
+    expect(whole.choices[0]).toMatchObject({
+      finish_reason: 'stop',
+      message: { content: 'Hello there', refusal: null },
+    })
+    expect(whole.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 })
+    const stream = client.chat.completions.stream({
+      model,
+      messages,
+      tools: [chatWeather],
+      stream_options: { include_usage: true },
+    })
+    const streamed = await stream.finalChatCompletion()
+    expect(streamed.usage?.total_tokens).toBe(110)
+    expect(streamed.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: 'Looking' } })
+    const called = streamed.choices[0]?.message.tool_calls?.map(
+      call => 'function' in call && JSON.parse(call.function.arguments),
+    )
+    expect(called).toEqual([{ city: 'Oslo' }, { city: 'Rom' }])
+    const text = await raws('chat/completions', { model, messages, tools: [chatWeather] })
+    expect(checkChatStream(text).calls.map(call => call.name)).toEqual(['weather', 'weather'])
+  })
+
+  it('is told of the token limit', async () => {
+    if (model === 'ollama') return
+    script(model, { text: 'Cut', cut: true }, { text: 'Cut', cut: true })
+    const response = await client.responses.create({ model, input: 'Hi', max_output_tokens: 16 })
+    expect(response).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } })
+    const text = await raws('responses', { model, input: 'Hi', max_output_tokens: 16 })
+    expect(checkResponsesStream(text)['status']).toBe('incomplete')
+  })
+})
+
+describe.each(['anthropic', 'google'] as const)('the ai library, over %s', model => {
+  const tools = {
+    weather: tool({
+      inputSchema: jsonSchema<{ city: string }>(parameters as never),
+      execute: ({ city }) => `cold in ${city}`,
+    }),
+  }
+
+  it.each(['responses', 'chat'] as const)('runs a loop of tools in the format %s', async wire => {
+    const provider = createOpenAI({ apiKey: 'k', baseURL })
+    script(model, { thinking, text: 'Let me look.', calls }, { text: 'All cold.' })
+    const { text, steps, usage } = await generateText({
+      model: wire === 'chat' ? provider.chat(model) : provider.responses(model),
+      tools,
+      prompt: 'Weather?',
+      stopWhen: stepCountIs(3),
+      ...(wire === 'responses' && { providerOptions: { openai: { store: false } } }),
+    })
+    expect(text).toBe('All cold.')
+    expect(steps).toHaveLength(2)
+    expect(usage.totalTokens).toBe(220)
+    script(model, { thinking, text: 'Let me look.', calls }, { text: 'All cold again.' })
+    const streamed = streamText({
+      model: wire === 'chat' ? provider.chat(model) : provider.responses(model),
+      tools,
+      prompt: 'Weather?',
+      stopWhen: stepCountIs(3),
+      ...(wire === 'responses' && { providerOptions: { openai: { store: false } } }),
+    })
+    expect(await streamed.text).toBe('All cold again.')
+    if (wire === 'responses') {
+      expect(JSON.stringify(serverOf(model).requests.at(-1)?.body)).toContain(thinking.signature)
+    }
+  })
+})
+
+describe('a chat over Anthropic', () => {
+  it('has structured answers', async () => {
+    script('anthropic', { text: '{"city":"Oslo"}' })
+    const { choices } = await client.chat.completions.parse({
+      model: 'anthropic',
+      messages: [{ role: 'user', content: 'Where?' }],
+      response_format: { type: 'json_schema', json_schema: { name: 'place', schema: parameters, strict: true } },
+    })
+    expect(choices[0]?.message.parsed).toEqual({ city: 'Oslo' })
+    expect(anthropic.requests.at(-1)?.body).toMatchObject({ output_config: { format: { type: 'json_schema' } } })
+  })
+})
+
+describe('an upstream that fails', () => {
+  const whole = anthropicFrames({ text: 'Hello there, friend' })
+  const ask = { model: 'raw', input: 'Hi' }
+
+  it('in the middle of an event has failed, in either format, and keeps what was seen', async () => {
+    const text = whole.slice(0, 4).join('')
+    raw.next(sends([text, whole[4]?.slice(0, 30) ?? ''], 'cut'))
+    const response = checkResponsesStream(await raws('responses', ask))
+    expect(response).toMatchObject({ status: 'failed', output_text: 'Hello ther' })
+    const chat = checkChatStream(
+      await raws('chat/completions', { model: 'raw', messages: [{ role: 'user', content: 'Hi' }] }),
+    )
+    expect(chat).toMatchObject({ content: 'Hello ther', finishReason: undefined })
+    expect(chat.error).toBeDefined()
+  })
+
+  it('with an end before its end has failed', async () => {
+    raw.next(sends(whole.slice(0, -2)))
+    expect(checkResponsesStream(await raws('responses', ask))['status']).toBe('failed')
+  })
+
+  it('with an error in its stream has failed', async () => {
+    const error = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
+    raw.next(sends([...whole.slice(0, 4), error]))
+    const response = checkResponsesStream(await raws('responses', ask))
+    expect(response).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
+  })
+
+  it('with characters split across chunks says them whole', async () => {
+    const bytes = Buffer.from(anthropicFrames({ text: 'é😀 naïve' }).join(''))
+    raw.next(sends([...bytes].map(byte => Uint8Array.of(byte))))
+    expect(checkResponsesStream(await raws('responses', ask))['output_text']).toBe('é😀 naïve')
+  })
+
+  it.each([
+    [400, 'upstream_request_refused'],
+    [401, 'upstream_credential_refused'],
+    [429, 'upstream_rate_limited'],
+    [529, 'upstream_overloaded'],
+  ])('with status %i is told by code', async (status, code) => {
+    const error = JSON.stringify({ type: 'error', error: { type: 'x', message: 'says no' } })
+    raw.next(
+      (_, response) =>
+        void response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '7' }).end(error),
+    )
+    await expect(client.responses.create(ask)).rejects.toMatchObject({ code })
+    await expect(client.responses.create({ ...ask, stream: true })).rejects.toMatchObject({ code })
+  })
+
+  it('with HTML instead of an answer is told by code', async () => {
+    raw.next((_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'))
+    await expect(client.responses.create(ask)).rejects.toMatchObject({ code: 'upstream_invalid_response' })
+  })
+
+  it('is left when the client leaves', async () => {
+    raw.next(sends(whole.slice(0, 5), 'silence'))
+    const before = raw.abandoned
+    const stream = await client.responses.create({ ...ask, stream: true })
+    for await (const event of stream) if (event.type === 'response.output_text.delta') break
+    await expect.poll(() => raw.abandoned).toBe(before + 1)
+  })
+})
