@@ -2,7 +2,7 @@
  * Bundles what cannot run from its sources: what sandboxes mount, and what is installed elsewhere. A bundle is made again
  * when any of the files it was made of has changed; it appears by a rename, because sandboxes may be reading the old one.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { BuildOptions } from 'esbuild'
 
@@ -32,6 +32,11 @@ const bundles: readonly Bundle[] = [
   { entry: 'packages/client/src/index.ts', output: 'packages/client/dist/index.js', options: { platform: 'neutral' } },
   { entry: 'packages/cli/src/main.ts', output: 'packages/cli/dist/berth.js', options: forNode },
 ]
+
+/** A script that sandboxes run as it is. */
+const scripts = [
+  { from: 'packages/supervisor/src/berth-present', to: 'packages/supervisor/dist/berth-present' },
+] as const
 
 /** What decides a bundle besides its own sources. */
 const common = ['package-lock.json', 'script/build.ts']
@@ -82,13 +87,19 @@ async function make(bundle: Bundle): Promise<void> {
   console.error(`built ${bundle.output}`)
 }
 
-function replaceFile(path: string, content: string | Uint8Array): void {
+function replaceFile(path: string, content: string | Uint8Array, mode?: number): void {
   mkdirSync(dirname(path), { recursive: true })
   const temporary = `${path}.${process.pid}`
   writeFileSync(temporary, content)
+  if (mode !== undefined) chmodSync(temporary, mode)
   renameSync(temporary, path)
 }
 
+for (const { from, to } of scripts) {
+  const content = readFileSync(join(root, from))
+  const current = existsSync(join(root, to)) && readFileSync(join(root, to)).equals(content)
+  if (!current) replaceFile(join(root, to), content, 0o755)
+}
 for (const bundle of bundles) {
   if (existsSync(join(root, bundle.entry)) && !isCurrent(bundle)) await make(bundle)
 }

@@ -82,7 +82,8 @@ async function expire(): Promise<void> {
 
 /** Content of their own, so that no Session's blobs are another's. */
 const first = 'head -c 5000 /dev/urandom > kept; echo 1 > turn; sha256sum kept > sum'
-const second = 'sha256sum -c --status sum && echo 2 > turn; head -c 5000 /dev/urandom > more; sha256sum more >> sum'
+const second =
+  'sha256sum -c --status sum && echo 2 > turn; head -c 5000 /dev/urandom > more; sha256sum more >> sum; berth-present turn'
 const look = 'sha256sum -c --status sum && cat turn'
 
 const modes: readonly CrashMode[] = ['dies', 'fails', 'unanswered']
@@ -98,7 +99,11 @@ async function drive(points: readonly Pick<Case, CrashPhase>[]): Promise<void> {
   await turn(cases, first, null)
   const sealed = await turn(cases, second, 'seal')
   for (const [index, { session }] of cases.entries()) {
-    expect(outcomeOf(await endedRun(test.api, session, sealed[index] ?? ''))).toBe('completed completed - 1')
+    const ended = await endedRun(test.api, session, sealed[index] ?? '')
+    expect(outcomeOf(ended)).toBe('completed completed - 1')
+    expect(ended.events.filter(({ data }) => data['kind'] === 'presented_file')).toMatchObject([
+      { type: 'svc.artifact.created', data: { name: 'turn', sizeBytes: 2 } },
+    ])
   }
   await expire()
   for (const [index, { session }] of cases.entries()) {

@@ -50,3 +50,19 @@ export async function insertArtifact(tx: Queryable, organizationId: string, row:
     ],
   })
 }
+
+/** How much a Run has presented, of the Session's Artifacts on `artifacts_in_order`. */
+export async function presentedSoFar(
+  db: Queryable,
+  key: SessionKey,
+  runId: string,
+): Promise<{ readonly count: number; readonly bytes: number }> {
+  const { rows } = await db.query<{ count: number; bytes: number }>({
+    name: 'presented-so-far',
+    text: `
+      select count(*)::int as count, coalesce(sum(size_bytes), 0)::float8 as bytes from artifacts
+      where organization_id = $1 and session_id = $2 and run_id = $3 and kind = 'presented_file'`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows[0] ?? { count: 0, bytes: 0 }
+}

@@ -24,6 +24,7 @@ import {
 } from './execution-sql.ts'
 import { announce, executionLost, settleLoss } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
+import { collectPresented, keepPresented } from './present-files.ts'
 import { promptBlocks } from './prompt-blocks.ts'
 import { keepRecap } from './recap.ts'
 import { keepResult, type Result } from './run-result.ts'
@@ -331,21 +332,30 @@ export class Attempt {
     const reading = this.#conversation.take()
     const { outcome, longBytes } = (this.#forced === null ? await this.#outcome() : { outcome: this.#forced }) ?? {}
     const result = await keepResult(this.#context.blobs, outcome?.summary, longBytes)
+    await using presented = await collectPresented(this.#context, this.#claim, this.#lease.id)
     await underFence(this.#context, this.#claim, async tx => {
       if (reading.drafts.length > 0) await appendEvents(tx, this.#claim, reading.drafts, now)
       await countToolCalls(tx, this.#claim, reading.toolCalls)
       await saveReading(tx, this.#lease.id, reading)
-      if (outcome !== undefined) await this.#endRun(tx, outcome, result, now)
-      else await settleLoss(tx, this.#context, this.#claim, { sandboxLost: false, outcome: executionLost })
+      const keep = () => keepPresented(tx, this.#claim, presented, now)
+      if (outcome !== undefined) await this.#endRun(tx, outcome, result, keep, now)
+      else await settleLoss(tx, this.#context, this.#claim, { sandboxLost: false, outcome: executionLost, keep })
     })
     this.#settled = true
     announce(this.#context, this.#claim)
+    await presented?.settle()
     // The loop may be waiting for the journal on behalf of a Run that is over.
     await this.#connection[Symbol.asyncDispose]()
   }
 
-  /** Its result first, then its end; what began on the sandbox is sealed after, unless it crashed. */
-  async #endRun(tx: Queryable, outcome: Outcome, result: Result, now: Date): Promise<void> {
+  /** Its result and what it presented first, then its end; what began on the sandbox is sealed after, unless it crashed. */
+  async #endRun(
+    tx: Queryable,
+    outcome: Outcome,
+    result: Result,
+    keep: () => Promise<readonly string[]>,
+    now: Date,
+  ): Promise<void> {
     const { runId } = this.#of
     const artifactIds: string[] = []
     if (result.kind === 'kept') {
@@ -354,6 +364,7 @@ export class Attempt {
       await appendEvents(tx, this.#claim, [draft], now)
     }
     if (result.kind === 'too_large') await appendEvents(tx, this.#claim, [omitted(runId, result.omission)], now)
+    artifactIds.push(...(await keep()))
     const { summary, ...rest } = outcome
     const told = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest
     const seal = this.#begun && outcome.status !== 'crashed'

@@ -16,6 +16,8 @@ export interface Loss {
   readonly sandboxLost: boolean
   /** Outcome where the Run is not started again. */
   readonly outcome: Outcome
+  /** Keeps what the Run presented, ahead of its end; answers the Artifacts' ids. */
+  readonly keep?: () => Promise<readonly string[]>
 }
 
 /** A worker could not go on with the agent, for a cause outside it (interface 6.4). */
@@ -49,7 +51,8 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
   if (run === null || run.ended_at !== null) return
   if (loss.sandboxLost) await endLease(tx, claim, 'lost', now)
   if (run.cancel_requested_at !== null) {
-    await endRun(tx, claim, run.id, { status: 'cancelled', stopReason: 'aborted' }, now)
+    const artifactIds = (await loss.keep?.()) ?? []
+    await endRun(tx, claim, run.id, { status: 'cancelled', stopReason: 'aborted' }, now, { artifactIds })
     return
   }
   const repeatable =
@@ -60,7 +63,8 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
     await requeueRun(tx, claim, run.id, new Date(now.getTime() + 250 * run.attempts))
     await releaseFence(tx, claim)
   } else {
-    await endRun(tx, claim, run.id, loss.outcome, now)
+    const artifactIds = (await loss.keep?.()) ?? []
+    await endRun(tx, claim, run.id, loss.outcome, now, { artifactIds })
   }
 }
 

@@ -1,10 +1,11 @@
 /**
- * The program beside a tree: seals, restores or clears the tree at `/tree` as the tree's owner, told by a worker over
+ * The program beside a tree: seals, restores or clears the tree at `/tree` as the tree's owner, or empties its outbox, told by a worker over
  * standard input and answering on standard output (`protocol.ts`). It is started in a sandbox of its own, which shows it
  * the tree and nothing else of the service.
  */
 import { clear } from './clear.ts'
 import { readFrame, writeFrame } from './frames.ts'
+import { emptyOutbox } from './outbox.ts'
 import { frameTypes, maxFrameBytes, TreeError, type TreeFailure, type TreeJob, treePath } from './protocol.ts'
 import { restore } from './restore.ts'
 import { seal } from './seal.ts'
@@ -26,6 +27,9 @@ async function run(): Promise<object> {
       return restore(job, () => readFrame(IN, maxFrameBytes), OUT)
     case 'clear':
       clear(job.keep)
+      return {}
+    case 'outbox':
+      emptyOutbox(job, () => readFrame(IN, maxFrameBytes), OUT)
       return {}
   }
 }

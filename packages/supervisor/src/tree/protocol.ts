@@ -5,7 +5,9 @@
  * Sealing: the worker sends one `job` and ends its side. The program answers with `pack` and, at the end, for each part
  * of the index in order `segment` or `same`, then `done`. Restoring: the worker sends `job`, every `segment` in order,
  * `indexEnd`, the packs in any order, `finish`; the program answers `ready` once the index is found sound, then `done`.
- * Clearing: `job`, then `done`. Any program may answer `failed` instead and end.
+ * Clearing: `job`, then `done`. Emptying the outbox: the worker sends `job`; the program answers one `presented` for each
+ * file, those to be kept followed by `content` that an empty one ends, then `ready`; once the worker has recorded them it
+ * sends `finish`, and the program removes them and answers `done`. Any program may answer `failed` instead and end.
  */
 export const frameTypes = {
   job: 1,
@@ -20,6 +22,9 @@ export const frameTypes = {
   finish: 7,
   done: 8,
   failed: 9,
+  /** JSON of `PresentedEntry`. */
+  presented: 10,
+  content: 11,
 } as const
 
 /** Descriptors beyond the standard ones: where the new baseline goes, and the one to start from. */
@@ -42,6 +47,9 @@ export const maxFrameBytes = packBytes + 128 * 1024
 
 /** Left by a restore that did not finish; a name that no sealed tree holds at its top. */
 export const stagingName = '.berth-restore'
+
+/** Where `berth-present` leaves files, at the top of the agent's home; entries are named by when and hold one file. */
+export const outboxName = '.berth-outbox'
 
 /** A rule that leaves directories out; a directory with a file that git tracks in it is kept against every rule. */
 export interface ExcludeRule {
@@ -98,7 +106,37 @@ export interface ClearJob {
   readonly keep: readonly string[]
 }
 
-export type TreeJob = SealJob | RestoreJob | ClearJob
+/** Bounds of presented files that one emptying of the outbox may keep (interface 8.5). */
+export interface PresentedLimits {
+  readonly eachBytes: number
+  readonly totalBytes: number
+  readonly count: number
+}
+
+/** Asks for what the agent has presented. */
+export interface OutboxJob {
+  readonly kind: 'outbox'
+  /** Names the batch: what was taken out under the same name and not recorded is part of it, any other is removed. */
+  readonly batch: string
+  readonly limits: PresentedLimits
+}
+
+/** A file in the outbox. */
+export interface PresentedEntry {
+  /** Bytes of the name, each one character. */
+  readonly name: string
+  readonly sizeBytes: number
+  /** The bound that it is over; its content does not follow then. */
+  readonly over?: keyof PresentedLimits
+}
+
+/** The end of what the outbox held. */
+export interface OutboxReady {
+  /** There was more than is looked at. */
+  readonly more: boolean
+}
+
+export type TreeJob = SealJob | RestoreJob | ClearJob | OutboxJob
 
 /** What was left out of a sealed tree. */
 export interface Omitted {

@@ -68,6 +68,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     ...['--ro-bind', files.run, insidePaths.run],
     ...parentDirectories(shown.map(([, target]) => target)),
     ...shown.flatMap(([source, target]) => ['--ro-bind', source, target]),
+    ...['--symlink', `${insidePaths.bundles}/berth-present`, insidePaths.present],
     ...['--file', String(MILESTONE_FD), '/run/made'],
     ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', insidePaths.workspace],
   ]

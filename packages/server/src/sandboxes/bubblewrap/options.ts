@@ -36,6 +36,7 @@ export interface BubblewrapOptions {
 export const insidePaths = {
   node: '/opt/berth/node',
   bundles: '/opt/berth/bundles',
+  present: '/opt/berth/berth-present',
   workspace: '/workspace',
   platform: '/workspace/.berth',
   home: '/home/agent',

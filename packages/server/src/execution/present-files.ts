@@ -1,0 +1,195 @@
+import { lstat } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  frameTypes,
+  type OutboxReady,
+  outboxName,
+  type PresentedEntry,
+  type PresentedLimits,
+} from '@berth/supervisor/tree'
+import { presentedSoFar } from '../artifacts/artifact-sql.ts'
+import { keepArtifact, type NewArtifact, omitted } from '../artifacts/keep-artifact.ts'
+import { mediaTypeOf, presentedLimits, presentedName, presentedOmission } from '../artifacts/presented-file.ts'
+import { Conversation } from '../checkpoints/conversation.ts'
+import { appendEvents } from '../events/append.ts'
+import type { EventDraft } from '../events/envelope.ts'
+import { type LeaseTrees, SandboxGoneError } from '../sandboxes/driver.ts'
+import { type Blobs, BlobsUnavailable } from '../storage/blobs.ts'
+import type { Queryable } from '../storage/database.ts'
+import type { ExecutionContext } from './execution-context.ts'
+import type { RunClaim } from './execution-sql.ts'
+
+/** What reading an outbox may take; what is in it is the agent's, who may do as it likes there. */
+const PATIENCE_MS = 60_000
+/** Files left out that are told of one by one. */
+const MAX_TOLD = 24
+
+/** What was found, in the order in which it was presented. */
+type Found =
+  | { readonly kind: 'file'; readonly file: Omit<NewArtifact, 'runId'> }
+  | { readonly kind: 'omission'; readonly data: Parameters<typeof omitted>[1] }
+
+/** Files that an agent has presented: their bytes are in the blob store, and no row names them yet. */
+export interface PresentedFiles extends AsyncDisposable {
+  readonly found: readonly Found[]
+  /** Set once the rows are written. */
+  recorded: boolean
+  /** After the commit: removes from the sandbox what was recorded, so that no later Run presents it again. */
+  settle(): Promise<void>
+}
+
+/**
+ * Reads what the agent of a Run has presented (`berth-present`), ahead of the transaction that ends the Run; null where
+ * there is nothing. The outbox lies in the agent's home, so a program of the agent's own uid reads it, and every bound
+ * is held to here as well.
+ *
+ * A worker that dies before the commit is followed by one that finds the same files. One that dies between the commit
+ * and `settle` leaves them under the name of their batch, the Run's and what it had presented before, which no later
+ * reading takes for its own.
+ *
+ * @throws BlobsUnavailable, DatabaseUnavailable
+ */
+export async function collectPresented(
+  context: ExecutionContext,
+  claim: RunClaim,
+  leaseId: string,
+): Promise<PresentedFiles | null> {
+  const trees = await context.driver.trees(leaseId).catch(unlessGone)
+  if (trees === null) return null
+  const already = await presentedSoFar(context.db, claim, claim.runId)
+  const batch = `${claim.runId}.${already.count}`
+  if (!(await holdsAny(trees, batch))) return null
+  try {
+    return await read(trees, batch, presentedLimits(already), context.blobs)
+  } catch (error) {
+    if (error instanceof BlobsUnavailable) throw error
+    context.log.warn({ err: error, runId: claim.runId }, 'presented files could not be read')
+    const data = { kind: 'presented_file', name: 'presented files', sizeBytes: 0, reason: 'they could not be read' }
+    return { found: [{ kind: 'omission', data }], recorded: false, settle: nothing, [Symbol.asyncDispose]: nothing }
+  }
+}
+
+/**
+ * Keeps presented files as Artifacts in the transaction that ends the Run, and announces them.
+ * @returns the Artifacts' ids
+ */
+export async function keepPresented(
+  tx: Queryable,
+  claim: RunClaim,
+  presented: PresentedFiles | null,
+  now: Date,
+): Promise<readonly string[]> {
+  const ids: string[] = []
+  const drafts: EventDraft[] = []
+  for (const each of presented?.found ?? []) {
+    if (each.kind === 'omission') {
+      drafts.push(omitted(claim.runId, each.data))
+      continue
+    }
+    const { id, draft } = await keepArtifact(tx, claim, { runId: claim.runId, ...each.file }, now)
+    ids.push(id)
+    drafts.push(draft)
+  }
+  if (drafts.length > 0) await appendEvents(tx, claim, drafts, now)
+  if (presented !== null) presented.recorded = true
+  return ids
+}
+
+const nothing = async () => {}
+
+function unlessGone(error: unknown): null {
+  if (error instanceof SandboxGoneError) return null
+  throw error
+}
+
+/** Looked at from outside, which follows no link: most Runs present nothing, and start no program for it. */
+async function holdsAny(trees: LeaseTrees, batch: string): Promise<boolean> {
+  const names = [outboxName, `${outboxName}.${batch}`]
+  const there = await Promise.all(
+    names.map(name =>
+      lstat(join(trees.home.path, name)).then(
+        found => found.isDirectory(),
+        () => false,
+      ),
+    ),
+  )
+  return there.includes(true)
+}
+
+async function read(trees: LeaseTrees, batch: string, limits: PresentedLimits, blobs: Blobs): Promise<PresentedFiles> {
+  const signal = AbortSignal.timeout(PATIENCE_MS)
+  const conversation = Conversation.start(trees.program, trees.home, 'write', { signal })
+  try {
+    conversation.order({ kind: 'outbox', batch, limits })
+    const found = await takeAll(conversation, limits, blobs)
+    const presented = {
+      found,
+      recorded: false,
+      async settle() {
+        if (!presented.recorded) return
+        await conversation.send(frameTypes.finish)
+        // Whatever keeps it from being removed: what was recorded is never taken for another Run's.
+        await conversation.next().catch(() => undefined)
+      },
+      [Symbol.asyncDispose]: () => conversation[Symbol.asyncDispose](),
+    }
+    return presented
+  } catch (error) {
+    await conversation[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+async function takeAll(conversation: Conversation, limits: PresentedLimits, blobs: Blobs): Promise<Found[]> {
+  const found: Found[] = []
+  const left = { count: limits.count, totalBytes: limits.totalBytes }
+  const untold = { files: 0, bytes: 0 }
+  for (;;) {
+    const { type, payload } = await conversation.next()
+    if (type === frameTypes.ready) {
+      const { more } = JSON.parse(payload.toString()) as OutboxReady
+      if (more || untold.files > 0) {
+        const name = more ? 'more files' : `${untold.files} more files`
+        found.push({ kind: 'omission', data: presentedOmission({ name, sizeBytes: untold.bytes }, 'count') })
+      }
+      return found
+    }
+    if (type !== frameTypes.presented) throw new Error(`the program at the outbox sent a frame of type ${type}`)
+    const entry = JSON.parse(payload.toString()) as PresentedEntry
+    const name = presentedName(entry.name)
+    if (entry.over === undefined) {
+      left.count -= 1
+      const file = await take(conversation, name, Math.min(limits.eachBytes, left.totalBytes), blobs)
+      left.totalBytes -= file.sizeBytes
+      if (left.count < 0) throw new Error('the program at the outbox presents too many files')
+      found.push({ kind: 'file', file })
+    } else if (found.filter(({ kind }) => kind === 'omission').length < MAX_TOLD) {
+      found.push({ kind: 'omission', data: presentedOmission({ name, sizeBytes: entry.sizeBytes }, entry.over) })
+    } else {
+      untold.files += 1
+      untold.bytes += entry.sizeBytes
+    }
+  }
+}
+
+async function take(
+  conversation: Conversation,
+  name: string,
+  maxBytes: number,
+  blobs: Blobs,
+): Promise<Omit<NewArtifact, 'runId'>> {
+  const { sha256, sizeBytes } = await blobs.put(contentOf(conversation, maxBytes))
+  return { kind: 'presented_file', name, mediaType: mediaTypeOf(name), sizeBytes, sha256 }
+}
+
+async function* contentOf(conversation: Conversation, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for (;;) {
+    const { type, payload } = await conversation.next()
+    if (type !== frameTypes.content) throw new Error(`the program at the outbox sent a frame of type ${type}`)
+    if (payload.length === 0) return
+    bytes += payload.length
+    if (bytes > maxBytes) throw new Error('the program at the outbox presents too much')
+    yield payload
+  }
+}
