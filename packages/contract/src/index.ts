@@ -18,6 +18,19 @@ export { Model, ModelList } from './gateway/model.ts'
 export { CreateResponse } from './gateway/responses-request.ts'
 export { gatewayLimits } from './gateway/shared-fields.ts'
 export { artifactLimits, defaultPageSize, limits, originLimits, sourceLimits } from './limits.ts'
+export {
+  CreateMerge,
+  Merge,
+  type MergeError,
+  type MergeMode,
+  MergePage,
+  type MergeStatus,
+  type MergeStrategy,
+  mergeErrors,
+  mergeModes,
+  mergeStatuses,
+  mergeStrategies,
+} from './merge.ts'
 export { openApiDocument } from './openapi.ts'
 export type {
   OpenApiDocument,
@@ -28,6 +41,18 @@ export type {
 } from './openapi-document.ts'
 export type { SchemaNode } from './openapi-schemas.ts'
 export type { GuardedOperation, Method, Operation, PublicOperation, Success } from './operation.ts'
+export {
+  CreatePublication,
+  deliveries,
+  Publication,
+  type PublicationError,
+  PublicationPage,
+  PublicationResult,
+  type PublicationStatus,
+  publicationErrors,
+  publicationStatuses,
+} from './publication.ts'
+export { Review, ReviewFile } from './review.ts'
 export {
   type GuardedOperationId,
   guardedOperationIds,

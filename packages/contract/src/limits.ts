@@ -14,6 +14,8 @@ export const limits = {
   mediaTypeCharacters: 255,
   pageSize: 100,
   toolNameCharacters: 128,
+  /** Prose of a pull request or of a merge commit, in UTF-8 bytes; as many characters. */
+  proseBytes: 65_536,
   /** Text of a message, an activity's output and each side of a diff in the log, in UTF-8 bytes. */
   eventTextBytes: 65_536,
 } as const
@@ -53,4 +55,6 @@ export const defaultPageSize = {
   turns: 100,
   events: 100,
   artifacts: 100,
+  publications: 50,
+  merges: 50,
 } as const

@@ -4,6 +4,7 @@ import { artifactOperations } from './operations/artifact.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
 import { eventOperations } from './operations/event.ts'
+import { publicationOperations } from './operations/publication.ts'
 import { sessionOperations } from './operations/session.ts'
 import { turnOperations } from './operations/turn.ts'
 
@@ -15,6 +16,7 @@ export const routes = {
   ...turnOperations,
   ...eventOperations,
   ...artifactOperations,
+  ...publicationOperations,
 } as const satisfies Record<string, Operation>
 
 export type OperationId = keyof typeof routes

@@ -109,6 +109,7 @@ export const sessionOperations = {
       'cloud_resume_unavailable',
       'cloud_session_finalizing',
       'cloud_run_in_progress',
+      'cloud_publication_in_progress',
       'cloud_workspace_starting',
       'cloud_workspace_unavailable',
     ],

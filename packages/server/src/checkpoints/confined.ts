@@ -35,28 +35,62 @@ export function startConfined(
   access: 'read' | 'write',
   descriptors: readonly number[],
 ): Confined {
-  const privileged = place.uid !== undefined
-  const capability = access === 'read' ? 'dac_read_search' : undefined
+  return confine({
+    ...(program.bwrap !== undefined && { bwrap: program.bwrap }),
+    ...(place.uid !== undefined && { uid: place.uid }),
+    readsAll: access === 'read',
+    environment,
+    directories: [inside.node],
+    mounts: [
+      ...['--ro-bind', program.nodePath, inside.node, '--ro-bind', program.programPath, inside.program],
+      ...[access === 'read' ? '--ro-bind' : '--bind', place.path, treePath],
+    ],
+    command: [inside.node, ...nodeOptions, inside.program],
+    descriptors,
+  })
+}
+
+/** A command, and all that it is to see beside the host's programs. */
+export interface Confinement {
+  readonly bwrap?: string
+  /** Who it runs as; undefined for this process's own user. */
+  readonly uid?: number
+  /** Whether it passes over the modes of files when it reads. */
+  readonly readsAll: boolean
+  readonly environment: Readonly<Record<string, string>>
+  /** Paths inside whose parents must be there. */
+  readonly directories: readonly string[]
+  /** Mounts in bubblewrap's words. */
+  readonly mounts: readonly string[]
+  readonly command: readonly string[]
+  /** Handed down from 3 on. */
+  readonly descriptors?: readonly number[]
+}
+
+/** Starts a command in namespaces of its own, with nothing of the service but what it is given. */
+export function confine(confinement: Confinement): Confined {
+  const { uid, readsAll } = confinement
+  const privileged = uid !== undefined
+  const capability = readsAll ? 'dac_read_search' : undefined
   const keep = [...(privileged ? ['SETUID', 'SETGID', 'SETPCAP'] : []), ...(capability ? ['DAC_READ_SEARCH'] : [])]
   const args = [
     ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--new-session', '--die-with-parent'],
     ...(privileged ? [] : ['--unshare-user']),
     '--clearenv',
-    ...Object.entries(environment).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...Object.entries(confinement.environment).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--cap-drop', 'ALL', ...keep.flatMap(name => ['--cap-add', `CAP_${name}`])],
-    ...parentDirectories([inside.node]),
+    ...parentDirectories(confinement.directories),
     ...programMounts(),
     ...['--dev', '/dev'],
-    ...['--ro-bind', program.nodePath, inside.node, '--ro-bind', program.programPath, inside.program],
-    ...[access === 'read' ? '--ro-bind' : '--bind', place.path, treePath],
+    ...confinement.mounts,
     ...['--remount-ro', '/', '--'],
-    ...(privileged ? dropTo(String(place.uid), capability) : []),
-    ...[inside.node, ...nodeOptions, inside.program],
+    ...(privileged ? dropTo(String(uid), capability) : []),
+    ...confinement.command,
   ]
-  const child = spawn(program.bwrap ?? 'bwrap', args, {
+  const child = spawn(confinement.bwrap ?? 'bwrap', args, {
     env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
     cwd: '/',
-    stdio: ['pipe', 'pipe', 'pipe', ...descriptors],
+    stdio: ['pipe', 'pipe', 'pipe', ...(confinement.descriptors ?? [])],
     detached: true,
   })
   const { stdin, stdout, stderr } = child

@@ -1,0 +1,74 @@
+import { type Static, Type } from 'typebox'
+import { CommitOid, Prose, TitleLine } from './commit.ts'
+import { Count, closed, DateTime, nullable, open, openString, Uuid } from './scalar.ts'
+
+export const mergeStatuses = ['admitted', 'attempted', 'waiting', 'succeeded', 'failed'] as const
+export const mergeStrategies = ['merge', 'squash', 'rebase'] as const
+export const mergeModes = ['immediate', 'when_ready'] as const
+
+/** Why a Merge failed, or waits. The set is open to clients. */
+export const mergeErrors = [
+  'merge_not_ready',
+  'head_moved',
+  'pull_request_closed',
+  'pull_request_missing',
+  'merged_elsewhere',
+  'merge_refused',
+  'session_archived',
+  'authority_revoked',
+  'repository_unavailable',
+  'repository_permission_denied',
+  'git_host_unauthorized',
+  'git_host_rate_limited',
+  'git_host_unavailable',
+  'git_host_refused',
+] as const
+
+/** Integration of a Publication's pull request at its exact head (interface 2.8). */
+export const Merge = Type.Object(
+  {
+    id: Uuid,
+    sessionId: Uuid,
+    publicationId: Uuid,
+    status: Type.Enum(mergeStatuses, { type: 'string' }),
+    strategy: openString(mergeStrategies),
+    mode: openString(mergeModes),
+    pullRequestNumber: Type.Integer(),
+    expectedHeadSha: CommitOid,
+    mergedCommitSha: Type.Optional(Type.String({ pattern: '^[a-f0-9]{40}$' })),
+    lastError: Type.Optional(Type.Object({ code: openString(mergeErrors) }, open)),
+    attempts: Count,
+    createdAt: DateTime,
+    updatedAt: DateTime,
+    completedAt: Type.Optional(DateTime),
+  },
+  { title: 'Merge', description: 'Integration of a pull request at its exact head.', ...open },
+)
+
+/** Answer of every read and write of one Merge. */
+export const MergeEnvelope = Type.Object({ merge: Merge }, { title: 'MergeEnvelope', ...open })
+
+/** A page of Merges, newest first (completions). */
+export const MergePage = Type.Object(
+  { merges: Type.Array(Merge), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
+  { title: 'MergePage', ...open },
+)
+
+/** Body that merges (interface 4.9). */
+export const CreateMerge = Type.Object(
+  {
+    strategy: Type.Enum(mergeStrategies, { type: 'string' }),
+    mode: Type.Enum(mergeModes, { type: 'string', default: 'immediate' }),
+    commitTitle: Type.Optional(nullable(TitleLine)),
+    commitMessage: Type.Optional(nullable(Prose)),
+  },
+  { title: 'CreateMerge', ...closed },
+)
+
+export type Merge = Static<typeof Merge>
+export type MergePage = Static<typeof MergePage>
+export type MergeStatus = (typeof mergeStatuses)[number]
+export type MergeStrategy = (typeof mergeStrategies)[number]
+export type MergeMode = (typeof mergeModes)[number]
+export type MergeError = (typeof mergeErrors)[number]
+export type CreateMerge = Static<typeof CreateMerge>

@@ -1,0 +1,127 @@
+import { Type } from 'typebox'
+import { defaultPageSize } from '../limits.ts'
+import { CreateMerge, MergeEnvelope, MergePage } from '../merge.ts'
+import { operation } from '../operation.ts'
+import { CreatePublication, PublicationEnvelope, PublicationPage } from '../publication.ts'
+import { ReviewEnvelope } from '../review.ts'
+import { closed, Uuid } from '../scalar.ts'
+import { Cursor, pageLimit, SessionPath } from './parameters.ts'
+
+const PublicationPath = Type.Object({ sessionId: Uuid, publicationId: Uuid })
+const MergePath = Type.Object({ sessionId: Uuid, publicationId: Uuid, mergeId: Uuid })
+const tag = 'Publications'
+
+/** Review, Publication and Merge (interface 4.9). */
+export const publicationOperations = {
+  reviewRepository: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/repository/review',
+    summary: 'Review the changes',
+    description:
+      'Makes an immutable revision of what the workspace differs in from the base commit, also while a Run is under way.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    responses: { 200: { description: 'The review.', schema: ReviewEnvelope } },
+    errors: [
+      'cloud_session_not_found',
+      'cloud_repository_required',
+      'cloud_workspace_expired',
+      'cloud_review_refused',
+      'cloud_workspace_unavailable',
+    ],
+  }),
+  listPublications: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/publications',
+    summary: 'List Publications',
+    description: 'Newest first, failures included.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    query: Type.Object({ limit: pageLimit(defaultPageSize.publications), cursor: Cursor }, closed),
+    responses: { 200: { description: 'A page of Publications.', schema: PublicationPage } },
+    errors: ['cloud_session_not_found'],
+  }),
+  createPublication: operation({
+    method: 'PUT',
+    path: '/v1/sessions/{sessionId}/publications/{publicationId}',
+    summary: 'Publish a revision',
+    description:
+      'Delivers exactly what was reviewed. Workers do it: a status that is not final means to read it again, never to send it again under another id.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.publications:create',
+    params: PublicationPath,
+    body: CreatePublication,
+    responses: {
+      201: { description: 'Admitted.', schema: PublicationEnvelope },
+      200: { description: 'Admitted before by the same body.', schema: PublicationEnvelope },
+    },
+    errors: [
+      'cloud_session_not_found',
+      'cloud_publication_conflict',
+      'cloud_repository_required',
+      'cloud_workspace_expired',
+      'invalid_input',
+    ],
+  }),
+  getPublication: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/publications/{publicationId}',
+    summary: 'Read a Publication',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: PublicationPath,
+    responses: { 200: { description: 'The Publication.', schema: PublicationEnvelope } },
+    errors: ['cloud_session_not_found'],
+  }),
+  listMerges: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/publications/{publicationId}/merges',
+    summary: 'List Merges',
+    description: 'Newest first.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: PublicationPath,
+    query: Type.Object({ limit: pageLimit(defaultPageSize.merges), cursor: Cursor }, closed),
+    responses: { 200: { description: 'A page of Merges.', schema: MergePage } },
+    errors: ['cloud_session_not_found'],
+  }),
+  createMerge: operation({
+    method: 'PUT',
+    path: '/v1/sessions/{sessionId}/publications/{publicationId}/merges/{mergeId}',
+    summary: 'Merge a pull request',
+    description: "Merges the Publication's pull request at the head that was published, or not at all.",
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.merges:create',
+    params: MergePath,
+    body: CreateMerge,
+    responses: {
+      201: { description: 'Admitted.', schema: MergeEnvelope },
+      200: { description: 'Admitted before by the same body.', schema: MergeEnvelope },
+    },
+    errors: [
+      'cloud_session_not_found',
+      'cloud_publication_merge_conflict',
+      'cloud_publication_not_mergeable',
+      'invalid_input',
+    ],
+  }),
+  getMerge: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/publications/{publicationId}/merges/{mergeId}',
+    summary: 'Read a Merge',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: MergePath,
+    responses: { 200: { description: 'The Merge.', schema: MergeEnvelope } },
+    errors: ['cloud_session_not_found'],
+  }),
+} as const

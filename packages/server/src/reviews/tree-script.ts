@@ -1,0 +1,61 @@
+/** Where the program that writes the tree finds what it needs. */
+export const insideTree = { project: '/tree/project', scratch: '/scratch', base: '/base' } as const
+
+/**
+ * Writes the tree of `/tree/project`, and on standard output its name and a pack of the objects that the base tree lacks.
+ *
+ * Nothing of the project's own `.git` is used but names: its index says which ignored files are tracked all the same, and
+ * its `info/exclude` what else is ignored. Neither its configuration, hooks, filters nor objects are. A submodule is met
+ * only as a directory whose HEAD is read: it is taken out of the index before `add`, which would otherwise ask for its
+ * status by starting git inside it, with the configuration that lies there.
+ *
+ * `$BASE_TREE` is the tree of the pinned commit. What git cannot take into a tree (sockets, a nested repository without
+ * a commit) is left out.
+ */
+export const treeScript = `
+set -eu
+export LC_ALL=C
+cd /scratch
+[ -d /tree/project ] && [ ! -L /tree/project ] || { echo 'no project' >&2; exit 3; }
+cd /tree/project
+if [ -d .git ] && [ ! -L .git ]; then
+  if [ -f .git/info/exclude ] && [ ! -L .git/info/exclude ] && [ ! -L .git/info ]; then
+    head -c 1048576 .git/info/exclude > "$GIT_DIR/info/exclude"
+  fi
+  if [ -f .git/index ] && [ ! -L .git/index ]; then
+    cp .git/index /scratch/theirs
+    for shared in .git/sharedindex.*; do
+      [ -f "$shared" ] && [ ! -L "$shared" ] && cp "$shared" "$GIT_DIR/" || :
+    done
+  fi
+fi
+git read-tree "$BASE_TREE"
+git ls-files -s -z > /scratch/base-entries
+grep -z '^160000 ' /scratch/base-entries > /scratch/links || :
+if [ -s /scratch/links ]; then
+  sed -z 's/^160000 \\([0-9a-f]*\\) 0\\t/0 \\1\\t/' /scratch/links | git update-index -z --index-info
+fi
+git add -A --ignore-errors . 2>/dev/null || :
+if [ -s /scratch/links ]; then
+  while IFS= read -r -d '' entry; do
+    path=\${entry#*$'\\t'}
+    if [ -d "$path" ] && [ ! -L "$path" ] && [ -z "$(git ls-files -- ":(top,literal)$path" | head -c 1)" ]; then
+      printf '%s\\0' "$entry"
+    fi
+  done < /scratch/links > /scratch/kept
+  [ ! -s /scratch/kept ] || git update-index -z --index-info < /scratch/kept
+fi
+if [ -f /scratch/theirs ]; then
+  GIT_INDEX_FILE=/scratch/theirs git ls-files -s -z 2>/dev/null | grep -zv '^160000 ' | cut -z -f2- | sort -zu > /scratch/their-names || :
+  git ls-files -z | sort -z > /scratch/our-names
+  comm -z -13 /scratch/our-names /scratch/their-names > /scratch/more
+  if [ -s /scratch/more ] && ! git update-index -z --add --remove --stdin < /scratch/more 2>/dev/null; then
+    while IFS= read -r -d '' path; do
+      git update-index --add --remove -- "$path" 2>/dev/null || :
+    done < /scratch/more
+  fi
+fi
+tree=$(git write-tree)
+printf '%s\\n' "$tree"
+[ "$tree" = "$BASE_TREE" ] || printf '%s\\n^%s\\n' "$tree" "$BASE_TREE" | git pack-objects --revs --stdout --quiet --window=0 --threads=1
+`
