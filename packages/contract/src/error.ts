@@ -39,7 +39,10 @@ export const errors = {
   cloud_turn_limit_reached: { status: 409, cause: 'The Session holds as many Turns as it can.' },
   cloud_repository_required: { status: 409, cause: 'The Session has no repository.' },
   cloud_workspace_expired: { status: 409, cause: 'The workspace is not attached; restore it first.' },
-  cloud_review_refused: { status: 409, cause: 'What the workspace holds cannot be delivered: too large, or no tree that git takes.' },
+  cloud_review_refused: {
+    status: 409,
+    cause: 'What the workspace holds cannot be delivered: too large, or no tree that git takes.',
+  },
   cloud_publication_conflict: { status: 409, cause: 'The id was used with another body.' },
   cloud_publication_in_progress: { status: 409, cause: 'A Publication of the Session is under way.' },
   cloud_publication_not_mergeable: { status: 409, cause: 'The Publication has no pull request, or has not succeeded.' },

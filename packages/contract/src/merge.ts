@@ -22,6 +22,7 @@ export const mergeErrors = [
   'git_host_rate_limited',
   'git_host_unavailable',
   'git_host_refused',
+  'internal_error',
 ] as const
 
 /** Integration of a Publication's pull request at its exact head (interface 2.8). */

@@ -26,6 +26,7 @@ export const publicationErrors = [
   'git_host_rate_limited',
   'git_host_unavailable',
   'git_host_refused',
+  'internal_error',
 ] as const
 
 /** What a delivery made (interface 2.7). */

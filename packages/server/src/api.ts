@@ -3,6 +3,9 @@ import type { Context } from './context.ts'
 import { discoveryHandlers, type Platform } from './discovery/routes.ts'
 import { eventHandlers, type Streaming } from './events/routes.ts'
 import type { Handlers } from './http/handler.ts'
+import { mergeHandlers } from './merges/routes.ts'
+import { publicationHandlers } from './publications/routes.ts'
+import { reviewHandlers } from './reviews/routes.ts'
 import { runHandlers } from './runs/routes.ts'
 import { sessionHandlers } from './sessions/routes.ts'
 import { turnHandlers } from './turns/routes.ts'
@@ -16,5 +19,8 @@ export function apiHandlers(context: Context, platform: Platform, streaming: Str
     ...runHandlers(context),
     ...eventHandlers(context, streaming),
     ...artifactHandlers(context),
+    ...reviewHandlers(context),
+    ...publicationHandlers(context),
+    ...mergeHandlers(context),
   }
 }

@@ -20,6 +20,8 @@ export interface Context {
   readonly defaultModel: string | null
   /** Longest wait of a caller for a workspace that is being brought up (interface 8.6). */
   readonly workspaceWaitMs: number
+  /** Longest wait of a caller for a review. */
+  readonly reviewWaitMs: number
   /** Origin of `sessionUrl`. */
   readonly consoleUrl: string
 }

@@ -85,6 +85,7 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
     ),
     ...modelCatalog(settings),
     workspaceWaitMs: settings.workspaceWaitSeconds * 1000,
+    reviewWaitMs: settings.delivery.reviewWaitSeconds * 1000,
     get consoleUrl() {
       return listening.consoleUrl
     },

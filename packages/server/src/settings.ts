@@ -64,6 +64,12 @@ export interface Settings {
     readonly pingSeconds: number
     readonly concurrency: number
   }
+  readonly delivery: {
+    readonly reviewWaitSeconds: number
+    readonly publicationSeconds: number
+    readonly mergeWaitSeconds: number
+    readonly mergeCheckSeconds: number
+  }
   readonly sandbox: {
     readonly memoryBytes: number
     readonly processes: number
@@ -235,6 +241,32 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
       ),
       pingSeconds: seconds(env, 'BERTH_PING_SECONDS', 10, 'A sandbox that is silent for this long counts as frozen.'),
       concurrency: env.integer('BERTH_WORKER_CONCURRENCY', 8, 'Runs that a worker executes at once.'),
+    },
+    delivery: {
+      reviewWaitSeconds: seconds(
+        env,
+        'BERTH_REVIEW_WAIT_SECONDS',
+        60,
+        'A caller waits this long for a review at most.',
+      ),
+      publicationSeconds: seconds(
+        env,
+        'BERTH_PUBLICATION_SECONDS',
+        600,
+        'A publication or a merge whose Git host does not answer has failed after this long.',
+      ),
+      mergeWaitSeconds: seconds(
+        env,
+        'BERTH_MERGE_WAIT_SECONDS',
+        86_400,
+        'A merge waits this long at most for its pull request to become ready.',
+      ),
+      mergeCheckSeconds: seconds(
+        env,
+        'BERTH_MERGE_CHECK_SECONDS',
+        5,
+        'Before a merge that waits is looked at again; doubled each time, up to five minutes.',
+      ),
     },
     sandbox: {
       memoryBytes: env.integer('BERTH_SANDBOX_MEMORY_BYTES', 4 * gibibyte, 'Memory of one sandbox.', {

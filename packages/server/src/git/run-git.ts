@@ -17,6 +17,8 @@ export interface GitOptions {
   readonly exits?: readonly number[]
   readonly timeoutMs?: number
   readonly maxOutputBytes?: number
+  /** Output over its bound is cut there, and git ended, instead of a failure. */
+  readonly cutsOutput?: boolean
   readonly signal?: AbortSignal
 }
 
@@ -84,8 +86,8 @@ export async function runGit(args: readonly string[], options: GitOptions = {}):
   signal?.addEventListener('abort', end, { once: true })
   child.stdout?.on('data', (chunk: Buffer) => {
     size += chunk.length
+    if (size <= maxOutputBytes || options.cutsOutput === true) output.push(chunk)
     if (size > maxOutputBytes) stop('output')
-    else output.push(chunk)
   })
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     if (stderr.length < MAX_SAID) stderr = (stderr + text).slice(0, MAX_SAID)
@@ -93,7 +95,9 @@ export async function runGit(args: readonly string[], options: GitOptions = {}):
   child.on('error', reject)
   child.on('close', (exitCode, killedBy) => {
     if (signal?.aborted) reject(signal.reason)
-    else if (broken !== null) reject(new GitError(command, broken, exitCode, stderr))
+    else if (broken === 'output' && options.cutsOutput === true) {
+      resolve({ exitCode: exits[0] ?? 0, stdout: Buffer.concat(output).subarray(0, maxOutputBytes), stderr })
+    } else if (broken !== null) reject(new GitError(command, broken, exitCode, stderr))
     else if (killedBy !== null || exitCode === null) reject(new GitError(command, 'signal', exitCode, stderr))
     else if (!exits.includes(exitCode)) reject(new GitError(command, 'exit', exitCode, stderr))
     else resolve({ exitCode, stdout: Buffer.concat(output), stderr })

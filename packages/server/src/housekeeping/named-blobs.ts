@@ -2,10 +2,12 @@ import type { Database } from '../storage/database.ts'
 
 const PAGE = 10_000
 
-/** Every blob that a row names: files of Turns, Artifacts, and all that checkpoints are made of. */
+/** Every blob that a row names: files of Turns, Artifacts, reviews, and all that checkpoints are made of. */
 const namedBlobs = `
   select file ->> 'sha256' as sha256 from turns, jsonb_array_elements(files) as file
   union all select sha256 from artifacts
+  union all select document_sha256 from reviews
+  union all select pack_sha256 from reviews where pack_sha256 is not null
   union all select sha256 from checkpoint_blobs`
 
 /**

@@ -2,13 +2,16 @@ import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import { endLease } from '../leases/end-lease.ts'
+import { abandonMerges } from '../merges/abandon-merges.ts'
+import { abandonPublications } from '../publications/under-way.ts'
 import { endRun, freeExecution } from '../runs/end-run.ts'
 import { topics } from '../storage/wakeups.ts'
 import { lockVisibleSession } from './lock-session.ts'
 import { markArchived } from './session-sql.ts'
 
 /**
- * Closes a Session for good (interface 4.4): its Run ends as cancelled, its lease ends, its log stays. Whoever runs the
+ * Closes a Session for good (interface 4.4): its Run ends as cancelled, its lease ends, its log stays, and what was to be
+ * delivered and has not been begun is not. Whoever runs the
  * sandbox loses the fence with this commit and destroys what no lease names any more.
  * @throws ApiError 404 `cloud_session_not_found`
  */
@@ -22,6 +25,8 @@ export async function archiveSession(context: Context, principal: Principal, key
     }
     // Also where no Run is active: the last one may be being sealed, which there is no more use for.
     await freeExecution(tx, key)
+    await abandonPublications(tx, key, now)
+    await abandonMerges(tx, key, now)
     await endLease(tx, key, 'archived', now)
     await markArchived(tx, key, now)
   })

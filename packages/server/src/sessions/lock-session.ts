@@ -9,3 +9,8 @@ import { requireSeen } from './visibility.ts'
 export async function lockVisibleSession(tx: Queryable, principal: Principal, key: SessionKey): Promise<SessionRow> {
   return requireSeen(principal, await lockSession(tx, key))
 }
+
+/** The same lock for work that acts for nobody in particular. */
+export async function lockSessionOf(tx: Queryable, key: SessionKey): Promise<SessionRow | null> {
+  return lockSession(tx, key)
+}

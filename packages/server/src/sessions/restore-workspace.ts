@@ -6,6 +6,7 @@ import type { Principal } from '../identity/principal.ts'
 import { endLease } from '../leases/end-lease.ts'
 import { extendLease } from '../leases/extend-lease.ts'
 import { askForWorkspace, isWorkspaceBeingMade } from '../leases/request-workspace.ts'
+import { isPublicationUnderWay } from '../publications/under-way.ts'
 import type { Queryable } from '../storage/database.ts'
 import { topics } from '../storage/wakeups.ts'
 import { lockVisibleSession } from './lock-session.ts'
@@ -22,7 +23,7 @@ type Decision = 'attached' | 'renew' | 'starting' | 'provision'
  * Brings the Session's workspace back, or leaves it as it is where it has time enough; sandboxes are never stacked
  * (interface 4.4, in the order of completions). It does not race the Session's lifecycle: while a Run or its sealing is
  * under way it refuses, or waits where that brings the workspace up.
- * @throws ApiError 404, 409 `cloud_resume_unavailable`, `cloud_session_finalizing` or `cloud_run_in_progress`, 503
+ * @throws ApiError 404, 409 `cloud_resume_unavailable`, `cloud_session_finalizing`, `cloud_publication_in_progress` or `cloud_run_in_progress`, 503
  *   `cloud_workspace_starting` where the wait is over, 503 `cloud_workspace_unavailable` where none could be made
  */
 export async function restoreWorkspace(
@@ -64,7 +65,8 @@ async function take(
 ): Promise<SessionRow | 'starting' | 'asked' | 'ended' | 'failed'> {
   const now = context.clock.now()
   const session = await lockVisibleSession(tx, principal, key)
-  switch (decide(session, context, now)) {
+  const publishing = await isPublicationUnderWay(tx, key)
+  switch (decide(session, publishing, context, now)) {
     case 'attached':
       return session
     case 'renew': {
@@ -82,7 +84,7 @@ async function take(
   }
 }
 
-function decide(session: SessionRow, context: Context, now: Date): Decision {
+function decide(session: SessionRow, publishing: boolean, context: Context, now: Date): Decision {
   if (session.archived_at !== null) throw sessionNotFound()
   const leftMs = session.lease_held ? (session.lease_expires_at?.getTime() ?? 0) - now.getTime() : 0
   if (session.lease_held && leftMs >= (session.lease_idle_ms ?? 0) / 3) return 'attached'
@@ -91,6 +93,7 @@ function decide(session: SessionRow, context: Context, now: Date): Decision {
     throw refusal('cloud_resume_unavailable')
   }
   if (session.finalizing) throw refusal('cloud_session_finalizing')
+  if (publishing) throw refusal('cloud_publication_in_progress')
   if (running === 'queued' || running === 'dispatching') return 'starting'
   if (running !== null) throw refusal('cloud_run_in_progress')
   return session.lease_held ? 'renew' : 'provision'

@@ -1,4 +1,4 @@
-import type { Continuation, Session } from '@berth/contract'
+import type { Continuation, Session, Source } from '@berth/contract'
 import { phaseOf, type RunStatus } from '../runs/run.ts'
 import { NATIVE_RUNTIME, type RuntimeCatalog } from '../runtimes/catalog.ts'
 import { type CheckpointFacts, continuationOf } from './continuation.ts'
@@ -20,6 +20,7 @@ export interface SessionRow {
   readonly created_at: Date
   readonly updated_at: Date
   readonly archived_at: Date | null
+  readonly source: Source | null
   readonly active_run_id: string | null
   readonly active_run_status: RunStatus | null
   /** Deadline of the lease in force, or the past one of the newest lease that was ever attached. */

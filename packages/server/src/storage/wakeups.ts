@@ -192,8 +192,12 @@ export const topics = {
   session: (organizationId: string, sessionId: string) => `s/${organizationId}/${sessionId}`,
   /** Whoever executes the Session's Run should look at what is asked of it. */
   control: (organizationId: string, sessionId: string) => `c/${organizationId}/${sessionId}`,
+  /** A review of the Session's changes was answered. */
+  review: (organizationId: string, sessionId: string) => `v/${organizationId}/${sessionId}`,
   /** A Run waits for a worker. */
   queue: 'q',
+  /** A review, a Publication or a Merge waits for a worker. */
+  deliveries: 'd',
   /** A lease ended, or a sandbox lost its lease. */
   leases: 'l',
 } as const

@@ -57,6 +57,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
     models: new Set(),
     defaultModel: null,
     workspaceWaitMs: 30_000,
+    reviewWaitMs: 30_000,
     consoleUrl: 'http://localhost',
   }
   const streams = new EventStreams(context)

@@ -100,6 +100,7 @@ export async function workerContext(
     models: new Set(),
     defaultModel: null,
     workspaceWaitMs: 30_000,
+    reviewWaitMs: 30_000,
     consoleUrl: 'http://localhost',
     driver: more.driver?.(real) ?? real,
     gateway: new GatewayAccess(

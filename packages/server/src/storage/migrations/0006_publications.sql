@@ -64,6 +64,7 @@ create table publications (
   check ((completed_at is not null) = (status in ('succeeded', 'failed')))
 );
 create index publications_in_order on publications (organization_id, session_id, created_at desc, id desc);
+create index publications_open on publications (organization_id, session_id, created_at) where completed_at is null;
 create index publications_due on publications (due_at) where completed_at is null;
 create unique index publications_claimed on publications (claim) where claim is not null;
 
@@ -95,5 +96,6 @@ create table merges (
   check ((completed_at is not null) = (status in ('succeeded', 'failed')))
 );
 create index merges_in_order on merges (organization_id, session_id, publication_id, created_at desc, id desc);
+create index merges_open on merges (organization_id, session_id) where completed_at is null;
 create index merges_due on merges (due_at) where completed_at is null;
 create unique index merges_claimed on merges (claim) where claim is not null;

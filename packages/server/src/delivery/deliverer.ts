@@ -1,0 +1,111 @@
+import type { Context } from '../context.ts'
+import { Loop, type Service } from '../service.ts'
+import { DatabaseUnavailable } from '../storage/database-errors.ts'
+import { topics } from '../storage/wakeups.ts'
+import type { Desk, Task } from './desk.ts'
+
+interface Held {
+  readonly task: Task
+  readonly abort: AbortController
+  readonly done: Promise<void>
+}
+
+/** How long a claim stands unrenewed, and how often is looked when nothing wakes. */
+export interface DelivererLimits {
+  readonly claimMs: number
+  readonly pollMs: number
+}
+
+/**
+ * Works off reviews, Publications and Merges: rows that say what to do next, claimed one by one, with claims that lapse
+ * within seconds of a process that is gone (decision 0006). A task that fails leaves its claim to lapse.
+ */
+export class Deliverer implements Service {
+  readonly name = 'deliverer'
+  readonly #context: Pick<Context, 'clock' | 'wakeups' | 'log'>
+  readonly #desks: readonly Desk[]
+  readonly #limits: DelivererLimits
+  readonly #held = new Map<Desk, Set<Held>>()
+  readonly #claiming: Loop
+  readonly #renewing: Loop
+  #unsubscribe = () => {}
+  #stopping = false
+
+  constructor(context: Pick<Context, 'clock' | 'wakeups' | 'log'>, desks: readonly Desk[], limits: DelivererLimits) {
+    this.#context = context
+    this.#desks = desks
+    this.#limits = limits
+    const log = (error: unknown) => {
+      if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'deliveries wait for the database')
+      else context.log.error({ err: error }, 'deliveries could not be claimed')
+    }
+    this.#claiming = new Loop(() => this.#claim(), limits.pollMs, log)
+    this.#renewing = new Loop(() => this.#renew(), limits.claimMs / 4, log)
+  }
+
+  async start(): Promise<void> {
+    this.#unsubscribe = this.#context.wakeups.subscribe(topics.deliveries, () => this.#claiming.wake())
+    this.#claiming.wake()
+    this.#renewing.wake()
+  }
+
+  /** Stops what is under way; whoever claims it next goes on from its row. */
+  async drain(): Promise<void> {
+    if (this.#stopping) return
+    this.#stopping = true
+    this.#unsubscribe()
+    await this.#claiming[Symbol.asyncDispose]()
+    const held = [...this.#held.values()].flatMap(tasks => [...tasks])
+    for (const { abort } of held) abort.abort(new Error('the service stops'))
+    await Promise.all(held.map(({ done }) => done))
+    await this.#renewing[Symbol.asyncDispose]()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain()
+  }
+
+  async #claim(): Promise<void> {
+    for (const desk of this.#desks) {
+      const held = this.#heldAt(desk)
+      const free = desk.concurrency - held.size
+      if (free <= 0 || this.#stopping) continue
+      const now = this.#context.clock.now()
+      const until = new Date(now.getTime() + this.#limits.claimMs)
+      for (const task of await desk.claim({ now, until }, free)) this.#take(desk, held, task)
+    }
+  }
+
+  #take(desk: Desk, held: Set<Held>, task: Task): void {
+    const abort = new AbortController()
+    const done = task
+      .work(abort.signal)
+      .catch(error => {
+        if (abort.signal.aborted) return
+        const { log } = this.#context
+        if (error instanceof DatabaseUnavailable)
+          log.warn({ err: error, desk: desk.name }, 'work waits for the database')
+        else log.error({ err: error, desk: desk.name }, 'work was given up for now')
+      })
+      .finally(() => {
+        held.delete(one)
+        this.#claiming.wake()
+      })
+    const one: Held = { task, abort, done }
+    held.add(one)
+  }
+
+  async #renew(): Promise<void> {
+    const until = new Date(this.#context.clock.now().getTime() + this.#limits.claimMs)
+    const held = [...this.#held.values()].flatMap(tasks => [...tasks])
+    for (const { task, abort } of held) {
+      if (!(await task.renew(until))) abort.abort(new Error('the claim was taken over'))
+    }
+  }
+
+  #heldAt(desk: Desk): Set<Held> {
+    const held = this.#held.get(desk) ?? new Set<Held>()
+    this.#held.set(desk, held)
+    return held
+  }
+}

@@ -1,0 +1,56 @@
+import { GitError } from '../git/run-git.ts'
+import { GitHostError } from '../git-hosts/git-host.ts'
+
+/** What both Publications and Merges end with when the host is at fault. */
+export type HostFailure =
+  | 'authority_revoked'
+  | 'repository_unavailable'
+  | 'repository_permission_denied'
+  | 'git_host_unauthorized'
+  | 'git_host_rate_limited'
+  | 'git_host_unavailable'
+  | 'git_host_refused'
+
+/** A delivery that is over: its row says so with this code. */
+export class DeliveryFailed<Code extends string> extends Error {
+  override readonly name = 'DeliveryFailed'
+  readonly code: Code
+
+  constructor(code: Code, cause?: unknown) {
+    super(code, { cause })
+    this.code = code
+  }
+}
+
+/** The code for what a host answered, where it says nothing more particular. */
+export function hostFailure(error: GitHostError): HostFailure {
+  switch (error.kind) {
+    case 'unauthorized':
+      return 'git_host_unauthorized'
+    case 'forbidden':
+      return 'repository_permission_denied'
+    case 'not_found':
+      return 'repository_unavailable'
+    case 'rate_limited':
+      return 'git_host_rate_limited'
+    case 'unavailable':
+      return 'git_host_unavailable'
+    default:
+      return 'git_host_refused'
+  }
+}
+
+const SECOND_MS = 1000
+const LONGEST_PAUSE_MS = 60 * SECOND_MS
+
+/** Doubling from a second up to a minute, and never sooner than the host asks for. */
+export function pauseMs(failures: number, error: unknown): number {
+  const asked = error instanceof GitHostError ? (error.retryAfterMs ?? 0) : 0
+  return Math.max(asked, Math.min(LONGEST_PAUSE_MS, SECOND_MS * 2 ** Math.min(failures, 10)))
+}
+
+/** Whether the same step may succeed later: a host that is away or busy, and git that could not reach it. */
+export function isPassing(error: unknown): error is GitHostError | GitError {
+  if (error instanceof GitHostError) return error.passing
+  return error instanceof GitError
+}

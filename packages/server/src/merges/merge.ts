@@ -1,0 +1,54 @@
+import type { Merge, MergeError, MergeMode, MergeStatus, MergeStrategy } from '@berth/contract'
+
+/**
+ * An integration of a pull request at its exact head (interface 2.8). It goes through these, each recorded before what
+ * comes after it is begun:
+ *
+ * - `admitted`: asked for.
+ * - `attempted`: the host may have been asked to merge.
+ * - `waiting`: only with `when_ready`. The host does not take it yet; it is looked at again, ever less often.
+ * - `succeeded`, `failed`: final.
+ *
+ * Whoever takes a Merge up reads the pull request first: one that is merged at our head is a success, whoever heard of
+ * it.
+ */
+export interface MergeRow {
+  readonly session_id: string
+  readonly publication_id: string
+  readonly id: string
+  readonly request_hash: Buffer
+  readonly strategy: MergeStrategy
+  readonly mode: MergeMode
+  readonly commit_title: string | null
+  readonly commit_message: string | null
+  readonly pull_number: number
+  readonly head_sha: string
+  readonly status: MergeStatus
+  readonly merged_commit_sha: string | null
+  readonly error_code: MergeError | null
+  readonly attempts: number
+  readonly failures: number
+  readonly created_at: Date
+  readonly updated_at: Date
+  readonly completed_at: Date | null
+}
+
+/** The Merge resource (interface 2.8). */
+export function toMerge(row: MergeRow): Merge {
+  return {
+    id: row.id,
+    sessionId: row.session_id,
+    publicationId: row.publication_id,
+    status: row.status,
+    strategy: row.strategy,
+    mode: row.mode,
+    pullRequestNumber: row.pull_number,
+    expectedHeadSha: row.head_sha,
+    ...(row.merged_commit_sha !== null && { mergedCommitSha: row.merged_commit_sha }),
+    ...(row.error_code !== null && { lastError: { code: row.error_code } }),
+    attempts: row.attempts,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+    ...(row.completed_at !== null && { completedAt: row.completed_at.toISOString() }),
+  }
+}

@@ -1,0 +1,35 @@
+import type { Merge, MergePage } from '@berth/contract'
+import { sessionNotFound } from '../api-errors.ts'
+import type { Context } from '../context.ts'
+import { decodeCursor, encodeCursor } from '../cursor.ts'
+import type { Principal } from '../identity/principal.ts'
+import { readPublication } from '../publications/read-publication.ts'
+import { toMerge } from './merge.ts'
+import { findMerge, listMerges, type MergeKey } from './merge-sql.ts'
+
+/** A Merge of a Publication that the caller sees. @throws ApiError 404 */
+export async function readMerge(context: Context, principal: Principal, key: MergeKey, id: string): Promise<Merge> {
+  await readPublication(context, principal, key, key.publicationId)
+  const row = await findMerge(context.db, key, id)
+  if (row === null) throw sessionNotFound()
+  return toMerge(row)
+}
+
+/** A page of a Publication's Merges, newest first (completions). @throws ApiError 404, 400 for a foreign cursor */
+export async function pageMerges(
+  context: Context,
+  principal: Principal,
+  key: MergeKey,
+  query: { limit: number; cursor?: string },
+): Promise<MergePage> {
+  await readPublication(context, principal, key, key.publicationId)
+  const before = query.cursor === undefined ? null : decodeCursor(query.cursor)
+  const rows = await listMerges(context.db, key, before, query.limit + 1)
+  const page = rows.slice(0, query.limit)
+  const last = page.at(-1)
+  return {
+    merges: page.map(toMerge),
+    nextCursor: last === undefined ? null : encodeCursor({ updatedAt: last.created_at, id: last.id }),
+    hasMore: rows.length > query.limit,
+  }
+}

@@ -1,0 +1,41 @@
+import type { Publication, PublicationPage } from '@berth/contract'
+import { sessionNotFound } from '../api-errors.ts'
+import type { Context } from '../context.ts'
+import { decodeCursor, encodeCursor } from '../cursor.ts'
+import type { SessionKey } from '../events/append.ts'
+import type { Principal } from '../identity/principal.ts'
+import { readSession } from '../sessions/read-session.ts'
+import { toPublication } from './publication.ts'
+import { findPublication, listPublications } from './publication-sql.ts'
+
+/** A Publication of a Session that the caller sees. @throws ApiError 404 */
+export async function readPublication(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  id: string,
+): Promise<Publication> {
+  await readSession(context, principal, key)
+  const row = await findPublication(context.db, key, id)
+  if (row === null) throw sessionNotFound()
+  return toPublication(row)
+}
+
+/** A page of a Session's Publications, newest first (interface 4.9). @throws ApiError 404, 400 for a foreign cursor */
+export async function pagePublications(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  query: { limit: number; cursor?: string },
+): Promise<PublicationPage> {
+  await readSession(context, principal, key)
+  const before = query.cursor === undefined ? null : decodeCursor(query.cursor)
+  const rows = await listPublications(context.db, key, before, query.limit + 1)
+  const page = rows.slice(0, query.limit)
+  const last = page.at(-1)
+  return {
+    publications: page.map(toPublication),
+    nextCursor: last === undefined ? null : encodeCursor({ updatedAt: last.created_at, id: last.id }),
+    hasMore: rows.length > query.limit,
+  }
+}

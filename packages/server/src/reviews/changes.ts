@@ -1,0 +1,121 @@
+import type { ReviewFile } from '@berth/contract'
+import { cutText, storable } from '../events/bounded-text.ts'
+import { runGit } from '../git/run-git.ts'
+import { ReviewRefused, reviewBounds } from './review-place.ts'
+
+/** What differs between two trees. */
+export interface Changes {
+  readonly files: ReviewFile[]
+  readonly additions: number
+  readonly deletions: number
+  /** A unified diff of at most 1 MiB. */
+  readonly patch: string
+  readonly patchTruncated: boolean
+}
+
+/** The differences of two trees of a bare repository, from one run of git. @throws ReviewRefused for too many */
+export async function compareTrees(
+  gitDir: string,
+  [before, after]: readonly [string, string],
+  signal: AbortSignal,
+): Promise<Changes> {
+  const format = ['-r', '-z', '-M', '--raw', '--numstat', '-p', '--full-index']
+  const plain = ['--no-ext-diff', '--no-textconv', '--no-color', '--submodule=short', '--ignore-submodules=none']
+  const maxOutputBytes = reviewBounds.listBytes + reviewBounds.patchBytes
+  const { stdout } = await runGit(['diff-tree', ...format, ...plain, before, after], {
+    gitDir,
+    signal,
+    maxOutputBytes,
+    cutsOutput: true,
+  })
+  return parseChanges(stdout)
+}
+
+const STATUS: Readonly<Record<string, ReviewFile['status']>> = {
+  A: 'added',
+  M: 'modified',
+  T: 'modified',
+  D: 'deleted',
+  R: 'renamed',
+}
+
+/** Reads `diff-tree -z --raw --numstat -p`: the changes, the counts in the same order, and after an empty field the patch. */
+export function parseChanges(output: Buffer): Changes {
+  const fields = new Fields(output)
+  const changed: Pick<ReviewFile, 'path' | 'previousPath' | 'status'>[] = []
+  while (fields.peek() === ':') {
+    const letter = fields.text().split(' ').at(-1)?.[0] ?? ''
+    const status = STATUS[letter]
+    if (status === undefined) throw new Error(`git told of a change of kind ${letter}`)
+    const first = readPath(fields.next())
+    changed.push(
+      status === 'renamed' ? { path: readPath(fields.next()), previousPath: first, status } : { path: first, status },
+    )
+  }
+  const files = changed.map((file): ReviewFile => {
+    const [added = '', deleted = '', path = ''] = fields.text().split('\t')
+    // Of a rename the paths come as fields of their own.
+    if (path === '') fields.skip(2)
+    return { ...file, additions: Number(added) || 0, deletions: Number(deleted) || 0, binary: added === '-' }
+  })
+  const rest = files.length === 0 ? Buffer.alloc(0) : fields.rest()
+  // One that was cut inside a character begins it with what no text holds.
+  const { text, truncated } = cutText(storable(rest.toString('utf8')), reviewBounds.patchBytes)
+  return {
+    files,
+    additions: files.reduce((sum, { additions }) => sum + additions, 0),
+    deletions: files.reduce((sum, { deletions }) => sum + deletions, 0),
+    patch: text,
+    patchTruncated: truncated,
+  }
+}
+
+class Fields {
+  readonly #bytes: Buffer
+  #at = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  peek(): string {
+    return this.#at < this.#bytes.length ? String.fromCharCode(this.#bytes[this.#at] ?? 0) : ''
+  }
+
+  next(): Buffer {
+    const end = this.#bytes.indexOf(0, this.#at)
+    if (end < 0) throw new ReviewRefused('more files are changed than a review lists')
+    const field = this.#bytes.subarray(this.#at, end)
+    this.#at = end + 1
+    return field
+  }
+
+  text(): string {
+    return this.next().toString('latin1')
+  }
+
+  skip(count: number): void {
+    for (let left = count; left > 0; left--) this.next()
+  }
+
+  /** What follows the empty field. */
+  rest(): Buffer {
+    this.next()
+    return this.#bytes.subarray(this.#at)
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** A path as it is where it is UTF-8, else quoted as git quotes it, so that two paths stay two. */
+export function readPath(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    const quoted = [...bytes].map(byte => {
+      if (byte === 0x22 || byte === 0x5c) return `\\${String.fromCharCode(byte)}`
+      return byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\${byte.toString(8).padStart(3, '0')}`
+    })
+    return `"${quoted.join('')}"`
+  }
+}

@@ -1,0 +1,73 @@
+import type { Review } from '@berth/contract'
+import type { SessionKey } from '../events/append.ts'
+import { GitError, gitText } from '../git/run-git.ts'
+import type { Blobs } from '../storage/blobs.ts'
+import { compareTrees } from './changes.ts'
+import { type ReviewPlace, ReviewRefused, reviewBounds } from './review-place.ts'
+import type { ReviewRow } from './review-sql.ts'
+import { revisionOf } from './revision.ts'
+import { readPack, takeTree } from './take-tree.ts'
+import { writeTree } from './write-tree.ts'
+
+/** The commit that a Session started from, and the branch it means to go back to. */
+export interface Base {
+  readonly baseOid: string
+  readonly targetBranch: string
+}
+
+/** A review as its document is kept; when it was first made is the row's to say. */
+export type ReviewDocument = Omit<Review, 'createdAt'>
+
+/**
+ * Compares the workspace with its base and keeps what a delivery needs: the pack of new objects and the document that
+ * callers read, both as blobs. Nothing is written for a revision that `known` finds.
+ * @throws ReviewRefused, what the store throws, or the signal's reason
+ */
+export async function makeReview(
+  place: ReviewPlace,
+  key: SessionKey,
+  base: Base,
+  parts: {
+    readonly blobs: Blobs
+    readonly known: (revision: string) => Promise<ReviewRow | null>
+    readonly now: Date
+    readonly signal: AbortSignal
+  },
+): Promise<{ readonly row: ReviewRow; readonly isNew: boolean }> {
+  const bound = AbortSignal.timeout(reviewBounds.timeMs)
+  const signal = AbortSignal.any([parts.signal, bound])
+  try {
+    const baseTree = await gitText(['rev-parse', '--verify', `${base.baseOid}^{tree}`], {
+      gitDir: place.mirror,
+      signal,
+    })
+    const taken = await takeTree(place, await writeTree(place, baseTree, signal), baseTree, signal)
+    const { headTree } = taken
+    const revision = revisionOf(key, { ...base, headTree })
+    const known = await parts.known(revision)
+    if (known !== null) return { row: known, isNew: false }
+    const [changes, pack] = await Promise.all([
+      compareTrees(taken.gitDir, [baseTree, headTree], signal),
+      taken.packPath === null ? null : parts.blobs.put(readPack(taken.packPath)),
+    ])
+    const document: ReviewDocument = { revision, ...base, headTree, ...changes }
+    const { sha256 } = await parts.blobs.put(Buffer.from(JSON.stringify(document)))
+    const row = {
+      revision,
+      base_oid: base.baseOid,
+      base_tree: baseTree,
+      head_tree: headTree,
+      target_branch: base.targetBranch,
+      pack_sha256: pack?.sha256 ?? null,
+      document_sha256: sha256,
+      created_at: parts.now,
+    }
+    return { row, isNew: true }
+  } catch (error) {
+    parts.signal.throwIfAborted()
+    if (bound.aborted || (error instanceof GitError && error.reason === 'timeout')) {
+      throw new ReviewRefused('the changes take too long to look at', { cause: error })
+    }
+    throw error
+  }
+}

@@ -1,0 +1,75 @@
+import type { DeliveryContext } from '../delivery/delivery-context.ts'
+import type { Desk } from '../delivery/desk.ts'
+import { openScratch } from '../delivery/scratch.ts'
+import { SandboxGoneError } from '../sandboxes/driver.ts'
+import { topics } from '../storage/wakeups.ts'
+import { makeReview } from './make-review.ts'
+import { ReviewRefused } from './review-place.ts'
+import {
+  answerReview,
+  claimReviews,
+  findReview,
+  insertReview,
+  type ReviewClaim,
+  renewReviewClaim,
+} from './review-sql.ts'
+
+/** Where the workers beside sandboxes take up what callers want to review. */
+export function reviewDesk(context: DeliveryContext): Desk {
+  return {
+    name: 'reviews',
+    concurrency: 4,
+    claim: async (by, limit) =>
+      (await claimReviews(context.db, { ...by, host: context.host }, limit)).map(claim => ({
+        renew: until => renewReviewClaim(context.db, claim, until),
+        work: signal => answer(context, claim, signal),
+      })),
+  }
+}
+
+async function answer(context: DeliveryContext, claim: ReviewClaim, signal: AbortSignal): Promise<void> {
+  const { db } = context
+  const made = await review(context, claim, signal)
+  await db.transaction(async tx => {
+    if ('row' in made) await insertReview(tx, claim, made.row)
+    await answerReview(tx, claim, 'row' in made ? { revision: made.row.revision } : made)
+  })
+  context.wakeups.publish(topics.review(claim.organizationId, claim.sessionId))
+}
+
+async function review(
+  context: DeliveryContext,
+  claim: ReviewClaim,
+  signal: AbortSignal,
+): Promise<Awaited<ReturnType<typeof makeReview>> | { readonly failure: 'refused' | 'unavailable' }> {
+  const { db, blobs, clock, log } = context
+  try {
+    const source = await context.sources.find(claim)
+    if (source === null || source === 'revoked') return { failure: 'unavailable' }
+    const { workspace, program } = await context.driver.trees(claim.leaseId)
+    await using mirror = await context.sources.mirror(source, signal)
+    await using scratch = await openScratch(context.scratchDir)
+    const place = {
+      workspace,
+      ...(program.bwrap !== undefined && { bwrap: program.bwrap }),
+      mirror: mirror.gitDir,
+      scratch: scratch.path,
+    }
+    const base = { baseOid: source.baseOid, targetBranch: source.baseBranch }
+    return await makeReview(place, claim, base, {
+      blobs,
+      known: revision => findReview(db, claim, revision),
+      now: clock.now(),
+      signal,
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof ReviewRefused) {
+      log.info({ err: error, sessionId: claim.sessionId }, 'a review was refused')
+      return { failure: 'refused' }
+    }
+    if (error instanceof SandboxGoneError) log.info({ sessionId: claim.sessionId }, 'the sandbox to review is gone')
+    else log.error({ err: error, sessionId: claim.sessionId }, 'a review failed')
+    return { failure: 'unavailable' }
+  }
+}
