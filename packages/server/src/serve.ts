@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { apiHandlers } from './api.ts'
 import { foreignRuntimeLimits, workspaceLimits } from './checkpoints/limits.ts'
 import { systemClock } from './clock.ts'
 import type { Context } from './context.ts'
+import { Deliverer } from './delivery/deliverer.ts'
+import type { DeliveryContext } from './delivery/delivery-context.ts'
+import { repositorySources } from './delivery/repository-sources.ts'
 import { EventStreams } from './events/event-streams.ts'
 import { StreamBudget } from './events/stream-budget.ts'
 import type { ExecutionContext } from './execution/execution-context.ts'
@@ -19,6 +22,9 @@ import { createApp } from './http/app.ts'
 import { DatabaseAuthority } from './identity/authority.ts'
 import { provideDevelopmentTenant } from './identity/development-file.ts'
 import type { DevelopmentTenant } from './identity/development-tenant.ts'
+import { mergeDesk } from './merges/merge-desk.ts'
+import { publicationDesk } from './publications/publication-desk.ts'
+import { reviewDesk } from './reviews/review-desk.ts'
 import { RuntimeCatalog } from './runtimes/catalog.ts'
 import { createBubblewrapDriver } from './sandboxes/bubblewrap/create-driver.ts'
 import { insidePaths } from './sandboxes/bubblewrap/options.ts'
@@ -195,7 +201,22 @@ async function startWorking(
       sweepMs: Math.min(10_000, (lease.idleSeconds * 1000) / 2),
     },
   }
-  const services: Service[] = [new Worker(working), new Sweeper(working)]
+  const delivering: DeliveryContext = {
+    ...context,
+    driver,
+    host: working.host,
+    scratchDir: join(settings.dataDir, 'scratch'),
+    sources: repositorySources(context),
+    delivery: {
+      publicationMs: settings.delivery.publicationSeconds * 1000,
+      mergeMs: settings.delivery.publicationSeconds * 1000,
+      mergeWaitMs: settings.delivery.mergeWaitSeconds * 1000,
+      mergeCheckMs: settings.delivery.mergeCheckSeconds * 1000,
+    },
+  }
+  const desks = [reviewDesk(delivering), publicationDesk(delivering), mergeDesk(delivering)]
+  const deliverer = new Deliverer(context, desks, { claimMs: execution.fenceSeconds * 1000, pollMs: 500 })
+  const services: Service[] = [new Worker(working), new Sweeper(working), deliverer]
   for (const service of services) {
     stack.use(service)
     await service.start()

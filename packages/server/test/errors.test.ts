@@ -173,6 +173,15 @@ const provoked: {
       return test.api.put(`/v1/sessions/${made.id}/turns/${unknownId}`, { message: 'b' })
     },
   ],
+  invalid_input: [
+    async () =>
+      test.api.put(await session(`/publications/${unknownId}`), {
+        revision: '0'.repeat(64),
+        title: 'a',
+        body: 'é'.repeat(limits.proseBytes / 2 + 1),
+      }),
+  ],
+  cloud_repository_required: [async () => test.api.get(await session('/repository/review'))],
   request_entity_too_large: [() => test.api.put(`/v1/sessions/${unknownId}`, { title: 'a'.repeat(limits.bodyBytes) })],
   unsupported_media_type: [
     () =>
@@ -215,6 +224,12 @@ const elsewhere: { readonly [Code in ErrorCode]?: string } = {
   event_stream_unavailable: 'the budget of streams has tests of its own',
   range_not_satisfiable: 'artifacts.test.ts',
   cloud_session_finalizing: 'workspace-api.test.ts',
+  cloud_workspace_expired: 'publications-api.test.ts',
+  cloud_review_refused: 'publications-api.test.ts',
+  cloud_publication_conflict: 'publications-api.test.ts',
+  cloud_publication_in_progress: 'publications-api.test.ts',
+  cloud_publication_not_mergeable: 'publications-api.test.ts',
+  cloud_publication_merge_conflict: 'publications-api.test.ts',
   cloud_workspace_starting: 'workspace-api.test.ts',
   cloud_workspace_unavailable: 'workspace-api.test.ts',
   cloud_repository_branch_not_found: 'there are no repositories',

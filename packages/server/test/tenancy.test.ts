@@ -25,6 +25,8 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   createSession: {},
   updateSession: { title: 'taken over' },
   submitTurn: { message: 'taken over' },
+  createPublication: { revision: '0'.repeat(64), title: 'taken over' },
+  createMerge: { strategy: 'merge' },
 }
 
 const sessionScoped = guardedOperationIds.filter(id => guardedOperationOf(id).path.includes('{sessionId}'))

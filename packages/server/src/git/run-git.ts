@@ -126,6 +126,7 @@ async function feed(input: string | Uint8Array | Readable, stdin: NodeJS.Writabl
     return
   }
   await pipeline(input, stdin).catch(error => {
-    if (input.errored) throw error
+    const closedByGit = error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.code === 'EPIPE'
+    if (input.errored && !closedByGit) throw error
   })
 }
