@@ -105,7 +105,8 @@ async function reaction(connection: SupervisorConnection): Promise<number> {
     if (message.method === 'session/update') return record.at.getTime()
     if (message.id === 1) await give(openSession(1, insidePaths.workspace, null))
     const sessionId = message.result?.sessionId
-    if (sessionId !== undefined) await give(prompt(of, 1, sessionId, [{ type: 'text', text: 'true' }]))
+    if (sessionId !== undefined)
+      await give(prompt(of, 1, { sessionId, blocks: [{ type: 'text', text: 'true' }], model: null }))
   }
   throw new Error('the agent did not react')
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { capabilities } from './capability.ts'
-import { open, openString } from './scalar.ts'
+import { OpenObject, open, openString } from './scalar.ts'
 
 /** Every refusal the service can name, with its status and cause (interface 7.3). The set is open to clients. */
 export const errors = {
@@ -106,6 +106,12 @@ export const ErrorBody = Type.Object(
     parameter: Type.Optional(Type.String({ description: 'With `invalid_path_parameter`.' })),
     mediaType: Type.Optional(Type.String({ description: 'With `unsupported_media_type`, when one was sent.' })),
     allow: Type.Optional(Type.Array(Type.String(), { description: 'With `method_not_allowed`.' })),
+    outcome: Type.Optional(
+      Type.Unsafe<Readonly<Record<string, unknown>>>({
+        ...OpenObject,
+        description: 'With `cloud_interaction_conflict`, where another decision won: that decision.',
+      }),
+    ),
   },
   { title: 'Error', description: 'A refusal.', ...open },
 )

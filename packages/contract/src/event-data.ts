@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { interactionKinds, interactionStatuses } from './interaction.ts'
 import { limits } from './limits.ts'
 import { runOutcomeFields } from './run.ts'
 import { Count, DateTime, nullable, OpenObject, open, openString, Sha256, Uuid } from './scalar.ts'
@@ -54,8 +55,8 @@ export const EnvironmentApply = Type.Object(
 export const InteractionChanged = Type.Object(
   {
     interactionId: Type.String(),
-    kind: Type.Enum(['ask_user', 'exit_plan_mode', 'approval'], { type: 'string' }),
-    status: Type.Enum(['open', 'resolved', 'expired'], { type: 'string' }),
+    kind: Type.Enum(interactionKinds, { type: 'string' }),
+    status: Type.Enum(interactionStatuses, { type: 'string' }),
     request: Type.Optional(OpenObject),
     resolution: Type.Optional(Type.String()),
     turnId: Type.Optional(Uuid),

@@ -17,7 +17,23 @@ export { CreateChatCompletion } from './gateway/chat-request.ts'
 export { Model, ModelList } from './gateway/model.ts'
 export { CreateResponse } from './gateway/responses-request.ts'
 export { gatewayLimits } from './gateway/shared-fields.ts'
-export { artifactLimits, defaultPageSize, limits, originLimits, sourceLimits } from './limits.ts'
+export {
+  type Approval,
+  type ApprovalOption,
+  confinements,
+  type DecideInteraction,
+  type DecisionChoice,
+  type DecisionOutcome,
+  decisionChoices,
+  type Interaction,
+  type InteractionKind,
+  type InteractionList,
+  type InteractionRequest,
+  type InteractionStatus,
+  type Question,
+  type Resolution,
+} from './interaction.ts'
+export { artifactLimits, defaultPageSize, interactionLimits, limits, originLimits, sourceLimits } from './limits.ts'
 export {
   CreateMerge,
   Merge,

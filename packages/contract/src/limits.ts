@@ -20,6 +20,19 @@ export const limits = {
   eventTextBytes: 65_536,
 } as const
 
+/** What is shown of an Interaction at most; an agent's excess is cut or left out (interface 2.6, 8.3). */
+export const interactionLimits = {
+  questions: 4,
+  options: 20,
+  questionCharacters: 2000,
+  headerCharacters: 80,
+  optionCharacters: 500,
+  answerCharacters: 4000,
+  planCharacters: 65_536,
+  fieldCharacters: 128,
+  patternCharacters: 128,
+} as const
+
 /** Characters of the correlation metadata a Session carries (interface 2.3, 8.3). */
 export const originLimits = {
   tenantKey: 128,

@@ -4,7 +4,15 @@ import type { ErrorCode } from './error.ts'
 
 export type Method = 'GET' | 'PUT' | 'PATCH' | 'POST' | 'DELETE'
 
-export type Tag = 'Contract' | 'Discovery' | 'Sessions' | 'Turns and Runs' | 'Events' | 'Artifacts' | 'Publications'
+export type Tag =
+  | 'Contract'
+  | 'Discovery'
+  | 'Sessions'
+  | 'Turns and Runs'
+  | 'Interactions'
+  | 'Events'
+  | 'Artifacts'
+  | 'Publications'
 
 /** A success an operation can answer with. */
 export interface Success {

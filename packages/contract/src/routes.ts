@@ -4,6 +4,7 @@ import { artifactOperations } from './operations/artifact.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
 import { eventOperations } from './operations/event.ts'
+import { interactionOperations } from './operations/interaction.ts'
 import { publicationOperations } from './operations/publication.ts'
 import { sessionOperations } from './operations/session.ts'
 import { turnOperations } from './operations/turn.ts'
@@ -14,6 +15,7 @@ export const routes = {
   ...discoveryOperations,
   ...sessionOperations,
   ...turnOperations,
+  ...interactionOperations,
   ...eventOperations,
   ...artifactOperations,
   ...publicationOperations,

@@ -3,6 +3,7 @@ import type { Context } from './context.ts'
 import { discoveryHandlers, type Platform } from './discovery/routes.ts'
 import { eventHandlers, type Streaming } from './events/routes.ts'
 import type { Handlers } from './http/handler.ts'
+import { interactionHandlers } from './interactions/routes.ts'
 import { mergeHandlers } from './merges/routes.ts'
 import { publicationHandlers } from './publications/routes.ts'
 import { reviewHandlers } from './reviews/routes.ts'
@@ -17,6 +18,7 @@ export function apiHandlers(context: Context, platform: Platform, streaming: Str
     ...sessionHandlers(context),
     ...turnHandlers(context),
     ...runHandlers(context),
+    ...interactionHandlers(context),
     ...eventHandlers(context, streaming),
     ...artifactHandlers(context),
     ...reviewHandlers(context),

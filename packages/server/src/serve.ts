@@ -22,6 +22,7 @@ import { createApp } from './http/app.ts'
 import { DatabaseAuthority } from './identity/authority.ts'
 import { provideDevelopmentTenant } from './identity/development-file.ts'
 import type { DevelopmentTenant } from './identity/development-tenant.ts'
+import { InteractionSweeper } from './interactions/interaction-sweeper.ts'
 import { mergeDesk } from './merges/merge-desk.ts'
 import { publicationDesk } from './publications/publication-desk.ts'
 import { reviewDesk } from './reviews/review-desk.ts'
@@ -96,6 +97,7 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
       return listening.consoleUrl
     },
   }
+  await stack.use(new InteractionSweeper(context)).start()
   const platform: string[] = []
   if (settings.roles.has('worker')) {
     platform.push(...(await startWorking(context, settings, () => listening.gatewayUrl, stack)))
@@ -194,6 +196,7 @@ async function startWorking(
       agentStartMs: execution.agentStartSeconds * 1000,
       runMs: execution.runSeconds * 1000,
       cancelGraceMs: execution.cancelGraceSeconds * 1000,
+      approvalMs: execution.approvalSeconds * 1000,
       pingMs: execution.pingSeconds * 1000,
       leaseIdleMs: lease.idleSeconds * 1000,
       leaseMaxMs: lease.maxSeconds * 1000,

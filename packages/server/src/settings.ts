@@ -61,6 +61,7 @@ export interface Settings {
     readonly agentStartSeconds: number
     readonly runSeconds: number
     readonly cancelGraceSeconds: number
+    readonly approvalSeconds: number
     readonly pingSeconds: number
     readonly concurrency: number
   }
@@ -239,6 +240,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
         10,
         'A cancelled agent that goes on is killed then.',
       ),
+      approvalSeconds: seconds(env, 'BERTH_APPROVAL_SECONDS', 600, 'An approval is decided within this long, or not.'),
       pingSeconds: seconds(env, 'BERTH_PING_SECONDS', 10, 'A sandbox that is silent for this long counts as frozen.'),
       concurrency: env.integer('BERTH_WORKER_CONCURRENCY', 8, 'Runs that a worker executes at once.'),
     },

@@ -81,14 +81,6 @@ describe('what an agent does', () => {
     expect(times).toEqual(times.toSorted())
   })
 
-  it('may be to ask for permission, which the sandbox is', async () => {
-    const asked = await perform('permission deploy')
-    expect(messagesOf(asked)).toMatchObject([{ text: 'permission: yes' }])
-    // The call that it was asked for was begun and never ended.
-    expect(activitiesOf(asked)).toMatchObject([{ status: 'failed' }])
-    expect(outcomeOf(asked)).toBe('completed completed - 1')
-  })
-
   it('is cut to 64 KiB of text between two characters, and says so', async () => {
     const ship = await perform(`say x${'🚢'.repeat(30_000)}\ntool t${'x'.repeat(5_000)}`)
     const [message] = messagesOf(ship)

@@ -236,7 +236,7 @@ const elsewhere: { readonly [Code in ErrorCode]?: string } = {
   installation_principal_required: 'there are no credentials of people',
   identity_service_unavailable: 'there is no introspection',
   environment_not_found: 'there are no environments',
-  cloud_interaction_conflict: 'there are no interactions',
+  cloud_interaction_conflict: 'interactions.test.ts',
   model_not_found: 'gateway-errors.test.ts',
   insufficient_quota: 'gateway-budgets.test.ts',
   cost_budget_exceeded: 'gateway-budgets.test.ts',

@@ -27,6 +27,7 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   submitTurn: { message: 'taken over' },
   createPublication: { revision: '0'.repeat(64), title: 'taken over' },
   createMerge: { strategy: 'merge' },
+  decideInteraction: { requestId: 'taken', choice: 'allow_once', idempotencyKey: 'over' },
 }
 
 const sessionScoped = guardedOperationIds.filter(id => guardedOperationOf(id).path.includes('{sessionId}'))

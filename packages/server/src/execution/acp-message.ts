@@ -1,8 +1,12 @@
 import type { ToolCallStatus, ToolKind } from '@agentclientprotocol/sdk'
 import { storable } from '../events/bounded-text.ts'
 import { boundDiffs, boundInput, boundOutput, type Diff } from './bounded-activity.ts'
+import { clip } from './clip.ts'
 
 type Json = Readonly<Record<string, unknown>>
+
+/** Longest `delegationId` (interface 6.4). */
+const MAX_DELEGATION_ID = 255
 
 /** A line of an agent, told apart; whatever is not JSON-RPC is `noise`. */
 export type AgentMessage =
@@ -44,6 +48,8 @@ export type Update =
       readonly messageId?: string
     }
   | { readonly kind: 'tool'; readonly call: ToolUpdate }
+  /** The agent stops to be answered: what it was saying is said. */
+  | { readonly kind: 'pause' }
   | { readonly kind: 'other' }
 
 /** What a `tool_call` or `tool_call_update` says; absent fields leave what is known. Everything is within its bound. */
@@ -58,6 +64,8 @@ export interface ToolUpdate {
   readonly input?: unknown
   readonly text?: string
   readonly diffs?: readonly Diff[]
+  /** Set where a delegated agent made the call (interface 6.4). */
+  readonly delegationId?: string
   /** Whether something was left out, by the agent or for its size. */
   readonly truncated: boolean
 }
@@ -100,6 +108,7 @@ function readTool(update: Json, begins: boolean): Update {
   const title = asText(update['title'])
   const kind = toolKinds.find(known => known === update['kind'])
   const status = toolStatuses.find(known => known === update['status'])
+  const delegationId = asText(berthMeta(update)['delegationId'])
   const cut = text?.truncated === true || diffs.truncated || input.truncated
   return {
     kind: 'tool',
@@ -113,6 +122,7 @@ function readTool(update: Json, begins: boolean): Update {
       ...(input.value !== undefined && { input: input.value }),
       ...(text !== null && { text: text.text }),
       ...(diffs.diffs.length > 0 && { diffs: diffs.diffs }),
+      ...(delegationId !== undefined && { delegationId: clip(delegationId, MAX_DELEGATION_ID) }),
       truncated: cut || berthMeta(update)['truncated'] === true,
     },
   }

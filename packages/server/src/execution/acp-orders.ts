@@ -19,13 +19,20 @@ export interface Order {
 
 const request = (id: number, method: string, params: unknown) => JSON.stringify({ jsonrpc: '2.0', id, method, params })
 
-/** First request to a new agent process. Files and terminals are the sandbox's, so none are offered from outside. */
+/**
+ * First request to a new agent process. Files and terminals are the sandbox's, so none are offered from outside; people
+ * are asked by forms.
+ */
 export function initialize(generation: number): Order {
   return {
     key: `initialize/${generation}`,
     line: request(wireIds.initialize, AGENT_METHODS.initialize, {
       protocolVersion: PROTOCOL_VERSION,
-      clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+      clientCapabilities: {
+        fs: { readTextFile: false, writeTextFile: false },
+        terminal: false,
+        elicitation: { form: {} },
+      },
       clientInfo: { name: 'berth', version: '1.0.0' },
     }),
   }
@@ -52,12 +59,17 @@ export interface PromptOf {
 export const promptKeyOf = ({ runId, attempt }: PromptOf): string => `prompt/${runId}/${attempt}/`
 
 /** A prompt that the journal holds behind its agent's end reached nobody; the next process gets it under its own key. */
-export function prompt(of: PromptOf, generation: number, sessionId: string, blocks: readonly object[]): Order {
+export function prompt(
+  of: PromptOf,
+  generation: number,
+  { sessionId, blocks, model }: { sessionId: string; blocks: readonly object[]; model: string | null },
+): Order {
   return {
     key: `${promptKeyOf(of)}${generation}`,
     line: request(wireIds.prompt(of.turnSequence, of.attempt), AGENT_METHODS.session_prompt, {
       sessionId,
       prompt: blocks,
+      ...(model !== null && { _meta: { berth: { model } } }),
     }),
   }
 }

@@ -1,33 +1,26 @@
-import { keepArtifact, omitted } from '../artifacts/keep-artifact.ts'
 import { appendEvents } from '../events/append.ts'
+import type { InteractionRow } from '../interactions/interaction.ts'
+import { listUndelivered } from '../interactions/interaction-sql.ts'
 import { extendLease } from '../leases/extend-lease.ts'
 import type { LeaseRow } from '../leases/lease-sql.ts'
-import { endRun } from '../runs/end-run.ts'
 import type { Outcome } from '../runs/run.ts'
 import { hasEarlierWork, markRunning } from '../runs/run-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
-import { knownSecrets } from '../secrets.ts'
-import type { Queryable } from '../storage/database.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { TurnRow } from '../turns/turn.ts'
+import { findTurn } from '../turns/turn-sql.ts'
+import { agentRequestOf, answerTo } from './acp-answers.ts'
 import { cancelPrompt, initialize, type Order, openSession, type PromptOf, prompt } from './acp-orders.ts'
 import { agentEnvironment } from './agent-environment.ts'
+import { cancelled, decideEnd, recordEnd } from './attempt-end.ts'
 import { type AgentFacts, Conversation } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
-import {
-  clearHandovers,
-  countToolCalls,
-  findLastAnswer,
-  holdsFence,
-  type RunClaim,
-  saveReading,
-} from './execution-sql.ts'
-import { announce, executionLost, settleLoss } from './finish.ts'
-import { ClaimLost } from './interruption.ts'
-import { collectPresented, keepPresented } from './present-files.ts'
+import { clearHandovers, findLastAnswer, type RunClaim } from './execution-sql.ts'
+import { executionLost } from './finish.ts'
+import { placeInputs } from './place-inputs.ts'
 import { promptBlocks } from './prompt-blocks.ts'
 import { keepRecap } from './recap.ts'
-import { keepResult, type Result } from './run-result.ts'
+import { RunIsOver, recordReading } from './record-reading.ts'
 import type { SupervisorConnection } from './supervisor-connection.ts'
 import type { JournalRecord } from './supervisor-stream.ts'
 import type { LastAnswer } from './transcript.ts'
@@ -49,7 +42,8 @@ const WORKSPACE = '/workspace'
  * takes once. So a worker that takes over does not need to know how far the last one came: it reads, commits, and gives
  * the orders that follow; those already given are dropped.
  *
- * Order of writes: read, commit (events, offset and facts in one transaction behind the fence), acknowledge, order.
+ * Order of writes: read, commit (events, questions, offset and facts in one transaction behind the fence), acknowledge,
+ * order.
  */
 export class Attempt {
   readonly #context: ExecutionContext
@@ -70,6 +64,8 @@ export class Attempt {
   /** The agent had the prompt already when this worker came. */
   readonly #resumed: boolean
   #promptGiven = false
+  /** People may have answered since answers were last looked for. */
+  #answersDue = true
   #cancelling = false
   #settled = false
   /** Read the backlog, and gave the orders that follow from it. */
@@ -89,6 +85,8 @@ export class Attempt {
       runtime: RuntimeEntry
       lease: LeaseRow
       connection: SupervisorConnection
+      /** What the agent has asked and not been answered. */
+      waiting: readonly InteractionRow[]
     },
   ) {
     this.#context = context
@@ -105,7 +103,7 @@ export class Attempt {
     }
     this.#committed = parts.lease.journal_offset
     this.#recap = parts.lease.recap
-    this.#begun = parts.claim.run.status === 'running'
+    this.#begun = parts.claim.run.started_at !== null
     this.#conversation = new Conversation(
       this.#of,
       {
@@ -116,6 +114,7 @@ export class Attempt {
         activePrompt: parts.lease.active_prompt,
       },
       parts.lease.journal_offset,
+      new Map(parts.waiting.map(row => [row.journal_offset, agentRequestOf(row).id])),
     )
     this.#savedFacts = this.#conversation.facts
     this.#resumed = this.#conversation.prompted
@@ -149,9 +148,16 @@ export class Attempt {
   /** Passes a cancellation on to the agent; the rest is the agent's, until the grace is over. */
   cancel(): Promise<void> {
     return this.#exclusive(async () => {
-      this.#cancelling = true
-      this.#conversation.cancelling = true
+      this.#letGo()
       if (this.#caughtUp) await this.#goOn()
+    })
+  }
+
+  /** Gives the agent what people have answered. */
+  answer(): Promise<void> {
+    return this.#exclusive(async () => {
+      this.#answersDue = true
+      if (this.#caughtUp && !this.#settled) await this.#giveAnswers()
     })
   }
 
@@ -215,10 +221,11 @@ export class Attempt {
   /** The orders that follow from what the journal says. */
   async #order(): Promise<void> {
     for (const reply of this.#conversation.takeReplies()) await this.#give(reply)
+    await this.#giveAnswers()
     const { facts, prompted } = this.#conversation
     if (this.#forced !== null) return
     if (this.#isRefused()) {
-      await this.#stop((await this.#outcome())?.outcome ?? executionLost, 'refused')
+      await this.#stop((await this.#decided())?.outcome ?? executionLost, 'refused')
       return
     }
     if (prompted) {
@@ -249,7 +256,11 @@ export class Attempt {
         await this.#begin()
         this.#promptGiven = true
         await this.#give(
-          prompt(this.#of, facts.generation, facts.sessionId ?? '', promptBlocks(this.#turn, this.#recap)),
+          prompt(this.#of, facts.generation, {
+            sessionId: facts.sessionId ?? '',
+            blocks: promptBlocks(this.#turn, this.#recap),
+            model: this.#claim.run.model,
+          }),
         )
         break
     }
@@ -268,6 +279,24 @@ export class Attempt {
       return
     }
     await this.#give(openSession(generation, WORKSPACE, earlier ? sessionId : null))
+  }
+
+  /** What people have said to the agent's requests, whichever worker was there when they said it. */
+  async #giveAnswers(): Promise<void> {
+    if (!this.#answersDue || !this.#conversation.waits) return
+    this.#answersDue = false
+    for (const row of await listUndelivered(this.#context.db, this.#lease.id)) {
+      if (row.status === 'open') continue
+      const reply = answerTo(row)
+      if (this.#ordered.has(reply.key)) continue
+      if (row.response_turn_id !== null) await this.#placeFilesOf(row.response_turn_id)
+      await this.#give(reply)
+    }
+  }
+
+  async #placeFilesOf(turnId: string): Promise<void> {
+    const turn = await findTurn(this.#context.db, this.#claim, turnId)
+    if (turn !== null) await placeInputs(this.#context, this.#lease.id, turn)
   }
 
   async #startAgent(generation: number): Promise<void> {
@@ -326,69 +355,18 @@ export class Attempt {
 
   /** Records the end of the attempt with all that was read before it, in one transaction. */
   async #settle(): Promise<void> {
-    const now = this.#context.clock.now()
     // First, because what is open may be the answer that the outcome tells of.
     this.#conversation.close()
     const reading = this.#conversation.take()
-    const { outcome, longBytes } = (this.#forced === null ? await this.#outcome() : { outcome: this.#forced }) ?? {}
-    const result = await keepResult(this.#context.blobs, outcome?.summary, longBytes)
-    await using presented = await collectPresented(this.#context, this.#claim, this.#lease.id)
-    await underFence(this.#context, this.#claim, async tx => {
-      if (reading.drafts.length > 0) await appendEvents(tx, this.#claim, reading.drafts, now)
-      await countToolCalls(tx, this.#claim, reading.toolCalls)
-      await saveReading(tx, this.#lease.id, reading)
-      const keep = () => keepPresented(tx, this.#claim, presented, now)
-      if (outcome !== undefined) await this.#endRun(tx, outcome, result, keep, now)
-      else await settleLoss(tx, this.#context, this.#claim, { sandboxLost: false, outcome: executionLost, keep })
-    })
+    const decided = this.#forced === null ? await this.#decided() : { outcome: this.#forced }
+    await recordEnd(this.#context, this.#claim, { leaseId: this.#lease.id, reading, decided, begun: this.#begun })
     this.#settled = true
-    announce(this.#context, this.#claim)
-    await presented?.settle()
     // The loop may be waiting for the journal on behalf of a Run that is over.
     await this.#connection[Symbol.asyncDispose]()
   }
 
-  /** Its result and what it presented first, then its end; what began on the sandbox is sealed after, unless it crashed. */
-  async #endRun(
-    tx: Queryable,
-    outcome: Outcome,
-    result: Result,
-    keep: () => Promise<readonly string[]>,
-    now: Date,
-  ): Promise<void> {
-    const { runId } = this.#of
-    const artifactIds: string[] = []
-    if (result.kind === 'kept') {
-      const { id, draft } = await keepArtifact(tx, this.#claim, { runId, ...result.artifact }, now)
-      artifactIds.push(id)
-      await appendEvents(tx, this.#claim, [draft], now)
-    }
-    if (result.kind === 'too_large') await appendEvents(tx, this.#claim, [omitted(runId, result.omission)], now)
-    artifactIds.push(...(await keep()))
-    const { summary, ...rest } = outcome
-    const told = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest
-    const seal = this.#begun && outcome.status !== 'crashed'
-    await endRun(tx, this.#claim, runId, told, now, { seal, artifactIds })
-  }
-
-  /** What the Run ends with; null where the agent is gone without an answer and the attempt is lost. */
-  async #outcome(): Promise<Decided | null> {
-    const { end } = this.#conversation
-    if (end?.kind === 'answered') {
-      // Who asked for a stop gets `cancelled`, whatever the agent made of it.
-      if (this.#cancelling) return { outcome: cancelled }
-      return withSummary(end.outcome, await this.#lastAnswer())
-    }
-    if (end?.kind === 'unstartable') {
-      const detail = knownSecrets.cutText(end.detail.slice(0, 500))
-      this.#context.log.warn({ runId: this.#of.runId, detail }, 'a runtime did not start')
-      const errorCode = end.resuming ? 'resume_unavailable' : 'runtime_start_failed'
-      return { outcome: { status: 'failed', stopReason: 'error', errorCode } }
-    }
-    if (end?.kind === 'exited' && end.signal === 'JOURNAL_FULL') {
-      return { outcome: { status: 'failed', stopReason: 'error', errorCode: 'agent_output_limit' } }
-    }
-    return null
+  #decided(): ReturnType<typeof decideEnd> {
+    return decideEnd(this.#context, this.#of.runId, this.#conversation.end, this.#cancelling, () => this.#lastAnswer())
   }
 
   async #lastAnswer(): Promise<LastAnswer | null> {
@@ -400,40 +378,32 @@ export class Attempt {
   /** Commits what was read, where it says something or has grown long. */
   async #commit(): Promise<void> {
     const reading = this.#conversation.take()
-    const says = reading.drafts.length > 0 || reading.facts !== this.#savedFacts
-    if (!says && reading.offset - this.#committed < COMMIT_BYTES) return
-    const { db, clock } = this.#context
-    await db.transaction(async tx => {
-      const now = clock.now()
-      // The Session's lock first, by the append: every other transaction takes the two in this order.
-      if (reading.drafts.length > 0) await appendEvents(tx, this.#claim, reading.drafts, now)
-      if (!(await holdsFence(tx, this.#claim, now))) throw new ClaimLost()
-      await saveReading(tx, this.#lease.id, reading)
-      if (reading.toolCalls > 0) await countToolCalls(tx, this.#claim, reading.toolCalls)
-    })
-    this.#committed = reading.offset
-    this.#savedFacts = reading.facts
-    this.#connection.ack(reading.offset)
-    if (reading.drafts.length > 0) this.#announce()
+    const { drafts, asked, withdrawn, settled, facts, offset } = reading
+    const says = [drafts, asked, withdrawn, settled].some(part => part.length > 0) || facts !== this.#savedFacts
+    if (!says && offset - this.#committed < COMMIT_BYTES) return
+    try {
+      await recordReading(this.#context, this.#claim, this.#lease.id, reading)
+    } catch (error) {
+      if (!(error instanceof RunIsOver)) throw error
+      // Nothing more belongs to the Run. What its agent still says is read until it has stopped.
+      this.#letGo()
+      return
+    }
+    // What is remembered has been answered with the commit.
+    if (asked.length > 0) this.#answersDue = true
+    this.#committed = offset
+    this.#savedFacts = facts
+    this.#connection.ack(offset)
+    if (drafts.length + asked.length + withdrawn.length > 0) this.#announce()
+  }
+
+  #letGo(): void {
+    this.#cancelling = true
+    this.#conversation.cancelling = true
+    this.#answersDue = true
   }
 
   #announce(): void {
     this.#context.wakeups.publish(topics.session(this.#claim.organizationId, this.#claim.sessionId))
   }
-}
-
-const cancelled: Outcome = { status: 'cancelled', stopReason: 'aborted' }
-
-/** What a Run ends with, and the length of a last message that is too long to be its summary. */
-interface Decided {
-  readonly outcome: Outcome
-  readonly longBytes?: number
-}
-
-/** The agent's own summary, else its last message. */
-function withSummary(outcome: Outcome, lastAnswer: LastAnswer | null): Decided {
-  const { summary = lastAnswer, ...rest } = outcome
-  if (summary === null || summary === '') return { outcome: rest }
-  if (typeof summary === 'string') return { outcome: { ...rest, summary } }
-  return { outcome: rest, longBytes: summary.sizeBytes }
 }

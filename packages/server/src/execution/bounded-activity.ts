@@ -37,11 +37,14 @@ export function boundDiffs(given: readonly Diff[]): { readonly diffs: readonly D
  * A tool's input as an event can hold it. One that is too long or too deep is left out whole: half a JSON value says
  * something else than the whole.
  */
-export function boundInput(given: unknown): { readonly value: unknown; readonly truncated: boolean } {
+export function boundInput(
+  given: unknown,
+  maxBytes: number = MAX_TEXT_BYTES,
+): { readonly value: unknown; readonly truncated: boolean } {
   if (given === undefined) return { value: undefined, truncated: false }
-  const left = { bytes: MAX_TEXT_BYTES }
+  const left = { bytes: maxBytes }
   const value = copy(given, MAX_DEPTH, left)
-  const fits = value !== undefined && Buffer.byteLength(JSON.stringify(value)) <= MAX_TEXT_BYTES
+  const fits = value !== undefined && Buffer.byteLength(JSON.stringify(value)) <= maxBytes
   return fits ? { value, truncated: false } : { value: undefined, truncated: true }
 }
 

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { EventDraft } from '../events/envelope.ts'
 import { promptKeyOf, replyKey, wireIds } from './acp-orders.ts'
-import { type AgentFacts, Conversation, type Reading } from './conversation.ts'
+import type { AgentRequest } from './acp-questions.ts'
+import { type AgentFacts, Conversation, MAX_WAITING_ASKS, type Reading } from './conversation.ts'
 import type { JournalRecord } from './supervisor-stream.ts'
 
 const of = { runId: 'run', attempt: 1, turnSequence: 2 }
@@ -154,10 +155,17 @@ describe('a request of an agent', () => {
       .takeReplies()
       .map(order => JSON.parse(order.line))
 
-  test('for permission is granted once, not for ever', () => {
-    expect(repliesTo(asks('a'))).toEqual([
-      { jsonrpc: '2.0', id: 'a', result: { outcome: { outcome: 'selected', optionId: 'yes' } } },
+  test('for permission is put to people, once however often it is read', () => {
+    const conversation = read(working, says('x'), asks('a'), says('y'))
+    expect(conversation.takeReplies()).toEqual([])
+    expect(conversation.take().asked).toMatchObject([
+      { draftsBefore: 1, ask: { kind: 'approval' }, agentRequest: { id: 'a', allow: 'yes', deny: 'no' } },
     ])
+    const records = journal([says('x'), asks('a')])
+    const { start = 0, end = 0 } = records[1] ?? {}
+    const again = new Conversation(of, working, end, new Map([[start, 'a']]))
+    for (const record of records) again.apply(record)
+    expect([again.take().asked, again.takeReplies(), again.waits]).toEqual([[], [], true])
   })
 
   test('for permission is turned down while the run is being cancelled', () => {
@@ -167,6 +175,19 @@ describe('a request of an agent', () => {
     expect(JSON.parse(conversation.takeReplies()[0]?.line ?? '')).toMatchObject({
       result: { outcome: { outcome: 'cancelled' } },
     })
+  })
+
+  test('that comes on top of too many is turned down by its own option', () => {
+    const many = Array.from({ length: MAX_WAITING_ASKS + 2 }, (_, id) => asks(id))
+    const conversation = read(working, ...many)
+    expect(conversation.take().asked).toHaveLength(MAX_WAITING_ASKS)
+    const outcomes = conversation.takeReplies().map(order => JSON.parse(order.line).result.outcome.optionId)
+    expect(outcomes).toEqual(['no', 'no'])
+  })
+
+  test('is taken back by its id, the newest of that id', () => {
+    const entries = [asks(1), asks(1), agent({ method: '$/cancel_request', params: { requestId: 1 } })]
+    expect(read(working, ...entries).take().withdrawn).toEqual([journal(entries)[1]?.start])
   })
 
   test('for permission announces its call, where nothing else does', () => {
@@ -179,15 +200,16 @@ describe('a request of an agent', () => {
   })
 
   test('is answered under the key of its place, so that an id may be used twice', () => {
-    const keys = read(working, asks(1), asks(1))
+    const other = asks(1, 'fs/read_text_file')
+    const keys = read(working, other, other)
       .takeReplies()
       .map(order => order.key)
-    const places = journal([asks(1), asks(1)]).map(record => replyKey(record.start))
+    const places = journal([other, other]).map(record => replyKey(record.start))
     expect(keys).toEqual(places)
   })
 
   test('holds back the place to read from until the journal has its answer', () => {
-    const entries = [says('x'), asks(1), says('y'), calls('c'), ends('c')]
+    const entries = [says('x'), asks(1, 'fs/read_text_file'), says('y'), calls('c'), ends('c')]
     const [, request, , , last] = journal(entries)
     expect(read(working, ...entries).take().replayFrom).toBe(request?.start)
     const answered = [...entries, given(replyKey(request?.start ?? -1))]
@@ -198,13 +220,16 @@ describe('a request of an agent', () => {
   test('of a process that has ended is answered no more', () => {
     const conversation = read(working, asks(1), exited())
     expect(conversation.takeReplies()).toEqual([])
-    expect(conversation.take().replayFrom).toBe(conversation.take().offset)
+    const reading = conversation.take()
+    expect(reading.replayFrom).toBe(reading.offset)
+    expect([reading.withdrawn, reading.settled, conversation.waits]).toEqual([[0], [0], false])
   })
 })
 
 describe('a conversation that is taken over', () => {
   interface Whole {
     readonly drafts: readonly EventDraft[]
+    readonly asked: readonly number[]
     readonly toolCalls: number
     readonly facts: AgentFacts
     readonly replies: ReadonlySet<string>
@@ -218,15 +243,22 @@ describe('a conversation that is taken over', () => {
   function readWithDeaths(records: readonly JournalRecord[], deaths: readonly (readonly [number, number])[]): Whole {
     const drafts: EventDraft[] = []
     const replies = new Set<string>()
+    const asked: number[] = []
+    const waiting = new Map<number, number | string>()
     let toolCalls = 0
     let committed: Pick<Reading, 'offset' | 'replayFrom' | 'facts'> = { offset: 0, replayFrom: 0, facts: ready }
     const take = (reading: Reading) => {
       drafts.push(...reading.drafts)
       toolCalls += reading.toolCalls
+      for (const { offset, agentRequest } of reading.asked) {
+        asked.push(offset)
+        waiting.set(offset, (agentRequest as AgentRequest).id)
+      }
+      for (const offset of reading.settled) waiting.delete(offset)
       committed = reading
     }
     for (const [commitAt, dieAt] of [...deaths, [records.length, records.length]] as const) {
-      const worker = new Conversation(of, committed.facts, committed.offset)
+      const worker = new Conversation(of, committed.facts, committed.offset, waiting)
       const mine = records.filter(record => record.start >= committed.replayFrom)
       for (const record of mine.filter(each => records.indexOf(each) < Math.max(commitAt, dieAt))) {
         worker.apply(record)
@@ -237,7 +269,7 @@ describe('a conversation that is taken over', () => {
       if (commitAt < records.length) continue
       worker.close()
       take(worker.take())
-      return { drafts, toolCalls, facts: committed.facts, replies, end: worker.end }
+      return { drafts, asked, toolCalls, facts: committed.facts, replies, end: worker.end }
     }
     throw new Error('the last worker reads to the end')
   }
@@ -247,6 +279,7 @@ describe('a conversation that is taken over', () => {
     { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c').map(calls) },
     { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c').map(ends) },
     { weight: 1, arbitrary: fc.constantFrom(1, 2).map(id => asks(id)) },
+    { weight: 1, arbitrary: fc.constant(asks(3, 'fs/read_text_file')) },
     { weight: 1, arbitrary: fc.constantFrom('a', 'd').map(id => asks(9, 'session/request_permission', id)) },
     { weight: 1, arbitrary: fc.constant<Entry>({ type: 'o', payload: 'noise' }) },
     { weight: 1, arbitrary: fc.constantFrom<Entry>({ type: 'e', payload: 'warning' }, { type: '!', payload: '{}' }) },
@@ -257,7 +290,8 @@ describe('a conversation that is taken over', () => {
     const all = [...entries]
     for (let index = 0; index < all.length; index += 1) {
       const asked = all[index]
-      if (asked?.type !== 'o' || !asked.payload.includes('request_permission') || index + lag > all.length) continue
+      if (asked?.type !== 'o' || !/request_permission|read_text_file/.test(asked.payload) || index + lag > all.length)
+        continue
       all.splice(index + lag, 0, given(replyKey(journal(all)[index]?.start ?? -1)))
     }
     return all

@@ -1,6 +1,8 @@
-import { CLIENT_METHODS } from '@agentclientprotocol/sdk'
+import { CLIENT_METHODS, PROTOCOL_METHODS } from '@agentclientprotocol/sdk'
 import type { EventDraft } from '../events/envelope.ts'
+import type { Asked } from '../interactions/open-interactions.ts'
 import type { Outcome } from '../runs/run.ts'
+import { denial } from './acp-answers.ts'
 import {
   type AgentMessage,
   asObject,
@@ -11,6 +13,8 @@ import {
   type Update,
 } from './acp-message.ts'
 import { type Order, type PromptOf, promptKeyOf, refuse, reply, replyKey, wireIds } from './acp-orders.ts'
+import { denyOptionOf, type Question, readElicitation, readPermission } from './acp-questions.ts'
+import { BERTH_EVENT, readBerthEvent } from './berth-event.ts'
 import { outcomeOfAnswer } from './prompt-outcome.ts'
 import type { JournalRecord } from './supervisor-stream.ts'
 import { type LastAnswer, Transcript } from './transcript.ts'
@@ -36,6 +40,12 @@ export type AgentEnd =
 /** What reading the journal gave since the last time it was taken. */
 export interface Reading {
   readonly drafts: EventDraft[]
+  /** What people are to be asked, in the order of asking. */
+  readonly asked: readonly NewAsk[]
+  /** Offsets of earlier requests that their agent does not wait for any more. */
+  readonly withdrawn: readonly number[]
+  /** Offsets of requests whose answer the journal holds, or whose agent is gone. */
+  readonly settled: readonly number[]
   readonly toolCalls: number
   /** End of the last record read. */
   readonly offset: number
@@ -45,6 +55,14 @@ export interface Reading {
   /** The agent has been given the prompt, and with it what it was told of earlier. */
   readonly prompted: boolean
 }
+
+/** A request that people are to be asked, with the number of drafts of the reading that come before it. */
+export interface NewAsk extends Asked {
+  readonly draftsBefore: number
+}
+
+/** Requests of one agent that may wait for people at once. An agent that asks more is told no. */
+export const MAX_WAITING_ASKS = 32
 
 /**
  * Reads the journal of a sandbox as the conversation of one attempt.
@@ -58,21 +76,33 @@ export class Conversation {
   readonly #transcript: Transcript
   /** Requests of the agent whose answer the journal does not hold yet, by the key of that answer. */
   readonly #unanswered = new Map<string, number>()
+  /** Requests that people are asked, or were: offset to JSON-RPC id, until the journal holds their answer. */
+  readonly #waiting: Map<number, number | string>
   #facts: AgentFacts
   #offset: number
   #drafts: EventDraft[] = []
   #toolCalls = 0
   #given = false
-  #replies: Order[] = []
+  #asked: NewAsk[] = []
+  #withdrawn: number[] = []
+  #settled: number[] = []
+  readonly #replies = new Map<string, Order>()
   #end: AgentEnd | null = null
   /** Time of the last record that has one. What this worker ends is dated by it. */
   #at = new Date(0)
   #lastAnswer: LastAnswer | null | undefined
-  /** Set once cancellation is asked for: a permission request then has only one answer. */
+  /** Set once cancellation is asked for: nobody is asked anything any more. */
   cancelling = false
 
-  constructor(prompt: PromptOf, facts: AgentFacts, committed: number) {
+  /** @param waiting requests before the committed offset that people are asked: offset to JSON-RPC id */
+  constructor(
+    prompt: PromptOf,
+    facts: AgentFacts,
+    committed: number,
+    waiting: ReadonlyMap<number, number | string> = new Map(),
+  ) {
     this.#prompt = prompt
+    this.#waiting = new Map(waiting)
     this.#facts = facts
     this.#committed = committed
     this.#offset = committed
@@ -85,6 +115,11 @@ export class Conversation {
 
   get end(): AgentEnd | null {
     return this.#end
+  }
+
+  /** Whether the agent waits for an answer that people give. */
+  get waits(): boolean {
+    return this.#waiting.size > 0
   }
 
   /** Whether the agent has this attempt's prompt. */
@@ -106,7 +141,10 @@ export class Conversation {
     this.#at = record.at ?? this.#at
     switch (record.type) {
       case 's':
-        if (!replayed) this.#know({ generation: this.#facts.generation + 1, state: 'started', activePrompt: null })
+        if (!replayed) {
+          this.#forgetWaiting()
+          this.#know({ generation: this.#facts.generation + 1, state: 'started', activePrompt: null })
+        }
         break
       case 'f':
         if (!replayed) this.#end = { kind: 'unstartable', detail: record.payload.toString('utf8'), resuming: false }
@@ -116,6 +154,8 @@ export class Conversation {
         break
       case 'i':
         this.#unanswered.delete(record.key)
+        this.#replies.delete(record.key)
+        if (!replayed) this.#answerGiven(record.key)
         if (!replayed && record.key.startsWith(promptKeyOf(this.#prompt)) && this.#facts.state === 'ready') {
           this.#know({ activePrompt: record.key })
           this.#given = true
@@ -139,6 +179,9 @@ export class Conversation {
   take(): Reading {
     const reading: Reading = {
       drafts: this.#drafts,
+      asked: this.#asked,
+      withdrawn: this.#withdrawn,
+      settled: this.#settled,
       toolCalls: this.#toolCalls,
       offset: this.#offset,
       replayFrom: Math.min(this.#offset, this.#transcript.openSince ?? this.#offset, ...this.#unanswered.values()),
@@ -146,13 +189,16 @@ export class Conversation {
       prompted: this.#given,
     }
     this.#drafts = []
+    this.#asked = []
+    this.#withdrawn = []
+    this.#settled = []
     this.#toolCalls = 0
     return reading
   }
 
   takeReplies(): Order[] {
-    const replies = this.#replies
-    this.#replies = []
+    const replies = [...this.#replies.values()]
+    this.#replies.clear()
     return replies
   }
 
@@ -165,7 +211,8 @@ export class Conversation {
     // An agent that was ready and had no prompt took nothing with it: the next process gets the prompt.
     const idle = this.#facts.state === 'ready' && !this.prompted
     this.#unanswered.clear()
-    this.#replies = []
+    this.#replies.clear()
+    this.#forgetWaiting()
     this.#know({ state: 'exited', activePrompt: null })
     if (!idle) this.#end ??= { kind: 'exited', signal: typeof signal === 'string' ? signal : null }
   }
@@ -176,10 +223,10 @@ export class Conversation {
         if (!replayed) this.#answered(message)
         break
       case 'notification':
-        if (message.method === CLIENT_METHODS.session_update) this.#told(readUpdate(message.params), offset, replayed)
+        this.#notified(message.method, message.params, offset, replayed)
         break
       case 'request':
-        this.#asked(message, offset, replayed)
+        this.#requested(message, offset, replayed)
         break
       default:
         break
@@ -222,23 +269,78 @@ export class Conversation {
     this.#end = { kind: 'unstartable', detail, resuming: method === 'session/load' }
   }
 
-  #asked(message: Extract<AgentMessage, { kind: 'request' }>, offset: number, replayed: boolean): void {
-    const forPermission = message.method === CLIENT_METHODS.session_request_permission
-    if (forPermission) this.#told(readPermissionCall(message.params), offset, replayed)
-    this.#unanswered.set(replyKey(offset), offset)
-    this.#replies.push(
-      forPermission
-        ? reply(offset, message.id, { outcome: this.#permission(message.params) })
-        : refuse(offset, message.id, -32601, `${message.method} is not offered here`),
-    )
+  #notified(method: string, params: Readonly<Record<string, unknown>>, offset: number, replayed: boolean): void {
+    if (method === CLIENT_METHODS.session_update) {
+      this.#told(readUpdate(params), offset, replayed)
+    } else if (method === BERTH_EVENT) {
+      this.#told({ kind: 'pause' }, offset, replayed)
+      const event = this.prompted && !replayed ? readBerthEvent(params, this.#prompt.runId) : null
+      if (event !== null) this.#drafts.push(event)
+    } else if (method === PROTOCOL_METHODS.cancel_request && !replayed) {
+      this.#takenBack(params['requestId'])
+    }
   }
 
-  /** The sandbox is the permission: what is asked for cannot leave it. */
-  #permission(params: Readonly<Record<string, unknown>>): object {
-    const options = Array.isArray(params['options']) ? params['options'].map(asObject) : []
-    const once = options.find(option => option?.['kind'] === 'allow_once')
-    if (this.cancelling || once === undefined || once === null) return { outcome: 'cancelled' }
-    return { outcome: 'selected', optionId: once['optionId'] }
+  #requested(message: Extract<AgentMessage, { kind: 'request' }>, offset: number, replayed: boolean): void {
+    const { id, method, params } = message
+    if (method === CLIENT_METHODS.session_request_permission) {
+      const update = readPermissionCall(params)
+      this.#told(update, offset, replayed)
+      this.#told({ kind: 'pause' }, offset, replayed)
+      const call = update.kind === 'tool' ? update.call : null
+      const known = call === null ? null : this.#transcript.callOf(call.id)
+      const question = readPermission(id, params, call, known)
+      this.#ask(question, offset, replayed, () =>
+        reply(offset, id, { outcome: denial(this.cancelling ? null : denyOptionOf(params)) }),
+      )
+    } else if (method === CLIENT_METHODS.elicitation_create) {
+      this.#told({ kind: 'pause' }, offset, replayed)
+      const question = readElicitation(id, params)
+      this.#ask(question, offset, replayed, () => reply(offset, id, { action: 'cancel' }))
+    } else {
+      this.#answerAtOnce(refuse(offset, id, -32601, `${method} is not offered here`), offset)
+    }
+  }
+
+  /**
+   * Has people asked, or declines: what cannot be asked, what comes when nobody is to be asked, and what is too much. A
+   * request that was read before is asked already, or was declined, and then is again: an order is carried out once.
+   */
+  #ask(question: Question | null, offset: number, replayed: boolean, refusal: () => Order): void {
+    if (replayed && this.#waiting.has(offset)) return
+    const askable = this.prompted && !this.cancelling && !replayed && this.#waiting.size < MAX_WAITING_ASKS
+    if (question === null || !askable) {
+      this.#answerAtOnce(refusal(), offset)
+      return
+    }
+    this.#waiting.set(offset, question.agentRequest.id)
+    this.#asked.push({ ...question, offset, draftsBefore: this.#drafts.length })
+  }
+
+  #answerAtOnce(order: Order, offset: number): void {
+    this.#unanswered.set(order.key, offset)
+    this.#replies.set(order.key, order)
+  }
+
+  /** The agent does not want an answer any more; the newest request of that id is meant. */
+  #takenBack(id: unknown): void {
+    const [offset] = [...this.#waiting].filter(entry => entry[1] === id).at(-1) ?? []
+    if (offset !== undefined) this.#withdrawn.push(offset)
+  }
+
+  #answerGiven(key: string): void {
+    for (const offset of this.#waiting.keys()) {
+      if (replyKey(offset) !== key) continue
+      this.#waiting.delete(offset)
+      this.#settled.push(offset)
+    }
+  }
+
+  /** The process that asked is gone, and nobody waits for an answer. */
+  #forgetWaiting(): void {
+    this.#withdrawn.push(...this.#waiting.keys())
+    this.#settled.push(...this.#waiting.keys())
+    this.#waiting.clear()
   }
 }
 

@@ -14,6 +14,8 @@ export interface ExecutionLimits {
   readonly agentStartMs: number
   readonly runMs: number
   readonly cancelGraceMs: number
+  /** Time in which an approval is to be decided. */
+  readonly approvalMs: number
   /** Silence of a supervisor after which its sandbox counts as frozen. */
   readonly pingMs: number
   readonly leaseIdleMs: number

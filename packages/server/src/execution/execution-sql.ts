@@ -18,6 +18,9 @@ export interface RunClaim extends Claim {
   readonly run: RunRow
 }
 
+/** What an execution is for: its Run, the sealing of that Run once it has ended, or a workspace by itself. */
+export type Task = 'run' | 'seal' | 'restore'
+
 interface ClaimRow extends RunRow {
   readonly token: number
   readonly task: 'run' | 'seal'
@@ -129,8 +132,8 @@ export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number
 }
 
 /** What a claim is for right now; null where it no longer stands. */
-export async function taskOf(db: Queryable, claim: Claim): Promise<'run' | 'seal' | 'restore' | null> {
-  const { rows } = await db.query<{ task: 'run' | 'seal' | 'restore' | null }>({
+export async function taskOf(db: Queryable, claim: Claim): Promise<Task | null> {
+  const { rows } = await db.query<{ task: Task | null }>({
     name: 'task-of',
     text: 'select task from executions where organization_id = $1 and session_id = $2 and token = $3 and holder = $4',
     values: [claim.organizationId, claim.sessionId, claim.token, claim.holder],
@@ -174,18 +177,19 @@ export async function lapseClaim(db: Queryable, claim: Claim, now: Date): Promis
  * Proves, under the row's lock, that the claim still stands. The transaction that asked may write; a takeover waits for
  * it. Called after the Session's lock, where both are needed, and before the lease is written. Only under the Session's
  * lock may the Run be written after it: those who come without that lock take the Run first.
+ * @returns what the claim is for; null where it does not stand
  */
-export async function holdsFence(tx: Queryable, claim: Claim, now: Date): Promise<boolean> {
-  const { rows } = await tx.query({
+export async function holdsFence(tx: Queryable, claim: Claim, now: Date): Promise<Task | null> {
+  const { rows } = await tx.query<{ task: Task }>({
     name: 'holds-fence',
     text: `
       update executions set heartbeat_at = greatest(heartbeat_at, $6)
       where organization_id = $1 and session_id = $2 and token = $3 and holder = $4 and task is not null
         and run_id is not distinct from $5
-      returning 1`,
+      returning task`,
     values: [claim.organizationId, claim.sessionId, claim.token, claim.holder, claim.runId, now],
   })
-  return rows.length > 0
+  return rows[0]?.task ?? null
 }
 
 /** Commits how far the journal is read, with what is known of the agent at that point. */

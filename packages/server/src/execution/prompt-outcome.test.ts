@@ -13,6 +13,18 @@ test.each([
   [{ stopReason: 12 }, 'failed', 'error', 'agent_protocol'],
   [{}, 'failed', 'error', 'agent_protocol'],
   [{ stopReason: 'end_turn', ...berth({ stopReason: 'turn_budget' }) }, 'completed', 'turn_budget', undefined],
+  [{ stopReason: 'end_turn', ...berth({ stopReason: 'cost_budget' }) }, 'completed', 'cost_budget', undefined],
+  [{ stopReason: 'end_turn', ...berth({ stopReason: 'cost_unknown' }) }, 'completed', 'cost_unknown', undefined],
+  [{ stopReason: 'max_tokens', ...berth({ stopReason: 'time_budget' }) }, 'completed', 'time_budget', undefined],
+  [{ stopReason: 'max_turn_requests', ...berth({ stopReason: 'turn_budget' }) }, 'completed', 'turn_budget', undefined],
+  [{ stopReason: 'end_turn', ...berth({ stopReason: 'error' }) }, 'failed', 'error', 'agent_error'],
+  [
+    { stopReason: 'end_turn', ...berth({ stopReason: 'repeated_tool_failure' }) },
+    'failed',
+    'repeated_tool_failure',
+    'repeated_tool_failure',
+  ],
+  [{ stopReason: 'end_turn', ...berth({ stopReason: 'aborted' }) }, 'cancelled', 'aborted', undefined],
   [{ stopReason: 'end_turn', ...berth({ stopReason: 'made up' }) }, 'completed', 'completed', undefined],
   [{ stopReason: 'end_turn', ...berth({ errorCode: 'shell_exit_nonzero' }) }, 'failed', 'error', 'shell_exit_nonzero'],
   [
@@ -39,6 +51,11 @@ test('an agent may summarise what it did', () => {
   expect(outcomeOfAnswer({ stopReason: 'end_turn', ...berth({ summary: 'done\u0000' }) }, null)).toMatchObject({
     summary: 'done�',
   })
+})
+
+test('an agent may count its turns', () => {
+  const turnsOf = (turns: unknown) => outcomeOfAnswer({ stopReason: 'end_turn', ...berth({ turns }) }, null).turns
+  expect([3, 0, -1, 1.5, '3', 2 ** 40, null].map(turnsOf)).toEqual([3, 0, ...Array(5).fill(undefined)])
 })
 
 test('the platform alone says that it lost an agent', () => {

@@ -1,6 +1,6 @@
-import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findLiveLease, type LeaseRow } from '../leases/lease-sql.ts'
+import { listUndelivered } from '../interactions/interaction-sql.ts'
+import { findLiveLease } from '../leases/lease-sql.ts'
 import { releaseFence } from '../runs/fence-sql.ts'
 import type { Outcome } from '../runs/run.ts'
 import { findRun } from '../runs/run-sql.ts'
@@ -15,6 +15,7 @@ import type { ExecutionContext } from './execution-context.ts'
 import { type RunClaim, taskOf } from './execution-sql.ts'
 import { executionLost, finishRun, loseAttempt } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
+import { placeInputs } from './place-inputs.ts'
 import { ProvisionFailed, provision } from './provision.ts'
 import { ResumeUnavailable } from './restore-session.ts'
 import { sealRun } from './seal-run.ts'
@@ -178,23 +179,9 @@ async function attach(
     helloDeadlineMs: limits.pingMs,
     signal: AbortSignal.any([signal, interrupt.signal]),
   })
-  const attempt = new Attempt(context, { claim, turn, runtime, lease, connection })
-  const watched = { claim, deadline: deadlineOf(context, claim, lease), attempt, connection }
+  const waiting = await listUndelivered(context.db, lease.id)
+  const attempt = new Attempt(context, { claim, turn, runtime, lease, connection, waiting })
+  const watched = { claim, boundAt: lease.bound_at, attempt, connection }
   using _watch = watchAttempt(context, watched, reason => interrupt.abort(reason))
   await attempt.run()
-}
-
-/** A Run ends with the bound of its own time or that of its sandbox, whichever comes first. */
-function deadlineOf(context: ExecutionContext, claim: RunClaim, lease: LeaseRow): Date {
-  const startedAt = claim.run.started_at ?? context.clock.now()
-  return new Date(Math.min(startedAt.getTime() + context.limits.runMs, lease.bound_at.getTime()))
-}
-
-/** Puts a Turn's files where its message says they are. Again after a handover: the same bytes to the same place. */
-async function placeInputs(context: ExecutionContext, leaseId: string, turn: TurnRow): Promise<void> {
-  if (turn.files.length === 0) return
-  const files = await Promise.all(
-    turn.files.map(async file => ({ name: file.name, content: await buffer(await context.blobs.get(file.sha256)) })),
-  )
-  await context.driver.writeInputs(leaseId, turn.sequence, files)
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { ToolKind } from '@agentclientprotocol/sdk'
 import { cutText, TextCollector } from '../events/bounded-text.ts'
 import type { EventDraft } from '../events/envelope.ts'
 import type { ToolUpdate, Update } from './acp-message.ts'
@@ -23,12 +24,24 @@ interface OpenCall {
   readonly offset: number
   readonly startedAt: Date
   name: string | undefined
-  kind: string
+  kind: ToolKind
   title: string
   input: unknown
   text: string | undefined
   diffs: ToolUpdate['diffs']
+  delegationId: string | undefined
   truncated: boolean
+}
+
+/** What is known of a tool call that has not ended. */
+export interface KnownCall {
+  readonly activityId: string
+  readonly toolName: string
+  readonly kind: ToolKind
+  readonly title: string
+  readonly input: unknown
+  readonly text: string | undefined
+  readonly truncated: boolean
 }
 
 /**
@@ -61,9 +74,18 @@ export class Transcript {
     return this.#lastAnswer
   }
 
+  /** A tool call that has not ended, by the agent's id for it. */
+  callOf(id: string): KnownCall | null {
+    const call = this.#calls.get(id)
+    if (call === undefined) return null
+    const { kind, title, input, text, truncated } = call
+    return { activityId: this.#activityId(call), toolName: nameOf(call), kind, title, input, text, truncated }
+  }
+
   /** @param offset where the update stands in the journal; @param at when it was written */
   apply(update: Update, offset: number, at: Date): EventDraft[] {
     if (update.kind === 'other') return []
+    if (update.kind === 'pause') return this.#endMessage()
     if (update.kind === 'tool') return this.#tool(update.call, offset, at)
     const open = this.#message
     const continues = open !== null && open.role === update.role && open.agentMessageId === update.messageId
@@ -153,6 +175,7 @@ export class Transcript {
         category: 'tool',
         name: nameOf(call),
         status,
+        ...(call.delegationId !== undefined && { delegationId: call.delegationId }),
         occurredAt: at.toISOString(),
       },
     }
@@ -189,6 +212,7 @@ function openCall(offset: number, startedAt: Date): OpenCall {
     input: undefined,
     text: undefined,
     diffs: undefined,
+    delegationId: undefined,
     truncated: false,
   }
 }
@@ -201,6 +225,7 @@ function merge(call: OpenCall, update: ToolUpdate): void {
   call.input = update.input ?? call.input
   call.text = update.text ?? call.text
   call.diffs = update.diffs ?? call.diffs
+  call.delegationId = update.delegationId ?? call.delegationId
   call.truncated ||= update.truncated || title?.truncated === true
 }
 

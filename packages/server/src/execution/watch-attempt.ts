@@ -1,10 +1,10 @@
-import type { Outcome } from '../runs/run.ts'
+import type { Outcome, RunRow } from '../runs/run.ts'
 import { findRun } from '../runs/run-sql.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
 import { type Attempt, STOP_GRACE_MS } from './attempt.ts'
 import type { ExecutionContext } from './execution-context.ts'
-import type { RunClaim } from './execution-sql.ts'
+import { type RunClaim, taskOf } from './execution-sql.ts'
 import { deadlineExceeded } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
 import type { SupervisorConnection } from './supervisor-connection.ts'
@@ -15,7 +15,8 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 /** An attempt under way, and what it is held to. */
 export interface Watched {
   readonly claim: RunClaim
-  readonly deadline: Date
+  /** The sandbox's bound. */
+  readonly boundAt: Date
   readonly attempt: Attempt
   readonly connection: SupervisorConnection
 }
@@ -28,7 +29,7 @@ export interface Watched {
  */
 export function watchAttempt(
   context: ExecutionContext,
-  { claim, deadline, attempt, connection }: Watched,
+  { claim, boundAt, attempt, connection }: Watched,
   interrupt: (reason: Error) => void,
 ): Disposable {
   const { limits, clock } = context
@@ -42,6 +43,7 @@ export function watchAttempt(
     }
     const timer = setTimeout(run, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS))
     timers.add(timer)
+    return timer
   }
   const end = async (outcome: Outcome, why: string) => {
     await attempt.stop(outcome, why)
@@ -50,12 +52,27 @@ export function watchAttempt(
     }, STOP_GRACE_MS + limits.pingMs)
   }
 
+  let deadline: { readonly at: number; readonly timer: NodeJS.Timeout | undefined } | null = null
+  const holdTo = (run: RunRow) => {
+    const at = deadlineOf(run, boundAt, limits.runMs, clock.now())
+    if (deadline?.at === at) return
+    clearTimeout(deadline?.timer)
+    deadline = { at, timer: later(() => end(deadlineExceeded, 'deadline'), at - clock.now().getTime()) }
+  }
+
   let cancelling = false
   const look = async () => {
     if (cancelling) return
     const run = await findRun(context.db, claim, claim.run.id)
-    if (run === null || run.ended_at !== null) throw new ClaimLost()
-    if (run.cancel_requested_at === null || cancelling) return
+    if (run === null) throw new ClaimLost()
+    // One that was cancelled while it waited for people is over; its agent is let go, and what it left is sealed.
+    if (run.ended_at !== null && (await taskOf(context.db, claim)) !== 'seal') throw new ClaimLost()
+    if (cancelling) return
+    if (run.cancel_requested_at === null) {
+      if (run.ended_at === null) holdTo(run)
+      await attempt.answer()
+      return
+    }
     cancelling = true
     later(() => end({ status: 'cancelled', stopReason: 'aborted' }, 'grace'), limits.cancelGraceMs)
     await attempt.cancel()
@@ -74,7 +91,7 @@ export function watchAttempt(
     context.log.warn({ runId: claim.run.id }, 'a runtime did not start in time')
     await end({ status: 'failed', stopReason: 'error', errorCode: 'runtime_start_failed' }, 'start')
   }, limits.agentStartMs)
-  later(() => end(deadlineExceeded, 'deadline'), deadline.getTime() - clock.now().getTime())
+  holdTo(claim.run)
 
   const pulse = async () => {
     await connection.ping(limits.pingMs)
@@ -90,4 +107,18 @@ export function watchAttempt(
       for (const timer of timers) clearTimeout(timer)
     },
   }
+}
+
+/**
+ * A Run ends with the bound of its own time or that of its sandbox, whichever comes first. Its own time stands still while
+ * it waits for people. @returns milliseconds since 1970
+ */
+function deadlineOf(
+  { started_at, awaiting_since, awaited_ms }: RunRow,
+  boundAt: Date,
+  runMs: number,
+  now: Date,
+): number {
+  if (awaiting_since !== null) return boundAt.getTime()
+  return Math.min((started_at ?? now).getTime() + runMs + awaited_ms, boundAt.getTime())
 }

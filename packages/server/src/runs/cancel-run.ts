@@ -3,6 +3,7 @@ import { sessionNotFound } from '../api-errors.ts'
 import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
+import { closeInteractions } from '../interactions/close-interactions.ts'
 import { lockVisibleSession } from '../sessions/lock-session.ts'
 import { topics } from '../storage/wakeups.ts'
 import { endRun } from './end-run.ts'
@@ -23,9 +24,12 @@ export async function cancelRun(context: Context, principal: Principal, key: Ses
     if (row === null) throw sessionNotFound()
     if (isTerminal(row.status)) return toRun(row)
     if (row.status === 'queued' || row.status === 'awaiting') {
-      await endRun(tx, key, runId, { status: 'cancelled', stopReason: 'aborted' }, now)
+      // Whoever holds an awaiting one lets its agent go, and seals what it left.
+      const seal = row.status === 'awaiting'
+      await endRun(tx, key, runId, { status: 'cancelled', stopReason: 'aborted' }, now, { seal })
     } else {
       await requestCancel(tx, key, runId, now)
+      await closeInteractions(tx, key, 'run_cancelled', now)
     }
     const after = await lockRun(tx, key, runId)
     return toRun(after ?? row)

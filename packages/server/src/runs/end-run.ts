@@ -1,4 +1,5 @@
 import { appendEvents, type SessionKey } from '../events/append.ts'
+import { closeInteractions } from '../interactions/close-interactions.ts'
 import { extendLease } from '../leases/extend-lease.ts'
 import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
@@ -14,7 +15,8 @@ export async function freeExecution(tx: Queryable, key: SessionKey): Promise<voi
 /**
  * Ends a Run: terminal status, freed fence and terminal event in the caller's transaction, under the Session's lock.
  * It is the only way to end one, so there is exactly one terminal event for each Run, whoever got here first.
- * With `seal` the worker that holds the fence keeps it, to seal what the Run left (completions, Ending).
+ * With `seal` the worker that holds the fence, if there is one, keeps it, to seal what the Run left (completions, Ending).
+ * What people were asked and have not answered is closed, ahead of the terminal event.
  * @returns false where the Run had already ended; nothing was changed then.
  */
 export async function endRun(
@@ -31,7 +33,8 @@ export async function endRun(
   if (options.seal === true) await keepFenceToSeal(tx, key)
   else await releaseFence(tx, key)
   await extendLease(tx, key, now)
-  const { status, stopReason, errorCode } = outcome
+  await closeInteractions(tx, key, outcome.status === 'cancelled' ? 'run_cancelled' : 'run_ended', now)
+  const { status, stopReason, errorCode, turns } = outcome
   await appendEvents(
     tx,
     key,
@@ -43,6 +46,7 @@ export async function endRun(
           status,
           ...(stopReason !== undefined && { stopReason }),
           ...(errorCode !== undefined && { errorCode }),
+          ...(turns !== undefined && { turns }),
         },
       },
     ],

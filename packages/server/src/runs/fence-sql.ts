@@ -15,7 +15,8 @@ export async function releaseFence(tx: Queryable, key: SessionKey): Promise<void
 export async function keepFenceToSeal(tx: Queryable, key: SessionKey): Promise<void> {
   await tx.query({
     name: 'keep-fence-to-seal',
-    text: "update executions set task = 'seal' where organization_id = $1 and session_id = $2",
+    text: `
+      update executions set task = 'seal' where organization_id = $1 and session_id = $2 and task = 'run'`,
     values: [key.organizationId, key.sessionId],
   })
 }

@@ -64,7 +64,8 @@ export async function finishRun(
   const { rows } = await tx.query({
     name: 'finish-run',
     text: `
-      update runs set status = $4, stop_reason = $5, error_code = $6, result = $7, ended_at = $8,
+      update runs set status = $4, stop_reason = $5, error_code = $6, result = $7, ended_at = $8, turns = $9,
+        awaiting_since = null,
         cancel_requested_at = case when $4 = 'cancelled' then coalesce(cancel_requested_at, $8) else cancel_requested_at end
       where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null
       returning 1`,
@@ -77,6 +78,7 @@ export async function finishRun(
       outcome.errorCode ?? null,
       result,
       now,
+      outcome.turns ?? null,
     ],
   })
   return rows.length > 0
@@ -89,7 +91,8 @@ export async function finishRun(
 export async function requeueRun(tx: Queryable, key: SessionKey, runId: string, claimableAt: Date): Promise<void> {
   await tx.query({
     text: `
-      update runs set status = 'queued', started_at = null, handovers = 0, claimable_at = $4
+      update runs set status = 'queued', started_at = null, awaiting_since = null, awaited_ms = 0, handovers = 0,
+        claimable_at = $4
       where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null`,
     values: [key.organizationId, key.sessionId, runId, claimableAt],
   })
@@ -117,6 +120,26 @@ export async function markRunning(tx: Queryable, key: SessionKey, runId: string,
       )
       update sessions set first_run_started_at = coalesce(first_run_started_at, $4)
       where organization_id = $1 and id = $2`,
+    values: [key.organizationId, key.sessionId, runId, now],
+  })
+}
+
+export async function markAwaiting(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await tx.query({
+    text: `
+      update runs set status = 'awaiting', awaiting_since = $4
+      where organization_id = $1 and session_id = $2 and id = $3 and status = 'running'`,
+    values: [key.organizationId, key.sessionId, runId, now],
+  })
+}
+
+/** The time that was waited is kept apart: it is none of the Run's own. */
+export async function markResumed(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await tx.query({
+    text: `
+      update runs set status = 'running', awaiting_since = null,
+        awaited_ms = awaited_ms + greatest(0, (extract(epoch from $4::timestamptz - awaiting_since) * 1000)::bigint)
+      where organization_id = $1 and session_id = $2 and id = $3 and status = 'awaiting'`,
     values: [key.organizationId, key.sessionId, runId, now],
   })
 }

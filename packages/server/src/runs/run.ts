@@ -10,6 +10,8 @@ export interface Outcome {
   readonly stopReason?: string
   readonly errorCode?: string
   readonly summary?: string
+  /** Turns of the agent's own loop, as far as it tells. */
+  readonly turns?: number
 }
 
 export interface RunRow {
@@ -32,6 +34,10 @@ export interface RunRow {
   readonly usage: Run['usage'] | null
   readonly result: { summary?: string; artifactIds: string[] } | null
   readonly queued_at: Date
+  /** Since when it waits for people; null while it does not. */
+  readonly awaiting_since: Date | null
+  /** How long it waited for people before that; none of its own time. */
+  readonly awaited_ms: number
   readonly started_at: Date | null
   readonly ended_at: Date | null
 }

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
+import { closeInteractions } from '../interactions/close-interactions.ts'
 import { endLease } from '../leases/end-lease.ts'
 import { abandonMerges } from '../merges/abandon-merges.ts'
 import { abandonPublications } from '../publications/under-way.ts'
@@ -20,6 +21,7 @@ export async function archiveSession(context: Context, principal: Principal, key
   await context.db.transaction(async tx => {
     const session = await lockVisibleSession(tx, principal, key)
     if (session.archived_at !== null) return
+    await closeInteractions(tx, key, 'session_archived', now)
     if (session.active_run_id !== null) {
       await endRun(tx, key, session.active_run_id, { status: 'cancelled', stopReason: 'aborted' }, now)
     }

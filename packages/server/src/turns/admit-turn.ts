@@ -3,6 +3,7 @@ import { invalidField, refusal, sessionNotFound } from '../api-errors.ts'
 import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
+import { answerByTurn, readReply } from '../interactions/answer-by-turn.ts'
 import { runOfTurn } from '../runs/read-run.ts'
 import { lockVisibleSession } from '../sessions/lock-session.ts'
 import { continuationOfSession, type SessionRow } from '../sessions/session.ts'
@@ -12,10 +13,12 @@ import { type StoredFile, toTurn, turnHash } from './turn.ts'
 import { findTurn } from './turn-sql.ts'
 
 /**
- * Admits a Turn and its Run under the Session's lock, in the order that all commands share (completions, Order of
- * admission). An identical replay answers first, whatever has become of the Session.
- * @throws ApiError 404, 409 `cloud_turn_conflict`, `cloud_resume_unavailable`, `cloud_run_in_progress` or
- *   `cloud_turn_limit_reached`, 400 for a file that is not base64 or takes another's name
+ * Admits a Turn under the Session's lock, in the order that all commands share (completions, Order of
+ * admission). An identical replay answers first, whatever has become of the Session. A Turn begins a Run; one that
+ * answers a question or a plan resumes the Run that asked instead.
+ * @throws ApiError 404, 409 `cloud_turn_conflict`, `cloud_resume_unavailable`, `cloud_interaction_conflict`,
+ *   `cloud_run_in_progress` or `cloud_turn_limit_reached`, 400 for a file that is not base64 or takes another's name, and
+ *   for a form that is filled in wrongly
  */
 export async function admitTurn(
   context: Context,
@@ -40,22 +43,18 @@ export async function admitTurn(
       return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id) }
     }
     refuseUnlessOpen(context, session)
-    // Nothing can have opened an Interaction yet, so whatever is answered is unknown.
-    if (replyTo !== null) throw sessionNotFound()
-    if (session.active_run_id !== null) throw refusal('cloud_run_in_progress')
+    const reply = replyTo === null ? null : await readReply(tx, key, replyTo, body.message)
+    if (reply === null && session.active_run_id !== null) throw refusal('cloud_run_in_progress')
     if (session.turn_count >= limits.turnsPerSession) throw refusal('cloud_turn_limit_reached')
-    const row = await insertTurn(tx, session, {
-      id: turnId,
-      message: body.message,
-      replyTo,
-      files,
-      author: principal,
-      now,
-    })
+    const turn = { id: turnId, message: body.message, replyTo, files, author: principal, now }
+    const row = await insertTurn(tx, session, turn, reply?.interaction.run_id)
+    if (reply !== null) await answerByTurn(tx, key, reply, turnId, now)
     return { created: true, row, run: await runOfTurn(tx, key, row.run_id) }
   })
   if (admission.created) {
-    context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.queue)
+    const { organizationId, sessionId } = key
+    const worker = replyTo === null ? topics.queue : topics.control(organizationId, sessionId)
+    context.wakeups.publish(topics.session(organizationId, sessionId), worker)
   }
   return { created: admission.created, turn: toTurn(admission.row), run: admission.run }
 }

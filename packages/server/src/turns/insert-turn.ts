@@ -17,11 +17,19 @@ export interface NewTurn {
   readonly now: Date
 }
 
-/** Writes a Turn, its queued Run and its message in the transcript. The caller holds the Session's lock. */
-export async function insertTurn(tx: Queryable, session: SessionRow, turn: NewTurn): Promise<TurnRow> {
+/**
+ * Writes a Turn, its queued Run and its message in the transcript. The caller holds the Session's lock.
+ * @param resumed the Run that goes on with this Turn, where it is an answer: it makes none of its own
+ */
+export async function insertTurn(
+  tx: Queryable,
+  session: SessionRow,
+  turn: NewTurn,
+  resumed?: string,
+): Promise<TurnRow> {
   const key = { organizationId: session.organization_id, sessionId: session.id }
   const { model, runtime } = session
-  const runId = await queueRun(tx, key, { turnId: turn.id, runtime, model, now: turn.now })
+  const runId = resumed ?? (await queueRun(tx, key, { turnId: turn.id, runtime, model, now: turn.now }))
   const row: TurnRow = {
     session_id: session.id,
     id: turn.id,

@@ -7,12 +7,17 @@ import {
   type AgentContext,
   agent,
   type ContentBlock,
+  type CreateElicitationRequest,
+  type CreateElicitationResponse,
   methods,
   ndJsonStream,
+  type PermissionOption,
   PROTOCOL_VERSION,
   type PromptResponse,
   RequestError,
+  type RequestPermissionResponse,
   type SessionUpdate,
+  type ToolCallUpdate,
 } from '@agentclientprotocol/sdk'
 
 /**
@@ -31,6 +36,14 @@ import {
  *     remember TEXT             keeps it below the agent's home, for `recall`
  *     recall                    says whether the conversation was loaded, and all that was kept
  *     permission TITLE          asks for permission and says the outcome
+ *     options JSON              asks for permission with these options, and says the outcome
+ *     hasty TITLE               asks for permission, takes that back at once and says what came of it
+ *     plan TEXT                 asks to leave plan mode and says the outcome
+ *     ask JSON                  asks people to fill in a form (`message`, `requestedSchema`) and says the answer
+ *     asks N                    asks N questions at once and says how many were answered, and how
+ *     big BYTES                 asks a question of that length and says the answer
+ *     tell TYPE JSON            an extension notification, `_berth/event`
+ *     delegated ID TITLE        a completed tool call of a delegated agent
  *     noise                     lines on stdout that are no JSON, blank ones and bytes that are no UTF-8 among them
  *     stderr N                  N lines on stderr
  *     flood BYTES               one line of that length
@@ -116,16 +129,49 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
   recall: turn => message(turn, `${loaded ? 'loaded' : 'new'}: ${readFileSync(memory, 'utf8').trim()}`),
   permission: async (turn, title) => {
     const toolCallId = await openTool(turn, title)
-    const { outcome } = await turn.client.request(methods.client.session.requestPermission, {
-      sessionId: turn.sessionId,
-      toolCall: { toolCallId, title, kind: 'execute' },
-      options: [
-        { optionId: 'yes', name: 'Allow', kind: 'allow_once' },
-        { optionId: 'always', name: 'Always allow', kind: 'allow_always' },
-        { optionId: 'no', name: 'Reject', kind: 'reject_once' },
-      ],
-    })
-    await message(turn, outcome.outcome === 'selected' ? `permission: ${outcome.optionId}` : 'permission: cancelled')
+    const asked = { toolCallId, title, kind: 'execute' as const, rawInput: { command: title } }
+    await message(turn, `permission: ${await permission(turn, asked, choices)}`)
+  },
+  options: async (turn, rest) => {
+    const toolCallId = await openTool(turn, 'options')
+    await message(turn, `permission: ${await permission(turn, { toolCallId }, JSON.parse(rest))}`)
+  },
+  hasty: async (turn, title) => {
+    const toolCallId = await openTool(turn, title)
+    const hasty = new AbortController()
+    const asked = permission(turn, { toolCallId, title }, choices, hasty.signal)
+    hasty.abort()
+    await message(turn, await asked.catch(error => `permission: ${error.message}`))
+  },
+  plan: async (turn, text) => {
+    turn.toolCalls += 1
+    const content = [{ type: 'content' as const, content: { type: 'text' as const, text } }]
+    const asked = { toolCallId: `call-${turn.toolCalls}`, title: 'Ready?', kind: 'switch_mode' as const, content }
+    await message(turn, `plan: ${await permission(turn, asked, choices)}`)
+  },
+  ask: async (turn, rest) => message(turn, JSON.stringify(await elicit(turn, JSON.parse(rest)))),
+  asks: async (turn, n) => {
+    const question = (_: unknown, i: number) => elicit(turn, { message: `question ${i}`, requestedSchema: {} })
+    const answers = await Promise.all(Array.from({ length: Number(n) }, question))
+    const count = (action: string) => answers.filter(answer => answer.action === action).length
+    await message(turn, `accepted ${count('accept')}, cancelled ${count('cancel')}`)
+  },
+  big: async (turn, bytes) => {
+    const text = 'x'.repeat(Number(bytes))
+    const properties = { [text]: { type: 'string' }, a: { type: 'string', title: text, enum: [text, text] } }
+    await message(turn, (await elicit(turn, { message: text, requestedSchema: { properties } })).action)
+  },
+  tell: async (turn, rest) => {
+    const [, type = '', data = ''] = /^(\S+)\s*(.*)$/s.exec(rest) ?? []
+    const params = { sessionId: turn.sessionId, type, data: JSON.parse(data || '{}') }
+    await raw(Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', method: '_berth/event', params })}\n`))
+  },
+  delegated: async (turn, rest) => {
+    const [, delegationId = '', title = ''] = /^(\S+)\s*(.*)$/s.exec(rest) ?? []
+    turn.toolCalls += 1
+    const toolCallId = `call-${turn.toolCalls}`
+    const _meta = { berth: { delegationId } }
+    await update(turn, { sessionUpdate: 'tool_call', toolCallId, title, kind: 'read', status: 'completed', _meta })
   },
   noise: () => raw(Buffer.from('Loading model…\n\n{"half":\n[debug] \xff\xfe\x00 bytes\nnull\n42\n"text"\n', 'latin1')),
   stderr: async (_, n) => {
@@ -188,6 +234,34 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
     return new Promise(() => {})
   },
   hang: turn => cancellation(turn),
+}
+
+const choices = [
+  { optionId: 'yes', name: 'Allow', kind: 'allow_once' },
+  { optionId: 'always', name: 'Always allow', kind: 'allow_always' },
+  { optionId: 'no', name: 'Reject', kind: 'reject_once' },
+] as const
+
+/** The chosen option, with what came along; or `cancelled`. */
+async function permission(
+  turn: Turn,
+  toolCall: ToolCallUpdate,
+  options: readonly PermissionOption[],
+  cancellationSignal?: AbortSignal,
+): Promise<string> {
+  const params = { sessionId: turn.sessionId, toolCall, options: [...options] }
+  const { outcome, _meta } = await turn.client.request<RequestPermissionResponse>(
+    methods.client.session.requestPermission,
+    params,
+    cancellationSignal === undefined ? {} : { cancellationSignal },
+  )
+  const said = _meta ? ` ${JSON.stringify(_meta['berth'])}` : ''
+  return (outcome.outcome === 'selected' ? outcome.optionId : 'cancelled') + said
+}
+
+function elicit(turn: Turn, form: object): Promise<CreateElicitationResponse> {
+  const params = { mode: 'form', sessionId: turn.sessionId, ...form } as CreateElicitationRequest
+  return turn.client.request(methods.client.elicitation.create, params)
 }
 
 async function echo(turn: Turn, text: string): Promise<void> {

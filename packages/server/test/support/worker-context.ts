@@ -36,6 +36,7 @@ const limits: ExecutionLimits = {
   agentStartMs: 20_000,
   runMs: 60_000,
   cancelGraceMs: 1000,
+  approvalMs: 600_000,
   pingMs: 2000,
   leaseIdleMs: 60_000,
   leaseMaxMs: 120_000,

@@ -1,0 +1,170 @@
+import { interactionLimits as bounds, type Question } from '@berth/contract'
+import { asObject, asText, berthMeta } from './acp-message.ts'
+import { clip } from './clip.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+/**
+ * The questions of an ACP elicitation form, as people see them. Whatever the agent sends becomes something that can be
+ * shown: excess is cut or left out, a property of an unknown type is left out, and a form without properties is one
+ * question that takes any text.
+ *
+ * What the schema has no words for an agent says in a property's `_meta.berth`: `header`, `recommendedIndex`,
+ * `allowCustom`, `customFieldId`.
+ */
+export function readForm(message: string, schema: Json): Question[] {
+  const required = new Set(Array.isArray(schema['required']) ? schema['required'] : [])
+  const properties = Object.entries(asObject(schema['properties']) ?? {})
+  const questions: Question[] = []
+  for (const [name, given] of properties) {
+    if (questions.length === bounds.questions) break
+    const property = asObject(given)
+    // A name that is cut would name another field, or none.
+    if (property === null || [...name].length > bounds.fieldCharacters) continue
+    const field = readField(property)
+    if (field === null) continue
+    const title = asText(property['title'])
+    const text = asText(property['description']) ?? title ?? name
+    const first = questions.length === 0
+    const question = first && properties.length === 1 ? message || text : first ? joined(message, text) : text
+    const header = asText(berthMeta(property)['header']) ?? title
+    questions.push({
+      question: clip(question, bounds.questionCharacters),
+      ...(header !== undefined && { header: clip(header, bounds.headerCharacters) }),
+      ...field,
+      fieldId: name,
+      ...(required.has(name) && { required: true }),
+    })
+  }
+  if (questions.length > 0) return questions
+  return [{ question: clip(message, bounds.questionCharacters), options: [], allowCustom: true }]
+}
+
+const joined = (message: string, text: string) => (message === '' ? text : `${message}\n\n${text}`)
+
+type Field = Omit<Question, 'question' | 'fieldId' | 'header' | 'required'>
+
+function readField(property: Json): Field | null {
+  switch (property['type']) {
+    case 'string': {
+      const choices = readChoices(property)
+      if (choices !== null) return choiceField(property, choices, 'string')
+      return {
+        options: [],
+        valueType: 'string',
+        ...formatOf(property),
+        ...counts(property, ['minLength', 'maxLength'], bounds.answerCharacters),
+        ...patternOf(property),
+        ...textDefault(property['default']),
+      }
+    }
+    case 'number':
+    case 'integer':
+      return {
+        options: [],
+        valueType: property['type'],
+        ...numbers(property, ['minimum', 'maximum']),
+        ...(typeof property['default'] === 'number' && { defaultValue: property['default'] }),
+      }
+    case 'boolean':
+      return choiceField(
+        property,
+        [true, false].map(value => ({ value, label: value ? 'Yes' : 'No' })),
+        'boolean',
+      )
+    case 'array': {
+      const choices = readChoices(asObject(property['items']) ?? {})
+      if (choices === null) return null
+      const field = choiceField(property, choices, 'string[]')
+      return { ...field, multiSelect: true, ...counts(property, ['minItems', 'maxItems'], bounds.options) }
+    }
+    default:
+      return null
+  }
+}
+
+interface Choice {
+  readonly value: string | boolean
+  readonly label: string
+}
+
+/** Titled (`oneOf`, `anyOf`) or bare (`enum`); null where anything may be said. */
+function readChoices(schema: Json): Choice[] | null {
+  const titled = schema['oneOf'] ?? schema['anyOf']
+  if (Array.isArray(titled)) {
+    return titled.slice(0, bounds.options).flatMap(option => {
+      const value = asText(asObject(option)?.['const'])
+      return value === undefined ? [] : [{ value, label: asText(asObject(option)?.['title']) ?? value }]
+    })
+  }
+  if (!Array.isArray(schema['enum'])) return null
+  return schema['enum'].slice(0, bounds.options).flatMap(option => {
+    const value = asText(option)
+    return value === undefined ? [] : [{ value, label: value }]
+  })
+}
+
+function choiceField(property: Json, choices: readonly Choice[], valueType: 'string' | 'boolean' | 'string[]'): Field {
+  const meta = berthMeta(property)
+  const given = property['default']
+  const preset = choices.findIndex(({ value }) => value === given)
+  const recommended = meta['recommendedIndex'] ?? (preset === -1 ? undefined : preset)
+  const customFieldId = asText(meta['customFieldId'])
+  const custom = meta['allowCustom'] === true || customFieldId !== undefined
+  return {
+    options: choices.map(({ label }) => clip(label, bounds.optionCharacters)),
+    optionValues: choices.map(({ value }) => value),
+    valueType,
+    ...(Number.isInteger(recommended) &&
+      isWithin(recommended as number, choices) && { recommendedIndex: recommended as number }),
+    ...(custom && { allowCustom: true }),
+    ...(customFieldId !== undefined && { customFieldId: clip(customFieldId, bounds.fieldCharacters) }),
+    ...(preset !== -1 && { defaultValue: given }),
+    ...(Array.isArray(given) && { defaultValue: given.filter(item => choices.some(({ value }) => value === item)) }),
+  }
+}
+
+const isWithin = (index: number, choices: readonly unknown[]) => index >= 0 && index < choices.length
+
+const formats = ['email', 'uri', 'date', 'date-time'] as const
+
+function formatOf(property: Json): Pick<Question, 'format'> {
+  const format = formats.find(known => known === property['format'])
+  return format === undefined ? {} : { format }
+}
+
+function patternOf(property: Json): Pick<Question, 'pattern'> {
+  const pattern = asText(property['pattern'])
+  return pattern === undefined || [...pattern].length > bounds.patternCharacters ? {} : { pattern }
+}
+
+/** A bound beyond ours asks for nothing that could be met or missed here. */
+function counts<Name extends string>(
+  property: Json,
+  names: readonly Name[],
+  most: number,
+): Partial<Record<Name, number>> {
+  return numbersWhere(property, names, value => Number.isInteger(value) && value >= 0 && value <= most)
+}
+
+function numbers<Name extends string>(property: Json, names: readonly Name[]): Partial<Record<Name, number>> {
+  return numbersWhere(property, names, Number.isFinite)
+}
+
+function numbersWhere<Name extends string>(
+  property: Json,
+  names: readonly Name[],
+  holds: (value: number) => boolean,
+): Partial<Record<Name, number>> {
+  const found: Partial<Record<Name, number>> = {}
+  for (const name of names) {
+    const value = property[name]
+    if (typeof value === 'number' && holds(value)) found[name] = value
+  }
+  return found
+}
+
+function textDefault(given: unknown): Pick<Question, 'defaultValue'> {
+  const text = asText(given)
+  return text === undefined ? {} : { defaultValue: clip(text, bounds.answerCharacters) }
+}

@@ -1,0 +1,119 @@
+import { keepArtifact, omitted } from '../artifacts/keep-artifact.ts'
+import { appendEvents } from '../events/append.ts'
+import { closeInteractions } from '../interactions/close-interactions.ts'
+import { endRun } from '../runs/end-run.ts'
+import type { Outcome } from '../runs/run.ts'
+import { knownSecrets } from '../secrets.ts'
+import type { Queryable } from '../storage/database.ts'
+import type { AgentEnd, Reading } from './conversation.ts'
+import type { ExecutionContext } from './execution-context.ts'
+import { type RunClaim, taskOf } from './execution-sql.ts'
+import { announce, deadlineExceeded, executionLost, settleLoss } from './finish.ts'
+import { collectPresented, keepPresented } from './present-files.ts'
+import { recordPosition } from './record-reading.ts'
+import { keepResult, type Result } from './run-result.ts'
+import type { LastAnswer } from './transcript.ts'
+import { underFence } from './under-fence.ts'
+
+export const cancelled: Outcome = { status: 'cancelled', stopReason: 'aborted' }
+
+/** What a Run ends with, and the length of a last message that is too long to be its summary. */
+export interface Decided {
+  readonly outcome: Outcome
+  readonly longBytes?: number
+}
+
+/**
+ * What the Run ends with by the agent's end; null where the agent is gone without an answer and the attempt is lost.
+ * Who asked for a stop gets `cancelled`, whatever the agent made of it.
+ */
+export async function decideEnd(
+  context: ExecutionContext,
+  runId: string,
+  end: AgentEnd | null,
+  cancelling: boolean,
+  lastAnswer: () => Promise<LastAnswer | null>,
+): Promise<Decided | null> {
+  if (end?.kind === 'answered') {
+    return cancelling ? { outcome: cancelled } : withSummary(end.outcome, await lastAnswer())
+  }
+  if (end?.kind === 'unstartable') {
+    const detail = knownSecrets.cutText(end.detail.slice(0, 500))
+    context.log.warn({ runId, detail }, 'a runtime did not start')
+    const errorCode = end.resuming ? 'resume_unavailable' : 'runtime_start_failed'
+    return { outcome: { status: 'failed', stopReason: 'error', errorCode } }
+  }
+  if (end?.kind === 'exited' && end.signal === 'JOURNAL_FULL') {
+    return { outcome: { status: 'failed', stopReason: 'error', errorCode: 'agent_output_limit' } }
+  }
+  return null
+}
+
+/** The agent's own summary, else its last message. */
+function withSummary(outcome: Outcome, lastAnswer: LastAnswer | null): Decided {
+  const { summary = lastAnswer, ...rest } = outcome
+  if (summary === null || summary === '') return { outcome: rest }
+  if (typeof summary === 'string') return { outcome: { ...rest, summary } }
+  return { outcome: rest, longBytes: summary.sizeBytes }
+}
+
+/**
+ * Records the end of an attempt with all that was read before it, in one transaction: the Run's result and what it
+ * presented first, then its end. A Run that has ended already only has its agent's state kept. @throws ClaimLost
+ */
+export async function recordEnd(
+  context: ExecutionContext,
+  claim: RunClaim,
+  { leaseId, reading, decided, begun }: { leaseId: string; reading: Reading; decided: Decided | null; begun: boolean },
+): Promise<void> {
+  const now = context.clock.now()
+  const result = await keepResult(context.blobs, decided?.outcome.summary, decided?.longBytes)
+  // What an agent presented to a Run that is over already is the next one's to keep.
+  const isOver = (await taskOf(context.db, claim)) === 'seal'
+  await using presented = isOver ? null : await collectPresented(context, claim, leaseId)
+  await underFence(context, claim, async (tx, task) => {
+    const open = task === 'run'
+    if (open && reading.drafts.length > 0) await appendEvents(tx, claim, reading.drafts, now)
+    await recordPosition(tx, claim, leaseId, reading, now)
+    if (!open) return
+    const keep = () => keepPresented(tx, claim, presented, now)
+    if (decided === null) {
+      await closeInteractions(tx, claim, 'request_gone', now)
+      await settleLoss(tx, context, claim, { sandboxLost: false, outcome: executionLost, keep })
+    } else {
+      await endWithResult(tx, claim, decided.outcome, { result, keep, begun, now })
+    }
+  })
+  announce(context, claim)
+  await presented?.settle()
+}
+
+interface Leaving {
+  readonly result: Result
+  readonly keep: () => Promise<readonly string[]>
+  readonly begun: boolean
+  readonly now: Date
+}
+
+/** What began on the sandbox is sealed after, unless it crashed. */
+async function endWithResult(
+  tx: Queryable,
+  claim: RunClaim,
+  outcome: Outcome,
+  { result, keep, begun, now }: Leaving,
+): Promise<void> {
+  const { runId } = claim
+  const artifactIds: string[] = []
+  if (result.kind === 'kept') {
+    const { id, draft } = await keepArtifact(tx, claim, { runId, ...result.artifact }, now)
+    artifactIds.push(id)
+    await appendEvents(tx, claim, [draft], now)
+  }
+  if (result.kind === 'too_large') await appendEvents(tx, claim, [omitted(runId, result.omission)], now)
+  artifactIds.push(...(await keep()))
+  // The sandbox is given up with its bound, and with it the agent that waits for people (completions, Resolutions).
+  if (outcome === deadlineExceeded) await closeInteractions(tx, claim, 'workspace_lost', now)
+  const { summary, ...rest } = outcome
+  const told = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest
+  await endRun(tx, claim, runId, told, now, { seal: begun && outcome.status !== 'crashed', artifactIds })
+}

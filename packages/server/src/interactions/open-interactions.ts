@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import type { InteractionRequest } from '@berth/contract'
+import type { SessionKey } from '../events/append.ts'
+import type { EventDraft } from '../events/envelope.ts'
+import { awaitPeople } from '../runs/await-run.ts'
+import { knownSecrets } from '../secrets.ts'
+import type { Queryable } from '../storage/database.ts'
+import { type Ask, type InteractionRow, interactionEvent, likenessOf } from './interaction.ts'
+import { findRemembered, insertInteraction } from './interaction-sql.ts'
+
+/** One request of an agent. */
+export interface Asked {
+  /** Where it stands in the lease's journal. */
+  readonly offset: number
+  readonly ask: Ask
+  /** What the agent's answer is made of; none of the domain's business. */
+  readonly agentRequest: object
+}
+
+export interface Asking extends SessionKey {
+  readonly runId: string
+  readonly leaseId: string
+  readonly now: Date
+  /** An approval is decided within this long, or not. */
+  readonly approvalMs: number
+  /** The Run is to be cancelled: nobody is asked any more. */
+  readonly cancelled: boolean
+}
+
+/**
+ * Opens what an agent asks, in the transaction that commits the reading of it. A question or a plan suspends the Run; an
+ * approval that a remembered decision covers is answered without being opened. The caller holds the Session's lock and
+ * appends the Events.
+ */
+export async function openInteraction(tx: Queryable, asking: Asking, asked: Asked): Promise<EventDraft[]> {
+  const { now, runId, organizationId, sessionId } = asking
+  const deadline = asked.ask.kind === 'approval' ? new Date(now.getTime() + asking.approvalMs) : null
+  const requestId = asked.ask.kind === 'approval' ? randomUUID() : null
+  const request = knownSecrets.value(shownRequest(asked.ask, runId, requestId, deadline)) as InteractionRequest
+  const remembered = asking.cancelled ? null : await remembers(tx, asking, request)
+  const closing = asking.cancelled ? 'run_cancelled' : remembered
+  const row: InteractionRow = {
+    organization_id: organizationId,
+    session_id: sessionId,
+    id: randomUUID(),
+    run_id: runId,
+    kind: asked.ask.kind,
+    status: asking.cancelled ? 'expired' : remembered === null ? 'open' : 'resolved',
+    resolution: closing,
+    request: JSON.stringify(request),
+    lease_id: asking.leaseId,
+    journal_offset: asked.offset,
+    agent_request: JSON.stringify(asked.agentRequest),
+    request_id: requestId,
+    deadline,
+    opened_at: now,
+    closed_at: closing === null ? null : now,
+    choice: null,
+    idempotency_key: null,
+    response_turn_id: null,
+    answer: null,
+    delivered_at: null,
+  }
+  if (!(await insertInteraction(tx, row)) || asking.cancelled) return []
+  if (row.status === 'open' && row.kind !== 'approval') await awaitPeople(tx, asking, runId, now)
+  return [interactionEvent(row, request)]
+}
+
+async function remembers(
+  tx: Queryable,
+  asking: Asking,
+  { approval }: InteractionRequest,
+): Promise<'always_allowed' | 'turn_allowed' | null> {
+  if (approval === undefined) return null
+  const scope = await findRemembered(tx, asking, asking.runId, likenessOf(approval))
+  return scope === null ? null : scope === 'chat' ? 'always_allowed' : 'turn_allowed'
+}
+
+function shownRequest(ask: Ask, runId: string, requestId: string | null, deadline: Date | null): InteractionRequest {
+  switch (ask.kind) {
+    case 'ask_user':
+      return { questions: ask.questions }
+    case 'exit_plan_mode':
+      return { prompt: ask.prompt, plan: ask.plan }
+    case 'approval':
+      return {
+        approval: {
+          requestId: requestId ?? '',
+          runId,
+          deadline: deadline?.getTime() ?? 0,
+          ...ask.approval,
+          rememberScopes: ['turn', 'chat'],
+        },
+      }
+  }
+}

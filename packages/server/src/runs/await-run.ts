@@ -1,0 +1,13 @@
+import type { SessionKey } from '../events/append.ts'
+import type { Queryable } from '../storage/database.ts'
+import { markAwaiting, markResumed } from './run-sql.ts'
+
+/** A running Run waits for people from here on. The caller holds the Session's lock. */
+export async function awaitPeople(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await markAwaiting(tx, key, runId, now)
+}
+
+/** A Run that waited for people runs again. The caller holds the Session's lock. */
+export async function resumeRun(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await markResumed(tx, key, runId, now)
+}
