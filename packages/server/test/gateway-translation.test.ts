@@ -41,10 +41,14 @@ beforeAll(async () => {
       includeUsage: true,
     }).chatModel('qwen'),
     raw: createAnthropic({ apiKey: 'k', baseURL: raw.baseUrl })('claude-sonnet-4-5'),
+    rawGoogle: createGoogleGenerativeAI({ apiKey: 'k', baseURL: raw.baseUrl })('gemini-2.5-flash'),
+    rawChat: createOpenAICompatible({ name: 'raw', baseURL: raw.baseUrl, includeUsage: true }).chatModel('qwen'),
   }
   const kinds: Record<string, ResolvedModel['kind']> = {
     anthropic: 'anthropic',
     raw: 'anthropic',
+    rawGoogle: 'google',
+    rawChat: 'openai-compatible',
     google: 'google',
     ollama: 'openai-compatible',
   }
@@ -212,20 +216,20 @@ describe.each(providers)("OpenAI's library, over %s", model => {
   })
 })
 
-describe.each(['anthropic', 'google'] as const)('the ai library, over %s', model => {
-  const tools = {
-    weather: tool({
-      inputSchema: jsonSchema<{ city: string }>(parameters as never),
-      execute: ({ city }) => `cold in ${city}`,
-    }),
-  }
+const aiTools = {
+  weather: tool({
+    inputSchema: jsonSchema<{ city: string }>(parameters as never),
+    execute: ({ city }) => `cold in ${city}`,
+  }),
+}
 
+describe.each(['anthropic', 'google'] as const)('the ai library, over %s', model => {
   it.each(['responses', 'chat'] as const)('runs a loop of tools in the format %s', async wire => {
     const provider = createOpenAI({ apiKey: 'k', baseURL })
     script(model, { thinking, text: 'Let me look.', calls }, { text: 'All cold.' })
     const { text, steps, usage } = await generateText({
       model: wire === 'chat' ? provider.chat(model) : provider.responses(model),
-      tools,
+      tools: aiTools,
       prompt: 'Weather?',
       stopWhen: stepCountIs(3),
       ...(wire === 'responses' && { providerOptions: { openai: { store: false } } }),
@@ -236,7 +240,7 @@ describe.each(['anthropic', 'google'] as const)('the ai library, over %s', model
     script(model, { thinking, text: 'Let me look.', calls }, { text: 'All cold again.' })
     const streamed = streamText({
       model: wire === 'chat' ? provider.chat(model) : provider.responses(model),
-      tools,
+      tools: aiTools,
       prompt: 'Weather?',
       stopWhen: stepCountIs(3),
       ...(wire === 'responses' && { providerOptions: { openai: { store: false } } }),
@@ -261,6 +265,21 @@ describe('a chat over Anthropic', () => {
   })
 })
 
+describe('a chat over Gemini', () => {
+  it("keeps the signatures of calls with a client that knows Gemini's", async () => {
+    script('google', { thinking, calls }, { text: 'All cold.' })
+    const provider = createOpenAICompatible({ name: 'berth', baseURL })
+    const { text } = await generateText({
+      model: provider('google'),
+      tools: aiTools,
+      prompt: 'Weather?',
+      stopWhen: stepCountIs(3),
+    })
+    expect(text).toBe('All cold.')
+    expect(JSON.stringify(google.requests.at(-1)?.body)).toContain(`"thoughtSignature":"${thinking.signature}"`)
+  })
+})
+
 describe('an upstream that fails', () => {
   const whole = anthropicFrames({ text: 'Hello there, friend' })
   const ask = { model: 'raw', input: 'Hi' }
@@ -280,6 +299,36 @@ describe('an upstream that fails', () => {
   it('with an end before its end has failed', async () => {
     raw.next(sends(whole.slice(0, -2)))
     expect(checkResponsesStream(await raws('responses', ask))['status']).toBe('failed')
+  })
+
+  const chunk = (delta: object, more: object = {}) =>
+    `data: ${JSON.stringify({ id: 'c', created: 1, model: 'qwen', choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`
+  const candidate = `data: ${JSON.stringify({ candidates: [{ content: { role: 'model', parts: [{ text: 'Hello' }] } }], usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 2 } })}\n\n`
+
+  it.each([
+    ['rawChat', [chunk({ role: 'assistant', content: 'Hello' })]],
+    ['rawChat', [chunk({ role: 'assistant', content: 'Hello' }), 'data: [DONE]\n\n']],
+    ['rawGoogle', [candidate]],
+  ])('with an end that looks like any other has failed (%s, %#)', async (model, frames) => {
+    raw.next(sends(frames))
+    const response = checkResponsesStream(await raws('responses', { model, input: 'Hi' }))
+    expect(response).toMatchObject({ status: 'failed', output_text: 'Hello' })
+  })
+
+  it('before it told its usage is booked with what it told', async () => {
+    raw.next(sends([candidate], 'cut'))
+    const response = checkResponsesStream(await raws('responses', { model: 'rawGoogle', input: 'Hi' }))
+    expect(response['usage']).toMatchObject({ input_tokens: 7, output_tokens: 2 })
+  })
+
+  it('to tell its usage until after its reason to finish has it booked', async () => {
+    const finish = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
+    const usage = { choices: [], usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } }
+    raw.next(
+      sends([chunk({ role: 'assistant', content: 'Hello' }), chunk({}, finish), chunk({}, usage), 'data: [DONE]\n\n']),
+    )
+    const response = checkResponsesStream(await raws('responses', { model: 'rawChat', input: 'Hi' }))
+    expect(response).toMatchObject({ status: 'completed', usage: { input_tokens: 3, output_tokens: 4 } })
   })
 
   it('with an error in its stream has failed', async () => {

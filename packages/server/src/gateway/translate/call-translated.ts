@@ -1,5 +1,6 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { CallTranslated, GatewayUsage, TranslatedAnswer, TranslatedCall, UpstreamError } from '../upstream.ts'
+import { upstreamError } from '../upstream-status.ts'
 import { AnswerReader } from './answer-reader.ts'
 import type { Call } from './call.ts'
 import { readChatRequest } from './chat-request.ts'
@@ -55,8 +56,10 @@ async function answer(call: TranslatedCall, read: Call): Promise<TranslatedAnswe
   if (refusal !== undefined) throw refusal
   const { writer, reader } = readerFor(call, read, false)
   reader.content(result.content)
-  const { finishReason, usage } = result
-  reader.part({ type: 'finish', finishReason, usage })
+  const { unified, raw } = result.finishReason
+  // A body that came whole was not cut, whether or not it says why it ends.
+  const finishReason = { unified, raw: raw ?? 'unknown' }
+  reader.part({ type: 'finish', finishReason, usage: result.usage })
   const outcome = reader.end()
   if (outcome.status === 'failed') throw outcome.error
   return { kind: 'json', body: writer.end(outcome, reader.usage), usage: reader.usage }
@@ -77,7 +80,7 @@ async function stream(call: TranslatedCall, read: Call): Promise<TranslatedAnswe
     const includeRawChunks = call.model.kind === 'google'
     const options = { ...read.options, includeRawChunks, abortSignal: upstream.signal }
     const parts = (await call.languageModel.doStream(options)).stream.getReader()
-    const first = await firstPart(parts, call, read)
+    const first = await firstParts(parts, call, read)
     return translated(call, read, { parts, first, close })
   } catch (error) {
     close()
@@ -89,19 +92,19 @@ async function stream(call: TranslatedCall, read: Call): Promise<TranslatedAnswe
  * Reads until the provider has something to say, so that what fails before is still a status of its own, and another
  * provider may be asked. A package's warnings come first.
  */
-async function firstPart(
-  parts: PartReader,
-  call: TranslatedCall,
-  read: Call,
-): Promise<LanguageModelV4StreamPart | undefined> {
+async function firstParts(parts: PartReader, call: TranslatedCall, read: Call): Promise<LanguageModelV4StreamPart[]> {
+  const taken: LanguageModelV4StreamPart[] = []
   for (;;) {
     const { done, value } = await parts.read()
-    if (done) return undefined
+    if (done) throw upstreamError('upstream_cut')
     if (value.type === 'error') throw toFailure(value.error)
     if (value.type === 'stream-start') {
       const refusal = refused(call, read, value.warnings)
       if (refusal !== undefined) throw refusal
-    } else if (value.type !== 'raw' && value.type !== 'ping') return value
+      continue
+    }
+    taken.push(value)
+    if (value.type !== 'raw' && value.type !== 'ping') return taken
   }
 }
 
@@ -110,7 +113,7 @@ function translated(
   read: Call,
   from: {
     readonly parts: PartReader
-    readonly first: LanguageModelV4StreamPart | undefined
+    readonly first: readonly LanguageModelV4StreamPart[]
     readonly close: () => void
   },
 ): TranslatedAnswer {
@@ -118,6 +121,7 @@ function translated(
   const usage = Promise.withResolvers<GatewayUsage | null>()
   const { parts, first } = from
   const close = () => {
+    call.signal.removeEventListener('abort', close)
     from.close()
     // What is left of the stream errors with the abortion; nobody is to hear of it.
     parts.cancel().catch(() => {})
@@ -127,7 +131,7 @@ function translated(
   async function* frames(): AsyncGenerator<string> {
     try {
       writer.begin()
-      if (first !== undefined) reader.part(first)
+      for (const part of first) reader.part(part)
       yield writer.take()
       while (!reader.over) {
         const next = await parts.read().catch((error: unknown) => reader.fail(error))

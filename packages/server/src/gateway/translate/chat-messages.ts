@@ -1,21 +1,28 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
-import { arrayAt, type JsonObject, objectAt, optionalString, stringAt } from './json.ts'
+import { arrayAt, isObject, type JsonObject, objectAt, optionalString, stringAt } from './json.ts'
 import { audioPart, filePart, imagePart } from './media.ts'
 import { PromptBuilder, type UserPart } from './prompt-builder.ts'
 import { refuse } from './refuse.ts'
+import { openReasoning, type Sealing } from './sealed-reasoning.ts'
 import type { Target } from './target.ts'
 
 /** Reads `messages` of a Chat Completions request. */
-export function readMessages(body: JsonObject, target: Target): LanguageModelV4Prompt {
+export function readMessages(body: JsonObject, target: Target, sealing: Sealing): LanguageModelV4Prompt {
   const prompt = new PromptBuilder(target)
   for (const [at, value] of arrayAt(body['messages'], 'messages').entries()) {
     const param = `messages[${at}]`
-    readMessage(objectAt(value, param), param, prompt, target)
+    readMessage(objectAt(value, param), param, prompt, target, sealing)
   }
   return prompt.build('messages')
 }
 
-function readMessage(message: JsonObject, param: string, prompt: PromptBuilder, target: Target): void {
+function readMessage(
+  message: JsonObject,
+  param: string,
+  prompt: PromptBuilder,
+  target: Target,
+  sealing: Sealing,
+): void {
   const { role, content } = message
   const path = `${param}.content`
   switch (role) {
@@ -33,7 +40,7 @@ function readMessage(message: JsonObject, param: string, prompt: PromptBuilder, 
       )
       break
     case 'assistant':
-      readAssistant(message, param, prompt)
+      readAssistant(message, param, prompt, sealing)
       break
     case 'tool':
       prompt.result(
@@ -47,7 +54,7 @@ function readMessage(message: JsonObject, param: string, prompt: PromptBuilder, 
   }
 }
 
-function readAssistant(message: JsonObject, param: string, prompt: PromptBuilder): void {
+function readAssistant(message: JsonObject, param: string, prompt: PromptBuilder, sealing: Sealing): void {
   for (const field of ['audio', 'function_call']) {
     if (message[field] === undefined || message[field] === null) continue
     throw refuse(`${param}.${field}`, `${field} of a message has no meaning for this model.`)
@@ -61,13 +68,23 @@ function readAssistant(message: JsonObject, param: string, prompt: PromptBuilder
     const call = objectAt(value, path)
     if ((call['type'] ?? 'function') !== 'function') throw refuse(`${path}.type`, `${path} must call a function.`)
     const called = objectAt(call['function'], `${path}.function`)
+    const id = stringAt(call['id'], `${path}.id`)
+    const kept = openReasoning(signatureIn(call), `${path}.extra_content.google.thought_signature`, sealing)
+    if (kept?.on === 'call') prompt.callMetadata(id, kept.metadata)
     prompt.call(
-      stringAt(call['id'], `${path}.id`),
+      id,
       stringAt(called['name'], `${path}.function.name`),
       stringAt(called['arguments'], `${path}.function.arguments`),
       path,
     )
   }
+}
+
+/** Where clients of Gemini's own Chat Completions keep the signature of a call. */
+function signatureIn(call: JsonObject): unknown {
+  const extra = call['extra_content']
+  const google = isObject(extra) ? extra['google'] : undefined
+  return isObject(google) ? google['thought_signature'] : undefined
 }
 
 function readTexts(content: unknown, param: string): string[] {

@@ -29,7 +29,8 @@ const needless: Readonly<Record<string, (value: unknown) => boolean>> = {
 }
 
 /** Reads a Chat Completions request (interface 4.12). @throws UpstreamError 400 naming the field that has no meaning */
-export function readChatRequest({ body }: TranslatedCall, target: Target): Call {
+export function readChatRequest(call: TranslatedCall, target: Target): Call {
+  const { body } = call
   for (const [field, harmless] of Object.entries(needless)) {
     const value = body[field]
     if (value === undefined || value === null || harmless(value)) continue
@@ -48,7 +49,7 @@ export function readChatRequest({ body }: TranslatedCall, target: Target): Call 
   return {
     oneCall,
     options: {
-      prompt: readMessages(body, target),
+      prompt: readMessages(body, target, call),
       ...tools,
       ...controls,
       ...format,

@@ -1,11 +1,15 @@
+import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import type { GatewayUsage, TranslatedCall } from '../upstream.ts'
 import type { AnswerSink, CallKey, Outcome } from './answer-reader.ts'
 import { isObject, type JsonObject } from './json.ts'
+import { type Sealing, sealReasoning, signatureOf } from './sealed-reasoning.ts'
 import { chatUsage } from './usage.ts'
 
 interface ToolCall {
   readonly index: number
   readonly key: CallKey
+  /** What the provider wants back with the call. */
+  readonly sealed: string | undefined
   args: string
 }
 
@@ -21,12 +25,15 @@ export class ChatWriter implements AnswerSink {
   readonly #head: string
   readonly #calls = new Map<CallKey, ToolCall>()
   readonly #tier: unknown
+  readonly #sealing: Sealing
   #frames = ''
   #text = ''
   #reasoning = ''
 
-  constructor({ body, model, ids, clock }: TranslatedCall, streamed: boolean) {
+  constructor(call: TranslatedCall, streamed: boolean) {
+    const { body, model, ids, clock } = call
     this.#streamed = streamed
+    this.#sealing = call
     const options = body['stream_options']
     this.#includeUsage = isObject(options) && options['include_usage'] === true
     this.#tier = body['service_tier'] ?? null
@@ -62,8 +69,10 @@ export class ChatWriter implements AnswerSink {
 
   reasoningEnd(): void {}
 
-  callBegin(key: CallKey): void {
-    const call: ToolCall = { index: this.#calls.size, key, args: '' }
+  callBegin(key: CallKey, metadata: SharedV4ProviderMetadata | undefined): void {
+    const signature = signatureOf(metadata)
+    const sealed = signature && sealReasoning({ on: 'call', callId: key.callId, metadata: signature }, this.#sealing)
+    const call: ToolCall = { index: this.#calls.size, key, sealed, args: '' }
     this.#calls.set(key, call)
     this.#chunk({ tool_calls: [{ index: call.index, ...toolCall(call) }] })
   }
@@ -124,8 +133,14 @@ export class ChatWriter implements AnswerSink {
 
 const none: GatewayUsage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 }
 
-function toolCall({ key, args }: ToolCall) {
-  return { id: key.callId, type: 'function', function: { name: key.name, arguments: args } }
+/** A signature stands where clients of Gemini's own Chat Completions look for it, and keep it. */
+function toolCall({ key, args, sealed }: ToolCall) {
+  return {
+    id: key.callId,
+    type: 'function',
+    function: { name: key.name, arguments: args },
+    ...(sealed !== undefined && { extra_content: { google: { thought_signature: sealed } } }),
+  }
 }
 
 function finishReason(outcome: Exclude<Outcome, { status: 'failed' }>): string {

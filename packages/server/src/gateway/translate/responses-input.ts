@@ -1,13 +1,10 @@
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider'
-import type { TranslatedCall } from '../upstream.ts'
 import { arrayAt, type JsonObject, objectAt, optionalString, stringAt } from './json.ts'
 import { audioPart, filePart, imagePart } from './media.ts'
 import { PromptBuilder, type UserPart } from './prompt-builder.ts'
 import { refuse } from './refuse.ts'
-import { openReasoning } from './sealed-reasoning.ts'
+import { openReasoning, type Sealing } from './sealed-reasoning.ts'
 import type { Target } from './target.ts'
-
-type Sealing = Pick<TranslatedCall, 'model' | 'seal' | 'open'>
 
 /** Reads `instructions` and `input` of a Responses request. */
 export function readInput(body: JsonObject, target: Target, sealing: Sealing): LanguageModelV4Prompt {

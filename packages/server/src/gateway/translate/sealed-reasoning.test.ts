@@ -96,6 +96,19 @@ describe('what a provider wants back', () => {
     expect(await replay(items, google)).toEqual([[{ type: 'text', text: 'Done', providerOptions: signed }]])
   })
 
+  it('survives where the provider signs nothing', async () => {
+    const model = { kind: 'openai-compatible', provider: 'deepseek' } as const
+    const thought: LanguageModelV4StreamPart[] = [
+      { type: 'reasoning-start', id: 'r' },
+      { type: 'reasoning-delta', id: 'r', delta: 'Hm' },
+      { type: 'reasoning-end', id: 'r' },
+    ]
+    const items = await say([...thought, call], model)
+    expect(await replay([...items, result], model)).toMatchObject([
+      [{ type: 'reasoning', text: 'Hm' }, { type: 'tool-call' }],
+    ])
+  })
+
   it('is left out for another provider or model, and by another provider for this one', async () => {
     const items = await say([...thinking({ signature: 'sig' }, 'Hm'), call])
     expect(isSealedReasoning(items[0]?.['encrypted_content'])).toBe(true)

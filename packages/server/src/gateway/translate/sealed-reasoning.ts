@@ -16,7 +16,7 @@ export type Kept =
   | { readonly on: 'call'; readonly callId: string; readonly metadata: SharedV4ProviderMetadata }
   | { readonly on: 'text'; readonly metadata: SharedV4ProviderMetadata }
 
-type Sealing = Pick<TranslatedCall, 'model' | 'seal' | 'open'>
+export type Sealing = Pick<TranslatedCall, 'model' | 'seal' | 'open'>
 
 /** Whether a reasoning item's `encrypted_content` was made here: no provider can make anything of it. */
 export function isSealedReasoning(content: unknown): boolean {
