@@ -3,7 +3,7 @@ import type { DeliveryContext } from '../delivery/delivery-context.ts'
 import { DeliveryFailed } from '../delivery/failure.ts'
 import { openScratch } from '../delivery/scratch.ts'
 import type { DeliverySource } from '../delivery/sources.ts'
-import { GitHostError } from '../git-hosts/git-host.ts'
+import { GitHostError, type HostBranch } from '../git-hosts/git-host.ts'
 import { currentTree } from '../reviews/current-tree.ts'
 import { findRevision, type ReviewRow } from '../reviews/find-review.ts'
 import { ReviewRefused } from '../reviews/review-place.ts'
@@ -80,17 +80,20 @@ async function settle(
   signal: AbortSignal,
 ): Promise<Prepared> {
   const { row } = claim
-  const tipOf = async (branch: string): Promise<string | null> => {
+  const find = async (branch: string): Promise<HostBranch | null> => {
     try {
-      return (await host.readBranch(repository, branch, signal)).oid
+      return await host.readBranch(repository, branch, signal)
     } catch (error) {
       if (error instanceof GitHostError && error.kind === 'not_found' && error.subject === 'branch') return null
       throw error
     }
   }
-  const target = await tipOf(baseBranch)
+  const target = await find(baseBranch)
   if (target === null) throw new PublicationFailed('target_missing')
-  const tip = row.delivery === 'direct_branch' ? target : await tipOf(row.branch)
+  const direct = row.delivery === 'direct_branch'
+  // Also where the host would let this deployment pass: what a branch is protected from is what this would be.
+  if (direct && target.protected) throw new PublicationFailed('branch_protected')
+  const tip = (direct ? target : await find(row.branch))?.oid ?? null
   const pushed = await listPushed(context.db, claim, row.branch)
   const before = pushed.find(({ commit_sha }) => commit_sha === tip)
   const parent = parentOf(row, tip, { base: review.base_oid, before: before?.commit_sha, madeHere: pushed.length > 0 })

@@ -1,0 +1,162 @@
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Event, Merge, Publication, Review, Session } from '@berth/contract'
+import type { HostRepository } from '../../src/git-hosts/git-host.ts'
+import type { Answer, Api } from './api.ts'
+import { tipOf } from './repositories.ts'
+import type { TestService } from './service.ts'
+import { until } from './until.ts'
+import { workspacePath } from './workspace.ts'
+
+const run = promisify(execFile)
+
+/** A repository of a host, and what an installation may use of it. */
+export interface Granted {
+  readonly host: string
+  readonly provider: string
+  readonly account: string
+  readonly repository: Pick<HostRepository, 'repositoryId' | 'fullName'>
+  /** Where the host keeps it. */
+  readonly gitDir: string
+}
+
+/** Grants the repository to the test's installation. @returns the grant's id */
+export async function grant(test: TestService, to: Granted): Promise<string> {
+  const { organizationId, installationId } = test.tenant
+  const [connectionId, grantId, now] = [randomUUID(), randomUUID(), new Date()]
+  await test.db.database.query(
+    `insert into host_connections (id, organization_id, installation_id, host, provider, account, account_login, whole,
+       created_at)
+     values ($1, $2, $3, $4, $5, $6, $6, true, $7)
+     on conflict do nothing`,
+    [connectionId, organizationId, installationId, to.host, to.provider, to.account, now],
+  )
+  await test.db.database.query(
+    `insert into repository_grants (id, connection_id, organization_id, installation_id, repository_id, full_name,
+       created_at)
+     select $1, id, $2, $3, $4, $5, $6 from host_connections
+     where installation_id = $3 and host = $7 and account = $8 and revoked_at is null
+     on conflict do nothing`,
+    [
+      grantId,
+      organizationId,
+      installationId,
+      to.repository.repositoryId,
+      to.repository.fullName,
+      now,
+      to.host,
+      to.account,
+    ],
+  )
+  const { rows } = await test.db.database.query<{ id: string }>(
+    `select g.id from repository_grants g join host_connections c on c.id = g.connection_id
+     where g.installation_id = $1 and c.host = $2 and g.repository_id = $3 and g.revoked_at is null`,
+    [installationId, to.host, to.repository.repositoryId],
+  )
+  return rows[0]?.id ?? ''
+}
+
+/** A Session whose changes can be delivered. */
+export class Delivering {
+  readonly #test: TestService
+  readonly session: Session
+  readonly project: string
+  readonly baseOid: string
+
+  private constructor(test: TestService, session: Session, project: string, baseOid: string) {
+    this.#test = test
+    this.session = session
+    this.project = project
+    this.baseOid = baseOid
+  }
+
+  /** A Session with a sandbox that holds a clone of the repository, and no Run under way. */
+  static async begin(test: TestService, from: Granted & { readonly grantId: string }): Promise<Delivering> {
+    const session = await test.api.createSession({ runtime: 'shell' }, 'true')
+    await test.api.runEnded(session.id, session.activeRunId ?? '')
+    await until('a sealed run', async () => (await test.api.session(session.id)).phase === 'idle')
+    const project = await workspacePath(test.db.database, test.dataDir, session, 'project')
+    const { uid } = await stat(join(project, '..'))
+    await run('git', ['clone', '--quiet', from.gitDir, project])
+    await run('chown', ['-R', `${uid}:${uid}`, project])
+    const baseOid = await tipOf(from.gitDir, 'main')
+    const { repositoryId, fullName } = from.repository
+    const { grantId, provider: kind } = from
+    const source = { kind, grantId, repositoryId, label: fullName, private: true, baseBranch: 'main', baseOid }
+    await test.db.database.query('update sessions set source = $3 where organization_id = $1 and id = $2', [
+      session.organizationId,
+      session.id,
+      source,
+    ])
+    return new Delivering(test, session, project, baseOid)
+  }
+
+  get api(): Api {
+    return this.#test.api
+  }
+
+  path(rest: string): string {
+    return `/v1/sessions/${this.session.id}${rest}`
+  }
+
+  /** Runs a script as the agent would. */
+  async shell(script: string): Promise<void> {
+    const { run: made } = await this.api.submitTurn(this.session.id, `cd /workspace/project\n${script}`)
+    await this.api.runEnded(this.session.id, made.id)
+    await until('a sealed run', async () => (await this.api.session(this.session.id)).phase === 'idle')
+  }
+
+  async review(): Promise<Review> {
+    const answer = await this.api.get<{ review: Review }>(this.path('/repository/review'))
+    if (answer.status !== 200) throw new Error(`the review answered ${answer.status} ${answer.text}`)
+    return answer.body.review
+  }
+
+  put(id: string, body: object): Promise<Answer<{ publication: Publication }>> {
+    return this.api.put(this.path(`/publications/${id}`), body)
+  }
+
+  /** Publishes what is there, or a revision, and waits for the end. */
+  async publish(body: object = {}): Promise<Publication> {
+    const id = randomUUID()
+    const revision = 'revision' in body ? {} : { revision: (await this.review()).revision }
+    const answer = await this.put(id, { title: 'Change it', ...revision, ...body })
+    if (answer.status !== 201) throw new Error(`the publication answered ${answer.status} ${answer.text}`)
+    return this.ended(id)
+  }
+
+  async ended(id: string): Promise<Publication> {
+    return until('an ended publication', async () => {
+      const { body } = await this.api.get<{ publication: Publication }>(this.path(`/publications/${id}`))
+      return body.publication.completedAt !== undefined && body.publication
+    })
+  }
+
+  putMerge(publicationId: string, id: string, body: object): Promise<Answer<{ merge: Merge }>> {
+    return this.api.put(this.path(`/publications/${publicationId}/merges/${id}`), body)
+  }
+
+  async readMerge(publicationId: string, id: string): Promise<Merge> {
+    return (await this.api.get<{ merge: Merge }>(this.path(`/publications/${publicationId}/merges/${id}`))).body.merge
+  }
+
+  /** Merges and waits for the end. */
+  async merge(publicationId: string, body: object = { strategy: 'merge' }): Promise<Merge> {
+    const id = randomUUID()
+    const answer = await this.putMerge(publicationId, id, body)
+    if (answer.status !== 201) throw new Error(`the merge answered ${answer.status} ${answer.text}`)
+    return until('an ended merge', async () => {
+      const merge = await this.readMerge(publicationId, id)
+      return merge.completedAt !== undefined && merge
+    })
+  }
+
+  /** The log's words on deliveries. */
+  async told(): Promise<Event[]> {
+    const events = await this.api.events(this.session.id)
+    return events.filter(({ type, data }) => type.startsWith('svc.publication.') || data['publicationId'] !== undefined)
+  }
+}
