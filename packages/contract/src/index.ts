@@ -14,6 +14,7 @@ export {
   eventTypes,
 } from './event.ts'
 export { CreateChatCompletion } from './gateway/chat-request.ts'
+export { GatewayErrorBody, gatewayErrorType } from './gateway/gateway-error.ts'
 export { Model, ModelList } from './gateway/model.ts'
 export { CreateResponse } from './gateway/responses-request.ts'
 export { gatewayLimits } from './gateway/shared-fields.ts'
@@ -56,7 +57,7 @@ export type {
   Reference,
 } from './openapi-document.ts'
 export type { SchemaNode } from './openapi-schemas.ts'
-export type { GuardedOperation, Method, Operation, PublicOperation, Success } from './operation.ts'
+export type { GatewayOperation, GuardedOperation, Method, Operation, PublicOperation, Success } from './operation.ts'
 export {
   CreatePublication,
   deliveries,
@@ -70,7 +71,10 @@ export {
 } from './publication.ts'
 export { Review, ReviewFile } from './review.ts'
 export {
+  type GatewayOperationId,
   type GuardedOperationId,
+  gatewayOperationIds,
+  gatewayOperationOf,
   guardedOperationIds,
   guardedOperationOf,
   type OperationId,

@@ -1,4 +1,5 @@
 import { ErrorBody, type ErrorCode, type ErrorKind, errors } from './error.ts'
+import { GatewayErrorBody, gatewayErrorType } from './gateway/gateway-error.ts'
 import type { OpenApiHeader, OpenApiResponse, Reference } from './openapi-document.ts'
 import type { SchemaComponents } from './openapi-schemas.ts'
 import type { Operation, Success } from './operation.ts'
@@ -51,19 +52,24 @@ export function errorResponses(row: Operation, schemas: SchemaComponents): Reado
 function errorResponse(row: Operation, codes: readonly ErrorCode[], schemas: SchemaComponents): OpenApiResponse {
   const kinds = codes.map((code): ErrorKind => errors[code])
   const waits = kinds.some(kind => kind.retryAfter === true || kind.retryAfterSeconds !== undefined)
-  const metered = row.access === 'bearer' && kinds.some(kind => ![401, 503].includes(kind.status))
+  const metered = row.access !== 'public' && kinds.some(kind => ![401, 503].includes(kind.status))
   return {
     description: codes.map(code => `\`${code}\`: ${errors[code].cause}`).join('\n\n'),
     headers: { ...(waits ? { 'Retry-After': reference('Retry-After') } : {}), ...(metered ? rateLimit : {}) },
     content: {
       'application/json': {
-        schema: schemas.place(ErrorBody),
+        schema: schemas.place(row.access === 'gateway' ? GatewayErrorBody : ErrorBody),
         examples: Object.fromEntries(
-          codes.map(code => [code, { summary: errors[code].cause, value: { error: code, ...exampleFields[code] } }]),
+          codes.map(code => [code, { summary: errors[code].cause, value: exampleOf(row, code) }]),
         ),
       },
     },
   }
+}
+
+function exampleOf(row: Operation, code: ErrorCode): Readonly<Record<string, unknown>> {
+  if (row.access !== 'gateway') return { error: code, ...exampleFields[code] }
+  return { error: { message: errors[code].cause, type: gatewayErrorType(code), param: null, code } }
 }
 
 const exampleFields: Partial<Record<ErrorCode, Readonly<Record<string, unknown>>>> = {

@@ -4,7 +4,7 @@ import type { OpenApiDocument, OpenApiOperation, OpenApiParameter } from './open
 import { errorResponses, sharedHeaders, successResponse } from './openapi-responses.ts'
 import { SchemaComponents } from './openapi-schemas.ts'
 import { SharedResponses } from './openapi-shared-responses.ts'
-import type { Operation } from './operation.ts'
+import type { GuardedOperation, Operation } from './operation.ts'
 import { operationIds, operationOf } from './routes.ts'
 
 const title = 'Cloud Agent Sessions'
@@ -85,6 +85,12 @@ function accessOf(row: Operation) {
   return {
     security: [{ bearer: [] }],
     'x-svc-capability': row.capability,
+    ...(row.access === 'gateway' ? {} : installationRules(row)),
+  }
+}
+
+function installationRules(row: GuardedOperation) {
+  return {
     ...(row.installationCapability === undefined
       ? {}
       : { 'x-svc-installation-capability': row.installationCapability }),

@@ -19,15 +19,17 @@ const ofGuarded: readonly ErrorCode[] = [
   'cloud_rate_limit_unavailable',
 ]
 
+const ofGateway: readonly ErrorCode[] = ofGuarded.filter(code => code !== 'cloud_access_denied')
+
 const ofBodies: readonly ErrorCode[] = ['malformed_request_body', 'request_entity_too_large', 'unsupported_media_type']
 
 /** Every code a row can answer with: those of its kind, then its own (interface 7.3). */
 export function errorCodesOf(row: Operation): readonly ErrorCode[] {
   if (row.access === 'public') return [...ofPublic, ...row.errors]
-  const codes = new Set<ErrorCode>(ofGuarded)
+  const codes = new Set<ErrorCode>(row.access === 'gateway' ? ofGateway : ofGuarded)
   if (row.params !== undefined) codes.add('invalid_path_parameter')
   if (row.method !== 'GET') for (const code of ofBodies) codes.add(code)
-  if (row.principal === 'app_installation') codes.add('installation_principal_required')
+  if (row.access === 'bearer' && row.principal === 'app_installation') codes.add('installation_principal_required')
   for (const code of row.errors) codes.add(code)
   return [...codes]
 }

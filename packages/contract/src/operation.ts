@@ -13,6 +13,7 @@ export type Tag =
   | 'Events'
   | 'Artifacts'
   | 'Publications'
+  | 'AI gateway'
 
 /** A success an operation can answer with. */
 export interface Success {
@@ -59,8 +60,14 @@ export interface GuardedOperation extends OperationBase {
   readonly principal?: 'app_installation'
 }
 
+/** Served by the AI gateway: it has credentials, a bucket, a limit of bodies and an error body of its own. */
+export interface GatewayOperation extends OperationBase {
+  readonly access: 'gateway'
+  readonly capability: Capability
+}
+
 /** One row of the route table. */
-export type Operation = PublicOperation | GuardedOperation
+export type Operation = PublicOperation | GuardedOperation | GatewayOperation
 
 /** Keeps a row's literal types while checking its shape. */
 export const operation = <const T extends Operation>(row: T): T => row

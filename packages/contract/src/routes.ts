@@ -1,9 +1,10 @@
 import type { Static, TSchema } from 'typebox'
-import type { GuardedOperation, Operation } from './operation.ts'
+import type { GatewayOperation, GuardedOperation, Operation } from './operation.ts'
 import { artifactOperations } from './operations/artifact.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
 import { eventOperations } from './operations/event.ts'
+import { gatewayOperations } from './operations/gateway.ts'
 import { interactionOperations } from './operations/interaction.ts'
 import { publicationOperations } from './operations/publication.ts'
 import { sessionOperations } from './operations/session.ts'
@@ -19,6 +20,7 @@ export const routes = {
   ...eventOperations,
   ...artifactOperations,
   ...publicationOperations,
+  ...gatewayOperations,
 } as const satisfies Record<string, Operation>
 
 export type OperationId = keyof typeof routes
@@ -28,8 +30,11 @@ export type PublicOperationId = {
   [Id in OperationId]: (typeof routes)[Id]['access'] extends 'public' ? Id : never
 }[OperationId]
 
-/** Operations that need a bearer. */
-export type GuardedOperationId = Exclude<OperationId, PublicOperationId>
+/** Operations of the AI gateway (interface 4.12). */
+export type GatewayOperationId = keyof typeof gatewayOperations
+
+/** Operations of the API that need a bearer. */
+export type GuardedOperationId = Exclude<OperationId, PublicOperationId | GatewayOperationId>
 
 /** The ids of the table, in its order. */
 export const operationIds = Object.keys(routes) as readonly OperationId[]
@@ -39,6 +44,11 @@ export const guardedOperationIds = operationIds.filter(
   (id): id is GuardedOperationId => operationOf(id).access === 'bearer',
 )
 
+/** The ids of the gateway's operations. */
+export const gatewayOperationIds = operationIds.filter(
+  (id): id is GatewayOperationId => operationOf(id).access === 'gateway',
+)
+
 /** A row without the types of its schemas, for code that treats all rows alike. */
 export function operationOf(id: OperationId): Operation {
   return routes[id]
@@ -46,6 +56,9 @@ export function operationOf(id: OperationId): Operation {
 
 /** A row that needs a bearer. */
 export const guardedOperationOf = (id: GuardedOperationId): GuardedOperation => routes[id]
+
+/** A row of the gateway. */
+export const gatewayOperationOf = (id: GatewayOperationId): GatewayOperation => routes[id]
 
 type Part<Id extends OperationId, Name extends string, Absent> = (typeof routes)[Id] extends {
   readonly [K in Name]: infer Schema extends TSchema

@@ -16,7 +16,7 @@ export interface Context {
   readonly runtimes: RuntimeCatalog
   readonly gitHosts: GitHosts
   /** Ids and aliases of the models that are configured. */
-  readonly models: ReadonlySet<string>
+  readonly models: { has(id: string): boolean }
   readonly defaultModel: string | null
   /** Longest wait of a caller for a workspace that is being brought up (interface 8.6). */
   readonly workspaceWaitMs: number

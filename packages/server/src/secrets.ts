@@ -4,8 +4,8 @@ const LEAST_LENGTH = 8
 const MASK = '[secret]'
 
 /** Credentials of our own, told by their form: of most the service only knows digests. */
-const ownCredential = /svc_(?:cloud|ai)_live_[A-Za-z0-9_-]{16,}/
-const cutOwnCredential = /svc_(?:cloud|ai)_live_[A-Za-z0-9_-]{8,}$/
+const ownCredential = /svc_(?:(?:cloud|ai)_live|run)_[A-Za-z0-9_-]{16,}/
+const cutOwnCredential = /svc_(?:(?:cloud|ai)_live|run)_[A-Za-z0-9_-]{8,}$/
 
 /**
  * The secrets that a process knows, and how its words are cleaned of them. Whatever leaves the process as an event, a

@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import { apiHandlers } from './api.ts'
 import { foreignRuntimeLimits, workspaceLimits } from './checkpoints/limits.ts'
 import { systemClock } from './clock.ts'
@@ -16,14 +17,22 @@ import type { ExecutionContext } from './execution/execution-context.ts'
 import { GatewayAccess } from './execution/gateway-access.ts'
 import { Sweeper } from './execution/sweeper.ts'
 import { Worker } from './execution/worker.ts'
+import { createGateway } from './gateway/create-gateway.ts'
+import { gatewayHandlers } from './gateway/routes.ts'
+import { callTranslated } from './gateway/translate/call-translated.ts'
 import { openGitHosts } from './git-hosts/open-git-hosts.ts'
+
 import { Housekeeper } from './housekeeping/housekeeper.ts'
 import { createApp } from './http/app.ts'
+import type { GatewaySurface } from './http/gateway-routes.ts'
 import { DatabaseAuthority } from './identity/authority.ts'
 import { provideDevelopmentTenant } from './identity/development-file.ts'
 import type { DevelopmentTenant } from './identity/development-tenant.ts'
+import { DatabaseGatewayAuthority } from './identity/gateway-authority.ts'
 import { InteractionSweeper } from './interactions/interaction-sweeper.ts'
 import { mergeDesk } from './merges/merge-desk.ts'
+import { serveMetrics } from './metrics/metrics-server.ts'
+import { serviceMetrics } from './metrics/service-metrics.ts'
 import { publicationDesk } from './publications/publication-desk.ts'
 import { reviewDesk } from './reviews/review-desk.ts'
 import { RuntimeCatalog } from './runtimes/catalog.ts'
@@ -38,16 +47,21 @@ import type { CollectableBlobs } from './storage/blobs.ts'
 import { DatabaseUnavailable } from './storage/database-errors.ts'
 import { startEmbeddedPostgres } from './storage/embedded-postgres.ts'
 import { FileBlobs } from './storage/file-blobs.ts'
+import { loadMasterKey } from './storage/master-key.ts'
 import { migrate } from './storage/migrate.ts'
 import { type ConnectionTarget, clientConfig, openDatabase } from './storage/pool.ts'
 import { PostgresWakeups } from './storage/wakeups.ts'
 
 /** Version of the service, shown where a runtime of ours is listed. */
 const VERSION = '1.0.0'
+/** Model answers that are under way go on for this long when the service stops. */
+const GATEWAY_GRACE_MS = 10_000
 
 /** A service that runs. */
 export interface RunningService extends AsyncDisposable {
   readonly settings: Settings
+  /** Where metrics are served; null where they are not. */
+  readonly metricsPort: number | null
   /** The development tenant's secrets, where this start made it. */
   readonly tenant: DevelopmentTenant | null
   /** How the sandboxes of this machine are bounded, one line each. */
@@ -104,12 +118,17 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
     await stack.use(new Housekeeper(context, blobs, { blobGraceMs: settings.blobGraceSeconds * 1000 })).start()
   }
 
-  listening = await listen(context, settings, stack)
+  const registry = serviceMetrics(db)
+  const gateway = settings.roles.has('gateway') ? await gatewaySurface(context, settings, registry, stack) : undefined
+  const metrics =
+    settings.metricsPort === undefined ? null : stack.use(await serveMetrics(registry, settings.metricsPort))
+  listening = await listen(context, settings, gateway, stack)
   const development = settings.loopback && !settings.production
   const tenant = development ? await provideDevelopmentTenant(db, listening, systemClock.now()) : null
   const opened = stack.move()
   return {
     settings: listening,
+    metricsPort: metrics?.port ?? null,
     tenant,
     platform,
     close: () => opened.disposeAsync(),
@@ -227,27 +246,69 @@ async function startWorking(
   return driver.describe()
 }
 
-async function listen(context: Context, settings: Settings, stack: AsyncDisposableStack): Promise<Settings> {
-  if (!settings.roles.has('api')) return settings
+async function gatewaySurface(
+  context: Context,
+  settings: Settings,
+  registry: Registry,
+  stack: AsyncDisposableStack,
+): Promise<GatewaySurface> {
+  const { gateway, config, authRate } = settings
+  const { aliases, fallbacks, details } = config.models
+  const made = stack.use(
+    createGateway(context, {
+      models: { providers: config.providers, aliases, fallbacks, details },
+      limits: {
+        connectMs: gateway.connectSeconds * 1000,
+        firstByteMs: gateway.firstByteSeconds * 1000,
+        idleMs: gateway.idleSeconds * 1000,
+        totalMs: gateway.totalSeconds * 1000,
+        connections: gateway.connections,
+        retries: gateway.retries,
+        retryWaitMs: gateway.retryWaitSeconds * 1000,
+      },
+      masterKey: await loadMasterKey({ key: settings.masterKey, dataDir: settings.dataDir }),
+      registry,
+      callTranslated,
+    }),
+  )
+  return {
+    handlers: gatewayHandlers(made),
+    authority: new DatabaseGatewayAuthority(context.db, context.clock, { gateway: gateway.rate, edge: authRate }),
+    bodyLimitBytes: gateway.bodyBytes,
+    clientPatienceMs: gateway.clientPatienceSeconds * 1000,
+    graceMs: GATEWAY_GRACE_MS,
+  }
+}
+
+async function listen(
+  context: Context,
+  settings: Settings,
+  gateway: GatewaySurface | undefined,
+  stack: AsyncDisposableStack,
+): Promise<Settings> {
+  if (!settings.roles.has('api') && gateway === undefined) return settings
   const app = createApp({
-    handlers: apiHandlers(
-      context,
-      {
-        kind: settings.compute,
-        leaseIdleSeconds: settings.lease.idleSeconds,
-        leaseMaxSeconds: settings.lease.maxSeconds,
-      },
-      {
-        streams: new EventStreams(context),
-        budget: new StreamBudget(settings.streams),
-        life: {
-          minMs: settings.streams.minSeconds * 1000,
-          maxMs: settings.streams.maxSeconds * 1000,
-          authorityMs: settings.streams.authoritySeconds * 1000,
-          random: Math.random,
+    ...(gateway !== undefined && { gateway }),
+    ...(settings.roles.has('api') && {
+      handlers: apiHandlers(
+        context,
+        {
+          kind: settings.compute,
+          leaseIdleSeconds: settings.lease.idleSeconds,
+          leaseMaxSeconds: settings.lease.maxSeconds,
         },
-      },
-    ),
+        {
+          streams: new EventStreams(context),
+          budget: new StreamBudget(settings.streams),
+          life: {
+            minMs: settings.streams.minSeconds * 1000,
+            maxMs: settings.streams.maxSeconds * 1000,
+            authorityMs: settings.streams.authoritySeconds * 1000,
+            random: Math.random,
+          },
+        },
+      ),
+    }),
     authority: new DatabaseAuthority(context.db, context.clock, { authority: settings.rate, edge: settings.authRate }),
     logger: context.log,
     ready: async () => {
@@ -294,9 +355,12 @@ function runtimeCatalog(settings: Settings): RuntimeCatalog {
 }
 
 function modelCatalog({ config }: Settings): Pick<Context, 'models' | 'defaultModel'> {
-  const served = config.providers.flatMap(({ id, models }) => models.map(model => `${id}/${model.id}`))
+  const served = config.providers.flatMap(({ id, models = [] }) => models.map(model => `${id}/${model.id}`))
+  const named = new Set([...served, ...Object.keys(config.models.aliases)])
+  // What a provider without a list of its own serves is known only to the gateway, which asks it.
+  const open = config.providers.filter(({ models }) => models === undefined).map(({ id }) => `${id}/`)
   return {
-    models: new Set([...served, ...Object.keys(config.models.aliases)]),
+    models: { has: id => named.has(id) || open.some(prefix => id.startsWith(prefix)) },
     defaultModel: config.models.default ?? null,
   }
 }

@@ -50,6 +50,20 @@ export interface Settings {
   readonly metricsPort: number | undefined
   readonly rate: RateLimit
   readonly authRate: RateLimit
+  readonly gateway: {
+    readonly rate: RateLimit
+    readonly bodyBytes: number
+    readonly connectSeconds: number
+    readonly firstByteSeconds: number
+    readonly idleSeconds: number
+    readonly totalSeconds: number
+    /** Attempts at one model beside the first. */
+    readonly retries: number
+    readonly retryWaitSeconds: number
+    readonly clientPatienceSeconds: number
+    /** Connections to one provider at most. */
+    readonly connections: number
+  }
   readonly lease: { readonly idleSeconds: number; readonly maxSeconds: number }
   /** A caller waits this long for a workspace that is being brought up. */
   readonly workspaceWaitSeconds: number
@@ -204,6 +218,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
         'Requests a minute without a valid credential, for each address.',
       ),
     },
+    gateway: readGateway(env),
     lease: {
       idleSeconds: seconds(
         env,
@@ -305,6 +320,59 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
       ),
     },
     config: readConfig(env, dataDir, variables, readFile),
+  }
+}
+
+function readGateway(env: Environment): Settings['gateway'] {
+  return {
+    rate: {
+      burst: env.integer('BERTH_GATEWAY_RATE_BURST', 600, 'Model requests at once, for each installation or Run.'),
+      perMinute: env.integer(
+        'BERTH_GATEWAY_RATE_PER_MINUTE',
+        6000,
+        'Model requests a minute, for each installation or Run.',
+      ),
+    },
+    bodyBytes: env.integer('BERTH_GATEWAY_BODY_BYTES', 32 * 1024 ** 2, 'JSON that a model request holds at most.', {
+      least: 1024,
+      most: 256 * 1024 ** 2,
+    }),
+    connectSeconds: seconds(
+      env,
+      'BERTH_GATEWAY_CONNECT_SECONDS',
+      10,
+      'A provider is reached within this long, or not.',
+    ),
+    firstByteSeconds: seconds(
+      env,
+      'BERTH_GATEWAY_FIRST_BYTE_SECONDS',
+      600,
+      'A provider begins to answer within this long; without `stream` that is when it has finished.',
+    ),
+    idleSeconds: seconds(
+      env,
+      'BERTH_GATEWAY_IDLE_SECONDS',
+      300,
+      "A provider's answer may be silent for this long once it began.",
+    ),
+    totalSeconds: seconds(env, 'BERTH_GATEWAY_TOTAL_SECONDS', 3600, "A provider's answer takes at most this long."),
+    retries: env.integer('BERTH_GATEWAY_RETRIES', 2, 'Times that a model request is tried again, for each model.', {
+      least: 0,
+      most: 10,
+    }),
+    retryWaitSeconds: seconds(
+      env,
+      'BERTH_GATEWAY_RETRY_WAIT_SECONDS',
+      5,
+      'A provider that asks to wait for longer is not waited for.',
+    ),
+    clientPatienceSeconds: seconds(
+      env,
+      'BERTH_GATEWAY_CLIENT_PATIENCE_SECONDS',
+      60,
+      'A client that takes nothing of its answer for this long is let go of.',
+    ),
+    connections: env.integer('BERTH_GATEWAY_CONNECTIONS', 1024, 'Connections to one provider at most.'),
   }
 }
 

@@ -23,9 +23,27 @@ export function upstreamCode(status: number): UpstreamCode {
   return codes[status] ?? (status >= 400 && status < 500 ? 'upstream_request_refused' : 'upstream_failed')
 }
 
-/** Whether the same request may fare better a moment later, or with another provider. */
-export function mayRetry(status: number): boolean {
-  return status === 408 || status === 409 || status === 429 || status >= 500
+/** Whether the same request may fare better a moment later. One that ran out of time would take as long again. */
+export function mayRetry(code: UpstreamCode): boolean {
+  return [
+    'upstream_rate_limited',
+    'upstream_overloaded',
+    'upstream_failed',
+    'upstream_unreachable',
+    'upstream_cut',
+  ].includes(code)
+}
+
+/** Whether another provider may take the request: not where it is the request that is wrong. */
+export function mayFallBack(code: UpstreamCode): boolean {
+  return !['upstream_request_refused', 'invalid_request', 'request_entity_too_large', 'service_unavailable'].includes(
+    code,
+  )
+}
+
+/** Whether a request that ended so may have cost something that nobody told. */
+export function mayHaveCost(code: UpstreamCode): boolean {
+  return ['upstream_timeout', 'upstream_cut', 'upstream_invalid_response', 'service_unavailable'].includes(code)
 }
 
 const sentences: Readonly<Record<UpstreamCode, string>> = {

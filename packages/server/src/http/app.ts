@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { limits, type OperationId, openApiDocument } from '@berth/contract'
+import { limits, type OperationId, openApiDocument, operationOf } from '@berth/contract'
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../api-error.ts'
@@ -8,8 +8,9 @@ import { refusal } from '../api-errors.ts'
 import type { Authority } from '../identity/principal.ts'
 import { readBody } from './body-reader.ts'
 import { answerClientError } from './client-error.ts'
-import { registerEntryChecks } from './entry-checks.ts'
-import type { Admission } from './guard.ts'
+import { accessOf, registerEntryChecks, type ServedOperations } from './entry-checks.ts'
+import { type GatewaySurface, registerGatewayRoutes } from './gateway-routes.ts'
+import type { Admission, GatewayAdmission } from './guard.ts'
 import type { Handlers } from './handler.ts'
 import { OpenStreams } from './open-streams.ts'
 import { registerGuardedRoutes } from './operation-route.ts'
@@ -18,6 +19,7 @@ import { registerProbes } from './probes.ts'
 import { registerPublicRoutes } from './public-routes.ts'
 import { RequestLog } from './request-log.ts'
 import { routableTarget } from './request-path.ts'
+import { operationsAt } from './route-match.ts'
 import { sendError } from './send-error.ts'
 import { SilentConnections } from './silent-connections.ts'
 
@@ -29,12 +31,17 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whom the guard let in; null where no bearer is asked for. */
     admission: Admission | null
+    /** Whom the gateway's guard let in; null everywhere else. */
+    gatewayAdmission: GatewayAdmission | null
   }
 }
 
 /** What the HTTP layer is composed of. */
 export interface AppOptions {
-  readonly handlers: Handlers
+  /** Absent where this process does not serve the API. */
+  readonly handlers?: Handlers
+  /** Absent where this process does not serve the gateway. */
+  readonly gateway?: GatewaySurface
   readonly authority: Authority
   readonly logger: Logger
   /** Rejects while something the service needs does not answer. */
@@ -56,6 +63,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   const open = new OpenStreams()
   const owed = new OwedResponses()
   const bodyLimitBytes = options.bodyLimitBytes ?? limits.bodyBytes
+  const served: ServedOperations = path => operationsAt(path).filter(id => serves(options, id))
+  const surfaceOf = (request: FastifyRequest) => (accessOf(request, served) === 'gateway' ? 'gateway' : 'api')
   const logger: FastifyBaseLogger = options.logger
   const app = fastify({
     loggerInstance: logger,
@@ -70,14 +79,18 @@ export function createApp(options: AppOptions): FastifyInstance {
     http: { requireHostHeader: false },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, owed.owesAnother(socket)),
     frameworkErrors: (error, request, reply) => {
-      sendError(error, request, reply)
+      sendError(error, request, reply, surfaceOf(request))
     },
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage) =>
-    readBody(payload, Number(request.headers['content-length'] ?? 0), bodyLimitBytes),
+    readBody(
+      payload,
+      Number(request.headers['content-length'] ?? 0),
+      request.gatewayAdmission === null ? bodyLimitBytes : (options.gateway?.bodyLimitBytes ?? bodyLimitBytes),
+    ),
   )
-  app.setErrorHandler(sendError)
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, surfaceOf(request)))
   app.setNotFoundHandler(() => {
     throw refusal('unknown_endpoint')
   })
@@ -89,12 +102,19 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
   })
-  registerEntryChecks(app, options.authority)
+  registerEntryChecks(app, served, { api: options.authority, gateway: options.gateway?.authority })
   registerProbes(app, options.ready)
-  registerPublicRoutes(app, openApiDocument(documentOptions(options)))
-  registerGuardedRoutes(app, { handlers: options.handlers, authority: options.authority, open })
+  if (options.handlers !== undefined) {
+    registerPublicRoutes(app, openApiDocument(documentOptions(options)))
+    registerGuardedRoutes(app, { handlers: options.handlers, authority: options.authority, open })
+  }
+  if (options.gateway !== undefined) registerGatewayRoutes(app, options.gateway, open)
   return app
 }
+
+/** Whether this process answers an operation. */
+const serves = ({ handlers, gateway }: AppOptions, id: OperationId): boolean =>
+  (operationOf(id).access === 'gateway' ? gateway : handlers) !== undefined
 
 const documentOptions = ({ release, baseUrl }: AppOptions) => ({
   ...(release === undefined ? {} : { release }),

@@ -1,40 +1,58 @@
-import { operationOf } from '@berth/contract'
+import { type Operation, type OperationId, operationOf } from '@berth/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
+import type { GatewayAuthority } from '../identity/gateway-caller.ts'
 import type { Authority } from '../identity/principal.ts'
-import { admit } from './guard.ts'
+import { admit, admitToGateway } from './guard.ts'
 import { probePaths } from './probes.ts'
 import { rateLimitHeaders } from './rate-limit-headers.ts'
 import { isApiPath, pathOf } from './request-path.ts'
-import { operationsAt } from './route-match.ts'
+
+/** The operations at a path that this process serves, whatever their method. */
+export type ServedOperations = (path: string) => readonly OperationId[]
+
+/** Who judges credentials. */
+export interface Authorities {
+  readonly api: Authority
+  /** Absent where the gateway is not served. */
+  readonly gateway: GatewayAuthority | undefined
+}
 
 /**
  * What is judged before a route is: the bearer, for every path of the API even an unknown one, then whether the path
  * and its method exist (completions, Order of checks). It runs for requests that match no route, too.
  */
-export function registerEntryChecks(app: FastifyInstance, authority: Authority): void {
+export function registerEntryChecks(app: FastifyInstance, served: ServedOperations, authorities: Authorities): void {
   app.decorateRequest('admission', null)
+  app.decorateRequest('gatewayAdmission', null)
   app.addHook('onRequest', async (request, reply) => {
     if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) throw refusal('malformed_request')
-    if (needsBearer(request)) {
-      const admission = await admit({ rawHeaders: request.raw.rawHeaders, clientAddress: request.ip }, authority)
-      request.admission = admission
-      reply.headers(rateLimitHeaders(admission.metering))
+    const asked = { rawHeaders: request.raw.rawHeaders, clientAddress: request.ip }
+    const access = accessOf(request, served)
+    if (access === 'gateway' && authorities.gateway !== undefined) {
+      request.gatewayAdmission = await admitToGateway(asked, authorities.gateway)
+      reply.headers(rateLimitHeaders(request.gatewayAdmission.metering))
+    } else if (access !== 'public') {
+      request.admission = await admit(asked, authorities.api)
+      reply.headers(rateLimitHeaders(request.admission.metering))
     }
-    if (request.is404) throw notRouted(decodeURI(pathOf(request.url)))
+    if (request.is404) throw notRouted(decodeURI(pathOf(request.url)), served)
   })
 }
 
-function needsBearer(request: FastifyRequest): boolean {
+/** Which guard a request meets. Unknown paths of the API meet the API's. */
+export function accessOf(request: FastifyRequest, served: ServedOperations): Operation['access'] {
   const { operationId } = request.routeOptions.config
-  if (operationId !== undefined) return operationOf(operationId).access === 'bearer'
+  if (operationId !== undefined) return operationOf(operationId).access
   const path = decodeURI(pathOf(request.url))
-  return request.is404 && isApiPath(path) && !operationsAt(path).some(id => operationOf(id).access === 'public')
+  if (!request.is404 || !isApiPath(path)) return 'public'
+  const [first] = served(path)
+  return first === undefined ? 'bearer' : operationOf(first).access
 }
 
-function notRouted(path: string): ApiError {
-  const allow: readonly string[] = probePaths.has(path) ? ['GET'] : operationsAt(path).map(id => operationOf(id).method)
+function notRouted(path: string, served: ServedOperations): ApiError {
+  const allow: readonly string[] = probePaths.has(path) ? ['GET'] : served(path).map(id => operationOf(id).method)
   if (allow.length === 0) return refusal('unknown_endpoint')
   return new ApiError(405, 'method_not_allowed', { fields: { allow }, headers: { allow: allow.join(', ') } })
 }

@@ -1,5 +1,6 @@
 import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
+import type { GatewayAuthority, GatewayCaller } from '../identity/gateway-caller.ts'
 import { type Authority, type Metering, MeteringFault, type Principal, type Verdict } from '../identity/principal.ts'
 import { invalidCredential, readBearer } from './bearer.ts'
 import { refuseOrganizationHeader } from './organization-header.ts'
@@ -18,6 +19,12 @@ export interface Admission {
   readonly metering: Metering
 }
 
+/** A credential that holds at the gateway, and the bucket it was metered by. */
+export interface GatewayAdmission {
+  readonly caller: GatewayCaller
+  readonly metering: Metering
+}
+
 /**
  * Who a request acts for, in the order of the contract: bearer, credential, organization header, metering. The
  * authority answers for credential and metering at once, so what it says of metering waits until the header is judged.
@@ -26,7 +33,22 @@ export interface Admission {
  */
 export async function admit(request: GuardedRequest, authority: Authority): Promise<Admission> {
   const bearer = readBearer(request.rawHeaders)
-  const verdict = await judge(request, bearer, authority)
+  const verdict = granted(request, await judge(request, bearer, authority))
+  return { bearer, principal: verdict.principal, metering: verdict.metering }
+}
+
+/** The same for the gateway, which has credentials and a bucket of its own. @throws ApiError 400, 401, 429 or 503 */
+export async function admitToGateway(request: GuardedRequest, authority: GatewayAuthority): Promise<GatewayAdmission> {
+  const { caller, metering } = granted(request, await judge(request, readBearer(request.rawHeaders), authority))
+  return { caller, metering }
+}
+
+type Refused = Exclude<Verdict, { kind: 'granted' }>
+
+function granted<Granted extends { readonly kind: 'granted' }>(
+  request: GuardedRequest,
+  verdict: Granted | Refused | 'unmetered',
+): Granted {
   if (verdict === 'unmetered') {
     refuseOrganizationHeader(request.rawHeaders)
     throw refusal('cloud_rate_limit_unavailable')
@@ -35,15 +57,19 @@ export async function admit(request: GuardedRequest, authority: Authority): Prom
     case 'invalid':
       throw invalidCredential()
     case 'limited':
-      if (verdict.metering.policy === 'svc-cloud') refuseOrganizationHeader(request.rawHeaders)
+      if (verdict.metering.policy !== 'svc-cloud-auth') refuseOrganizationHeader(request.rawHeaders)
       throw bucketEmpty(verdict.metering, verdict.retryAfterSeconds)
     case 'granted':
       refuseOrganizationHeader(request.rawHeaders)
-      return { bearer, principal: verdict.principal, metering: verdict.metering }
+      return verdict
   }
 }
 
-async function judge(request: GuardedRequest, bearer: string, authority: Authority): Promise<Verdict | 'unmetered'> {
+async function judge<Answer>(
+  request: GuardedRequest,
+  bearer: string,
+  authority: { judge(asked: { bearer: string; clientAddress: string }): Promise<Answer> },
+): Promise<Answer | 'unmetered'> {
   try {
     return await authority.judge({ bearer, clientAddress: request.clientAddress })
   } catch (error) {
@@ -60,7 +86,7 @@ function bucketEmpty(metering: Metering, retryAfterSeconds: number): ApiError {
     'retry-after': String(seconds),
     'cache-control': 'no-store',
   }
-  return metering.policy === 'svc-cloud'
+  return metering.policy !== 'svc-cloud-auth'
     ? new ApiError(429, 'cloud_rate_limit_exceeded', { fields: { retryAfterSeconds: seconds }, headers })
     : new ApiError(429, 'cloud_auth_rate_limit_exceeded', { headers })
 }

@@ -1,5 +1,13 @@
 import type { Readable } from 'node:stream'
-import type { GuardedOperationId, RequestBody, RequestHeaders, RequestParams, RequestQuery } from '@berth/contract'
+import type {
+  GatewayOperationId,
+  GuardedOperationId,
+  RequestBody,
+  RequestHeaders,
+  RequestParams,
+  RequestQuery,
+} from '@berth/contract'
+import type { GatewayCaller } from '../identity/gateway-caller.ts'
 import type { Principal } from '../identity/principal.ts'
 
 /** A request after the guard, its parts validated by the contract. */
@@ -38,3 +46,26 @@ export type Handler<Id extends GuardedOperationId> = (request: HandlerRequest<Id
  * answer from the contract alone and are the HTTP layer's own.
  */
 export type Handlers = { readonly [Id in GuardedOperationId]: Handler<Id> }
+
+/** A request of the gateway after its guard, its body validated by the contract. */
+export interface GatewayRequest {
+  /** Also that of the answer's `x-request-id`. */
+  readonly id: string
+  readonly caller: GatewayCaller
+  readonly body: Readonly<Record<string, unknown>>
+  /** The body as it came. */
+  readonly bytes: Buffer
+  /** Aborted when the client leaves, with an error as its reason where the service stops. */
+  readonly signal: AbortSignal
+}
+
+/** What the gateway answers: bytes at once, or pieces as they come, each of them whole in the format that it speaks. */
+export interface GatewayReply {
+  readonly contentType: string
+  readonly body: Buffer | string | AsyncIterable<Uint8Array | string>
+}
+
+/** The gateway's operations. */
+export type GatewayHandlers = {
+  readonly [Id in GatewayOperationId]: (request: GatewayRequest) => Promise<GatewayReply>
+}

@@ -1,4 +1,4 @@
-import type { GuardedOperation } from '@berth/contract'
+import type { Operation } from '@berth/contract'
 import { type TObject, Type } from 'typebox'
 import { refusal } from '../api-errors.ts'
 import { lowerCaseIds } from './canonical-ids.ts'
@@ -25,13 +25,13 @@ const empty = Type.Object({}, { additionalProperties: false })
 
 /** What one operation asks of a request, compiled once. */
 export class RequestContract {
-  readonly #row: GuardedOperation
+  readonly #row: Operation
   readonly #params: readonly (readonly [name: string, isValid: Validator])[]
   readonly #query: Validator
   readonly #headers: Validator
   readonly #body: Validator
 
-  constructor(row: GuardedOperation) {
+  constructor(row: Operation) {
     this.#row = row
     this.#params = Object.entries(row.params?.properties ?? {}).map(([name, schema]) => [
       name,

@@ -2,8 +2,10 @@ import { type ErrorCode, errors } from '@berth/contract'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
+import { UpstreamError } from '../gateway/upstream.ts'
 import { BlobsUnavailable, StorageFull } from '../storage/blobs.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
+import { gatewayErrorBody } from './gateway-error.ts'
 
 /** The framework's own refusals, by status (completions, Common rules). */
 const frameworkCodes: Readonly<Record<number, ErrorCode>> = {
@@ -24,6 +26,11 @@ function asRefusal(error: unknown, request: FastifyRequest): ApiError | null {
   if (error instanceof DatabaseUnavailable || error instanceof BlobsUnavailable || error instanceof StorageFull) {
     return new ApiError(errors.service_unavailable.status, 'service_unavailable', { cause: error })
   }
+  if (error instanceof UpstreamError) {
+    const { status, code, message, param, retryAfterSeconds } = error
+    const headers = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) }
+    return new ApiError(status, code, { fields: { message, param }, ...(headers && { headers }), cause: error })
+  }
   if (!isFrameworkError(error)) return null
   if (error.statusCode === 415) {
     const mediaType = request.headers['content-type']
@@ -42,8 +49,14 @@ function delayOf(code: string): Readonly<Record<string, string>> {
 /**
  * The one place where an error becomes a response (interface 7.1). What no one named is logged with its cause and told
  * to no one.
+ * @param surface the gateway's paths have an error body of their own
  */
-export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  surface: 'api' | 'gateway' = 'api',
+): FastifyReply {
   const named = asRefusal(error, request)
   if (request.raw.destroyed && !request.raw.complete) {
     request.log.info({ err: error }, 'the client broke off its request')
@@ -57,5 +70,5 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     .code(status)
     .headers({ ...delayOf(code), ...headers })
     .type('application/json; charset=utf-8')
-    .send(JSON.stringify({ error: code, ...fields }))
+    .send(surface === 'gateway' ? gatewayErrorBody(code, fields) : JSON.stringify({ error: code, ...fields }))
 }

@@ -3,16 +3,11 @@ import type { Clock } from '../clock.ts'
 import type { Queryable } from '../storage/database.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { credentialDigest } from '../storage/master-key.ts'
-import { type Authority, type Metering, MeteringFault, type Verdict } from './principal.ts'
-
-/** Size and refill of a token bucket (interface 8.1). */
-export interface Bucket {
-  readonly burst: number
-  readonly perMinute: number
-}
+import { type Bucket, limited, metering } from './metering.ts'
+import { type Authority, MeteringFault, type Verdict } from './principal.ts'
 
 interface JudgementRow {
-  readonly outcome: 'granted' | 'invalid' | Metering['policy']
+  readonly outcome: 'granted' | 'invalid' | 'svc-cloud' | 'svc-cloud-auth'
   readonly installation_id: string | null
   readonly organization_id: string | null
   readonly capabilities: string[] | null
@@ -90,23 +85,5 @@ export class DatabaseAuthority implements Authority {
       if (error instanceof DatabaseUnavailable) throw error
       throw new MeteringFault('the guard failed', { cause: error })
     }
-  }
-}
-
-function metering(policy: Metering['policy'], bucket: Bucket, remaining: number): Metering {
-  return {
-    policy,
-    remaining: Math.max(0, Math.floor(remaining)),
-    burst: bucket.burst,
-    perMinute: bucket.perMinute,
-    resetSeconds: Math.max(0, Math.ceil(((bucket.burst - remaining) * 60) / bucket.perMinute)),
-  }
-}
-
-function limited(policy: Metering['policy'], bucket: Bucket, remaining: number): Verdict {
-  return {
-    kind: 'limited',
-    metering: metering(policy, bucket, remaining),
-    retryAfterSeconds: Math.max(1, Math.ceil(((1 - remaining) * 60) / bucket.perMinute)),
   }
 }

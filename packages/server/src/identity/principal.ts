@@ -13,7 +13,7 @@ export interface Principal {
 
 /** State of the bucket that a request took a token from. */
 export interface Metering {
-  readonly policy: 'svc-cloud' | 'svc-cloud-auth'
+  readonly policy: 'svc-cloud' | 'svc-ai' | 'svc-cloud-auth'
   readonly remaining: number
   readonly burst: number
   readonly perMinute: number

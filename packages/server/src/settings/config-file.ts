@@ -30,7 +30,8 @@ export interface ProviderConfig {
   readonly apiKey: string | undefined
   /** Formats that the upstream speaks by itself. */
   readonly wire: readonly ('chat' | 'responses')[]
-  readonly models: readonly ModelConfig[]
+  /** Absent: the provider is asked for its list. */
+  readonly models: readonly ModelConfig[] | undefined
 }
 
 /** An ACP agent beside the built-in ones. */
@@ -58,7 +59,14 @@ export interface GitHostConfig {
 /** The configuration file, every default filled in and every secret resolved. */
 export interface Config {
   readonly providers: readonly ProviderConfig[]
-  readonly models: { readonly default: string | undefined; readonly aliases: Readonly<Record<string, string>> }
+  readonly models: {
+    readonly default: string | undefined
+    readonly aliases: Readonly<Record<string, string>>
+    /** What is tried in its place, in order, when a model fails before it answers. */
+    readonly fallbacks: Readonly<Record<string, readonly string[]>>
+    /** What a provider's own list does not tell of its models, by catalog id. */
+    readonly details: Readonly<Record<string, ModelConfig>>
+  }
   readonly runtimes: readonly RuntimeConfig[]
   readonly gitHosts: readonly GitHostConfig[]
 }
@@ -66,6 +74,7 @@ export interface Config {
 const idPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/
 /** As the API takes it (interface 2.2). */
 const runtimeIdPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
+const catalogIdPattern = /^\S{1,265}$/
 const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 const builtInRuntimes = ['native', 'shell']
 
@@ -98,8 +107,8 @@ export function parseConfig(
 function readProvider(node: JsonNode): ProviderConfig {
   const members = node.object('id', 'kind', 'baseUrl', 'apiKey', 'wire', 'models')
   const kind = node.require(members.kind, 'kind').oneOf(['openai', 'anthropic', 'google', 'openai-compatible'])
-  const models = node.require(members.models, 'models').array().map(readModel)
-  requireUnique(members.models, models)
+  const models = members.models?.array().map(item => readModel(item))
+  requireUnique(members.models, models ?? [])
   const provider = {
     id: node.require(members.id, 'id').string(idPattern),
     kind,
@@ -117,10 +126,19 @@ function defaultWire(kind: ProviderConfig['kind']): ProviderConfig['wire'] {
   return kind === 'openai-compatible' ? ['chat'] : []
 }
 
+const modelMembers = ['contextTokens', 'outputTokens', 'tools', 'reasoning', 'modalities', 'price'] as const
+
 function readModel(node: JsonNode): ModelConfig {
-  const members = node.object('id', 'contextTokens', 'outputTokens', 'tools', 'reasoning', 'modalities', 'price')
+  const members = node.object('id', ...modelMembers)
+  return readDetails(members, node.require(members.id, 'id').string(/^\S{1,200}$/))
+}
+
+function readDetails(
+  members: { readonly [name in (typeof modelMembers)[number]]?: JsonNode },
+  id: string,
+): ModelConfig {
   return {
-    id: node.require(members.id, 'id').string(/^\S{1,200}$/),
+    id,
     contextTokens: members.contextTokens?.integer(),
     outputTokens: members.outputTokens?.integer(),
     tools: members.tools?.boolean() ?? true,
@@ -141,20 +159,38 @@ function readPrice(node: JsonNode): ModelPrice {
 }
 
 function readModels(node: JsonNode | undefined, providers: readonly ProviderConfig[]): Config['models'] {
-  if (node === undefined) return { default: undefined, aliases: {} }
-  const catalog = new Set(providers.flatMap(provider => provider.models.map(model => `${provider.id}/${model.id}`)))
-  const members = node.object('default', 'aliases')
-  const aliases: Record<string, string> = {}
+  if (node === undefined) return { default: undefined, aliases: {}, fallbacks: {}, details: {} }
+  const members = node.object('default', 'aliases', 'fallbacks', 'details')
+  const aliases = new Map<string, string>()
+  const served = (place: JsonNode, id: string): string =>
+    isServed(id, providers) ? id : place.fail(`names the model ${id}, which no provider serves`)
+  const known = (place: JsonNode, id: string): string => (aliases.has(id) ? id : served(place, id))
   for (const [alias, target] of members.aliases?.record(idPattern) ?? []) {
-    const id = target.string()
-    if (!catalog.has(id)) target.fail(`names the model ${id}, which no provider serves`)
-    aliases[alias] = id
+    aliases.set(alias, served(target, target.string()))
   }
-  const fallback = members.default?.string()
-  if (fallback !== undefined && !catalog.has(fallback) && !Object.hasOwn(aliases, fallback)) {
-    members.default?.fail(`names the model ${fallback}, which no provider serves`)
+  const fallbacks = members.fallbacks?.record(catalogIdPattern).map(([id, list]) => {
+    known(list, id)
+    const others = list.array(1).map(item => known(item, item.string()))
+    if (others.includes(id)) list.fail(`names ${id} as its own fallback`)
+    return [id, others] as const
+  })
+  const details = members.details?.record(catalogIdPattern).map(([id, about]) => {
+    return [served(about, id), readDetails(about.object(...modelMembers), id.slice(id.indexOf('/') + 1))] as const
+  })
+  return {
+    default: members.default === undefined ? undefined : known(members.default, members.default.string()),
+    aliases: Object.fromEntries(aliases),
+    fallbacks: Object.fromEntries(fallbacks ?? []),
+    details: Object.fromEntries(details ?? []),
   }
-  return { default: fallback, aliases }
+}
+
+/** Whether a catalog id may be had. What a provider without a list serves shows when it is asked. */
+function isServed(id: string, providers: readonly ProviderConfig[]): boolean {
+  const slash = id.indexOf('/')
+  const provider = providers.find(candidate => candidate.id === id.slice(0, slash))
+  if (provider === undefined) return false
+  return provider.models === undefined || provider.models.some(model => model.id === id.slice(slash + 1))
 }
 
 function readRuntime(node: JsonNode): RuntimeConfig {

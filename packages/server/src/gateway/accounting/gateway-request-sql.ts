@@ -1,0 +1,88 @@
+import type { Queryable } from '../../storage/database.ts'
+import type { GatewayUsage } from '../upstream.ts'
+
+/** A request that reached a provider, as it is kept. */
+export interface RequestRecord {
+  readonly id: string
+  readonly organizationId: string
+  readonly credentialKind: string
+  readonly apiKeyId: string | null
+  readonly sessionId: string | null
+  readonly runId: string | null
+  readonly wire: string
+  readonly provider: string
+  readonly model: string
+  readonly outcome: 'open' | 'completed' | 'failed' | 'left'
+  readonly errorCode: string | null
+  readonly usage: GatewayUsage | null
+  readonly costUsd: number | null
+  readonly firstTokenMs: number | null
+  readonly durationMs: number | null
+  readonly startedAt: Date
+}
+
+/**
+ * Keeps requests, and adds what they cost to the budgets they count against. A request is settled once: it may be kept
+ * again, as when nobody knows whether a commit arrived, and only a row that is new or `open` changes anything. Ids in
+ * one call are distinct. Budgets are found by their unique index; each is one row, changed once.
+ */
+export async function keepRequests(db: Queryable, records: readonly RequestRecord[], now: Date): Promise<void> {
+  await db.query({
+    name: 'keep-gateway-requests',
+    text: `
+      with kept as (
+        insert into gateway_requests as g (
+          id, organization_id, credential_kind, api_key_id, session_id, run_id, wire, provider, model, outcome, error_code,
+          input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, cost_usd, first_token_ms, duration_ms,
+          started_at)
+        select * from jsonb_to_recordset($1::jsonb) as r (
+          id uuid, organization_id uuid, credential_kind text, api_key_id uuid, session_id uuid, run_id uuid, wire text,
+          provider text, model text, outcome text, error_code text, input_tokens bigint, cached_input_tokens bigint,
+          output_tokens bigint, reasoning_tokens bigint, cost_usd numeric, first_token_ms integer, duration_ms integer,
+          started_at timestamptz)
+        on conflict (id) do update set
+          provider = excluded.provider, model = excluded.model, outcome = excluded.outcome,
+          error_code = excluded.error_code, input_tokens = excluded.input_tokens,
+          cached_input_tokens = excluded.cached_input_tokens, output_tokens = excluded.output_tokens,
+          reasoning_tokens = excluded.reasoning_tokens, cost_usd = excluded.cost_usd,
+          first_token_ms = excluded.first_token_ms, duration_ms = excluded.duration_ms
+          where g.outcome = 'open'
+        returning organization_id, api_key_id, cost_usd
+      ), spent as (
+        select b.id, sum(k.cost_usd) as usd
+        from kept k join gateway_budgets b on b.organization_id = k.organization_id
+          and (b.api_key_id is null or b.api_key_id = k.api_key_id)
+        where k.cost_usd > 0 group by b.id
+      )
+      update gateway_budgets b set
+        spent_usd = s.usd
+          + case when b.period_started_at < gateway_period_start(b.period, $2) then 0 else b.spent_usd end,
+        period_started_at = greatest(b.period_started_at, gateway_period_start(b.period, $2))
+      from spent s where s.id = b.id`,
+    values: [JSON.stringify(records.map(rowOf)), now],
+  })
+}
+
+function rowOf(record: RequestRecord): Readonly<Record<string, unknown>> {
+  return {
+    id: record.id,
+    organization_id: record.organizationId,
+    credential_kind: record.credentialKind,
+    api_key_id: record.apiKeyId,
+    session_id: record.sessionId,
+    run_id: record.runId,
+    wire: record.wire,
+    provider: record.provider,
+    model: record.model,
+    outcome: record.outcome,
+    error_code: record.errorCode,
+    input_tokens: record.usage?.inputTokens ?? null,
+    cached_input_tokens: record.usage?.cachedInputTokens ?? null,
+    output_tokens: record.usage?.outputTokens ?? null,
+    reasoning_tokens: record.usage?.reasoningTokens ?? null,
+    cost_usd: record.costUsd,
+    first_token_ms: record.firstTokenMs,
+    duration_ms: record.durationMs,
+    started_at: record.startedAt,
+  }
+}

@@ -1,0 +1,121 @@
+import { ApiError } from '../../api-error.ts'
+import type { GatewayMetrics } from '../gateway-metrics.ts'
+import type { ModelRequest } from '../serve-request.ts'
+import { type GatewayUsage, type ResolvedModel, UpstreamError } from '../upstream.ts'
+import { mayHaveCost } from '../upstream-status.ts'
+import type { Booking } from './booking.ts'
+import { costOf } from './cost.ts'
+import type { RequestRecord } from './gateway-request-sql.ts'
+
+/** Measures one request and books it once, however it ends. */
+export class RequestMeter {
+  readonly #booking: Booking
+  readonly #metrics: GatewayMetrics
+  readonly #request: ModelRequest
+  readonly #startedAt: Date
+  readonly #begunMs = performance.now()
+  #model: ResolvedModel
+  #firstTokenMs: number | null = null
+  #unknownCost = false
+  #booked: Promise<void> | null = null
+
+  constructor(
+    gateway: { booking: Booking; metrics: GatewayMetrics; clock: { now(): Date } },
+    request: ModelRequest,
+    model: ResolvedModel,
+  ) {
+    this.#booking = gateway.booking
+    this.#metrics = gateway.metrics
+    this.#request = request
+    this.#startedAt = gateway.clock.now()
+    this.#model = model
+    this.#metrics.open.inc()
+    // A Run's cost is read when it ends: a request that nobody settles must then be seen.
+    if (request.caller.run !== null) this.#keep(this.#record('open', null, null)).catch(() => {})
+  }
+
+  servedBy(model: ResolvedModel): void {
+    this.#model = model
+  }
+
+  firstToken(): void {
+    this.#firstTokenMs ??= Math.round(performance.now() - this.#begunMs)
+  }
+
+  /** An attempt broke off that the provider may ask money for. */
+  mayHaveCostMore(): void {
+    this.#unknownCost = true
+  }
+
+  /** Books a stream before its last bytes are sent, where it is a Run's; the agent may end the Run when it has them. */
+  async beforeEnd(usage: GatewayUsage | null, failed: boolean): Promise<void> {
+    await this.#book(failed ? 'failed' : 'completed', failed ? 'upstream_failed' : null, usage)
+  }
+
+  async completed(usage: GatewayUsage | null): Promise<void> {
+    await this.#book('completed', null, usage)
+  }
+
+  async failed(error: unknown, left: boolean, usage: GatewayUsage | null = null): Promise<void> {
+    const named = error instanceof UpstreamError || error instanceof ApiError
+    const code = named ? error.code : left ? null : 'internal_error'
+    if (!(error instanceof UpstreamError) || mayHaveCost(error.code) || this.#firstTokenMs !== null) {
+      this.#unknownCost ||= usage === null
+    }
+    const nothing = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 }
+    await this.#book(left ? 'left' : 'failed', code, usage ?? (this.#unknownCost ? null : nothing))
+  }
+
+  /** Only a Run's request waits for it to be kept. */
+  async #book(outcome: RequestRecord['outcome'], code: string | null, usage: GatewayUsage | null): Promise<void> {
+    if (this.#booked !== null) return this.#booked
+    const record = this.#record(outcome, code, usage)
+    this.#measure(record)
+    const kept = this.#keep(record)
+    kept.catch(() => {})
+    this.#booked = this.#request.caller.run === null ? Promise.resolve() : kept
+    return this.#booked
+  }
+
+  #keep(record: RequestRecord): Promise<void> {
+    return this.#booking.keep(record)
+  }
+
+  #record(outcome: RequestRecord['outcome'], errorCode: string | null, usage: GatewayUsage | null): RequestRecord {
+    const { id, wire, caller } = this.#request
+    const { provider, catalogId, price } = this.#model
+    const free = usage !== null && usage.inputTokens + usage.outputTokens === 0
+    return {
+      id,
+      organizationId: caller.organizationId,
+      credentialKind: caller.kind,
+      apiKeyId: caller.apiKeyId,
+      sessionId: caller.run?.sessionId ?? null,
+      runId: caller.run?.runId ?? null,
+      wire,
+      provider,
+      model: catalogId,
+      outcome,
+      errorCode,
+      usage,
+      costUsd: this.#unknownCost ? null : free ? 0 : costOf(usage, price),
+      firstTokenMs: this.#firstTokenMs,
+      durationMs: outcome === 'open' ? null : Math.round(performance.now() - this.#begunMs),
+      startedAt: this.#startedAt,
+    }
+  }
+
+  #measure({ provider, wire, outcome, usage, costUsd, firstTokenMs, durationMs }: RequestRecord): void {
+    const metrics = this.#metrics
+    metrics.open.dec()
+    metrics.requests.inc({ provider, wire, outcome })
+    metrics.duration.observe({ provider, wire }, (durationMs ?? 0) / 1000)
+    if (firstTokenMs !== null) metrics.firstToken.observe({ provider, wire }, firstTokenMs / 1000)
+    if (costUsd !== null) metrics.cost.inc({ provider }, costUsd)
+    if (usage === null) return
+    metrics.tokens.inc({ provider, kind: 'input' }, usage.inputTokens - usage.cachedInputTokens)
+    metrics.tokens.inc({ provider, kind: 'cached_input' }, usage.cachedInputTokens)
+    metrics.tokens.inc({ provider, kind: 'output' }, usage.outputTokens)
+    metrics.tokens.inc({ provider, kind: 'reasoning' }, usage.reasoningTokens)
+  }
+}

@@ -1,0 +1,62 @@
+import { gatewayErrorType } from '@berth/contract'
+import { frameData } from './frame-splitter.ts'
+import { isObject, parseObject, readUsage, type StreamTap } from './stream-tap.ts'
+import type { GatewayUsage, UpstreamError } from './upstream.ts'
+import { upstreamWords } from './upstream-words.ts'
+
+/**
+ * Chat Completions as they pass through. A frame is parsed only where its bytes hold a name that matters: inside a
+ * string of JSON the quotes of such a name would be escaped.
+ */
+export class ChatTap implements StreamTap {
+  begun = false
+  done = false
+  failed = false
+  usage: GatewayUsage | null = null
+  readonly #keepsUsage: boolean
+  #finished = false
+
+  /** @param keepsUsage whether the client asked for the chunk that carries the usage */
+  constructor(keepsUsage: boolean) {
+    this.#keepsUsage = keepsUsage
+  }
+
+  take(frame: Buffer): Buffer | string | null {
+    if (!this.begun)
+      this.begun = /"(?:content|reasoning_content|arguments)":\s?"[^"]|"tool_calls"/.test(frame.toString('latin1'))
+    if (frame.includes('[DONE]') && frameData(frame).trim() === '[DONE]') {
+      this.done = true
+      return frame
+    }
+    this.#finished ||= frame.includes('"finish_reason":"') || frame.includes('"finish_reason": "')
+    if (frame.includes('"error"')) return this.#takeError(frame)
+    if (!frame.includes('"usage"') || frame.includes('"usage":null')) return frame
+    const chunk = parseObject(frameData(frame))
+    const usage = readUsage(chunk?.['usage'])
+    if (usage === null) return frame
+    this.usage = usage
+    const choices = chunk?.['choices']
+    return this.#keepsUsage || !Array.isArray(choices) || choices.length > 0 ? frame : null
+  }
+
+  end(): string | null {
+    return this.#finished && !this.failed ? 'data: [DONE]\n\n' : null
+  }
+
+  fail(error: UpstreamError): string {
+    if (this.failed) return ''
+    const { message, code, param } = error
+    return `data: ${JSON.stringify({ error: { message, type: gatewayErrorType(code), param, code } })}\n\n`
+  }
+
+  /** After a provider's error nothing else comes: an end without `[DONE]`. */
+  #takeError(frame: Buffer): Buffer | string {
+    const data = parseObject(frameData(frame))
+    if (data === null || !('error' in data) || data['error'] === null || Array.isArray(data['choices'])) return frame
+    this.failed = true
+    const error = isObject(data['error']) ? data['error'] : { message: String(data['error']) }
+    const message = upstreamWords(typeof error['message'] === 'string' ? error['message'] : 'The provider failed.')
+    const type = gatewayErrorType('upstream_failed')
+    return `data: ${JSON.stringify({ error: { message, type, param: null, code: 'upstream_failed' } })}\n\n`
+  }
+}

@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto'
+import type { Registry } from 'prom-client'
+import type { Context } from '../context.ts'
+import type { MasterKey } from '../storage/master-key.ts'
+import { Booking } from './accounting/booking.ts'
+import { gatewayMetrics } from './gateway-metrics.ts'
+import { type CatalogOptions, ModelCatalog } from './model-catalog.ts'
+import { ProviderClient, type ProviderLimits } from './provider-client.ts'
+import { fetchModelList } from './provider-list.ts'
+import type { Gateway } from './serve-request.ts'
+import type { CallTranslated } from './upstream.ts'
+
+/** What the gateway is made of. */
+export interface GatewayOptions {
+  readonly models: Pick<CatalogOptions, 'providers' | 'aliases' | 'fallbacks' | 'details'>
+  readonly limits: ProviderLimits & Gateway['limits']
+  readonly masterKey: MasterKey
+  readonly registry: Registry
+  readonly callTranslated: CallTranslated
+}
+
+const listPatienceMs = 10_000
+
+/** Makes the gateway. Disposing of it keeps what is to be accounted, and closes the connections to the providers. */
+export function createGateway(context: Pick<Context, 'db' | 'clock' | 'log'>, options: GatewayOptions) {
+  const { db, clock, log } = context
+  const { models, limits, masterKey, registry, callTranslated } = options
+  const clients = new Map(models.providers.map(provider => [provider.id, new ProviderClient(provider, limits)]))
+  const booking = new Booking(db, clock, err =>
+    log.error({ err }, 'model requests could not be accounted; trying again'),
+  )
+  const catalog = new ModelCatalog({
+    ...models,
+    clock,
+    fetchList: async id => {
+      const client = clients.get(id)
+      return client === undefined ? [] : fetchModelList(client, AbortSignal.timeout(listPatienceMs))
+    },
+    onError: (err, provider) => log.warn({ err, provider }, 'a provider did not tell its models'),
+  })
+  const gateway: Gateway = {
+    catalog,
+    clients,
+    booking,
+    metrics: gatewayMetrics(registry),
+    clock,
+    callTranslated,
+    tools: {
+      ids: prefix => `${prefix}_${randomBytes(16).toString('hex')}`,
+      seal: (plaintext, place) => masterKey.seal(plaintext, `gateway/${place}`).toString('base64url'),
+      open: (sealed, place) => masterKey.open(Buffer.from(sealed, 'base64url'), `gateway/${place}`).toString(),
+    },
+    limits,
+  }
+  return Object.assign(gateway, {
+    async [Symbol.asyncDispose]() {
+      await booking[Symbol.asyncDispose]()
+      await Promise.all([...clients.values()].map(client => client.close()))
+    },
+  })
+}

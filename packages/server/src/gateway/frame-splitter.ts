@@ -1,0 +1,66 @@
+/** A frame was larger than any provider's. */
+export class FrameTooLarge extends Error {
+  override readonly name = 'FrameTooLarge'
+}
+
+const newline = 0x0a
+const carriage = 0x0d
+
+/**
+ * Cuts a stream of bytes into whole server-sent events, each with the blank line that ends it. Bytes are never decoded,
+ * so a character that is split between two chunks stays whole.
+ */
+export class FrameSplitter {
+  readonly #maxBytes: number
+  #rest: Buffer = Buffer.alloc(0)
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** Bytes of a frame that has not ended. */
+  get pending(): Buffer {
+    return this.#rest
+  }
+
+  /** @throws FrameTooLarge */
+  push(chunk: Buffer): Buffer[] {
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    // What was searched before ends no frame, but may hold the first half of what does.
+    let searched = Math.max(0, this.#rest.length - 3)
+    const frames: Buffer[] = []
+    let start = 0
+    for (;;) {
+      const end = frameEnd(bytes, searched)
+      if (end === -1) break
+      frames.push(bytes.subarray(start, end))
+      start = end
+      searched = end
+    }
+    this.#rest = start === 0 ? bytes : bytes.subarray(start)
+    if (this.#rest.length > this.#maxBytes) throw new FrameTooLarge(`a frame has more than ${this.#maxBytes} bytes`)
+    return frames
+  }
+}
+
+/** Past the first blank line at or after `from`; -1 where there is none. Lines end with LF or CRLF. */
+function frameEnd(bytes: Buffer, from: number): number {
+  let at = from
+  for (;;) {
+    const line = bytes.indexOf(newline, at)
+    if (line === -1) return -1
+    if (bytes[line + 1] === newline) return line + 2
+    if (bytes[line + 1] === carriage && bytes[line + 2] === newline) return line + 3
+    at = line + 1
+  }
+}
+
+/** The data of a frame; empty for a comment. */
+export function frameData(frame: Buffer): string {
+  return frame
+    .toString('utf8')
+    .split(/\r?\n/)
+    .filter(line => line.startsWith('data:'))
+    .map(line => line.slice(line.startsWith('data: ') ? 6 : 5))
+    .join('\n')
+}

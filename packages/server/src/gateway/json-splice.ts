@@ -1,0 +1,88 @@
+const quote = 0x22
+const backslash = 0x5c
+
+/**
+ * Sets members of a JSON object in its text and leaves every other byte as it is. A name that stands there more than
+ * once is set everywhere, so that no reader finds another value than the one that was judged.
+ * @param json text of an object, known to be valid
+ * @param members JSON text by name
+ */
+export function spliceMembers(json: Buffer, members: Readonly<Record<string, string>>): Buffer {
+  const pieces: (Buffer | string)[] = []
+  const missing = new Set(Object.keys(members))
+  let copied = 0
+  for (const { name, start, end } of membersOf(json)) {
+    const value = Object.hasOwn(members, name) ? members[name] : undefined
+    if (value === undefined) continue
+    missing.delete(name)
+    pieces.push(json.subarray(copied, start), value)
+    copied = end
+  }
+  const close = json.lastIndexOf('}')
+  const empty =
+    json
+      .subarray(json.indexOf('{') + 1, close)
+      .toString('latin1')
+      .trim() === '' && copied === 0
+  pieces.push(json.subarray(copied, close))
+  for (const [index, name] of [...missing].entries()) {
+    pieces.push(`${empty && index === 0 ? '' : ','}${JSON.stringify(name)}:${members[name]}`)
+  }
+  pieces.push(json.subarray(close))
+  return Buffer.concat(pieces.map(piece => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
+}
+
+/** The members of the outermost object, and where their values are. */
+function* membersOf(json: Buffer): Generator<{ name: string; start: number; end: number }> {
+  let at = json.indexOf('{') + 1
+  for (;;) {
+    at = json.indexOf(quote, at)
+    if (at === -1) return
+    const nameEnd = stringEnd(json, at)
+    const name = String(JSON.parse(json.toString('utf8', at, nameEnd)))
+    const start = valueStart(json, nameEnd)
+    const end = valueEnd(json, start)
+    yield { name, start, end }
+    at = end
+  }
+}
+
+/** Past the closing quote of the string that begins at `at`. */
+function stringEnd(json: Buffer, at: number): number {
+  let end = at
+  for (;;) {
+    end = json.indexOf(quote, end + 1)
+    if (end === -1) return json.length
+    let slashes = 0
+    while (json[end - 1 - slashes] === backslash) slashes += 1
+    if (slashes % 2 === 0) return end + 1
+  }
+}
+
+/** The first byte after a colon that is no blank. */
+function valueStart(json: Buffer, from: number): number {
+  let at = json.indexOf(0x3a, from) + 1
+  while ([0x20, 0x09, 0x0a, 0x0d].includes(json[at] ?? 0)) at += 1
+  return at
+}
+
+function valueEnd(json: Buffer, start: number): number {
+  let at = start
+  let depth = 0
+  for (;;) {
+    const byte = json[at]
+    if (byte === undefined) return json.length
+    if (byte === quote) {
+      at = stringEnd(json, at)
+      if (depth === 0) return at
+      continue
+    }
+    if (byte === 0x7b || byte === 0x5b) depth += 1
+    else if (byte === 0x7d || byte === 0x5d) {
+      if (depth === 0) return at
+      depth -= 1
+      if (depth === 0) return at + 1
+    } else if (depth === 0 && (byte === 0x2c || byte <= 0x20)) return at
+    at += 1
+  }
+}

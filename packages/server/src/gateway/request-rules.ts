@@ -1,0 +1,55 @@
+import { refusal } from '../api-errors.ts'
+import type { ResolvedModel, Wire } from './upstream.ts'
+
+type Body = Readonly<Record<string, unknown>>
+
+interface Fault {
+  readonly param: string
+  readonly message: string
+}
+
+/**
+ * What the contract refuses by name, whatever the model (interface 4.12).
+ * @throws ApiError 400 `invalid_request`
+ */
+export function refuseState(wire: Wire, body: Body): void {
+  if (wire !== 'responses') return
+  const replay = 'is not supported: send the input and output items of earlier turns in `input` instead'
+  const present = (name: string) => body[name] !== undefined && body[name] !== null
+  if (present('previous_response_id')) throw refused({ param: 'previous_response_id', message: replay })
+  if (present('conversation')) throw refused({ param: 'conversation', message: replay })
+  if (body['background'] === true) {
+    throw refused({ param: 'background', message: 'is not supported: nothing is kept that could be asked for later' })
+  }
+}
+
+/**
+ * Fields that mean nothing to the model as it is configured.
+ * @throws ApiError 400 `invalid_request`
+ */
+export function refuseMeaningless(body: Body, model: ResolvedModel): void {
+  const tools = body['tools']
+  if (!model.tools && Array.isArray(tools) && tools.length > 0) {
+    throw refused({ param: 'tools', message: `means nothing to '${model.id}', which calls no tools` })
+  }
+  if (model.reasoning) return
+  const param = hasEffort(body['reasoning_effort'])
+    ? 'reasoning_effort'
+    : hasEffort(effortOf(body['reasoning']))
+      ? 'reasoning.effort'
+      : null
+  if (param !== null) throw refused({ param, message: `means nothing to '${model.id}', which does not reason` })
+}
+
+const effortOf = (reasoning: unknown): unknown =>
+  typeof reasoning === 'object' && reasoning !== null && 'effort' in reasoning ? reasoning.effort : null
+
+const hasEffort = (effort: unknown): boolean => typeof effort === 'string' && effort !== 'none'
+
+function refused({ param, message }: Fault) {
+  return refusal('invalid_request', {
+    message: `'${param}' ${message}.`,
+    param,
+    issues: [{ path: param.split('.'), message }],
+  })
+}

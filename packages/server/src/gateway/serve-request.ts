@@ -1,0 +1,220 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { refusal } from '../api-errors.ts'
+import type { Clock } from '../clock.ts'
+import type { GatewayCaller } from '../identity/gateway-caller.ts'
+import type { Booking } from './accounting/booking.ts'
+import { RequestMeter } from './accounting/request-meter.ts'
+import type { GatewayMetrics } from './gateway-metrics.ts'
+import type { ModelCatalog } from './model-catalog.ts'
+import { passThrough } from './pass-through.ts'
+import type { ProviderClient } from './provider-client.ts'
+import { refuseMeaningless, refuseState } from './request-rules.ts'
+import { refuseSpent } from './spending.ts'
+import { type CallTranslated, type ResolvedModel, type TranslatedCall, UpstreamError, type Wire } from './upstream.ts'
+import { mayFallBack, mayHaveCost, mayRetry, upstreamError } from './upstream-status.ts'
+
+/** What the gateway works with. */
+export interface Gateway {
+  readonly catalog: ModelCatalog
+  readonly clients: ReadonlyMap<string, ProviderClient>
+  readonly booking: Booking
+  readonly metrics: GatewayMetrics
+  readonly clock: Clock
+  readonly callTranslated: CallTranslated
+  readonly tools: Pick<TranslatedCall, 'ids' | 'seal' | 'open'>
+  readonly limits: { readonly totalMs: number; readonly retries: number; readonly retryWaitMs: number }
+}
+
+/** A request after the guard and the contract. */
+export interface ModelRequest {
+  readonly id: string
+  readonly wire: Wire
+  readonly caller: GatewayCaller
+  readonly body: Readonly<Record<string, unknown>>
+  readonly bytes: Buffer
+  readonly signal: AbortSignal
+}
+
+/** JSON at once, or whole server-sent events. */
+export type ModelAnswer = Buffer | string | AsyncIterable<Buffer | string>
+
+interface Attempt {
+  readonly model: ResolvedModel
+  readonly meter: RequestMeter
+  readonly signal: AbortSignal
+  /** Ends the attempt's clock. */
+  readonly release: () => void
+}
+
+/**
+ * Answers a request with the model it names or, before anything was answered, with what may take its place.
+ * @throws ApiError 400, 402, 404, 429, 503; UpstreamError with what the last provider said
+ */
+export async function serveRequest(gateway: Gateway, request: ModelRequest): Promise<ModelAnswer> {
+  refuseState(request.wire, request.body)
+  const candidates = await allowedCandidates(gateway, request)
+  const [first] = candidates
+  if (first === undefined) throw modelNotFound(String(request.body['model']), gateway.catalog.isEmpty)
+  refuseMeaningless(request.body, first)
+  refuseSpent(request.caller, first, gateway.clock.now())
+  if (gateway.booking.isFull) throw refusal('service_unavailable')
+
+  const meter = new RequestMeter(gateway, request, first)
+  const { signal, release } = bounded(request.signal, gateway.limits.totalMs)
+  try {
+    return await tryEach(gateway, request, candidates, { meter, signal, release })
+  } catch (error) {
+    release()
+    await meter.failed(error, request.signal.aborted)
+    throw error
+  }
+}
+
+async function allowedCandidates({ catalog }: Gateway, { body, caller }: ModelRequest) {
+  const found = await catalog.candidates(String(body['model']))
+  const { allowedModels } = caller
+  const allowed = allowedModels === null ? found : found.filter(({ catalogId }) => allowedModels.has(catalogId))
+  // A fallback serves who may ask for the model, not who may not.
+  return found[0] === allowed[0] ? allowed : []
+}
+
+async function tryEach(
+  gateway: Gateway,
+  request: ModelRequest,
+  candidates: readonly ResolvedModel[],
+  run: Omit<Attempt, 'model'>,
+): Promise<ModelAnswer> {
+  for (const [index, model] of candidates.entries()) {
+    if (index > 0 && isUnfit(request, model)) continue
+    run.meter.servedBy(model)
+    try {
+      return await tryModel(gateway, request, { ...run, model })
+    } catch (error) {
+      const last = candidates.slice(index + 1).every(other => isUnfit(request, other))
+      if (last || !(error instanceof UpstreamError) || !mayFallBack(error.code) || run.signal.aborted) throw error
+      gateway.metrics.fallbacks.inc({ provider: model.provider })
+    }
+  }
+  throw upstreamError('upstream_failed')
+}
+
+/** A fallback must not refuse what the model itself would have taken, nor make a Run's cost unknown. */
+function isUnfit({ body, caller }: ModelRequest, model: ResolvedModel): boolean {
+  try {
+    refuseMeaningless(body, model)
+  } catch {
+    return true
+  }
+  return caller.run !== null && caller.run.budgetUsd !== null && model.price === undefined
+}
+
+async function tryModel(gateway: Gateway, request: ModelRequest, attempt: Attempt): Promise<ModelAnswer> {
+  const { retries, retryWaitMs } = gateway.limits
+  for (let tried = 0; ; tried += 1) {
+    try {
+      return await answer(gateway, request, attempt)
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || attempt.signal.aborted) throw error
+      if (mayHaveCost(error.code)) attempt.meter.mayHaveCostMore()
+      const waitMs = error.retryAfterSeconds === undefined ? 250 * 2 ** tried : error.retryAfterSeconds * 1000
+      if (tried >= retries || !mayRetry(error.code) || waitMs > retryWaitMs) throw error
+      gateway.metrics.retries.inc({ provider: attempt.model.provider })
+      await sleep(waitMs * (0.75 + Math.random() / 2), undefined, { signal: attempt.signal }).catch(() => {
+        throw attempt.signal.reason
+      })
+    }
+  }
+}
+
+async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt): Promise<ModelAnswer> {
+  const { model, meter, signal } = attempt
+  const client = gateway.clients.get(model.provider)
+  if (client === undefined) throw new Error(`the provider ${model.provider} has no client`)
+  if (model.wire.includes(request.wire)) {
+    const passed = await passThrough(client, {
+      ...request,
+      model,
+      signal,
+      beforeEnd: tap => {
+        if (tap.begun) meter.firstToken()
+        return meter.beforeEnd(tap.usage, tap.failed)
+      },
+    })
+    if (passed.kind === 'stream') {
+      const { tap } = passed
+      return metered(passed.pieces, attempt, request, { usage: async () => tap.usage, begun: () => tap.begun })
+    }
+    attempt.release()
+    await meter.completed(passed.usage)
+    return passed.body
+  }
+  const { wire, body } = request
+  const { clock, tools } = gateway
+  const languageModel = await client.languageModel(model.model)
+  const translated = await gateway.callTranslated({ wire, body, model, languageModel, signal, clock, ...tools })
+  if (translated.kind === 'stream') {
+    const { frames, usage } = translated
+    return metered(frames, attempt, request, { usage: () => usage, begun: piece => String(piece).includes('"delta"') })
+  }
+  attempt.release()
+  await meter.completed(translated.usage)
+  return JSON.stringify(translated.body)
+}
+
+/** Passes a stream on, and books it however it ends: whole, broken, or left by who asked for it. */
+async function* metered(
+  pieces: AsyncIterable<Buffer | string>,
+  { meter, release }: Attempt,
+  request: ModelRequest,
+  seen: {
+    readonly usage: () => Promise<Parameters<RequestMeter['completed']>[0]>
+    readonly begun: (piece: Buffer | string) => boolean
+  },
+): AsyncGenerator<Buffer | string> {
+  let whole = false
+  let failure: unknown = null
+  try {
+    for await (const piece of pieces) {
+      if (seen.begun(piece)) meter.firstToken()
+      yield piece
+    }
+    whole = true
+  } catch (error) {
+    failure = error
+    // The stream has said it in its own words.
+    if (!(error instanceof UpstreamError)) throw error
+  } finally {
+    release()
+    const usage = await seen.usage()
+    if (whole) await meter.completed(usage)
+    else await meter.failed(failure, failure === null || request.signal.aborted, usage)
+  }
+}
+
+/** The client's signal, and a bound on the whole: a provider that drips for ever ends as well. */
+function bounded(signal: AbortSignal, totalMs: number): { signal: AbortSignal; release: () => void } {
+  const controller = new AbortController()
+  const leave = () => {
+    const { reason } = signal
+    // A stopping service has a refusal for its reason; a client that left has none.
+    const stopping = reason instanceof Error && reason.name === 'ApiError'
+    controller.abort(stopping ? upstreamError('service_unavailable') : new Error('the client left'))
+  }
+  if (signal.aborted) leave()
+  signal.addEventListener('abort', leave, { once: true })
+  const timer = setTimeout(() => controller.abort(upstreamError('upstream_timeout')), totalMs)
+  return {
+    signal: controller.signal,
+    release: () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', leave)
+    },
+  }
+}
+
+function modelNotFound(id: string, none: boolean) {
+  const message = none
+    ? 'No model provider is configured. Name one under `providers` in the configuration file (BERTH_CONFIG).'
+    : `The model '${id}' does not exist or is not open to this credential. GET /v1/models lists those that are; a provider's models are named under \`providers\` in the configuration file (BERTH_CONFIG).`
+  return refusal('model_not_found', { message, param: 'model' })
+}

@@ -1,0 +1,107 @@
+import { type GatewayOperation, gatewayOperationIds, gatewayOperationOf } from '@berth/contract'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { refusal } from '../api-errors.ts'
+import type { GatewayAuthority } from '../identity/gateway-caller.ts'
+import type { BodyReading } from './body-reader.ts'
+import type { GatewayAdmission } from './guard.ts'
+import type { GatewayHandlers } from './handler.ts'
+import { parseJson } from './json-body.ts'
+import { requireJson } from './media-type.ts'
+import type { OpenStreams } from './open-streams.ts'
+import { RequestContract } from './request-contract.ts'
+import { queryOf } from './request-path.ts'
+import { writePieces } from './write-pieces.ts'
+
+/** The gateway as the HTTP layer serves it. */
+export interface GatewaySurface {
+  readonly handlers: GatewayHandlers
+  readonly authority: GatewayAuthority
+  readonly bodyLimitBytes: number
+  /** A client that takes nothing for this long is let go of. */
+  readonly clientPatienceMs: number
+  /** What is under way goes on for this long when the service stops. */
+  readonly graceMs: number
+}
+
+/** One route for each row of the gateway, with the checks from the capability to the handler. */
+export function registerGatewayRoutes(app: FastifyInstance, gateway: GatewaySurface, open: OpenStreams): void {
+  for (const id of gatewayOperationIds) {
+    registerRow(app, id, gatewayOperationOf(id), gateway, open)
+  }
+}
+
+function registerRow(
+  app: FastifyInstance,
+  id: (typeof gatewayOperationIds)[number],
+  row: GatewayOperation,
+  gateway: GatewaySurface,
+  open: OpenStreams,
+): void {
+  const contract = new RequestContract(row)
+  const takesBody = row.body !== undefined
+  app.route<{ Body: BodyReading | undefined }>({
+    method: row.method,
+    url: row.path,
+    config: { operationId: id },
+    onRequest: async request => {
+      const { capabilities } = admissionOf(request).caller
+      if (!capabilities.has(row.capability)) throw refusal('insufficient_scope', { requiredScope: row.capability })
+      if (takesBody) requireJson(request.headers, true)
+    },
+    handler: async (request, reply) => {
+      const sent = takesBody ? parseJson(request.body, true) : undefined
+      const { body } = contract.parts({ query: queryOf(request.url), headers: request.headers, body: sent })
+      const bytes = request.body?.kind === 'read' ? request.body.bytes : Buffer.alloc(0)
+      const { signal, release } = leaving(reply, gateway, open)
+      try {
+        const { caller } = admissionOf(request)
+        const object = typeof body === 'object' && body !== null ? { ...body } : {}
+        const answer = await gateway.handlers[id]({ id: request.id, caller, body: object, bytes, signal })
+        if (typeof answer.body === 'string' || Buffer.isBuffer(answer.body)) {
+          return await reply.type(answer.contentType).send(answer.body)
+        }
+        reply.hijack()
+        const end = await writePieces({
+          response: reply.raw,
+          headers: { ...reply.getHeaders(), 'content-type': answer.contentType, 'x-accel-buffering': 'no' },
+          pieces: answer.body,
+          patienceMs: gateway.clientPatienceMs,
+        })
+        if (end === 'stalled') request.log.warn('let go of a client that stopped reading')
+        return reply
+      } finally {
+        release()
+      }
+    },
+  })
+}
+
+function admissionOf(request: { readonly gatewayAdmission: GatewayAdmission | null }): GatewayAdmission {
+  if (request.gatewayAdmission === null)
+    throw new Error("a route of the gateway was reached without the gateway's guard")
+  return request.gatewayAdmission
+}
+
+/** A signal for the end of whoever is waiting: the client, or, a grace after it began to stop, the service. */
+function leaving(
+  reply: FastifyReply,
+  { graceMs }: GatewaySurface,
+  open: OpenStreams,
+): { signal: AbortSignal; release: () => void } {
+  const controller = new AbortController()
+  const left = () => controller.abort()
+  if (reply.raw.destroyed) left()
+  reply.raw.once('close', left)
+  let grace: NodeJS.Timeout | undefined
+  const forget = open.add(() => {
+    grace = setTimeout(() => controller.abort(refusal('service_unavailable')), graceMs)
+  })
+  return {
+    signal: controller.signal,
+    release: () => {
+      reply.raw.off('close', left)
+      clearTimeout(grace)
+      forget()
+    },
+  }
+}
