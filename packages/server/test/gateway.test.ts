@@ -103,7 +103,7 @@ describe('what is passed on', () => {
     const answer = await gateway.call('/v1/responses', sent)
     expect(answer.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
     const raw = await answer.text()
-    expect(raw).not.toContain('[DONE]')
+    expect(raw).not.toMatch(/^data: \[DONE\]$/m)
     expect(raw.match(/^event: response\.completed$/gm)).toHaveLength(1)
     expect(gateway.upstream.requests.at(-1)?.headers['content-length']).toBe(
       String(Buffer.byteLength(sent.replace('"main/m1"', '"m1"'))),

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
 import { type Authority, type Metering, MeteringFault, type Principal, type Verdict } from '../../identity/principal.ts'
 import { type AppOptions, createApp } from '../app.ts'
+import type { GatewaySurface } from '../gateway-routes.ts'
 import type { Handler, HandlerRequest, Handlers, Reply } from '../handler.ts'
 
 export const metering: Metering = {
@@ -58,6 +59,19 @@ export class FakeAuthority implements Authority {
   }
 }
 
+/** A gateway that lets nobody in. */
+const closedGateway: GatewaySurface = {
+  handlers: {
+    listModels: () => Promise.reject(new Error('nobody is let in')),
+    createResponse: () => Promise.reject(new Error('nobody is let in')),
+    createChatCompletion: () => Promise.reject(new Error('nobody is let in')),
+  },
+  authority: { judge: async () => ({ kind: 'invalid' }) },
+  bodyLimitBytes: 1024,
+  clientPatienceMs: 1000,
+  graceMs: 0,
+}
+
 export interface TestApp extends AsyncDisposable {
   readonly app: FastifyInstance
   readonly authority: FakeAuthority
@@ -87,7 +101,7 @@ export async function startTestApp(options: Partial<AppOptions> = {}): Promise<T
   const handlers = Object.fromEntries(guardedOperationIds.map(id => [id, handlerOf(id)])) as unknown as Handlers
   const log: string[] = []
   const logger: Logger = pino({ level: 'trace' }, { write: line => log.push(line) })
-  const app = createApp({ handlers, authority, logger, ready: async () => {}, ...options })
+  const app = createApp({ handlers, gateway: closedGateway, authority, logger, ready: async () => {}, ...options })
   const origin = await app.listen({ host: '127.0.0.1', port: 0 })
   return {
     app,
