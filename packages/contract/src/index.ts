@@ -69,6 +69,12 @@ export {
   publicationErrors,
   publicationStatuses,
 } from './publication.ts'
+export {
+  Repository,
+  RepositoryGrant,
+  RepositoryGrantPage,
+  RepositoryPage,
+} from './repository.ts'
 export { Review, ReviewFile } from './review.ts'
 export {
   type GatewayOperationId,

@@ -8,6 +8,7 @@ export const limits = {
   urlCharacters: 2048,
   interactionIdCharacters: 255,
   cursorCharacters: 1024,
+  repositoryCursorCharacters: 512,
   turnsPerSession: 1_000,
   filesPerTurn: 20,
   fileNameCharacters: 255,
@@ -70,4 +71,5 @@ export const defaultPageSize = {
   artifacts: 100,
   publications: 50,
   merges: 50,
+  repositories: 50,
 } as const

@@ -14,6 +14,7 @@ export type Tag =
   | 'Artifacts'
   | 'Publications'
   | 'AI gateway'
+  | 'Repositories'
 
 /** A success an operation can answer with. */
 export interface Success {
@@ -38,6 +39,8 @@ interface OperationBase {
   readonly query?: TObject
   /** Header parameters, by lower-case name, under the same rules as `query`. */
   readonly headers?: TObject
+  /** What refused values of its query and path are answered with, where that is not the usual code (interface 7.3). */
+  readonly inputError?: 'invalid_input'
   /** Absent: the operation takes no body. */
   readonly body?: TObject
   readonly responses: Readonly<Record<number, Success>>

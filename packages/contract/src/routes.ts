@@ -7,6 +7,7 @@ import { eventOperations } from './operations/event.ts'
 import { gatewayOperations } from './operations/gateway.ts'
 import { interactionOperations } from './operations/interaction.ts'
 import { publicationOperations } from './operations/publication.ts'
+import { repositoryOperations } from './operations/repository.ts'
 import { sessionOperations } from './operations/session.ts'
 import { turnOperations } from './operations/turn.ts'
 
@@ -21,6 +22,7 @@ export const routes = {
   ...artifactOperations,
   ...publicationOperations,
   ...gatewayOperations,
+  ...repositoryOperations,
 } as const satisfies Record<string, Operation>
 
 export type OperationId = keyof typeof routes

@@ -6,6 +6,7 @@ import type { Handlers } from './http/handler.ts'
 import { interactionHandlers } from './interactions/routes.ts'
 import { mergeHandlers } from './merges/routes.ts'
 import { publicationHandlers } from './publications/routes.ts'
+import { repositoryHandlers } from './repositories/routes.ts'
 import { reviewHandlers } from './reviews/routes.ts'
 import { runHandlers } from './runs/routes.ts'
 import { sessionHandlers } from './sessions/routes.ts'
@@ -24,5 +25,6 @@ export function apiHandlers(context: Context, platform: Platform, streaming: Str
     ...reviewHandlers(context),
     ...publicationHandlers(context),
     ...mergeHandlers(context),
+    ...repositoryHandlers(context),
   }
 }

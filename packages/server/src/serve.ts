@@ -27,13 +27,14 @@ import { createApp } from './http/app.ts'
 import type { GatewaySurface } from './http/gateway-routes.ts'
 import { DatabaseAuthority } from './identity/authority.ts'
 import { provideDevelopmentTenant } from './identity/development-file.ts'
-import type { DevelopmentTenant } from './identity/development-tenant.ts'
+import { type DevelopmentTenant, findDevelopmentInstallation } from './identity/development-tenant.ts'
 import { DatabaseGatewayAuthority } from './identity/gateway-authority.ts'
 import { InteractionSweeper } from './interactions/interaction-sweeper.ts'
 import { mergeDesk } from './merges/merge-desk.ts'
 import { serveMetrics } from './metrics/metrics-server.ts'
 import { serviceMetrics } from './metrics/service-metrics.ts'
 import { publicationDesk } from './publications/publication-desk.ts'
+import { grantLocal } from './repositories/grant-local.ts'
 import { reviewDesk } from './reviews/review-desk.ts'
 import { RuntimeCatalog } from './runtimes/catalog.ts'
 import { createBubblewrapDriver } from './sandboxes/bubblewrap/create-driver.ts'
@@ -125,6 +126,8 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
   listening = await listen(context, settings, gateway, stack)
   const development = settings.loopback && !settings.production
   const tenant = development ? await provideDevelopmentTenant(db, listening, systemClock.now()) : null
+  const newcomer = development ? await findDevelopmentInstallation(db) : null
+  if (newcomer !== null) await grantLocal(context, newcomer)
   const opened = stack.move()
   return {
     settings: listening,

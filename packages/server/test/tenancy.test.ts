@@ -49,7 +49,7 @@ const noTarget: Target = { sessionId: randomUUID(), turnId: randomUUID(), runId:
 /** Calls an operation on a target, and leaves a stream that opens. */
 async function call(id: GuardedOperationId, apiKey: string, target: Target): Promise<[number, unknown]> {
   const { method, path } = guardedOperationOf(id)
-  const segments: Readonly<Record<string, string>> = { ...target }
+  const segments: Readonly<Record<string, string>> = { repositoryId: '1', number: '1', ...target }
   const body = bodies[id]
   const response = await fetch(test.url + path.replaceAll(/\{(\w+)\}/g, (_, name) => segments[name] ?? randomUUID()), {
     method,

@@ -40,6 +40,8 @@ export interface HostBranch {
 export interface HostPull {
   readonly number: number
   readonly url: string
+  readonly title: string
+  readonly body: string
   readonly draft: boolean
   readonly state: 'open' | 'merged' | 'closed'
   readonly headBranch: string

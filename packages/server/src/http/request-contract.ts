@@ -44,13 +44,13 @@ export class RequestContract {
 
   /**
    * The path segments, ids in lower case.
-   * @throws ApiError 400 `invalid_path_parameter` with the first that is refused
+   * @throws ApiError 400 `invalid_path_parameter`, or the operation's own code, with the first that is refused
    */
   params(sent: unknown): Readonly<Record<string, unknown>> {
     const params: Record<string, unknown> = typeof sent === 'object' ? { ...sent } : {}
     for (const [parameter, judge] of this.#params) {
       if (judge(params[parameter]).length > 0 || textIssues(params[parameter]).length > 0) {
-        throw refusal('invalid_path_parameter', { parameter })
+        throw refusal(this.#row.inputError ?? 'invalid_path_parameter', { parameter })
       }
     }
     if (this.#row.params !== undefined) lowerCaseIds(params, this.#row.params)
@@ -70,7 +70,7 @@ export class RequestContract {
       ...faults(headers.values, this.#headers),
       ...this.#bodyFaults(sent.body),
     ]
-    if (issues.length > 0) throw refusal('invalid_request', { issues: issues.slice(0, maxIssues) })
+    if (issues.length > 0) throw refusal(this.#codeOf(issues), { issues: issues.slice(0, maxIssues) })
     lowerCase(query.values, this.#row.query)
     lowerCase(sent.body, this.#row.body)
     return {
@@ -78,6 +78,13 @@ export class RequestContract {
       headerParams: headers.values,
       body: this.#row.body === undefined ? undefined : sent.body,
     }
+  }
+
+  /** A parameter that the operation does not have is refused as everywhere; only values have their own code. */
+  #codeOf(issues: readonly RequestIssue[]): 'invalid_request' | 'invalid_input' {
+    const { query, inputError } = this.#row
+    const known = issues.every(({ path: [name] }) => name !== undefined && name in (query?.properties ?? {}))
+    return inputError !== undefined && known ? inputError : 'invalid_request'
   }
 
   #bodyFaults(body: unknown): readonly RequestIssue[] {

@@ -4,6 +4,8 @@ import { capabilities } from '@berth/contract'
 import type { Database, Queryable } from '../storage/database.ts'
 import { credentialDigest } from '../storage/master-key.ts'
 
+const DEVELOPMENT_APP = 'development'
+
 /** What a newcomer needs to make a first call; written once to `dev.json` (completions, Settings and start). */
 export interface DevelopmentTenant {
   readonly organizationId: string
@@ -28,7 +30,7 @@ export async function createDevelopmentTenant(
   const tenant: DevelopmentTenant = {
     organizationId: randomUUID(),
     installationId: randomUUID(),
-    appSlug: 'development',
+    appSlug: DEVELOPMENT_APP,
     apiKey: `svc_cloud_live_${randomBytes(32).toString('base64url')}`,
     aiKey: `svc_ai_live_${randomBytes(32).toString('base64url')}`,
     user: { email: 'developer@localhost', password: randomBytes(18).toString('base64url') },
@@ -43,6 +45,18 @@ export async function createDevelopmentTenant(
     await keep(tenant)
     return tenant
   })
+}
+
+/** The installation of the development tenant; null where this database has none. */
+export async function findDevelopmentInstallation(
+  db: Queryable,
+): Promise<{ organizationId: string; installationId: string } | null> {
+  const { rows } = await db.query<{ organization_id: string; id: string }>(
+    'select organization_id, id from installations where app_slug = $1 and revoked_at is null',
+    [DEVELOPMENT_APP],
+  )
+  const [found] = rows
+  return found === undefined ? null : { organizationId: found.organization_id, installationId: found.id }
 }
 
 export async function hasInstallation(db: Queryable, id: string | null): Promise<boolean> {

@@ -16,6 +16,9 @@ const expected = (facts: ContinuationFacts, checkpoint: string): string => {
   if (facts.archived) return 'unavailable none none session_archived'
   if (!facts.hasRun) return 'fresh none none no_prior_work'
   if (facts.leaseHeld) return 'live live live -'
+  if (facts.sourceLost && facts.checkpoint?.damaged === false && facts.checkpoint.loadable) {
+    return 'unavailable none none source_unavailable'
+  }
   return {
     none: 'unavailable none none checkpoint_missing',
     exact: 'restorable exact portable_tree -',
@@ -31,14 +34,16 @@ describe('the continuation of a session', () => {
     for (const hasRun of [false, true]) {
       for (const leaseHeld of [false, true]) {
         for (const [name, checkpoint] of Object.entries(checkpoints)) {
-          const facts = { archived, hasRun, leaseHeld, checkpoint }
-          const row = expected(facts, name)
-          it(`${archived ? 'archived' : 'open'}, ${hasRun ? 'ran' : 'never ran'}, ${leaseHeld ? 'lease' : 'no lease'}, checkpoint ${name}: ${row}`, () => {
-            const { state, conversation, workspace, reason, canContinue, sealedByRunId } = continuationOf(facts)
-            expect([state, conversation.fidelity, workspace.fidelity, reason ?? '-'].join(' ')).toBe(row)
-            expect(canContinue).toBe(state !== 'unavailable')
-            expect(sealedByRunId).toBe(state === 'restorable' ? 'r1' : undefined)
-          })
+          for (const sourceLost of [false, true]) {
+            const facts = { archived, hasRun, leaseHeld, sourceLost, checkpoint }
+            const row = expected(facts, name)
+            it(`${archived ? 'archived' : 'open'}, ${hasRun ? 'ran' : 'never ran'}, ${leaseHeld ? 'lease' : 'no lease'}, ${sourceLost ? 'source lost' : 'source there'}, checkpoint ${name}: ${row}`, () => {
+              const { state, conversation, workspace, reason, canContinue, sealedByRunId } = continuationOf(facts)
+              expect([state, conversation.fidelity, workspace.fidelity, reason ?? '-'].join(' ')).toBe(row)
+              expect(canContinue).toBe(state !== 'unavailable')
+              expect(sealedByRunId).toBe(state === 'restorable' ? 'r1' : undefined)
+            })
+          }
         }
       }
     }

@@ -16,6 +16,8 @@ export interface ContinuationFacts {
   /** A Run has reached `running` at least once. */
   readonly hasRun: boolean
   readonly leaseHeld: boolean
+  /** The repository is no longer to be had, and a restore needs it. */
+  readonly sourceLost: boolean
   readonly checkpoint: CheckpointFacts | null
 }
 
@@ -23,7 +25,13 @@ export interface ContinuationFacts {
  * `continuation` of a Session (interface 2.4). The first line that fits decides; their order is the contract's. `reason`
  * is present exactly when a next Turn will not carry earlier work on.
  */
-export function continuationOf({ archived, hasRun, leaseHeld, checkpoint }: ContinuationFacts): Continuation {
+export function continuationOf({
+  archived,
+  hasRun,
+  leaseHeld,
+  sourceLost,
+  checkpoint,
+}: ContinuationFacts): Continuation {
   if (archived) return unavailable('session_archived')
   if (!hasRun) return { canContinue: true, state: 'fresh', ...nothing, reason: 'no_prior_work' }
   if (leaseHeld) {
@@ -31,6 +39,7 @@ export function continuationOf({ archived, hasRun, leaseHeld, checkpoint }: Cont
   }
   if (checkpoint === null || checkpoint.damaged) return unavailable('checkpoint_missing')
   if (!checkpoint.loadable) return unavailable('checkpoint_incompatible')
+  if (sourceLost) return unavailable('source_unavailable')
   return {
     canContinue: true,
     state: 'restorable',

@@ -3,6 +3,7 @@ import { refusal } from '../api-errors.ts'
 import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
+import { resolveSource } from '../repositories/resolve-source.ts'
 import { requestHash } from '../request-hash.ts'
 import { topics } from '../storage/wakeups.ts'
 import { insertTurn } from '../turns/insert-turn.ts'
@@ -13,9 +14,9 @@ import { requireSeen } from './visibility.ts'
 
 /**
  * Creates a Session, with its first Turn where there is one (interface 4.4). The same body again answers the Session as
- * it is now, also when it is archived or its runtime is gone.
+ * it is now, also when it is archived or its runtime or Git host is gone. The host is asked before anything is locked.
  * @throws ApiError 409 `cloud_session_conflict` for another body, 404 for an id that another owner uses, 400 for a
- *   runtime or model that is not there, 403 for a `source` that no grant covers and for an environment not to be had
+ *   runtime or model that is not there, 403 for a `source` that is not to be had and for an environment not to be had
  */
 export async function createSession(
   context: Context,
@@ -31,13 +32,15 @@ export async function createSession(
   }
   if ((await findSession(context.db, key)) !== null) return replay()
 
-  if (body.source !== undefined) {
-    throw refusal(principal.kind === 'person' ? 'installation_principal_required' : 'cloud_repository_grant_required')
+  if (body.source !== undefined && principal.kind !== 'app_installation') {
+    throw refusal('installation_principal_required')
   }
   if (body.environment) throw refusal('environment_forbidden')
-  const now = context.clock.now()
   const runtime = settleRuntime(context, body.runtime)
   const model = settleModel(context, body.model, runtime)
+  const grantee = { organizationId: key.organizationId, installationId: principal.id }
+  const source = body.source === undefined ? null : await resolveSource(context, grantee, body.source)
+  const now = context.clock.now()
   const row = await context.db.transaction(async tx => {
     const inserted = await insertSession(tx, {
       key,
@@ -45,6 +48,7 @@ export async function createSession(
       requestHash: hash,
       title: body.title ?? deriveTitle(body.initialTurn?.message),
       origin: body.origin ?? null,
+      source,
       model,
       runtime,
       now,

@@ -65,6 +65,7 @@ export interface NewSession {
   readonly requestHash: Buffer
   readonly title: string
   readonly origin: object | null
+  readonly source: object | null
   readonly model: string | null
   readonly runtime: string | null
   readonly now: Date
@@ -76,8 +77,8 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
     name: 'insert-session',
     text: `
       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, origin, model, runtime,
-        created_at, updated_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+        created_at, updated_at, source)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11)
       on conflict do nothing returning 1`,
     values: [
       session.key.organizationId,
@@ -90,6 +91,7 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
       session.model,
       session.runtime,
       session.now,
+      session.source,
     ],
   })
   return rows.length > 0

@@ -12,6 +12,9 @@ export interface SessionRow {
   readonly request_hash: Buffer
   readonly title: string
   readonly origin: Record<string, string> | null
+  readonly source: Source | null
+  /** The host would not give the source to a restore. */
+  readonly source_lost_at: Date | null
   readonly model: string | null
   readonly runtime: string | null
   readonly turn_count: number
@@ -20,7 +23,6 @@ export interface SessionRow {
   readonly created_at: Date
   readonly updated_at: Date
   readonly archived_at: Date | null
-  readonly source: Source | null
   readonly active_run_id: string | null
   readonly active_run_status: RunStatus | null
   /** Deadline of the lease in force, or the past one of the newest lease that was ever attached. */
@@ -51,6 +53,7 @@ export function toSession(row: SessionRow, surroundings: SessionSurroundings): S
     organizationId: row.organization_id,
     title: row.title,
     ...(row.origin !== null && { origin: row.origin }),
+    ...(row.source !== null && { source: row.source }),
     ...(row.model !== null && { model: row.model }),
     ...(row.runtime !== null && { runtime: row.runtime }),
     workspace: {
@@ -76,6 +79,7 @@ export function continuationOfSession(row: SessionRow, { runtimes }: SessionSurr
     archived: row.archived_at !== null,
     hasRun: row.first_run_started_at !== null,
     leaseHeld: row.lease_held,
+    sourceLost: row.source_lost_at !== null,
     checkpoint: checkpointOf(row, runtimes),
   })
 }

@@ -210,6 +210,8 @@ function toPull(pull: Pull): HostPull {
   return {
     number: pull.number,
     url: pull.html_url,
+    title: pull.title,
+    body: pull.body ?? '',
     draft: pull.draft === true,
     state: open ? 'open' : pull.merged_at === null ? 'closed' : 'merged',
     headBranch: pull.head.ref,

@@ -21,6 +21,9 @@ import { blockersOf, type CheckState } from './rules.ts'
 /** Account of every repository of a data directory. */
 export const LOCAL_ACCOUNT = 'local'
 
+/** Id of the local host. */
+export const LOCAL_HOST = 'local'
+
 interface Located extends LocalPath {
   readonly id: string
 }
@@ -36,7 +39,7 @@ const MAX_MERGES = 5
  * crash in between is found by the next look: an open pull request whose intended commit is in the base was merged.
  */
 export class LocalHost implements GitHost {
-  readonly id = 'local'
+  readonly id = LOCAL_HOST
   readonly kind = 'local'
   readonly #db: Database
   readonly #clock: Clock
@@ -180,6 +183,8 @@ export class LocalHost implements GitHost {
     return {
       number: row.number,
       url: `${this.#urlOf(located.id)}/pulls/${row.number}`,
+      title: row.title,
+      body: row.body,
       draft: row.draft,
       state: state.state,
       headBranch: row.head_branch,

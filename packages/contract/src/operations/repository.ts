@@ -1,0 +1,78 @@
+import { Type } from 'typebox'
+import { defaultPageSize, limits } from '../limits.ts'
+import { operation } from '../operation.ts'
+import { LocalPullEnvelope, RepositoryGrantEnvelope, RepositoryGrantPage, RepositoryPage } from '../repository.ts'
+import { closed, Uuid } from '../scalar.ts'
+import { pageLimit } from './parameters.ts'
+
+const RepositoryPaging = Type.Object(
+  {
+    limit: pageLimit(defaultPageSize.repositories),
+    cursor: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: limits.repositoryCursorCharacters,
+        description: '`nextCursor` of the page before.',
+      }),
+    ),
+  },
+  closed,
+)
+
+const shared = {
+  tag: 'Repositories',
+  access: 'bearer',
+  capability: 'svc.cloud.repositories:read',
+  principal: 'app_installation',
+} as const
+
+/** Repositories and the grants for them (interface 4.3, 4.14). */
+export const repositoryOperations = {
+  listRepositories: operation({
+    ...shared,
+    method: 'GET',
+    path: '/v1/repositories',
+    summary: 'List repositories',
+    description:
+      'What the grants of the installation cover, read from the Git hosts now. Bounded in time: a page may be short or ' +
+      'empty while `hasMore` is true. A host that does not answer is left out.',
+    query: RepositoryPaging,
+    inputError: 'invalid_input',
+    responses: { 200: { description: 'A page of repositories.', schema: RepositoryPage } },
+    errors: ['invalid_input'],
+  }),
+  listRepositoryGrants: operation({
+    ...shared,
+    method: 'GET',
+    path: '/v1/repository-grants',
+    summary: 'List repository grants',
+    description: 'Newest first; those that ended are kept.',
+    query: RepositoryPaging,
+    inputError: 'invalid_input',
+    responses: { 200: { description: 'A page of grants.', schema: RepositoryGrantPage } },
+    errors: ['invalid_input'],
+  }),
+  getActiveRepositoryGrant: operation({
+    ...shared,
+    method: 'GET',
+    path: '/v1/repository-grants/{grantId}/active',
+    summary: 'Find the grant that stands in for another',
+    description: 'Follows replacements; the grant itself where it stands.',
+    params: Type.Object({ grantId: Uuid }),
+    inputError: 'invalid_input',
+    responses: { 200: { description: 'The active grant.', schema: RepositoryGrantEnvelope } },
+    errors: ['invalid_input', 'cloud_repository_grant_not_found'],
+  }),
+  getLocalPull: operation({
+    ...shared,
+    method: 'GET',
+    path: '/v1/local-repositories/{repositoryId}/pulls/{number}',
+    summary: 'Read a pull request of a local repository',
+    params: Type.Object({
+      repositoryId: Type.String({ pattern: '^[0-9]{1,18}$' }),
+      number: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }),
+    }),
+    responses: { 200: { description: 'The pull request.', schema: LocalPullEnvelope } },
+    errors: ['cloud_repository_grant_not_found'],
+  }),
+} as const

@@ -1,0 +1,77 @@
+import { type Static, Type } from 'typebox'
+import { Count, DateTime, nullable, open, openString, Uuid } from './scalar.ts'
+
+export const gitHostKinds = ['github', 'gitlab', 'forgejo', 'local'] as const
+export const grantStatuses = ['active', 'revoked', 'replaced'] as const
+
+const RepositoryId = Type.String({ description: "The host's stable decimal id." })
+
+/** A repository that a Session can be made on (completions, Repositories). */
+export const Repository = Type.Object(
+  {
+    grantId: Uuid,
+    repositoryId: RepositoryId,
+    provider: openString(gitHostKinds),
+    fullName: Type.String({ description: '`owner/name`, as it is called now.' }),
+    private: Type.Boolean(),
+    defaultBranch: nullable(Type.String()),
+    htmlUrl: Type.String({ format: 'uri' }),
+  },
+  { title: 'Repository', ...open },
+)
+
+/** A page of repositories (interface 4.3). */
+export const RepositoryPage = Type.Object(
+  { repositories: Type.Array(Repository), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
+  { title: 'RepositoryPage', ...open },
+)
+
+/** What lets an installation use a repository (completions, Repositories). */
+export const RepositoryGrant = Type.Object(
+  {
+    id: Uuid,
+    provider: openString(gitHostKinds),
+    accountLogin: Type.String(),
+    repositoryId: RepositoryId,
+    fullName: Type.String({ description: 'As it was called when it was last seen.' }),
+    status: openString(grantStatuses),
+    createdAt: DateTime,
+  },
+  { title: 'RepositoryGrant', ...open },
+)
+
+export const RepositoryGrantPage = Type.Object(
+  { grants: Type.Array(RepositoryGrant), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
+  { title: 'RepositoryGrantPage', ...open },
+)
+
+export const RepositoryGrantEnvelope = Type.Object(
+  { grant: RepositoryGrant },
+  { title: 'RepositoryGrantEnvelope', ...open },
+)
+
+/** A pull request of a repository of the service's own (completions, Repositories). */
+export const LocalPull = Type.Object(
+  {
+    number: Count,
+    url: Type.String({ format: 'uri' }),
+    title: Type.String(),
+    body: Type.String(),
+    draft: Type.Boolean(),
+    state: openString(['open', 'merged', 'closed']),
+    headBranch: Type.String(),
+    headOid: Type.String(),
+    baseBranch: Type.String(),
+    mergeCommitOid: Type.Optional(Type.String()),
+    mergeable: openString(['yes', 'no', 'unknown']),
+    blockers: Type.Array(Type.String()),
+  },
+  { title: 'LocalPull', ...open },
+)
+
+export const LocalPullEnvelope = Type.Object({ pull: LocalPull }, { title: 'LocalPullEnvelope', ...open })
+
+export type Repository = Static<typeof Repository>
+export type RepositoryPage = Static<typeof RepositoryPage>
+export type RepositoryGrant = Static<typeof RepositoryGrant>
+export type RepositoryGrantPage = Static<typeof RepositoryGrantPage>

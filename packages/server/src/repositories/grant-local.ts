@@ -1,0 +1,14 @@
+import type { Context } from '../context.ts'
+import { LOCAL_ACCOUNT, LOCAL_HOST } from '../git-hosts/local/local-host.ts'
+import type { Queryable } from '../storage/database.ts'
+import { connectAccount } from './grant-repository.ts'
+import type { Grantee } from './grant-sql.ts'
+
+/** Grants an installation every repository of the data directory, those that come later among them. */
+export async function grantLocal(
+  context: Pick<Context, 'clock'> & { readonly db: Queryable },
+  grantee: Grantee,
+): Promise<void> {
+  const account = { host: LOCAL_HOST, provider: 'local', account: LOCAL_ACCOUNT, accountLogin: 'local' }
+  await connectAccount(context, grantee, account, true)
+}

@@ -1,0 +1,165 @@
+import type { Queryable } from '../storage/database.ts'
+import type { ConnectionRow, GrantRow } from './grant.ts'
+
+/** Whose grants are meant. */
+export interface Grantee {
+  readonly organizationId: string
+  readonly installationId: string
+}
+
+export async function insertConnection(db: Queryable, row: ConnectionRow, now: Date): Promise<ConnectionRow> {
+  const { rows } = await db.query<ConnectionRow>(
+    `insert into host_connections
+       (id, organization_id, installation_id, host, provider, account, account_login, whole, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+     on conflict (installation_id, host, account) where revoked_at is null
+       do update set account_login = excluded.account_login, whole = host_connections.whole or excluded.whole
+     returning id, organization_id, installation_id, host, provider, account, account_login, whole`,
+    [
+      row.id,
+      row.organization_id,
+      row.installation_id,
+      row.host,
+      row.provider,
+      row.account,
+      row.account_login,
+      row.whole,
+      now,
+    ],
+  )
+  const [kept] = rows
+  if (kept === undefined) throw new Error('a connection was neither made nor found')
+  return kept
+}
+
+/** The connections of an installation from a place on, in the order of their ids, on `host_connections_live`. */
+export async function listConnections(
+  db: Queryable,
+  { organizationId, installationId }: Grantee,
+  from: string | null,
+): Promise<ConnectionRow[]> {
+  const { rows } = await db.query<ConnectionRow>({
+    name: 'list-connections',
+    text: `
+      select id, organization_id, installation_id, host, provider, account, account_login, whole
+      from host_connections
+      where installation_id = $2 and organization_id = $1 and revoked_at is null and ($3::uuid is null or id >= $3)
+      order by id`,
+    values: [organizationId, installationId, from],
+  })
+  return rows
+}
+
+/** Grants repositories of a connection, and learns what those that are granted are called now. */
+export async function upsertGrants(
+  db: Queryable,
+  connection: ConnectionRow,
+  repositories: readonly { readonly id: string; readonly repositoryId: string; readonly fullName: string }[],
+  now: Date,
+): Promise<void> {
+  await db.query(
+    `insert into repository_grants
+       (id, connection_id, organization_id, installation_id, repository_id, full_name, created_at)
+     select seen.id, $1, $2, $3, seen.repository_id, seen.full_name, $7
+     from unnest($4::uuid[], $5::text[], $6::text[]) as seen (id, repository_id, full_name)
+     order by seen.repository_id
+     on conflict (connection_id, repository_id) where revoked_at is null and replaced_by is null
+       do update set full_name = excluded.full_name where repository_grants.full_name <> excluded.full_name`,
+    [
+      connection.id,
+      connection.organization_id,
+      connection.installation_id,
+      repositories.map(({ id }) => id),
+      repositories.map(({ repositoryId }) => repositoryId),
+      repositories.map(({ fullName }) => fullName),
+      now,
+    ],
+  )
+}
+
+/** Which of these repositories a connection grants, on `repository_grants_live`. */
+export async function findGranted(
+  db: Queryable,
+  connectionId: string,
+  repositoryIds: readonly string[],
+): Promise<{ id: string; repository_id: string }[]> {
+  const { rows } = await db.query<{ id: string; repository_id: string }>({
+    name: 'find-granted',
+    text: `
+      select id, repository_id from repository_grants
+      where connection_id = $1 and repository_id = any($2) and revoked_at is null and replaced_by is null`,
+    values: [connectionId, repositoryIds],
+  })
+  return rows
+}
+
+const selectGrants = `
+  select g.id, c.host, c.provider, c.account, c.account_login, g.repository_id, g.full_name, g.created_at,
+    coalesce(g.revoked_at, c.revoked_at) as revoked_at, g.replaced_by
+  from repository_grants g join host_connections c on c.id = g.connection_id`
+
+export async function listGrants(
+  db: Queryable,
+  { organizationId, installationId }: Grantee,
+  before: { readonly updatedAt: Date; readonly id: string } | null,
+  limit: number,
+): Promise<GrantRow[]> {
+  const { rows } = await db.query<GrantRow>({
+    name: 'list-grants',
+    text: `${selectGrants}
+      where g.installation_id = $2 and g.organization_id = $1
+        and ($3::timestamptz is null or (g.created_at, g.id) < ($3, $4::uuid))
+      order by g.created_at desc, g.id desc limit $5`,
+    values: [organizationId, installationId, before?.updatedAt ?? null, before?.id ?? null, limit],
+  })
+  return rows
+}
+
+export async function findGrant(
+  db: Queryable,
+  { organizationId, installationId }: Grantee,
+  id: string,
+): Promise<GrantRow | null> {
+  const { rows } = await db.query<GrantRow>({
+    name: 'find-grant',
+    text: `${selectGrants} where g.id = $3 and g.installation_id = $2 and g.organization_id = $1`,
+    values: [organizationId, installationId, id],
+  })
+  return rows[0] ?? null
+}
+
+/** The live grant of a repository through any of the installation's connections to that account. */
+export async function findGrantOf(
+  db: Queryable,
+  { organizationId, installationId }: Grantee,
+  repository: { readonly host: string; readonly repositoryId: string },
+): Promise<GrantRow | null> {
+  const { rows } = await db.query<GrantRow>(
+    `${selectGrants}
+      where g.installation_id = $2 and g.organization_id = $1 and c.host = $3 and g.repository_id = $4
+        and g.revoked_at is null and g.replaced_by is null and c.revoked_at is null`,
+    [organizationId, installationId, repository.host, repository.repositoryId],
+  )
+  return rows[0] ?? null
+}
+
+/** @returns whether the grant was active */
+export async function endGrant(
+  db: Queryable,
+  grantee: Grantee,
+  id: string,
+  end: { readonly revokedAt: Date } | { readonly replacedBy: string },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update repository_grants set revoked_at = $4, replaced_by = $5
+     where id = $3 and installation_id = $2 and organization_id = $1 and revoked_at is null and replaced_by is null`,
+    [
+      grantee.organizationId,
+      grantee.installationId,
+      id,
+      'revokedAt' in end ? end.revokedAt : null,
+      'replacedBy' in end ? end.replacedBy : null,
+    ],
+  )
+  return rowCount > 0
+}

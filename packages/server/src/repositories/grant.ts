@@ -1,0 +1,43 @@
+import type { RepositoryGrant } from '@berth/contract'
+
+/** What an installation may use of a host: an account there. */
+export interface ConnectionRow {
+  readonly id: string
+  readonly organization_id: string
+  readonly installation_id: string
+  /** Id of a `GitHost`. */
+  readonly host: string
+  readonly provider: string
+  readonly account: string
+  readonly account_login: string
+  /** Every repository of the account is granted as soon as it is seen; else those alone that were named. */
+  readonly whole: boolean
+}
+
+/** A grant with the connection that it hangs on. */
+export interface GrantRow {
+  readonly id: string
+  readonly host: string
+  readonly provider: string
+  readonly account: string
+  readonly account_login: string
+  readonly repository_id: string
+  readonly full_name: string
+  readonly created_at: Date
+  /** Its own end or that of its connection. */
+  readonly revoked_at: Date | null
+  readonly replaced_by: string | null
+}
+
+/** The grant as the API shows it (completions, Repositories). */
+export function toGrant(row: GrantRow): RepositoryGrant {
+  return {
+    id: row.id,
+    provider: row.provider,
+    accountLogin: row.account_login,
+    repositoryId: row.repository_id,
+    fullName: row.full_name,
+    status: row.replaced_by !== null ? 'replaced' : row.revoked_at !== null ? 'revoked' : 'active',
+    createdAt: row.created_at.toISOString(),
+  }
+}

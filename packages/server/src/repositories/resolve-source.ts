@@ -1,0 +1,53 @@
+import type { CreateSession, Source } from '@berth/contract'
+import { refusal } from '../api-errors.ts'
+import type { Context } from '../context.ts'
+import { type GitHost, GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
+import type { GrantRow } from './grant.ts'
+import { findGrant, type Grantee } from './grant-sql.ts'
+import { hostRefusal } from './host-refusal.ts'
+
+/** Longest that a host may take over a Session's admission. */
+const ADMISSION_MS = 20_000
+
+/**
+ * Pins what a Session is to be made on: the branch is looked up at the host now (interface 2.3).
+ * @throws ApiError 403 for a grant or repository that is not to be had, 400 `cloud_repository_branch_not_found`, 503
+ *   with the delay that the host asks for where it does not answer
+ */
+export async function resolveSource(
+  context: Context,
+  grantee: Grantee,
+  wanted: NonNullable<CreateSession['source']>,
+): Promise<Source> {
+  const grant = await findGrant(context.db, grantee, wanted.grantId)
+  const stands = grant !== null && grant.revoked_at === null && grant.replaced_by === null
+  const meant = grant?.repository_id === wanted.repositoryId && (wanted.kind ?? grant.provider) === grant.provider
+  if (!stands || !meant) throw refusal('cloud_repository_grant_required')
+  const { host, repository } = reach(context, grant)
+  const signal = AbortSignal.timeout(ADMISSION_MS)
+  try {
+    const found = await host.readRepository(repository, signal)
+    const baseBranch = wanted.baseBranch ?? found.defaultBranch
+    if (baseBranch === null) throw refusal('cloud_repository_branch_not_found')
+    const { oid } = await host.readBranch(repository, baseBranch, signal)
+    return {
+      kind: grant.provider,
+      grantId: grant.id,
+      repositoryId: grant.repository_id,
+      label: wanted.label ?? found.fullName,
+      private: found.private,
+      baseBranch,
+      baseOid: oid,
+    }
+  } catch (error) {
+    if (error instanceof GitHostError) throw hostRefusal(error)
+    if (signal.aborted) throw refusal('cloud_workspace_unavailable')
+    throw error
+  }
+}
+
+function reach(context: Context, grant: GrantRow): { host: GitHost; repository: RepositoryRef } {
+  const host = context.gitHosts.find(grant.host)
+  if (host === null) throw refusal('cloud_github_connection_required')
+  return { host, repository: { account: grant.account, repositoryId: grant.repository_id } }
+}

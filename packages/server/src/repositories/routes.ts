@@ -1,0 +1,63 @@
+import { refusal } from '../api-errors.ts'
+import type { Context } from '../context.ts'
+import { decodeCursor, encodeCursor } from '../cursor.ts'
+import { GitHostError } from '../git-hosts/git-host.ts'
+import { LOCAL_HOST } from '../git-hosts/local/local-host.ts'
+import type { Handlers } from '../http/handler.ts'
+import type { Principal } from '../identity/principal.ts'
+import { findActiveGrant } from './active-grant.ts'
+import { grantWhole, pageRepositories } from './expand-grants.ts'
+import { toGrant } from './grant.ts'
+import { findGrantOf, type Grantee, listGrants } from './grant-sql.ts'
+
+type Operations = 'listRepositories' | 'listRepositoryGrants' | 'getActiveRepositoryGrant' | 'getLocalPull'
+
+/** Repositories and grants over HTTP (interface 4.3, 4.14; completions, Repositories). */
+export function repositoryHandlers(context: Context): Pick<Handlers, Operations> {
+  return {
+    listRepositories: async ({ principal, query }) => ({
+      status: 200,
+      body: await pageRepositories(context, granteeOf(principal), query),
+    }),
+    listRepositoryGrants: async ({ principal, query: { limit, cursor } }) => {
+      const before = cursor === undefined ? null : readCursor(cursor)
+      if (before === null) await grantWhole(context, granteeOf(principal))
+      const rows = await listGrants(context.db, granteeOf(principal), before, limit + 1)
+      const page = rows.slice(0, limit)
+      const last = page.at(-1)
+      const nextCursor = last === undefined ? null : encodeCursor({ updatedAt: last.created_at, id: last.id })
+      return { status: 200, body: { grants: page.map(toGrant), nextCursor, hasMore: rows.length > limit } }
+    },
+    getActiveRepositoryGrant: async ({ principal, params }) => {
+      const grant = await findActiveGrant(context.db, granteeOf(principal), params.grantId)
+      if (grant === null) throw refusal('cloud_repository_grant_not_found')
+      return { status: 200, body: { grant: toGrant(grant) } }
+    },
+    getLocalPull: async ({ principal, params: { repositoryId, number }, signal }) => {
+      const grant = await findGrantOf(context.db, granteeOf(principal), { host: LOCAL_HOST, repositoryId })
+      const host = context.gitHosts.find(LOCAL_HOST)
+      if (grant === null || host === null) throw refusal('cloud_repository_grant_not_found')
+      try {
+        const pull = await host.readPull({ account: grant.account, repositoryId }, Number(number), signal)
+        return { status: 200, body: { pull: { ...pull, blockers: [...pull.blockers] } } }
+      } catch (error) {
+        if (!(error instanceof GitHostError) || error.kind !== 'not_found') throw error
+        throw refusal('cloud_repository_grant_not_found')
+      }
+    },
+  }
+}
+
+/** These operations are an installation's alone, which the guard has seen to. */
+const granteeOf = ({ organizationId, id }: Principal): Grantee => ({ organizationId, installationId: id })
+
+/** @throws ApiError 400 `invalid_input` */
+function readCursor(text: string): ReturnType<typeof decodeCursor> {
+  try {
+    return decodeCursor(text)
+  } catch {
+    throw refusal('invalid_input', {
+      issues: [{ path: ['cursor'], message: 'is not a cursor that a page of this list gave' }],
+    })
+  }
+}
