@@ -11,6 +11,10 @@ const host: ProgramHost = {
     const { serve } = await import('./commands/serve.ts')
     process.exitCode = await serve(process.env)
   },
+  async installRuntime(id) {
+    const { installRuntime } = await import('./commands/serve.ts')
+    process.exitCode = await installRuntime(process.env, id)
+  },
   async withService(flags, command) {
     const [{ connect, findConnection }, { Output }] = await Promise.all([
       import('./connection.ts'),

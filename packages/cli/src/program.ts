@@ -11,6 +11,8 @@ import type { CommandIo } from './io.ts'
 export interface ProgramHost {
   /** Runs the service; returns when it has stopped. */
   serve(): Promise<void>
+  /** Installs an agent beside the service. */
+  installRuntime(id: string): Promise<void>
   /** Runs a command that talks to the service which the flags name. */
   withService(flags: ConnectionFlags, command: (io: CommandIo) => Promise<ExitCode>): Promise<void>
 }
@@ -34,6 +36,7 @@ export function buildProgram(host: ProgramHost): Command {
   addEvents(program, host)
   addSessions(program, host)
   addCancel(program, host)
+  addRuntimes(program, host)
   return program
 }
 
@@ -93,6 +96,23 @@ function addCancel(program: Command, host: ProgramHost): void {
       const { cancel } = await import('./commands/cancel.ts')
       await host.withService(command.optsWithGlobals(), io => cancel(sessionId, runId, options, io))
     })
+}
+
+function addRuntimes(program: Command, host: ProgramHost): void {
+  const runtimes = program.command('runtimes').description('agents that sessions can name')
+  runtimes
+    .command('list')
+    .description('list them, and what one that is not available lacks')
+    .option('--json', 'print JSON, one runtime a line')
+    .action(async (options: { json?: boolean }, command: Command) => {
+      const { listRuntimes } = await import('./commands/runtimes.ts')
+      await host.withService(command.optsWithGlobals(), io => listRuntimes(options, io))
+    })
+  runtimes
+    .command('install')
+    .description('install one from the npm registry, as this release pins it, into BERTH_DATA_DIR')
+    .argument('<runtime>')
+    .action((id: string) => host.installRuntime(id))
 }
 
 function count(text: string): number {

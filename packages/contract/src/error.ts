@@ -71,6 +71,11 @@ export const errors = {
   identity_service_unavailable: { status: 503, cause: 'The credential could not be judged.', retryAfterSeconds: 2 },
   service_unavailable: { status: 503, cause: 'Restarting, or the database does not answer.', retryAfterSeconds: 2 },
   cloud_rate_limit_unavailable: { status: 503, cause: 'The rate limiter failed.', retryAfterSeconds: 1 },
+  cloud_agent_catalog_unavailable: {
+    status: 503,
+    cause: 'No worker is there to say what it can run.',
+    retryAfterSeconds: 2,
+  },
   cloud_workspace_starting: { status: 503, cause: 'The workspace is still being brought up.', retryAfterSeconds: 2 },
   cloud_workspace_unavailable: { status: 503, cause: 'No workspace could be brought up.', retryAfterSeconds: 2 },
   event_stream_unavailable: { status: 503, cause: 'This process serves all the streams it can.', retryAfterSeconds: 2 },

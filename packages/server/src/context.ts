@@ -1,10 +1,17 @@
 import type { Logger } from 'pino'
 import type { Clock } from './clock.ts'
 import type { GitHosts } from './git-hosts/git-hosts.ts'
-import type { RuntimeCatalog } from './runtimes/catalog.ts'
+import type { ModelFacts, RuntimeCatalog } from './runtimes/catalog.ts'
 import type { Blobs } from './storage/blobs.ts'
 import type { Database } from './storage/database.ts'
 import type { Wakeups } from './storage/wakeups.ts'
+
+/** What the configuration says of models. */
+export interface ConfiguredModels {
+  has(id: string): boolean
+  /** What an agent is told of a model; the id alone where its provider is yet to be asked. */
+  facts(id: string): ModelFacts
+}
 
 /** What the domains work with; made once, by the composition root. */
 export interface Context {
@@ -15,8 +22,8 @@ export interface Context {
   readonly log: Logger
   readonly runtimes: RuntimeCatalog
   readonly gitHosts: GitHosts
-  /** Ids and aliases of the models that are configured. */
-  readonly models: { has(id: string): boolean }
+  /** The models that are configured, by id or alias. */
+  readonly models: ConfiguredModels
   readonly defaultModel: string | null
   /** Longest wait of a caller for a workspace that is being brought up (interface 8.6). */
   readonly workspaceWaitMs: number

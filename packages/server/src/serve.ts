@@ -15,6 +15,7 @@ import { EventStreams } from './events/event-streams.ts'
 import { StreamBudget } from './events/stream-budget.ts'
 import type { ExecutionContext } from './execution/execution-context.ts'
 import { GatewayAccess } from './execution/gateway-access.ts'
+import { RuntimeAnnouncer } from './execution/runtime-announcer.ts'
 import { Sweeper } from './execution/sweeper.ts'
 import { Worker } from './execution/worker.ts'
 import { createGateway } from './gateway/create-gateway.ts'
@@ -37,11 +38,14 @@ import { publicationDesk } from './publications/publication-desk.ts'
 import { grantLocal } from './repositories/grant-local.ts'
 import { reviewDesk } from './reviews/review-desk.ts'
 import { RuntimeCatalog } from './runtimes/catalog.ts'
+import { runtimeEntries } from './runtimes/foreign/foreign-entries.ts'
+import { installsIn } from './runtimes/install-runtime.ts'
 import { createBubblewrapDriver } from './sandboxes/bubblewrap/create-driver.ts'
 import { insidePaths } from './sandboxes/bubblewrap/options.ts'
 import { knownSecrets } from './secrets.ts'
 import type { Service } from './service.ts'
 import { hostName } from './service-host.ts'
+import { configuredModels } from './settings/configured-models.ts'
 import { listeningOn, type Settings } from './settings.ts'
 import { StartError } from './start-error.ts'
 import type { CollectableBlobs } from './storage/blobs.ts'
@@ -105,7 +109,8 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
       settings.config.gitHosts,
       stack,
     ),
-    ...modelCatalog(settings),
+    models: configuredModels(settings.config),
+    defaultModel: settings.config.models.default ?? null,
     workspaceWaitMs: settings.workspaceWaitSeconds * 1000,
     reviewWaitMs: settings.delivery.reviewWaitSeconds * 1000,
     get consoleUrl() {
@@ -241,7 +246,7 @@ async function startWorking(
   }
   const desks = [reviewDesk(delivering), publicationDesk(delivering), mergeDesk(delivering)]
   const deliverer = new Deliverer(context, desks, { claimMs: execution.fenceSeconds * 1000, pollMs: 500 })
-  const services: Service[] = [new Worker(working), new Sweeper(working), deliverer]
+  const services: Service[] = [new RuntimeAnnouncer(working), new Worker(working), new Sweeper(working), deliverer]
   for (const service of services) {
     stack.use(service)
     await service.start()
@@ -351,21 +356,7 @@ function runtimeCatalog(settings: Settings): RuntimeCatalog {
     state: [],
     stateless: true,
   }
-  return new RuntimeCatalog(
-    [shell, ...settings.config.runtimes.map(runtime => ({ ...runtime, stateless: false }))],
-    VERSION,
-  )
-}
-
-function modelCatalog({ config }: Settings): Pick<Context, 'models' | 'defaultModel'> {
-  const served = config.providers.flatMap(({ id, models = [] }) => models.map(model => `${id}/${model.id}`))
-  const named = new Set([...served, ...Object.keys(config.models.aliases)])
-  // What a provider without a list of its own serves is known only to the gateway, which asks it.
-  const open = config.providers.filter(({ models }) => models === undefined).map(({ id }) => `${id}/`)
-  return {
-    models: { has: id => named.has(id) || open.some(prefix => id.startsWith(prefix)) },
-    defaultModel: config.models.default ?? null,
-  }
+  return new RuntimeCatalog([shell, ...runtimeEntries(settings.config.runtimes, installsIn(settings.dataDir))], VERSION)
 }
 
 /** Bundles of what runs inside sandboxes, made by `npm run build`. */

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { type Discovery, type Runtime, runStatuses } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { announceRuntimes } from '../src/runtimes/runtime-hosts.ts'
 import { Api } from './support/api.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import { createInstallation } from './support/tenant.ts'
@@ -50,23 +52,44 @@ describe('GET /v1/capabilities', () => {
 })
 
 describe('GET /v1/runtimes', () => {
-  it('lists native, shell and those that are configured', async () => {
+  it('asks for patience until a worker has said what it can run', async () => {
+    const { status, body, headers } = await test.api.get('/v1/runtimes')
+    expect([status, body, headers.get('retry-after')]).toEqual([503, { error: 'cloud_agent_catalog_unavailable' }, '2'])
+    await announceRuntimes(test.db.database, 'a-host', ['opencode'], new Date())
+  })
+
+  it('lists native, shell, those that are configured, and those that Berth knows', async () => {
     const { status, body } = await test.api.get<{ runtimes: Runtime[] }>('/v1/runtimes')
     const version = expect.stringMatching(/^\d+\.\d+\.\d+$/)
+    const missing = (id: string, name: string, reason: string, of: unknown = version) => ({
+      id,
+      name,
+      version: of,
+      available: false,
+      reason,
+    })
     expect([status, body.runtimes]).toEqual([
       200,
       [
         { id: 'native', name: 'Berth', version, available: false, reason: expect.any(String) },
         { id: 'shell', name: 'Shell', version, available: true },
         { id: 'foreign', name: 'Foreign Agent', version: null, available: true },
+        { id: 'opencode', name: 'OpenCode', version, available: true },
+        missing('codex', 'Codex', 'not installed: berth runtimes install codex'),
+        missing('claude-code', 'Claude Code', expect.stringContaining('needs ANTHROPIC_API_KEY')),
+        missing('gemini', 'Gemini CLI', expect.stringContaining('needs GEMINI_API_KEY')),
+        missing('goose', 'Goose', expect.stringContaining('not installed'), null),
       ],
     ])
   })
 
   it('lists what a session can be made with', async () => {
     const { body } = await test.api.get<{ runtimes: Runtime[] }>('/v1/runtimes')
-    for (const { id } of body.runtimes) {
-      expect((await test.api.createSession({ runtime: id })).runtime).toBe(id === 'native' ? undefined : id)
+    for (const { id, available } of body.runtimes) {
+      if (!available && id !== 'native') {
+        const refused = await test.api.put(`/v1/sessions/${randomUUID()}`, { runtime: id })
+        expect([refused.status, refused.body]).toMatchObject([400, { issues: [{ path: ['runtime'] }] }])
+      } else expect((await test.api.createSession({ runtime: id })).runtime).toBe(id === 'native' ? undefined : id)
     }
   })
 })

@@ -239,6 +239,7 @@ const elsewhere: { readonly [Code in ErrorCode]?: string } = {
   cloud_repository_permission_denied: 'repositories.test.ts',
   installation_principal_required: 'there are no credentials of people',
   identity_service_unavailable: 'there is no introspection',
+  cloud_agent_catalog_unavailable: 'discovery.test.ts',
   environment_not_found: 'there are no environments',
   cloud_interaction_conflict: 'interactions.test.ts',
   model_not_found: 'gateway-errors.test.ts',

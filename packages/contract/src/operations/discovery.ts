@@ -21,6 +21,6 @@ export const discoveryOperations = {
     access: 'bearer',
     capability: 'svc.cloud.sessions:create',
     responses: { 200: { description: 'The catalog of runtimes.', schema: RuntimeList } },
-    errors: [],
+    errors: ['cloud_agent_catalog_unavailable'],
   }),
 } as const

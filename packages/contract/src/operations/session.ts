@@ -66,6 +66,7 @@ export const sessionOperations = {
       'environment_forbidden',
       'cloud_repository_grant_required',
       'installation_principal_required',
+      'cloud_agent_catalog_unavailable',
     ],
   }),
   updateSession: operation({
@@ -79,7 +80,12 @@ export const sessionOperations = {
     params: SessionPath,
     body: UpdateSession,
     responses: { 200: { description: 'The changed Session.', schema: SessionEnvelope } },
-    errors: ['cloud_session_not_found', 'cloud_session_settled', 'environment_forbidden'],
+    errors: [
+      'cloud_session_not_found',
+      'cloud_session_settled',
+      'environment_forbidden',
+      'cloud_agent_catalog_unavailable',
+    ],
   }),
   archiveSession: operation({
     method: 'DELETE',

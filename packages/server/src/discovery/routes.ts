@@ -1,6 +1,7 @@
 import { artifactLimits, type Discovery, limits } from '@berth/contract'
 import type { Context } from '../context.ts'
 import type { Handlers } from '../http/handler.ts'
+import { installedRuntimes } from '../runtimes/runtime-hosts.ts'
 
 /** What a deployment says of itself: the sandbox platform and its lease bounds. */
 export interface Platform {
@@ -39,6 +40,9 @@ export function discoveryHandlers(
       }
       return { status: 200, body }
     },
-    listRuntimes: async () => ({ status: 200, body: { runtimes: context.runtimes.describe() } }),
+    listRuntimes: async () => {
+      const installed = await installedRuntimes(context.db, context.clock)
+      return { status: 200, body: { runtimes: context.runtimes.describe(installed) } }
+    },
   }
 }

@@ -15,12 +15,13 @@ import { agentEnvironment } from './agent-environment.ts'
 import { cancelled, decideEnd, recordEnd } from './attempt-end.ts'
 import { type AgentFacts, Conversation } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
-import { clearHandovers, findLastAnswer, type RunClaim } from './execution-sql.ts'
+import { clearHandovers, findLastAnswer, type RunClaim, saveAgentModel } from './execution-sql.ts'
 import { executionLost } from './finish.ts'
 import { placeInputs } from './place-inputs.ts'
 import { promptBlocks } from './prompt-blocks.ts'
 import { keepRecap } from './recap.ts'
 import { RunIsOver, recordReading } from './record-reading.ts'
+import { modelOf } from './run-model.ts'
 import type { SupervisorConnection } from './supervisor-connection.ts'
 import type { JournalRecord } from './supervisor-stream.ts'
 import type { LastAnswer } from './transcript.ts'
@@ -58,6 +59,8 @@ export class Attempt {
   readonly #ordered = new Set<string>()
   /** What came before, for an agent that cannot load it; told with its first prompt. */
   #recap: string | null
+  /** The model that the agent's process was started for. */
+  #startedFor: string | null
   #committed: number
   #savedFacts: AgentFacts
   #begun: boolean
@@ -103,6 +106,7 @@ export class Attempt {
     }
     this.#committed = parts.lease.journal_offset
     this.#recap = parts.lease.recap
+    this.#startedFor = parts.lease.agent_model
     this.#begun = parts.claim.run.started_at !== null
     this.#conversation = new Conversation(
       this.#of,
@@ -253,6 +257,11 @@ export class Attempt {
         await this.#openSession()
         break
       case 'ready':
+        if (this.#modelOfAgent() !== this.#startedFor) {
+          // It was told of another model when it started. Its successor loads the conversation.
+          await this.#connection.stop(`stop/model/${facts.generation}`, STOP_GRACE_MS)
+          return
+        }
         await this.#begin()
         this.#promptGiven = true
         await this.#give(
@@ -299,12 +308,23 @@ export class Attempt {
     if (turn !== null) await placeInputs(this.#context, this.#lease.id, turn)
   }
 
+  /** The model that its variables tell the agent of; null where they tell of none. */
+  #modelOfAgent(): string | null {
+    return this.#runtime.modelEnv === undefined ? null : modelOf(this.#context, this.#claim.run)
+  }
+
   async #startAgent(generation: number): Promise<void> {
     const key = `start/${generation}`
     if (this.#ordered.has(key)) return
     this.#ordered.add(key)
-    const { command, env, reach } = this.#runtime
-    await this.#connection.start({ key, command, env: { ...agentEnvironment(reach), ...env }, cwd: WORKSPACE })
+    const { command, env, modelEnv, reach } = this.#runtime
+    const model = this.#modelOfAgent()
+    const told = model === null ? {} : modelEnv?.(this.#context.models.facts(model))
+    if (model !== this.#startedFor) {
+      await underFence(this.#context, this.#claim, tx => saveAgentModel(tx, this.#lease.id, model))
+      this.#startedFor = model
+    }
+    await this.#connection.start({ key, command, env: { ...agentEnvironment(reach), ...told, ...env }, cwd: WORKSPACE })
   }
 
   async #give(order: Order): Promise<void> {

@@ -1,5 +1,6 @@
 import type { SessionKey } from '../events/append.ts'
 import type { RunRow } from '../runs/run.ts'
+import { HOST_AWAY_MS } from '../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { AgentFacts, Reading } from './conversation.ts'
 import type { LastAnswer } from './transcript.ts'
@@ -45,6 +46,14 @@ const onThisHost = `
     select 1 from leases l
     where l.organization_id = r.organization_id and l.session_id = r.session_id and l.ended_at is null and l.host <> $4)`
 
+/** What not every host can run is left to one that can, while there is one. */
+const runnableHere = `
+  (r.runtime is null
+    or not exists (
+      select 1 from runtime_hosts h
+      where r.runtime = any (h.runtimes) and h.host <> $4 and h.seen_at > $6)
+    or exists (select 1 from runtime_hosts h where r.runtime = any (h.runtimes) and h.host = $4))`
+
 export interface Claimant {
   readonly holder: string
   readonly host: string
@@ -61,7 +70,7 @@ export async function claimQueued(db: Queryable, by: Claimant, limit: number): P
         update runs r set status = 'dispatching', attempts = attempts + 1, handovers = 0
         from (
           select r.organization_id, r.session_id, r.id from runs r
-          where r.status = 'queued' and r.claimable_at <= $2 and ${onThisHost} and not exists (
+          where r.status = 'queued' and r.claimable_at <= $2 and ${onThisHost} and ${runnableHere} and not exists (
             select 1 from executions e
             where e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null)
           order by r.claimable_at limit $5 for update of r skip locked
@@ -70,7 +79,7 @@ export async function claimQueued(db: Queryable, by: Claimant, limit: number): P
         returning r.*, 'run' as task
       ), fence as (${takeFence})
       select taken.*, fence.token from taken join fence using (organization_id, session_id)`,
-    values: [by.holder, by.now, by.expiresAt, by.host, limit],
+    values: [by.holder, by.now, by.expiresAt, by.host, limit, new Date(by.now.getTime() - HOST_AWAY_MS)],
   })
   return rows.map(row => toClaim(row, by))
 }
@@ -213,6 +222,15 @@ export async function saveReading(tx: Queryable, leaseId: string, reading: Readi
       facts.activePrompt,
       reading.prompted,
     ],
+  })
+}
+
+/** The model that the agent's next process is started for. Before it is: what is in the journal then follows the row. */
+export async function saveAgentModel(tx: Queryable, leaseId: string, model: string | null): Promise<void> {
+  await tx.query({
+    name: 'save-agent-model',
+    text: 'update leases set agent_model = $2 where id = $1',
+    values: [leaseId, model],
   })
 }
 

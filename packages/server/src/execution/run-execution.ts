@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { listUndelivered } from '../interactions/interaction-sql.ts'
 import { findLiveLease } from '../leases/lease-sql.ts'
 import { releaseFence } from '../runs/fence-sql.ts'
-import type { Outcome } from '../runs/run.ts'
+import type { Outcome, RunRow } from '../runs/run.ts'
 import { findRun } from '../runs/run-sql.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
@@ -18,6 +18,7 @@ import { ClaimLost } from './interruption.ts'
 import { placeInputs } from './place-inputs.ts'
 import { ProvisionFailed, provision } from './provision.ts'
 import { ResumeUnavailable } from './restore-session.ts'
+import { modelOf } from './run-model.ts'
 import { sealRun } from './seal-run.ts'
 import { SupervisorConnection } from './supervisor-connection.ts'
 import {
@@ -86,7 +87,7 @@ async function step(
   const runtime = context.runtimes.find(run.runtime ?? NATIVE_RUNTIME)
   const turn = await findTurn(context.db, claim, run.turn_id)
   if (turn === null) throw new Error(`run ${run.id} has no turn`)
-  const refused = refuseRuntime(context, run.runtime, runtime)
+  const refused = refuseRuntime(context, run, runtime)
   if (refused !== null || runtime === null) {
     await finishRun(context, claim, refused ?? executionLost)
     return true
@@ -145,11 +146,15 @@ async function isBroken(context: ExecutionContext, claim: RunClaim, vain: VainCo
 }
 
 /** A Run that cannot be run here at all ends before anything is made for it. */
-function refuseRuntime(context: ExecutionContext, id: string | null, entry: RuntimeEntry | null): Outcome | null {
-  if (entry !== null) return null
-  if (id === null && context.defaultModel === null) {
+function refuseRuntime(context: ExecutionContext, run: RunRow, entry: RuntimeEntry | null): Outcome | null {
+  const id = run.runtime
+  const lacksModel = id === null || entry?.modelEnv !== undefined
+  if (lacksModel && modelOf(context, run) === null) {
     return { status: 'failed', stopReason: 'error', errorCode: 'model_not_configured' }
   }
+  const missing = entry === null ? 'it is not in the catalog' : (entry.missing?.() ?? null)
+  if (missing === null) return null
+  context.log.warn({ runId: run.id, runtime: id, missing }, 'a runtime is not to be had')
   return { status: 'failed', stopReason: 'error', errorCode: 'runtime_unavailable' }
 }
 

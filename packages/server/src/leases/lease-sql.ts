@@ -21,6 +21,8 @@ export interface LeaseRow {
   readonly agent_state: 'none' | 'started' | 'initialized' | 'ready' | 'exited'
   readonly agent_loads_sessions: boolean
   readonly agent_session_id: string | null
+  /** The model that its process was started for, where it is told of one by its variables. */
+  readonly agent_model: string | null
   readonly active_prompt: string | null
   /** The conversation before this sandbox, for an agent that cannot load it; told with its first prompt. */
   readonly recap: string | null

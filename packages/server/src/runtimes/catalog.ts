@@ -1,5 +1,13 @@
 import type { Runtime } from '@berth/contract'
 
+/** What an agent is told of the model it is to use. */
+export interface ModelFacts {
+  /** As the gateway knows it: an id of its catalog, or an alias. */
+  readonly id: string
+  readonly contextTokens?: number
+  readonly outputTokens?: number
+}
+
 /** An ACP agent that sandboxes can run. No runtime has a code path of its own beyond this entry. */
 export interface RuntimeEntry {
   readonly id: string
@@ -8,6 +16,8 @@ export interface RuntimeEntry {
   readonly version?: string
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
+  /** Variables that tell its process which of the gateway's models to use; it must have one. Absent: it has its own. */
+  readonly modelEnv?: (model: ModelFacts) => Readonly<Record<string, string>>
   /** Endpoints its sandboxes reach beside public hosts by policy. */
   readonly reach: readonly string[]
   /** Paths below its home that hold its conversations; sealed with every Run. */
@@ -16,6 +26,8 @@ export interface RuntimeEntry {
   readonly stateless: boolean
   /** Directories of the host that its sandboxes see read-only. */
   readonly mounts: readonly string[]
+  /** Why this machine cannot run it now, for people; null where it can. Absent: every machine of the deployment can. */
+  readonly missing?: () => string | null
 }
 
 /** Id that a Session without `runtime` runs on. */
@@ -40,12 +52,30 @@ export class RuntimeCatalog {
     return [NATIVE_RUNTIME, ...this.#entries.keys()]
   }
 
-  /** The runtimes as discovery lists them (completions, Discovery). */
-  describe(): Runtime[] {
+  /** Ids of those that some machines have and others do not. */
+  get installable(): readonly string[] {
+    return [...this.#entries.values()].filter(entry => entry.missing !== undefined).map(entry => entry.id)
+  }
+
+  /** Those that this machine can run, of the ones that not every machine has. */
+  get installed(): readonly string[] {
+    return this.installable.filter(id => this.find(id)?.missing?.() === null)
+  }
+
+  /**
+   * The runtimes as discovery lists them (completions, Discovery).
+   * @param elsewhere those that a machine of the deployment can run, of the ones that not every machine has
+   */
+  describe(elsewhere: ReadonlySet<string>): Runtime[] {
     const native = { id: NATIVE_RUNTIME, name: 'Berth', version: this.#version }
     return [
       { ...native, available: false, reason: 'This build has no native agent yet.' },
-      ...[...this.#entries.values()].map(({ id, name, version = null }) => ({ id, name, version, available: true })),
+      ...[...this.#entries.values()].map(({ id, name, version = null, missing }) => {
+        const reason = elsewhere.has(id) ? null : (missing?.() ?? null)
+        return reason === null
+          ? { id, name, version, available: true }
+          : { id, name, version, available: false, reason }
+      }),
     ]
   }
 }

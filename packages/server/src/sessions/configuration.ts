@@ -1,15 +1,27 @@
 import { invalidField } from '../api-errors.ts'
 import type { Context } from '../context.ts'
 import { NATIVE_RUNTIME } from '../runtimes/catalog.ts'
+import { installedRuntimes } from '../runtimes/runtime-hosts.ts'
+import type { Queryable } from '../storage/database.ts'
 
 /**
  * The runtime a Session settles on; null is the native one, however it was spelt (completions, Session).
- * @throws ApiError 400 `invalid_request`, path `runtime`, naming the runtimes there are
+ * @throws ApiError 400 `invalid_request`, path `runtime`, naming the runtimes there are, or saying what one lacks; 503
+ *   `cloud_agent_catalog_unavailable` for one that only a worker could tell of, while there is none
  */
-export function settleRuntime(context: Context, wanted: string | null | undefined): string | null {
+export async function settleRuntime(
+  context: Context,
+  db: Queryable,
+  wanted: string | null | undefined,
+): Promise<string | null> {
   if (wanted === null || wanted === undefined || wanted === NATIVE_RUNTIME) return null
-  if (context.runtimes.find(wanted) === null) {
-    throw invalidField(['runtime'], `is none of the runtimes here: ${context.runtimes.ids.join(', ')}`)
+  const { runtimes, clock } = context
+  const entry = runtimes.find(wanted)
+  if (entry === null) {
+    throw invalidField(['runtime'], `is none of the runtimes here: ${runtimes.ids.join(', ')}`)
+  }
+  if (entry.missing !== undefined && !(await installedRuntimes(db, clock)).has(wanted)) {
+    throw invalidField(['runtime'], `cannot be run here: ${entry.missing() ?? 'no worker has it yet'}`)
   }
   return wanted
 }

@@ -36,7 +36,7 @@ export async function createSession(
     throw refusal('installation_principal_required')
   }
   if (body.environment) throw refusal('environment_forbidden')
-  const runtime = settleRuntime(context, body.runtime)
+  const runtime = await settleRuntime(context, context.db, body.runtime)
   const model = settleModel(context, body.model, runtime)
   const grantee = { organizationId: key.organizationId, installationId: principal.id }
   const source = body.source === undefined ? null : await resolveSource(context, grantee, body.source)

@@ -28,7 +28,7 @@ export async function updateSession(
     const runtime = body.runtime === undefined ? session.runtime : body.runtime === 'native' ? null : body.runtime
     const switched = runtime !== session.runtime
     if (switched && session.turn_count > 0) throw refusal('cloud_session_settled')
-    if (switched) settleRuntime(context, runtime)
+    if (switched) await settleRuntime(context, tx, runtime)
     const model = body.model !== undefined || switched ? settleModel(context, body.model, runtime) : session.model
     await writeSession(tx, key, { title: body.title ?? session.title, model, runtime }, now)
     return findSession(tx, key)

@@ -38,7 +38,10 @@ export interface ProviderConfig {
 export interface RuntimeConfig {
   readonly id: string
   readonly name: string
-  readonly command: readonly [string, ...string[]]
+  /** Empty where the entry stands on another one. */
+  readonly command: readonly string[]
+  /** Id of the known agent that it stands on. */
+  readonly base: string | undefined
   readonly env: Readonly<Record<string, string>>
   /** Origins that its sandboxes reach besides public hosts by policy. */
   readonly reach: readonly string[]
@@ -77,6 +80,8 @@ const runtimeIdPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 const catalogIdPattern = /^\S{1,265}$/
 const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 const builtInRuntimes = ['native', 'shell']
+/** Agents that an entry can stand on; each has its own in `runtimes/foreign`. */
+const knownAgents = ['opencode', 'codex', 'claude-code', 'gemini', 'goose'] as const
 
 /** Reads the configuration file's text. @throws StartError naming the file, the place and what is wrong there */
 export function parseConfig(
@@ -194,18 +199,24 @@ function isServed(id: string, providers: readonly ProviderConfig[]): boolean {
 }
 
 function readRuntime(node: JsonNode): RuntimeConfig {
-  const members = node.object('id', 'name', 'command', 'env', 'reach', 'mounts', 'state')
+  const members = node.object('id', 'name', 'base', 'command', 'env', 'reach', 'mounts', 'state')
   const idNode = node.require(members.id, 'id')
   const id = idNode.string(runtimeIdPattern)
   if (builtInRuntimes.includes(id)) idNode.fail(`must not be ${id}, which is built in`)
-  const commandNode = node.require(members.command, 'command')
-  const [program, ...args] = commandNode.array(1).map(item => item.string())
-  if (program === undefined) return commandNode.fail('must have at least 1 item')
+  if (members.base !== undefined) members.command?.fail('is that of its base: leave one of the two out')
+  const command =
+    members.base === undefined
+      ? node
+          .require(members.command, 'command')
+          .array(1)
+          .map(item => item.string())
+      : []
   const env = members.env?.record(variablePattern).map(([name, value]) => [name, value.secret()] as const) ?? []
   return {
     id,
     name: members.name?.string() ?? id,
-    command: [program, ...args],
+    command,
+    base: members.base?.oneOf(knownAgents),
     env: Object.fromEntries(env),
     reach: members.reach?.array().map(readOrigin) ?? [],
     mounts: members.mounts?.array().map(readMount) ?? [],

@@ -12,6 +12,7 @@ import { createApp } from '../../src/http/app.ts'
 import { DatabaseAuthority } from '../../src/identity/authority.ts'
 import type { Authority } from '../../src/identity/principal.ts'
 import { RuntimeCatalog } from '../../src/runtimes/catalog.ts'
+import { configuredModels } from '../../src/settings/configured-models.ts'
 import type { Database, Queryable, Statement } from '../../src/storage/database.ts'
 import { FileBlobs } from '../../src/storage/file-blobs.ts'
 import { clientConfig, openDatabase } from '../../src/storage/pool.ts'
@@ -54,7 +55,10 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
     log,
     runtimes: new RuntimeCatalog([], '1.0.0'),
     gitHosts: new GitHosts([]),
-    models: new Set(),
+    models: configuredModels({
+      providers: [],
+      models: { default: undefined, aliases: {}, fallbacks: {}, details: {} },
+    }),
     defaultModel: null,
     workspaceWaitMs: 30_000,
     reviewWaitMs: 30_000,

@@ -12,6 +12,7 @@ import { insidePaths } from '../../src/sandboxes/bubblewrap/options.ts'
 import type { SandboxBounds, SandboxDriver } from '../../src/sandboxes/driver.ts'
 import { hostName } from '../../src/service-host.ts'
 import type { GitHostConfig } from '../../src/settings/config-file.ts'
+import { configuredModels } from '../../src/settings/configured-models.ts'
 import type { Blobs } from '../../src/storage/blobs.ts'
 import { FileBlobs } from '../../src/storage/file-blobs.ts'
 import { clientConfig } from '../../src/storage/pool.ts'
@@ -98,7 +99,10 @@ export async function workerContext(
       more.gitHosts ?? [],
       stack,
     ),
-    models: new Set(),
+    models: configuredModels({
+      providers: [],
+      models: { default: undefined, aliases: {}, fallbacks: {}, details: {} },
+    }),
     defaultModel: null,
     workspaceWaitMs: 30_000,
     reviewWaitMs: 30_000,

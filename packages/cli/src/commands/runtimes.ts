@@ -1,0 +1,16 @@
+import { type ExitCode, exitCode } from '../exit-code.ts'
+import type { CommandIo } from '../io.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
+
+/** Lists the agents of the deployment, and what those lack that cannot be used. */
+export async function listRuntimes(options: { json?: boolean }, { client, stdout }: CommandIo): Promise<ExitCode> {
+  const { runtimes } = await client.runtimes()
+  for (const runtime of runtimes) {
+    const { id, name, version, available, reason } = runtime
+    const state = available ? 'available' : (reason ?? 'not available')
+    await stdout.line(
+      options.json ? jsonLine(runtime) : printableLine(`${id.padEnd(14)}  ${name} ${version ?? ''}`.padEnd(40) + state),
+    )
+  }
+  return exitCode.completed
+}

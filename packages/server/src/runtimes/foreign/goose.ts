@@ -1,0 +1,14 @@
+import { type ForeignRuntime, placeholderKey } from './foreign-runtime.ts'
+
+/** Goose. No registry of packages holds it: an operator puts its program there. Speaks Chat Completions. */
+export const goose: ForeignRuntime = {
+  id: 'goose',
+  name: 'Goose',
+  version: 'of the program',
+  install: { kind: 'program', path: '/usr/local/bin/goose' },
+  command: program => [program, 'acp'],
+  env: { GOOSE_DISABLE_KEYRING: '1', OPENAI_API_KEY: placeholderKey, OPENAI_HOST: 'http://127.0.0.1:3128' },
+  modelEnv: ({ id }) => ({ GOOSE_PROVIDER: 'openai', GOOSE_MODEL: id }),
+  needs: [],
+  state: ['.local/share/goose/sessions'],
+}

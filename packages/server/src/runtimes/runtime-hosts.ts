@@ -1,0 +1,37 @@
+import { refusal } from '../api-errors.ts'
+import type { Clock } from '../clock.ts'
+import type { Queryable } from '../storage/database.ts'
+
+/** A host says what it can run this often, and counts as away after four times that. */
+export const ANNOUNCE_MS = 15_000
+export const HOST_AWAY_MS = 4 * ANNOUNCE_MS
+
+/** Says what a worker's host can run, of the runtimes that not every machine has. */
+export async function announceRuntimes(
+  db: Queryable,
+  host: string,
+  runtimes: readonly string[],
+  now: Date,
+): Promise<void> {
+  await db.query({
+    name: 'announce-runtimes',
+    text: `
+      insert into runtime_hosts (host, runtimes, seen_at) values ($1, $2, $3)
+      on conflict (host) do update set runtimes = excluded.runtimes, seen_at = excluded.seen_at`,
+    values: [host, runtimes, now],
+  })
+}
+
+/**
+ * The runtimes that some host can run, of those that not every machine has.
+ * @throws ApiError 503 `cloud_agent_catalog_unavailable` while no worker is there to say
+ */
+export async function installedRuntimes(db: Queryable, clock: Clock): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ runtimes: string[] }>({
+    name: 'installed-runtimes',
+    text: 'select runtimes from runtime_hosts where seen_at > $1',
+    values: [new Date(clock.now().getTime() - HOST_AWAY_MS)],
+  })
+  if (rows.length === 0) throw refusal('cloud_agent_catalog_unavailable')
+  return new Set(rows.flatMap(({ runtimes }) => runtimes))
+}
