@@ -8,7 +8,7 @@ export interface Rule {
 
 const server = 'packages/server/src/'
 /** Folders of the server that are no domain: below the domains, or above them. */
-const layers = new Set(['http', 'execution', 'storage', 'settings', 'sandboxes'])
+const layers = new Set(['http', 'execution', 'storage', 'settings', 'sandboxes', 'network'])
 const workspaces: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   supervisor: [],
@@ -80,7 +80,7 @@ export const rules: readonly Rule[] = [
   {
     because: 'a sandbox driver knows no domain',
     forbids: edge =>
-      folderOf(edge.from) === 'sandboxes' && !isTest(edge.from) && !below(edge.to, ['sandboxes', 'storage']),
+      folderOf(edge.from) === 'sandboxes' && !isTest(edge.from) && !below(edge.to, ['sandboxes', 'network', 'storage']),
   },
   {
     because: 'a domain never imports http; its routes.ts may name the types of http/handler.ts',

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -30,6 +29,7 @@ import { DatabaseAuthority } from './identity/authority.ts'
 import { provideDevelopmentTenant } from './identity/development-file.ts'
 import { type DevelopmentTenant, findDevelopmentInstallation } from './identity/development-tenant.ts'
 import { DatabaseGatewayAuthority } from './identity/gateway-authority.ts'
+import { mintRuntimeCredential } from './identity/runtime-credential.ts'
 import { InteractionSweeper } from './interactions/interaction-sweeper.ts'
 import { mergeDesk } from './merges/merge-desk.ts'
 import { serveMetrics } from './metrics/metrics-server.ts'
@@ -208,9 +208,10 @@ async function startWorking(
     driver,
     gateway: new GatewayAccess({
       url: gatewayUrl,
-      mint: () => Promise.resolve(`svc_run_${randomBytes(32).toString('base64url')}`),
+      mint: run => mintRuntimeCredential(context.db, run, context.clock.now()),
     }),
     bounds: settings.sandbox,
+    publicHosts: settings.egress,
     host: await hostName(settings.dataDir),
     supervisorCommand: [insidePaths.node, `${insidePaths.bundles}/supervisor.js`],
     checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits },

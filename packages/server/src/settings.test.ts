@@ -124,6 +124,23 @@ describe('the environment', () => {
   })
 })
 
+describe('the way out of sandboxes', () => {
+  test('is open to public hosts unless it is closed or listed', () => {
+    expect(load({}).egress).toEqual({ ports: [80, 443], only: undefined, refused: [] })
+    expect(load({ BERTH_EGRESS: 'none', BERTH_EGRESS_PORTS: '443' }).egress).toBeUndefined()
+    const egress = { hosts: ['example.com', '*.npmjs.org'], refuse: ['198.51.100.0/24', '2606:4700::/32'] }
+    expect(load({ BERTH_EGRESS_PORTS: '443, 22' }, { egress }).egress).toEqual({
+      ports: [443, 22],
+      only: egress.hosts,
+      refused: egress.refuse,
+    })
+  })
+
+  test.each(['0', '65536', '80;443', 'https', ','])('has no port %s', ports => {
+    expect(refusal({ BERTH_EGRESS_PORTS: ports })).toBe('BERTH_EGRESS_PORTS must be a list of ports')
+  })
+})
+
 describe('the configuration file', () => {
   const provider = { id: 'local', kind: 'openai-compatible', baseUrl: 'http://127.0.0.1:1/v1/', models: [{ id: 'm1' }] }
   const runtime = { id: 'opencode', command: ['opencode', 'acp'] }
@@ -179,7 +196,7 @@ describe('the configuration file', () => {
   test.each([
     ['{', /^\/data\/berth\.json: it is not JSON: /],
     [[], 'it must be an object'],
-    [{ colours: 1 }, 'colours is not known here; known are providers, models, runtimes, gitHosts'],
+    [{ colours: 1 }, 'colours is not known here; known are providers, models, runtimes, gitHosts, egress'],
     [{ runtimes: {} }, 'runtimes must be an array'],
     [{ runtimes: [{}] }, 'runtimes[0].id is missing'],
     [{ runtimes: [{ ...runtime, id: 'Open Code' }] }, 'runtimes[0].id must match ^[a-z0-9][a-z0-9-]{0,63}$'],
@@ -218,6 +235,19 @@ describe('the configuration file', () => {
     ],
     [{ models: { default: 'local/m1' } }, 'models.default names the model local/m1, which no provider serves'],
     [{ models: { aliases: { fast: 'local/m1' } } }, 'models.aliases.fast names the model local/m1'],
+    [{ egress: { hosts: [] } }, 'egress.hosts must have at least 1 item'],
+    ...[
+      'Example.com',
+      'localhost',
+      '*',
+      '*.com',
+      'https://a.com',
+      'a.com:443',
+      '10.0.0.1',
+      'a.*.com',
+      'münchen.de',
+    ].map(host => [{ egress: { hosts: [host] } }, 'egress.hosts[0] must match'] as const),
+    [{ egress: { refuse: ['10.0.0.1'] } }, 'egress.refuse[0] must be a range of addresses'],
     [{ gitHosts: [{ kind: 'svn' }] }, 'gitHosts[0].kind must be one of github, gitlab, forgejo'],
   ])('%j is refused', (file, message) => {
     if (typeof message === 'string') expect(refusal({}, file)).toContain(`/data/berth.json: ${message}`)

@@ -85,6 +85,8 @@ export interface Settings {
     readonly mergeWaitSeconds: number
     readonly mergeCheckSeconds: number
   }
+  /** How far sandboxes reach the public network; undefined: not at all. */
+  readonly egress: Egress | undefined
   readonly sandbox: {
     readonly memoryBytes: number
     readonly processes: number
@@ -100,6 +102,14 @@ export interface Settings {
     readonly authoritySeconds: number
   }
   readonly config: Config
+}
+
+/** Public hosts that are open to sandboxes. */
+export interface Egress {
+  readonly ports: readonly number[]
+  /** Undefined: every public host. */
+  readonly only: readonly string[] | undefined
+  readonly refused: readonly string[]
 }
 
 type Variables = Readonly<Record<string, string | undefined>>
@@ -153,6 +163,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
     const [otherwise, words] = fallback ?? [originOf(host, port), "the listener's origin"]
     return env.parsed(name, meaning, words, parseWebUrl, 'an http or https URL without query') ?? otherwise
   }
+  const config = readConfig(env, dataDir, variables, readFile)
   const authUrl = url('BERTH_AUTH_URL', 'URL that clients reach the account service and the gateway at.')
   return {
     dataDir,
@@ -285,6 +296,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
         'Before a merge that waits is looked at again; doubled each time, up to five minutes.',
       ),
     },
+    egress: readEgress(env, config),
     sandbox: {
       memoryBytes: env.integer('BERTH_SANDBOX_MEMORY_BYTES', 4 * gibibyte, 'Memory of one sandbox.', {
         least: 128 * 1024 ** 2,
@@ -319,7 +331,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
         'An open event stream ends within this long of the revocation of its credential.',
       ),
     },
-    config: readConfig(env, dataDir, variables, readFile),
+    config,
   }
 }
 
@@ -388,6 +400,25 @@ function readRoles(env: Environment): ReadonlySet<Role> {
   }
   const meaning = 'Roles of this process, separated by commas.'
   return env.parsed('BERTH_ROLES', meaning, 'all', parse, `a list of ${roles.join(', ')}`) ?? new Set(roles)
+}
+
+function readEgress(env: Environment, { egress }: Config): Egress | undefined {
+  const parse = (text: string): number[] | undefined => {
+    const ports = text.split(',').map(port => (/^ *\d{1,5} *$/.test(port) ? Number(port) : 0))
+    return ports.every(port => port >= 1 && port <= 65_535) ? ports : undefined
+  }
+  const open = env.oneOf('BERTH_EGRESS', 'public', 'What sandboxes reach beside the `reach` of their runtime.', [
+    'public',
+    'none',
+  ])
+  const ports = env.parsed(
+    'BERTH_EGRESS_PORTS',
+    'Ports of public hosts that sandboxes reach, separated by commas.',
+    '`80,443`',
+    parse,
+    'a list of ports',
+  )
+  return open === 'none' ? undefined : { ports: ports ?? [80, 443], only: egress.hosts, refused: egress.refuse }
 }
 
 function readConfig(

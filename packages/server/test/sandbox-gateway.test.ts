@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import type { Event, Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Worker } from '../src/execution/worker.ts'
+import { openNetwork } from '../src/network/dial.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import { until } from './support/until.ts'
 import { workerContext } from './support/worker-context.ts'
@@ -50,13 +51,13 @@ beforeEach(() => {
 })
 afterEach(() => stack.disposeAsync())
 
-async function startWorker(): Promise<Worker> {
+async function startWorker(options: Parameters<typeof workerContext>[2] = {}): Promise<Worker> {
   const mint = async () => {
     const credential = `svc_run_${randomBytes(32).toString('base64url')}`
     minted.push(credential)
     return credential
   }
-  const context = await workerContext(service, stack, { gateway: { url: () => url, mint } })
+  const context = await workerContext(service, stack, { ...options, gateway: { url: () => url, mint } })
   const worker = stack.use(new Worker(context))
   await worker.start()
   return worker
@@ -118,4 +119,24 @@ test('a worker that takes over brings a credential of its own', async () => {
   await touch(service.db.database, service.dataDir, session, 'go')
   expect(await ended(session)).toBe('{"data":[]}{"data":[]}')
   expect(asked).toEqual(minted.map(credential => `/v1/models ${credential}`))
+})
+
+test('public hosts are reached by name, as far as they are open, and nothing else is', async () => {
+  const dialled: string[] = []
+  const network = {
+    lookUp: (name: string) => Promise.reject(new Error(`looked up ${name}`)),
+    resolve: async (name: string) => (name === 'wild.example.com' ? ['127.0.0.1'] : ['93.184.216.34']),
+    // The public network of this test is the stand-in of the gateway.
+    dial: (address: string, port: number, signal: AbortSignal) => {
+      dialled.push(`${address}:${port}`)
+      return openNetwork().dial('127.0.0.1', Number(new URL(url).port), signal)
+    },
+  }
+  await startWorker({ network, publicHosts: { ports: [80, 443], refused: [] } })
+  const hosts = ['example.com/v1/models', 'wild.example.com', '10.0.0.1', 'metadata.google.internal', 'example.com:25']
+  const session = await start(`
+    for host in ${hosts.join(' ')}; do curl -sS -m 20 -o answer -w '%{http_code} ' http://$host; done
+    curl -sS -m 20 -p -w '%{http_connect} %{http_code}' http://example.com:443/v1/models`)
+  expect(await ended(session)).toBe('200 403 403 403 403 {"data":[]}200 200')
+  expect(dialled).toEqual(['93.184.216.34:80', '93.184.216.34:443'])
 })

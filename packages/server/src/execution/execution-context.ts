@@ -1,6 +1,6 @@
 import type { CheckpointLimits } from '../checkpoints/limits.ts'
 import type { Context } from '../context.ts'
-import type { SandboxBounds, SandboxDriver } from '../sandboxes/driver.ts'
+import type { PublicHosts, SandboxBounds, SandboxDriver } from '../sandboxes/driver.ts'
 import type { GatewayAccess } from './gateway-access.ts'
 
 /** Times and counts of execution; each is a setting. */
@@ -30,6 +30,8 @@ export interface ExecutionLimits {
 export interface ExecutionContext extends Context {
   readonly driver: SandboxDriver
   readonly gateway: GatewayAccess
+  /** How far sandboxes reach the public network; undefined: not at all. */
+  readonly publicHosts: PublicHosts | undefined
   readonly bounds: SandboxBounds
   readonly limits: ExecutionLimits
   /** What is kept of a workspace and of a conversation at most (interface 8.5). */

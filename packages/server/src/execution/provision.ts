@@ -81,6 +81,6 @@ async function make(
   await Promise.race([driver.create({ leaseId, command, bounds, mounts, egress }), interrupted])
 }
 
-function egressOf({ gateway }: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {
-  return { reach, gateway: gateway.route(leaseId) }
+function egressOf({ gateway, publicHosts }: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {
+  return { reach, publicHosts, gateway: gateway.route(leaseId) }
 }

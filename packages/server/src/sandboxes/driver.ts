@@ -25,8 +25,19 @@ export interface SandboxSpec {
 export interface SandboxEgress {
   /** Origins that the operator named (`http://127.0.0.1:9000`), whatever addresses they have. */
   readonly reach: readonly string[]
+  /** Absent: no host but those of `reach`. */
+  readonly publicHosts?: PublicHosts | undefined
   /** Absent: the sandbox has no gateway. */
   readonly gateway?: GatewayRoute
+}
+
+/** How far the public network is open to sandboxes. */
+export interface PublicHosts {
+  readonly ports: readonly number[]
+  /** Names, and `*.name` for all names below one; absent: every public host. */
+  readonly only?: readonly string[] | undefined
+  /** Ranges of public addresses (`198.51.100.0/24`) that are closed all the same. */
+  readonly refused: readonly string[]
 }
 
 /** The model gateway as a sandbox's proxy calls it. Both members are asked for each request. */

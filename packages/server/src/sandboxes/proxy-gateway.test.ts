@@ -19,6 +19,7 @@ const clean: (() => void)[] = []
 
 /** No name is resolved and nothing but the gateway is dialled. */
 const network = {
+  lookUp: () => Promise.reject(new Error('looked up')),
   resolve: () => Promise.reject(new Error('resolved')),
   dial: () => Promise.reject(new Error('dialled')),
 }
@@ -108,6 +109,13 @@ test("sends on method, path, query and body, with the Run's credential in place 
   expect(seen).toMatchObject({ method: 'GET', url: '/below/v1/models', body: '' })
 })
 
+test('knows itself by its address, for clients that ask a proxy for everything', async () => {
+  await serveGateway((incoming, response) => response.end(incoming.url))
+  expect((await ask('http://127.0.0.1:3128/v1/models?a=b')).body).toBe('/v1/models?a=b')
+  expect((await ask('http://127.0.0.1:3128/metrics')).status).toBe(404)
+  expect((await ask('http://127.0.0.1:3129/v1/models')).status).toBe(403)
+})
+
 test('sends on nothing that is not a path of the gateway', async () => {
   let asked = 0
   await serveGateway((_, response) => {
@@ -192,6 +200,7 @@ test('breaks off where the gateway does: a cut never looks like an end', async (
     setImmediate(() => response.destroy())
   })
   await expect(ask('/v1/models')).rejects.toThrow()
+  expect(logged).toEqual([])
 })
 
 test('leaves the gateway when the agent leaves', async () => {

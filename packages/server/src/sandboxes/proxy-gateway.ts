@@ -1,6 +1,6 @@
 import { Agent as HttpAgent, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { Agent as HttpsAgent, request as secureRequest } from 'node:https'
-import { type ErrorCode, errors } from '@berth/contract'
+import { type ErrorCode, errors, gatewayErrorType } from '@berth/contract'
 import type { GatewayRoute } from './driver.ts'
 import { relay, sentOn } from './proxy-forward.ts'
 import { pickedHeaders } from './proxy-headers.ts'
@@ -64,9 +64,9 @@ export function openGatewayLink(): GatewayLink {
       upstream.once('timeout', () => upstream.destroy(new Error('the gateway is silent')))
       try {
         await relay(incoming, outgoing, upstream)
-      } catch (error) {
-        if (outgoing.headersSent || outgoing.destroyed) throw error
-        refuse(incoming, outgoing, 'service_unavailable', 'The gateway cannot be reached.')
+      } catch {
+        if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy()
+        else refuse(incoming, outgoing, 'service_unavailable', 'The gateway cannot be reached.')
       }
     },
     [Symbol.dispose]() {
@@ -77,22 +77,13 @@ export function openGatewayLink(): GatewayLink {
 }
 
 /** Answers in OpenAI's form, which the clients of the gateway read. */
-function refuse(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  code: ErrorCode & ('unknown_endpoint' | 'invalid_or_expired_credential' | 'service_unavailable'),
-  message: string,
-): void {
-  const types = {
-    unknown_endpoint: 'invalid_request_error',
-    invalid_or_expired_credential: 'authentication_error',
-    service_unavailable: 'server_error',
-  }
+function refuse(incoming: IncomingMessage, outgoing: ServerResponse, code: ErrorCode, message: string): void {
+  const { status, ...rest } = errors[code]
   // The rest of the body is read and dropped: closing on a client that still writes would lose it the answer.
   incoming.resume()
-  outgoing.writeHead(errors[code].status, {
+  outgoing.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',
-    ...(code === 'service_unavailable' && { 'Retry-After': String(errors[code].retryAfterSeconds) }),
+    ...('retryAfterSeconds' in rest && { 'Retry-After': String(rest.retryAfterSeconds) }),
   })
-  outgoing.end(JSON.stringify({ error: { message, type: types[code], param: null, code } }))
+  outgoing.end(JSON.stringify({ error: { message, type: gatewayErrorType(code), param: null, code } }))
 }

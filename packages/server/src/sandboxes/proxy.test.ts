@@ -8,7 +8,7 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Network, realNetwork } from './dial.ts'
+import { type Network, openNetwork } from '../network/dial.ts'
 import { type EgressProxy, serveEgressProxy } from './proxy.ts'
 import { createReachPolicy, type ProxyPolicy } from './reach-policy.ts'
 
@@ -35,17 +35,19 @@ afterEach(async () => {
 
 /** Nothing here leaves the machine: every name is answered by the table, and dialling elsewhere than loopback throws. */
 function network(names: Readonly<Record<string, readonly string[]>> = {}): Network {
+  const answer = async (name: string) => {
+    resolved.push(name)
+    const found = names[name]
+    if (!found) throw new Error(`no such name: ${name}`)
+    return found
+  }
   return {
-    resolve: async name => {
-      resolved.push(name)
-      const found = names[name]
-      if (!found) throw new Error(`no such name: ${name}`)
-      return found
-    },
+    lookUp: answer,
+    resolve: answer,
     dial: async (address, port, signal) => {
       dialled.push(`${address}:${port}`)
       if (address !== '127.0.0.1') throw new Error('not loopback')
-      return realNetwork.dial(address, port, signal)
+      return openNetwork().dial(address, port, signal)
     },
   }
 }
@@ -154,9 +156,11 @@ describe('refusals', () => {
   it('judge every address of a name before the first is dialled, and pin it', async () => {
     const port = await upstream((_, response) => response.end('here'))
     const mayDial = (address: string) => address === '127.0.0.1'
-    await serve(() => ({ kind: 'allow', mayDial }), { mixed: ['127.0.0.1', '10.0.0.1'], good: ['127.0.0.1'] })
+    await serve(({ host }) => ({ kind: 'allow', how: 'public', name: host, mayDial }), {
+      mixed: ['127.0.0.1', '10.0.0.1'],
+      good: ['127.0.0.1'],
+    })
     expect((await ask(`http://mixed:${port}/`)).status).toBe(403)
-    expect((await ask(`http://10.0.0.1:${port}/`)).status).toBe(403)
     expect(dialled).toEqual([])
     expect((await ask(`http://good:${port}/`)).body).toBe('here')
     expect(resolved).toEqual(['mixed', 'good'])

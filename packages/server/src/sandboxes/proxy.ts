@@ -3,18 +3,23 @@ import { rename } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { dialTarget, ForbiddenAddressError, type Network, realNetwork } from './dial.ts'
+import { PROXY_PORT } from '@berth/supervisor'
+import { ForbiddenAddressError, type Network, openNetwork } from '../network/dial.ts'
+import { dialTarget } from './dial-target.ts'
 import type { GatewayRoute } from './driver.ts'
 import { forwardRequest } from './proxy-forward.ts'
 import { openGatewayLink } from './proxy-gateway.ts'
-import { joinTunnel } from './proxy-tunnel.ts'
+import { joinTunnel, type TunnelBounds } from './proxy-tunnel.ts'
 import { type ProxyPolicy, type ProxyTarget, plainTarget, tunnelTarget } from './reach-policy.ts'
+import { RefusalLog } from './refusal-log.ts'
 import { withShortPath } from './socket-directory.ts'
 
 const DIAL_TIMEOUT_MS = 10_000
 const MAX_HEADER_BYTES = 32 * 1024
 /** A sandbox may hold this many connections; more are closed at once. */
 const MAX_CONNECTIONS = 512
+/** A model may think, and an agent watch a connection, for long; what lasts longer than most sandboxes is neither. */
+const defaultBounds: TunnelBounds = { idleMs: 15 * 60_000, lifeMs: 4 * 60 * 60_000 }
 
 /** The way out of one sandbox. */
 export interface EgressProxy extends AsyncDisposable {
@@ -35,7 +40,8 @@ export interface EgressProxyOptions extends EgressRules {
   /** Name of the socket. */
   readonly name: string
   readonly log: { warn(fields: object, message: string): void }
-  readonly network?: Network
+  readonly network?: Network | undefined
+  readonly bounds?: TunnelBounds
 }
 
 /**
@@ -46,28 +52,37 @@ export interface EgressProxyOptions extends EgressRules {
  * no moment without one.
  */
 export async function serveEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
-  const network = options.network ?? realNetwork
+  const { network = openNetwork(), bounds = defaultBounds } = options
+  const refusals = new RefusalLog(options.log)
   const closing = new AbortController()
   let rules: EgressRules = options
   const gateway = openGatewayLink()
   const reach = async (target: ProxyTarget, client: AbortSignal) => {
     const verdict = rules.policy(target)
-    if (verdict.kind === 'deny') throw new ForbiddenAddressError(verdict.reason)
-    const signal = AbortSignal.any([client, closing.signal, AbortSignal.timeout(DIAL_TIMEOUT_MS)])
-    return dialTarget(network, target, verdict, signal)
+    try {
+      if (verdict.kind === 'deny') throw new ForbiddenAddressError(verdict.reason)
+      const signal = AbortSignal.any([client, closing.signal, AbortSignal.timeout(DIAL_TIMEOUT_MS)])
+      return await dialTarget(network, target, verdict, signal)
+    } catch (error) {
+      if (error instanceof ForbiddenAddressError) refusals.add(target.host, target.port, error.message)
+      throw error
+    }
   }
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 0 })
   server.maxConnections = MAX_CONNECTIONS
+  server.timeout = bounds.idleMs
   const sockets = new Set<Duplex>()
   server.on('connection', socket => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
   server.on('request', (incoming, outgoing) => {
-    const { url = '' } = incoming
+    const life = setTimeout(() => outgoing.destroy(), bounds.lifeMs)
+    outgoing.once('close', () => clearTimeout(life))
+    const own = ownTarget(incoming.url ?? '')
     const answered =
-      rules.gateway !== undefined && url.startsWith('/')
-        ? gateway.forward(incoming, outgoing, url, rules.gateway)
+      rules.gateway !== undefined && own !== undefined
+        ? gateway.forward(incoming, outgoing, own, rules.gateway)
         : answerPlain(incoming, outgoing, reach)
     answered.catch((error: unknown) => {
       options.log.warn({ err: error }, 'a request of a sandbox failed')
@@ -75,7 +90,7 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
     })
   })
   server.on('connect', (incoming, client, head) => {
-    answerTunnel(incoming, client, head, reach).catch((error: unknown) => {
+    answerTunnel(incoming, client, head, reach, bounds).catch((error: unknown) => {
       options.log.warn({ err: error }, 'a tunnel of a sandbox failed')
       client.destroy()
     })
@@ -99,6 +114,17 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
 
 type Reach = (target: ProxyTarget, client: AbortSignal) => ReturnType<typeof dialTarget>
 
+/**
+ * Path and query of a request for the gateway: a path only, or a whole URL of the proxy itself, which a client sends that
+ * asks a proxy for everything.
+ */
+function ownTarget(line: string): string | undefined {
+  if (line.startsWith('/')) return line
+  const asked = plainTarget(line)
+  const own = asked?.target.port === PROXY_PORT && ['127.0.0.1', 'localhost', '[::1]'].includes(asked.target.host)
+  return own ? asked.path : undefined
+}
+
 async function answerPlain(incoming: IncomingMessage, outgoing: ServerResponse, reach: Reach): Promise<void> {
   const left = abortedBy(outgoing)
   const asked = plainTarget(incoming.url ?? '')
@@ -119,7 +145,13 @@ function refuse(incoming: IncomingMessage, outgoing: ServerResponse, status: num
   outgoing.end(`${text}\n`)
 }
 
-async function answerTunnel(incoming: IncomingMessage, client: Duplex, head: Buffer, reach: Reach): Promise<void> {
+async function answerTunnel(
+  incoming: IncomingMessage,
+  client: Duplex,
+  head: Buffer,
+  reach: Reach,
+  bounds: TunnelBounds,
+): Promise<void> {
   client.on('error', () => client.destroy())
   const target = tunnelTarget(incoming.url ?? '')
   if (!target) return refuseTunnel(client, 400, 'CONNECT needs host:port')
@@ -127,7 +159,7 @@ async function answerTunnel(incoming: IncomingMessage, client: Duplex, head: Buf
   try {
     const upstream = await reach(target, left)
     client.write('HTTP/1.1 200 Connection established\r\n\r\n')
-    joinTunnel(client, upstream, head)
+    joinTunnel(client, upstream, head, bounds)
   } catch (error) {
     if (left.aborted) client.destroy()
     else refuseTunnel(client, ...faultOf(target, error))

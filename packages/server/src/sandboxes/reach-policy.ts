@@ -7,11 +7,13 @@ export interface ProxyTarget {
 }
 
 /**
- * What a policy says of a target, before any name is resolved. An allowed name is resolved once, and only an address
- * that `mayDial` accepts is connected to, so a later answer of the name changes nothing.
+ * What a policy says of a target, before any name is resolved. `named` is a host as this machine knows it; `public` a
+ * name that is resolved by DNS, and connected to where `mayDial` accepts every answer; `address` was judged already.
  */
 export type ProxyVerdict =
-  | { readonly kind: 'allow'; mayDial(address: string): boolean }
+  | { readonly kind: 'allow'; readonly how: 'named' }
+  | { readonly kind: 'allow'; readonly how: 'public'; readonly name: string; mayDial(address: string): boolean }
+  | { readonly kind: 'allow'; readonly how: 'address'; readonly address: string }
   | { readonly kind: 'deny'; readonly reason: string }
 
 export type ProxyPolicy = (target: ProxyTarget) => ProxyVerdict
@@ -34,7 +36,7 @@ export function createReachPolicy(reach: readonly string[]): ProxyPolicy {
   }
   return ({ scheme, host, port }) =>
     (scheme === 'http' ? plain : any).has(`${host}:${port}`)
-      ? { kind: 'allow', mayDial: () => true }
+      ? { kind: 'allow', how: 'named' }
       : { kind: 'deny', reason: `this sandbox may not reach ${host}:${port}` }
 }
 

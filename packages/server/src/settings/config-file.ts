@@ -1,4 +1,5 @@
 import { isAbsolute, normalize } from 'node:path'
+import ipaddr from 'ipaddr.js'
 import { StartError } from '../start-error.ts'
 import { JsonNode } from './json-node.ts'
 import { parseOrigin, parseWebUrl } from './web-url.ts'
@@ -59,6 +60,14 @@ export interface GitHostConfig {
   readonly privateKey: string | undefined
 }
 
+/** How far the public network is open to sandboxes. */
+export interface EgressConfig {
+  /** Names, and `*.name` for all names below one. Absent: every public host. */
+  readonly hosts: readonly string[] | undefined
+  /** Ranges of addresses that are closed although they are public. */
+  readonly refuse: readonly string[]
+}
+
 /** The configuration file, every default filled in and every secret resolved. */
 export interface Config {
   readonly providers: readonly ProviderConfig[]
@@ -72,6 +81,7 @@ export interface Config {
   }
   readonly runtimes: readonly RuntimeConfig[]
   readonly gitHosts: readonly GitHostConfig[]
+  readonly egress: EgressConfig
 }
 
 const idPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/
@@ -96,7 +106,7 @@ export function parseConfig(
     throw new StartError(`${file}: it is not JSON: ${error instanceof Error ? error.message : String(error)}`)
   }
   const root = new JsonNode(value, { file, path: '', variables })
-  const members = root.object('providers', 'models', 'runtimes', 'gitHosts')
+  const members = root.object('providers', 'models', 'runtimes', 'gitHosts', 'egress')
   const providers = members.providers?.array().map(readProvider) ?? []
   requireUnique(members.providers, providers)
   const runtimes = members.runtimes?.array().map(readRuntime) ?? []
@@ -106,6 +116,7 @@ export function parseConfig(
     models: readModels(members.models, providers),
     runtimes,
     gitHosts: members.gitHosts?.array().map(readGitHost) ?? [],
+    egress: readEgress(members.egress),
   }
 }
 
@@ -248,6 +259,23 @@ function readGitHost(node: JsonNode): GitHostConfig {
     appId: members.appId?.secret(),
     privateKey: members.privateKey?.secret(),
   }
+}
+
+/** At least one dot, and a last label that is no number, or it would be an address. */
+const hostPattern = /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?=.*[a-z])[a-z0-9-]{2,63}$/
+
+function readEgress(node: JsonNode | undefined): EgressConfig {
+  const members = node?.object('hosts', 'refuse')
+  return {
+    hosts: members?.hosts?.array(1).map(item => item.string(hostPattern)),
+    refuse: members?.refuse?.array().map(readRange) ?? [],
+  }
+}
+
+function readRange(node: JsonNode): string {
+  const range = node.string()
+  if (!ipaddr.isValidCIDR(range)) node.fail('must be a range of addresses, such as 198.51.100.0/24')
+  return range
 }
 
 function readUrl(node: JsonNode): string {

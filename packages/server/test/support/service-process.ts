@@ -25,6 +25,7 @@ export async function startServiceProcess(variables: Readonly<Record<string, str
       BERTH_PORT: '0',
       BERTH_RATE_BURST: '100000',
       BERTH_AUTH_RATE_BURST: '100000',
+      BERTH_EGRESS: 'none',
       ...variables,
       BERTH_LOG_LEVEL: 'info',
     },

@@ -28,13 +28,17 @@ export function databaseUrl({ connection }: TestDatabase): string {
   return `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`
 }
 
-/** Settings that every test starts from: a free port, room in the buckets, and claims that lapse quickly. */
+/**
+ * Settings that every test starts from: a free port, room in the buckets, claims that lapse quickly, and sandboxes from
+ * which nothing leaves this machine.
+ */
 export const testVariables = {
   BERTH_PORT: '0',
   BERTH_LOG_LEVEL: 'silent',
   BERTH_RATE_BURST: '100000',
   BERTH_AUTH_RATE_BURST: '100000',
   BERTH_FENCE_SECONDS: '1',
+  BERTH_EGRESS: 'none',
   BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
 } as const

@@ -6,10 +6,11 @@ import { systemClock } from '../../src/clock.ts'
 import type { ExecutionContext, ExecutionLimits } from '../../src/execution/execution-context.ts'
 import { GatewayAccess, type GatewayMeans } from '../../src/execution/gateway-access.ts'
 import { openGitHosts } from '../../src/git-hosts/open-git-hosts.ts'
+import type { Network } from '../../src/network/dial.ts'
 import { RuntimeCatalog, type RuntimeEntry } from '../../src/runtimes/catalog.ts'
 import { createBubblewrapDriver } from '../../src/sandboxes/bubblewrap/create-driver.ts'
 import { insidePaths } from '../../src/sandboxes/bubblewrap/options.ts'
-import type { SandboxBounds, SandboxDriver } from '../../src/sandboxes/driver.ts'
+import type { PublicHosts, SandboxBounds, SandboxDriver } from '../../src/sandboxes/driver.ts'
 import { hostName } from '../../src/service-host.ts'
 import type { GitHostConfig } from '../../src/settings/config-file.ts'
 import { configuredModels } from '../../src/settings/configured-models.ts'
@@ -58,6 +59,8 @@ export async function workerContext(
     bwrap?: string
     gitHosts?: readonly GitHostConfig[]
     gateway?: GatewayMeans
+    publicHosts?: PublicHosts
+    network?: Network
   } = {},
 ): Promise<ExecutionContext> {
   const real = stack.use(
@@ -68,6 +71,7 @@ export async function workerContext(
       bounds,
       log: silentLog,
       ...(more.bwrap !== undefined && { bwrap: more.bwrap }),
+      ...(more.network !== undefined && { network: more.network }),
     }),
   )
   const log = pino({ level: 'silent' })
@@ -112,6 +116,7 @@ export async function workerContext(
       more.gateway ?? { url: () => 'http://127.0.0.1:9', mint: () => Promise.resolve('svc_run_unused') },
     ),
     bounds,
+    publicHosts: more.publicHosts,
     limits: { ...limits, ...more.limits },
     checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits, ...more.checkpointLimits },
     host: await hostName(dataDir),

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type SandboxDriver, type SandboxEgress, SandboxGoneError } from '../driver.ts'
+import { createEgressPolicy } from '../egress-policy.ts'
 import { type EgressProxy, serveEgressProxy } from '../proxy.ts'
-import { createReachPolicy } from '../reach-policy.ts'
 import { allSettled } from './all-settled.ts'
 import { attachToSupervisor } from './attach.ts'
 import type { Blank } from './blank.ts'
@@ -43,14 +43,20 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
       ? undefined
       : pollDisks(instance, { everyMs: DISK_POLL_MS, log, end: files => endProcesses(workshop, files.leaseId) })
 
-  const serve = async (leaseId: string, { reach, gateway }: SandboxEgress) => {
-    const rules = { policy: createReachPolicy(reach), gateway }
+  const serve = async (leaseId: string, egress: SandboxEgress) => {
+    const rules = { policy: createEgressPolicy(egress), gateway: egress.gateway }
     const serving = proxies.get(leaseId)
     if (serving) return serving.allow(rules)
     try {
       proxies.set(
         leaseId,
-        await serveEgressProxy({ dir: leaseFiles(instance, leaseId).run, name: proxySocketName, ...rules, log }),
+        await serveEgressProxy({
+          ...rules,
+          dir: leaseFiles(instance, leaseId).run,
+          name: proxySocketName,
+          log: { warn: (fields, message) => log.warn({ ...fields, leaseId }, message) },
+          network: options.network,
+        }),
       )
     } catch (error) {
       if (errorCode(error) === 'ENOENT') throw new SandboxGoneError(`no sandbox ${leaseId}`, { cause: error })
@@ -77,7 +83,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     async create(spec) {
       await locked(spec.leaseId, async () => {
         await assertSpec(spec, instance.dataDir)
-        createReachPolicy(spec.egress.reach)
+        createEgressPolicy(spec.egress)
         const blank = await workshop.blanks.take(spec.bounds)
         const files = await name(blank, spec.leaseId)
         try {

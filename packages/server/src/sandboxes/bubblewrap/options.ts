@@ -1,3 +1,4 @@
+import type { Network } from '../../network/dial.ts'
 import type { SandboxBounds } from '../driver.ts'
 
 /** What the driver needs of a logger; pino's loggers fit. */
@@ -26,6 +27,8 @@ export interface BubblewrapOptions {
   readonly disk?: DiskMode
   /** Sandboxes prepared ahead of demand, without supervisor or agent: disk, cgroups and a waiting shell each. */
   readonly spares?: number
+  /** Where proxies connect through; this machine's unless a test says otherwise. */
+  readonly network?: Network
   /** Name or path of the bubblewrap program. */
   readonly bwrap?: string
   /** False: bounds by rlimits even where cgroups would work. */

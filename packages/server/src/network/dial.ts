@@ -1,0 +1,90 @@
+import { lookup, Resolver } from 'node:dns/promises'
+import { connect, type Socket } from 'node:net'
+
+/** The ways out of this process; tests hand in their own. */
+export interface Network {
+  /** Every address of a name as this machine knows it, its own tables included, in the order to try them. */
+  lookUp(name: string): Promise<readonly string[]>
+  /** Every address of a name as DNS has it. The name is whole: no search list is added to it. */
+  resolve(name: string, signal: AbortSignal): Promise<readonly string[]>
+  /** Connects to an address, never to a name. */
+  dial(address: string, port: number, signal: AbortSignal): Promise<Socket>
+}
+
+/**
+ * The network of this machine.
+ * @param servers DNS servers to ask in place of those that the system names
+ */
+export function openNetwork(servers?: readonly string[]): Network {
+  return {
+    async lookUp(name) {
+      return (await lookup(name, { all: true })).map(found => found.address)
+    },
+    async resolve(name, signal) {
+      signal.throwIfAborted()
+      // Not `lookup`: that takes a thread of a pool of four, and a sandbox could keep all of them waiting.
+      const resolver = new Resolver({ timeout: 2000, tries: 2 })
+      if (servers !== undefined) resolver.setServers(servers)
+      const cancel = () => resolver.cancel()
+      signal.addEventListener('abort', cancel, { once: true })
+      try {
+        const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+        signal.throwIfAborted()
+        const found = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : []))
+        if (found.length === 0 && answers[0].status === 'rejected') throw answers[0].reason
+        return found
+      } finally {
+        signal.removeEventListener('abort', cancel)
+      }
+    },
+    async dial(address, port, signal) {
+      signal.throwIfAborted()
+      const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true })
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const abort = () => reject(signal.reason)
+      signal.addEventListener('abort', abort, { once: true })
+      socket.once('connect', resolve).once('error', reject)
+      try {
+        await promise
+        return socket
+      } catch (error) {
+        socket.destroy()
+        throw error
+      } finally {
+        signal.removeEventListener('abort', abort)
+        socket.off('connect', resolve).off('error', reject)
+      }
+    },
+  }
+}
+
+/** An address, or a name's, is one that must not be connected to. */
+export class ForbiddenAddressError extends Error {
+  override readonly name = 'ForbiddenAddressError'
+}
+
+/**
+ * Connects to the first of these addresses that answers, having judged all of them: a name with mixed answers is an
+ * attack. What is dialled is what was judged, so a later answer of the name changes nothing.
+ * @throws ForbiddenAddressError when one of the addresses may not be dialled, before any is
+ */
+export async function dialJudged(
+  network: Network,
+  to: { readonly host: string; readonly port: number; readonly addresses: readonly string[] },
+  mayDial: (address: string) => boolean,
+  signal: AbortSignal,
+): Promise<Socket> {
+  if (!to.addresses.every(address => mayDial(address))) {
+    throw new ForbiddenAddressError(`${to.host} has an address that is not public`)
+  }
+  let last: unknown = new Error(`${to.host} has no address`)
+  for (const address of to.addresses) {
+    signal.throwIfAborted()
+    try {
+      return await network.dial(address, to.port, signal)
+    } catch (error) {
+      last = error
+    }
+  }
+  throw last
+}
