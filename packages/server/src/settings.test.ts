@@ -141,6 +141,20 @@ describe('the way out of sandboxes', () => {
   })
 })
 
+test.each([
+  'Example.com',
+  'localhost',
+  '*',
+  '*.com',
+  'https://a.com',
+  'a.com:443',
+  '10.0.0.1',
+  'a.*.com',
+  'münchen.de',
+])('sandboxes are not led to the host %s', host => {
+  expect(refusal({}, { egress: { hosts: [host] } })).toContain('egress.hosts[0] must match')
+})
+
 describe('the configuration file', () => {
   const provider = { id: 'local', kind: 'openai-compatible', baseUrl: 'http://127.0.0.1:1/v1/', models: [{ id: 'm1' }] }
   const runtime = { id: 'opencode', command: ['opencode', 'acp'] }
@@ -236,17 +250,6 @@ describe('the configuration file', () => {
     [{ models: { default: 'local/m1' } }, 'models.default names the model local/m1, which no provider serves'],
     [{ models: { aliases: { fast: 'local/m1' } } }, 'models.aliases.fast names the model local/m1'],
     [{ egress: { hosts: [] } }, 'egress.hosts must have at least 1 item'],
-    ...[
-      'Example.com',
-      'localhost',
-      '*',
-      '*.com',
-      'https://a.com',
-      'a.com:443',
-      '10.0.0.1',
-      'a.*.com',
-      'münchen.de',
-    ].map(host => [{ egress: { hosts: [host] } }, 'egress.hosts[0] must match'] as const),
     [{ egress: { refuse: ['10.0.0.1'] } }, 'egress.refuse[0] must be a range of addresses'],
     [{ gitHosts: [{ kind: 'svn' }] }, 'gitHosts[0].kind must be one of github, gitlab, forgejo'],
   ])('%j is refused', (file, message) => {

@@ -10,6 +10,8 @@ import type { Event, Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Worker } from '../src/execution/worker.ts'
 import { openNetwork } from '../src/network/dial.ts'
+import { startGatewayService } from './support/gateway-service.ts'
+import { says } from './support/scripted-upstream.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import { until } from './support/until.ts'
 import { workerContext } from './support/worker-context.ts'
@@ -139,4 +141,18 @@ test('public hosts are reached by name, as far as they are open, and nothing els
     curl -sS -m 20 -p -w '%{http_connect} %{http_code}' http://example.com:443/v1/models`)
   expect(await ended(session)).toBe('200 403 403 403 403 {"data":[]}200 200')
   expect(dialled).toEqual(['93.184.216.34:80', '93.184.216.34:443'])
+})
+
+test("the service's own gateway answers an agent, and books it on its Run", async () => {
+  await using own = await startGatewayService({ variables: { BERTH_ROLES: 'api,gateway,worker' } })
+  own.upstream.next(says({ text: 'from the model' }))
+  const { api } = own.test
+  const body = JSON.stringify({ model: 'fast', stream: true, messages: [{ role: 'user', content: 'a' }] })
+  const session = await api.createSession(
+    { runtime: 'shell' },
+    `curl -sS -m 20 ${base}/models; curl -sSN -m 20 -H 'content-type: application/json' -d '${body}' ${base}/chat/completions`,
+  )
+  const output = outputOf(await api.runEnded(session.id, session.activeRunId ?? ''))
+  expect(output).toMatch(/"id":"main\/m1".*from th.*e model.*data: \[DONE\]/s)
+  expect(await own.requests()).toMatchObject([{ run_id: session.activeRunId }])
 })
