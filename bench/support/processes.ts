@@ -1,0 +1,31 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+
+/** A program of a bench, ended with it. */
+export interface BenchProcess extends AsyncDisposable {
+  readonly pid: number
+  /** First line that it wrote. */
+  readonly line: string
+}
+
+/** Starts a program with Node. With `untilLine` it is ready when it has written one. */
+export async function startProcess(args: readonly string[], untilLine = true): Promise<BenchProcess> {
+  const child: ChildProcess = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const exited = once(child, 'exit')
+  const first = untilLine && child.stdout !== null ? String((await once(child.stdout, 'data'))[0]) : ''
+  child.stdout?.resume()
+  return {
+    pid: child.pid ?? 0,
+    line: first.trim(),
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM')
+      await exited
+    },
+  }
+}
+
+/** Resident memory of a process, in kibibytes. */
+export function residentKib(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
+}
