@@ -50,8 +50,9 @@ function showOther(state: LiveState, event: Event, paint: Paint): Shown {
     case 'svc.message.created':
       return { state, lines: messageLines(event, paint) }
     case 'svc.interaction.opened':
-      return { state: atStage(state, 'waiting'), lines: [paint('yellow', `? ${question(event)}`)] }
+      return { state: atStage(state, 'waiting'), lines: [paint('yellow', `? ${question(event)}`), howTo(event, paint)] }
     case 'svc.interaction.resolved':
+    case 'svc.interaction.expired':
       return { state: atStage(state, 'working'), lines: [] }
     case 'svc.artifact.created':
       return { state, lines: [`${paint('cyan', '+')} ${printableLine(textOf(event, 'name'))}`] }
@@ -157,6 +158,14 @@ function question(event: Event): string {
   const request: unknown = event.data.request
   const text = textIn(request, 'prompt') || textIn(firstOf(request, 'questions'), 'question')
   return printableLine(text || textIn(firstOf(request, 'approval'), 'title') || textOf(event, 'kind'))
+}
+
+/** The command by which it is told. */
+function howTo(event: Event, paint: Paint): string {
+  const [session, id] = [event.subject.sessionId, textOf(event, 'interactionId')].map(printableLine)
+  const isApproval = textOf(event, 'kind') === 'approval'
+  const command = isApproval ? `berth approve ${session} ${id}` : `berth answer ${session} <text> --to ${id}`
+  return paint('dim', `  ${command}`)
 }
 
 function textIn(value: unknown, name: string): string {

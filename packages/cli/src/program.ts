@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import type { EventsOptions } from './commands/events.ts'
+import type { AnswerOptions, ApproveOptions } from './commands/interactions.ts'
 import type { RunOptions } from './commands/run.ts'
 import type { SessionsOptions } from './commands/sessions.ts'
 import type { ConnectionFlags } from './connection.ts'
@@ -37,6 +38,7 @@ export function buildProgram(host: ProgramHost): Command {
   addSessions(program, host)
   addCancel(program, host)
   addRuntimes(program, host)
+  addInteractions(program, host)
   return program
 }
 
@@ -113,6 +115,42 @@ function addRuntimes(program: Command, host: ProgramHost): void {
     .description('install one from the npm registry, as this release pins it, into BERTH_DATA_DIR')
     .argument('<runtime>')
     .action((id: string) => host.installRuntime(id))
+}
+
+function addInteractions(program: Command, host: ProgramHost): void {
+  program
+    .command('interactions')
+    .description('list what an agent waits to be told, the oldest first')
+    .argument('<session>')
+    .option('--json', 'print JSON, one interaction a line')
+    .action(async (sessionId: string, options: { json?: boolean }, command: Command) => {
+      const { interactions } = await import('./commands/interactions.ts')
+      await host.withService(command.optsWithGlobals(), io => interactions(sessionId, options, io))
+    })
+  program
+    .command('answer')
+    .description('answer a question or a plan: an option, any text, or JSON by field; approve leaves plan mode')
+    .argument('<session>')
+    .argument('<text>')
+    .option('--to <interaction>', 'default: the one that is open')
+    .option('--json', 'print the run as JSON')
+    .action(async (sessionId: string, text: string, options: AnswerOptions, command: Command) => {
+      const { answer } = await import('./commands/interactions.ts')
+      await host.withService(command.optsWithGlobals(), io => answer(sessionId, text, options, io))
+    })
+  for (const verb of ['approve', 'deny'] as const) {
+    const described = program
+      .command(verb)
+      .description(verb === 'approve' ? 'allow what an agent asks to do' : 'refuse what an agent asks to do')
+      .argument('<session>')
+      .argument('[interaction]', 'default: the one that is open')
+      .option('--json', 'print the outcome as JSON')
+    if (verb === 'approve') described.option('--for <scope>', 'once, turn or chat: how long it is remembered', 'once')
+    described.action(async (sessionId: string, id: string | undefined, options: ApproveOptions, command: Command) => {
+      const { decide } = await import('./commands/interactions.ts')
+      await host.withService(command.optsWithGlobals(), io => decide(sessionId, id, verb, options, io))
+    })
+  }
 }
 
 function count(text: string): number {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { frame, openStream, sendJson } from '@berth/client/testing'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { BerthProcess } from './berth-process.ts'
 import { runEvent } from './event-fixtures.ts'
 import { run, ScriptedService, session } from './scripted-service.ts'
@@ -142,4 +142,49 @@ test('without settings it takes what the local service left, and gives its key t
   expect(stranger.stderr).toBe('berth: no key for http://127.0.0.1:9: give --key or set BERTH_API_KEY\n')
   writeFileSync(join(data, 'dev.json'), '{')
   expect(await new BerthProcess(['sessions'], { cwd: home }).ended()).toBe(2)
+})
+
+describe('what an agent waits to be told', () => {
+  const approval = { id: 'a1', kind: 'approval', request: { approval: { requestId: 'r1', title: 'make deploy' } } }
+  const question = { id: 'q1', kind: 'ask_user', request: { questions: [{ question: 'Which?', options: ['a', 'b'] }] } }
+
+  const start = (interactions: readonly object[]) =>
+    ScriptedService.start(({ method, path }, response) => {
+      if (method === 'GET' && path.endsWith('/interactions')) return sendAnswer(response, { interactions })
+      if (path.endsWith('/decision')) return sendAnswer(response, { outcome: { resolution: 'turn_allowed' } })
+      return undefined
+    })
+  const sendAnswer = (response: Parameters<typeof sendJson>[0], body: object) => {
+    sendJson(response, 200, body)
+    return 'answered'
+  }
+
+  test('is listed, one a line', async () => {
+    await using service = await start([approval, question])
+    const it = berth(service, 'interactions', session.id)
+    expect(await it.ended()).toBe(0)
+    expect(it.lines).toEqual(['a1  approval        make deploy', 'q1  ask_user        Which? [a | b]'])
+  })
+
+  test('is answered by a turn, or decided with what it asked for', async () => {
+    await using service = await start([approval, question])
+    expect(await berth(service, 'answer', session.id, 'b').ended()).toBe(0)
+    expect(await berth(service, 'approve', session.id, '--for', 'turn').ended()).toBe(0)
+    expect(await berth(service, 'deny', session.id, 'a1').ended()).toBe(0)
+    const bodies = service.taken.filter(({ method }) => method === 'PUT').map(({ body }) => body)
+    expect(bodies).toEqual([
+      { message: 'b', replyTo: { interactionId: 'q1' } },
+      { requestId: 'r1', choice: 'allow_turn', idempotencyKey: expect.any(String) },
+      { requestId: 'r1', choice: 'deny', idempotencyKey: expect.any(String) },
+    ])
+  })
+
+  test('is named where there are several, and a word that is no scope is refused', async () => {
+    await using service = await start([approval, { ...approval, id: 'a2' }])
+    const it = berth(service, 'approve', session.id)
+    expect(await it.ended()).toBe(2)
+    expect(it.stderr).toMatch(/several are open/)
+    expect(await berth(service, 'approve', session.id, 'a2', '--for', 'ever').ended()).toBe(2)
+    expect(service.taken.filter(({ method }) => method === 'PUT')).toEqual([])
+  })
 })

@@ -105,12 +105,21 @@ test('many tools and long names keep to a few short lines', () => {
   for (const line of status) expect(line.length).toBeLessThan(20)
 })
 
-test('a question is shown, whatever its form', () => {
-  const opened = (request: unknown) => runEvent(1, 'svc.interaction.opened', { kind: 'ask_user', request })
-  expect(play([opened({ questions: [{ question: 'Which\nport?' }] })]).lines).toEqual(['? Which\\nport?'])
-  expect(play([opened({ prompt: 'Go on?' })]).lines).toEqual(['? Go on?'])
-  expect(play([opened({ approval: { title: 'rm -rf /' } })]).lines).toEqual(['? rm -rf /'])
-  expect(play([opened(null)]).lines).toEqual(['? ask_user'])
+test('a question is shown, whatever its form, with the command that answers it', () => {
+  const opened = (request: unknown, kind = 'ask_user') =>
+    runEvent(1, 'svc.interaction.opened', { kind, interactionId: 'i1', request })
+  const shown = (event: Event) => play([event]).lines
+  const { sessionId } = opened(null).subject
+  expect(shown(opened({ questions: [{ question: 'Which\nport?' }] }))).toEqual([
+    '? Which\\nport?',
+    `  berth answer ${sessionId} <text> --to i1`,
+  ])
+  expect(shown(opened({ prompt: 'Go on?' }))[0]).toBe('? Go on?')
+  expect(shown(opened({ approval: { title: 'rm -rf /' } }, 'approval'))).toEqual([
+    '? rm -rf /',
+    `  berth approve ${sessionId} i1`,
+  ])
+  expect(shown(opened(null))[0]).toBe('? ask_user')
 })
 
 test('nothing an agent writes reaches the terminal as a command', () => {
@@ -126,7 +135,7 @@ test('nothing an agent writes reaches the terminal as a command', () => {
     runEvent(8, 'svc.run.failed', { errorCode: evil }),
   ])
   const status = showStatus(play([tool(9, 'y', 'started', evil)]).state, at, plain)
-  expect(lines).toHaveLength(7)
+  expect(lines).toHaveLength(8)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
   for (const line of [...lines, ...status]) expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
   expect(state.stage).toBe('ended')

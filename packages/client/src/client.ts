@@ -3,6 +3,8 @@ import {
   type CallOptions,
   type EventOperations,
   eventOperations,
+  type InteractionOperations,
+  interactionOperations,
   type RunOperations,
   readCapabilities,
   readRuntimes,
@@ -31,6 +33,7 @@ export interface BerthClient {
   readonly sessions: SessionOperations
   readonly turns: TurnOperations
   readonly runs: RunOperations
+  readonly interactions: InteractionOperations
   readonly events: EventOperations
   capabilities(options?: CallOptions): Promise<Discovery>
   runtimes(options?: CallOptions): Promise<RuntimeList>
@@ -57,6 +60,7 @@ export function createClient(options: ClientOptions): BerthClient {
     sessions: sessionOperations(transport),
     turns: turnOperations(transport),
     runs: runOperations(transport),
+    interactions: interactionOperations(transport),
     events: eventOperations(transport),
     capabilities: call => readCapabilities(transport, call),
     runtimes: call => readRuntimes(transport, call),

@@ -1,8 +1,11 @@
 import type {
   CreateSession,
+  DecideInteraction,
+  DecisionOutcome,
   Discovery,
   EventPage,
   Fence,
+  InteractionList,
   Run,
   RuntimeList,
   Session,
@@ -65,6 +68,18 @@ export interface RunOperations {
   cancel(sessionId: string, runId: string, options?: CallOptions): Promise<{ readonly run: Run }>
 }
 
+export interface InteractionOperations {
+  /** What is open, oldest first. Questions and plans are answered by a Turn with `replyTo`. */
+  list(sessionId: string, options?: CallOptions): Promise<InteractionList>
+  /** Decides an approval. Repeat it with the same `idempotencyKey`; the first decision wins, whoever made it. */
+  decide(
+    sessionId: string,
+    interactionId: string,
+    decision: DecideInteraction,
+    options?: CallOptions,
+  ): Promise<{ readonly outcome: DecisionOutcome }>
+}
+
 export interface EventOperations {
   page(sessionId: string, query?: AfterQuery, options?: CallOptions): Promise<EventPage>
   /** Opens the live stream once, without retry; `followSession` is what most callers want. */
@@ -106,6 +121,15 @@ export function runOperations(transport: Transport): RunOperations {
     get: (sessionId, runId, options) => call(transport, { method: 'GET', path: one(sessionId, runId) }, options),
     cancel: (sessionId, runId, options) =>
       call(transport, { method: 'POST', path: [...one(sessionId, runId), 'cancel'] }, options),
+  }
+}
+
+export function interactionOperations(transport: Transport): InteractionOperations {
+  const all = (sessionId: string) => ['v1', 'sessions', sessionId, 'interactions']
+  return {
+    list: (sessionId, options) => call(transport, { method: 'GET', path: all(sessionId) }, options),
+    decide: (sessionId, interactionId, decision, options) =>
+      call(transport, { method: 'PUT', path: [...all(sessionId), interactionId, 'decision'], body: decision }, options),
   }
 }
 

@@ -57,7 +57,15 @@ export function watchAttempt(
     const at = deadlineOf(run, boundAt, limits.runMs, clock.now())
     if (deadline?.at === at) return
     clearTimeout(deadline?.timer)
-    deadline = { at, timer: later(() => end(deadlineExceeded, 'deadline'), at - clock.now().getTime()) }
+    deadline = { at, timer: later(strike, at - clock.now().getTime()) }
+  }
+  /** The Run may have begun to wait for people since the deadline was set, which moves it. */
+  const strike = async () => {
+    const run = await findRun(context.db, claim, claim.run.id)
+    if (run === null || run.ended_at !== null) return
+    deadline = null
+    if (deadlineOf(run, boundAt, limits.runMs, clock.now()) > clock.now().getTime()) holdTo(run)
+    else await end(deadlineExceeded, 'deadline')
   }
 
   let cancelling = false

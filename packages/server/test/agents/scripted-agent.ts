@@ -38,6 +38,7 @@ import {
  *     permission TITLE          asks for permission and says the outcome
  *     options JSON              asks for permission with these options, and says the outcome
  *     hasty TITLE               asks for permission, takes that back at once and says what came of it
+ *     leave TITLE               asks for permission and goes on without waiting
  *     plan TEXT                 asks to leave plan mode and says the outcome
  *     ask JSON                  asks people to fill in a form (`message`, `requestedSchema`) and says the answer
  *     asks N                    asks N questions at once and says how many were answered, and how
@@ -142,6 +143,11 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
     const asked = permission(turn, { toolCallId, title }, choices, hasty.signal)
     hasty.abort()
     await message(turn, await asked.catch(error => `permission: ${error.message}`))
+  },
+  leave: async (turn, title) => {
+    const toolCallId = await openTool(turn, title)
+    permission(turn, { toolCallId, title }, choices).catch(() => {})
+    await message(turn, 'not waiting')
   },
   plan: async (turn, text) => {
     turn.toolCalls += 1

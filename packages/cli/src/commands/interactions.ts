@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto'
+import type { BerthClient, DecisionChoice, Interaction } from '@berth/client'
+import { type ExitCode, exitCode } from '../exit-code.ts'
+import { UsageError } from '../failure.ts'
+import type { CommandIo } from '../io.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
+
+export interface AnswerOptions {
+  readonly to?: string
+  readonly json?: boolean
+}
+
+export interface ApproveOptions {
+  readonly for?: string
+  readonly json?: boolean
+}
+
+const scopes: Readonly<Record<string, DecisionChoice>> = {
+  once: 'allow_once',
+  turn: 'allow_turn',
+  chat: 'allow_chat',
+}
+
+/** Lists what waits for people in a Session. */
+export async function interactions(
+  sessionId: string,
+  options: { readonly json?: boolean },
+  { client, stdout }: CommandIo,
+): Promise<ExitCode> {
+  const { interactions: open } = await client.interactions.list(sessionId)
+  for (const each of open) await stdout.line(options.json ? jsonLine(each) : printableLine(lineOf(each)))
+  return exitCode.completed
+}
+
+/** Answers a question or a plan by a Turn; the Run that asked goes on. */
+export async function answer(
+  sessionId: string,
+  text: string,
+  options: AnswerOptions,
+  { client, stdout }: CommandIo,
+): Promise<ExitCode> {
+  const interactionId = options.to ?? (await theOne(client, sessionId, each => each.kind !== 'approval')).id
+  const { run } = await client.turns.put(sessionId, randomUUID(), { message: text, replyTo: { interactionId } })
+  await stdout.line(options.json ? jsonLine(run) : printableLine(`run ${run.id} ${run.status}`))
+  return exitCode.completed
+}
+
+/** Decides an approval. */
+export async function decide(
+  sessionId: string,
+  interactionId: string | undefined,
+  verb: 'approve' | 'deny',
+  options: ApproveOptions,
+  { client, stdout }: CommandIo,
+): Promise<ExitCode> {
+  const choice = verb === 'deny' ? 'deny' : scopes[options.for ?? 'once']
+  if (choice === undefined) throw new UsageError(`--for is one of ${Object.keys(scopes).join(', ')}`)
+  const wanted = await theOne(
+    client,
+    sessionId,
+    each => each.kind === 'approval' && (interactionId === undefined || each.id === interactionId),
+  )
+  const requestId = wanted.request.approval?.requestId ?? ''
+  const decision = { requestId, choice, idempotencyKey: randomUUID() }
+  const { outcome } = await client.interactions.decide(sessionId, wanted.id, decision)
+  await stdout.line(
+    options.json ? jsonLine(outcome) : printableLine(`${wanted.id} ${outcome.resolution ?? outcome.status}`),
+  )
+  return exitCode.completed
+}
+
+async function theOne(
+  client: BerthClient,
+  sessionId: string,
+  fits: (interaction: Interaction) => boolean,
+): Promise<Interaction> {
+  const { interactions: open } = await client.interactions.list(sessionId)
+  const [found, another] = open.filter(fits)
+  if (found === undefined) throw new UsageError('nothing of that kind is open in the session')
+  if (another !== undefined) throw new UsageError('several are open; name one, berth interactions lists them')
+  return found
+}
+
+function lineOf({ id, kind, request }: Interaction): string {
+  const [first, ...more] = request.questions ?? []
+  const choice = first === undefined || first.options.length === 0 ? '' : ` [${first.options.join(' | ')}]`
+  const rest = more.length === 0 ? '' : ` (and ${more.length} more)`
+  const text = request.approval?.title ?? request.approval?.toolName ?? request.prompt ?? first?.question ?? ''
+  return `${id}  ${kind.padEnd(14)}  ${text}${choice}${rest}`
+}
