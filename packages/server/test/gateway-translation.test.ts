@@ -1,26 +1,20 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { json } from 'node:stream/consumers'
-import { createAnthropic } from '@ai-sdk/anthropic'
-import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
-import OpenAI from 'openai'
+import type OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { callTranslated } from '../src/gateway/translate/call-translated.ts'
-import { type ResolvedModel, UpstreamError, type Wire } from '../src/gateway/upstream.ts'
 import { anthropicFrames, anthropicTranscript, anthropicWire } from './support/anthropic-wire.ts'
+import { type GatewayService, startGatewayService } from './support/gateway-service.ts'
 import { geminiTranscript, geminiWire } from './support/gemini-wire.ts'
 import { type ModelReply, type ModelServer, startModelServer } from './support/model-server.ts'
 import { checkChatStream, checkResource, checkResponsesStream } from './support/openai-stream.ts'
 import { openaiWire } from './support/openai-wire.ts'
-import { scriptedModel, translatedCall } from './support/scripted-language-model.ts'
-import { type ScriptedUpstream, sends, startScriptedUpstream } from './support/scripted-upstream.ts'
+import { type ScriptedUpstream, says, sends, startScriptedUpstream } from './support/scripted-upstream.ts'
 
-/** The gateway's two paths over the providers' packages, without what the gateway does around them. */
-let gateway: Server
+/** The service with a provider of each kind, none of which speaks Responses, and one of whose bytes a test decides. */
+let service: GatewayService
 let baseURL: string
+let apiKey: string
 let anthropic: ModelServer
 let google: ModelServer
 let compatible: ModelServer
@@ -32,61 +26,40 @@ beforeAll(async () => {
   google = await startModelServer(geminiWire)
   compatible = await startModelServer(openaiWire)
   raw = await startScriptedUpstream()
-  const languageModels = {
-    anthropic: createAnthropic({ apiKey: 'k', baseURL: `${anthropic.origin}/v1` })('claude-sonnet-4-5'),
-    google: createGoogleGenerativeAI({ apiKey: 'k', baseURL: `${google.origin}/v1beta` })('gemini-3-pro-preview'),
-    ollama: createOpenAICompatible({
-      name: 'ollama',
-      baseURL: `${compatible.origin}/v1`,
-      includeUsage: true,
-    }).chatModel('qwen'),
-    raw: createAnthropic({ apiKey: 'k', baseURL: raw.baseUrl })('claude-sonnet-4-5'),
-    rawGoogle: createGoogleGenerativeAI({ apiKey: 'k', baseURL: raw.baseUrl })('gemini-2.5-flash'),
-    rawChat: createOpenAICompatible({ name: 'raw', baseURL: raw.baseUrl, includeUsage: true }).chatModel('qwen'),
-  }
-  const kinds: Record<string, ResolvedModel['kind']> = {
-    anthropic: 'anthropic',
-    raw: 'anthropic',
-    rawGoogle: 'google',
-    rawChat: 'openai-compatible',
-    google: 'google',
-    ollama: 'openai-compatible',
-  }
-  gateway = createServer(async (request, response) => {
-    const wire: Wire = request.url === '/v1/responses' ? 'responses' : 'chat'
-    const body = (await json(request)) as Record<string, unknown>
-    const id = body['model'] as keyof typeof languageModels
-    const kind = kinds[id] ?? 'anthropic'
-    const model = { ...scriptedModel, id, provider: id, kind, model: languageModels[id].modelId }
-    const gone = new AbortController()
-    response.once('close', () => gone.abort())
-    try {
-      const answer = await callTranslated(
-        translatedCall({ wire, body, languageModel: languageModels[id], model, signal: gone.signal }),
-      )
-      if (answer.kind === 'json') {
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body))
-        return
-      }
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      for await (const frame of answer.frames) response.write(frame)
-      response.end()
-    } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error
-      const { status, code, message, param } = error
-      response.writeHead(status, { 'content-type': 'application/json' })
-      response.end(JSON.stringify({ error: { message, type: 'invalid_request_error', param, code } }))
-    }
+  const provider = (id: string, kind: string, baseUrl: string, model: string) => ({
+    id,
+    kind,
+    baseUrl,
+    apiKey: 'sk-scripted-0123456789',
+    models: [{ id: model, reasoning: true, outputTokens: 8192, price: { input: 1, cachedInput: 0.5, output: 10 } }],
   })
-  await new Promise<void>(resolve => gateway.listen(0, '127.0.0.1', resolve))
-  baseURL = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}/v1`
-  client = new OpenAI({ apiKey: 'k', baseURL, maxRetries: 0 })
+  service = await startGatewayService({
+    providers: [
+      provider('a', 'anthropic', `${anthropic.origin}/v1`, 'claude-sonnet-4-5'),
+      provider('g', 'google', `${google.origin}/v1beta`, 'gemini-3-pro-preview'),
+      provider('o', 'openai-compatible', `${compatible.origin}/v1`, 'qwen'),
+      provider('ra', 'anthropic', raw.baseUrl, 'claude-sonnet-4-5'),
+      provider('rg', 'google', raw.baseUrl, 'gemini-2.5-flash'),
+      provider('ro', 'openai-compatible', raw.baseUrl, 'qwen'),
+    ],
+    models: {
+      aliases: {
+        anthropic: 'a/claude-sonnet-4-5',
+        google: 'g/gemini-3-pro-preview',
+        ollama: 'o/qwen',
+        raw: 'ra/claude-sonnet-4-5',
+        'raw-google': 'rg/gemini-2.5-flash',
+        'raw-chat': 'ro/qwen',
+      },
+    },
+  })
+  baseURL = `${service.test.url}/v1`
+  apiKey = service.aiKey
+  client = service.openai
 })
 
 afterAll(async () => {
-  gateway.closeAllConnections()
-  gateway.close()
-  for (const server of [anthropic, google, compatible, raw]) await server[Symbol.asyncDispose]()
+  for (const each of [service, anthropic, google, compatible, raw]) await each[Symbol.asyncDispose]()
 })
 
 const providers = ['anthropic', 'google', 'ollama'] as const
@@ -107,11 +80,10 @@ const calls = [
 ]
 const thinking = { text: 'Two cities, then.', signature: 'c2lnbmF0dXJl' }
 
+const lastBooked = async () => (await service.requests()).at(-1)
+
 async function raws(path: string, body: object): Promise<string> {
-  const response = await fetch(`${baseURL}/${path}`, {
-    method: 'POST',
-    body: JSON.stringify({ ...body, stream: true }),
-  })
+  const response = await service.call(`/v1/${path}`, { ...body, stream: true })
   expect(response.status).toBe(200)
   return response.text()
 }
@@ -225,7 +197,7 @@ const aiTools = {
 
 describe.each(['anthropic', 'google'] as const)('the ai library, over %s', model => {
   it.each(['responses', 'chat'] as const)('runs a loop of tools in the format %s', async wire => {
-    const provider = createOpenAI({ apiKey: 'k', baseURL })
+    const provider = createOpenAI({ apiKey, baseURL })
     script(model, { thinking, text: 'Let me look.', calls }, { text: 'All cold.' })
     const { text, steps, usage } = await generateText({
       model: wire === 'chat' ? provider.chat(model) : provider.responses(model),
@@ -268,7 +240,7 @@ describe('a chat over Anthropic', () => {
 describe('a chat over Gemini', () => {
   it("keeps the signatures of calls with a client that knows Gemini's", async () => {
     script('google', { thinking, calls }, { text: 'All cold.' })
-    const provider = createOpenAICompatible({ name: 'berth', baseURL })
+    const provider = createOpenAICompatible({ name: 'berth', apiKey, baseURL })
     const { text } = await generateText({
       model: provider('google'),
       tools: aiTools,
@@ -294,6 +266,12 @@ describe('an upstream that fails', () => {
     )
     expect(chat).toMatchObject({ content: 'Hello ther', finishReason: undefined })
     expect(chat.error).toBeDefined()
+    await expect.poll(lastBooked).toMatchObject({
+      outcome: 'failed',
+      cost_usd: null,
+      input_tokens: 100,
+      cached_input_tokens: 40,
+    })
   })
 
   it('with an end before its end has failed', async () => {
@@ -306,9 +284,9 @@ describe('an upstream that fails', () => {
   const candidate = `data: ${JSON.stringify({ candidates: [{ content: { role: 'model', parts: [{ text: 'Hello' }] } }], usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 2 } })}\n\n`
 
   it.each([
-    ['rawChat', [chunk({ role: 'assistant', content: 'Hello' })]],
-    ['rawChat', [chunk({ role: 'assistant', content: 'Hello' }), 'data: [DONE]\n\n']],
-    ['rawGoogle', [candidate]],
+    ['raw-chat', [chunk({ role: 'assistant', content: 'Hello' })]],
+    ['raw-chat', [chunk({ role: 'assistant', content: 'Hello' }), 'data: [DONE]\n\n']],
+    ['raw-google', [candidate]],
   ])('with an end that looks like any other has failed (%s, %#)', async (model, frames) => {
     raw.next(sends(frames))
     const response = checkResponsesStream(await raws('responses', { model, input: 'Hi' }))
@@ -317,7 +295,7 @@ describe('an upstream that fails', () => {
 
   it('before it told its usage is booked with what it told', async () => {
     raw.next(sends([candidate], 'cut'))
-    const response = checkResponsesStream(await raws('responses', { model: 'rawGoogle', input: 'Hi' }))
+    const response = checkResponsesStream(await raws('responses', { model: 'raw-google', input: 'Hi' }))
     expect(response['usage']).toMatchObject({ input_tokens: 7, output_tokens: 2 })
   })
 
@@ -327,7 +305,7 @@ describe('an upstream that fails', () => {
     raw.next(
       sends([chunk({ role: 'assistant', content: 'Hello' }), chunk({}, finish), chunk({}, usage), 'data: [DONE]\n\n']),
     )
-    const response = checkResponsesStream(await raws('responses', { model: 'rawChat', input: 'Hi' }))
+    const response = checkResponsesStream(await raws('responses', { model: 'raw-chat', input: 'Hi' }))
     expect(response).toMatchObject({ status: 'completed', usage: { input_tokens: 3, output_tokens: 4 } })
   })
 
@@ -370,5 +348,22 @@ describe('an upstream that fails', () => {
     const stream = await client.responses.create({ ...ask, stream: true })
     for await (const event of stream) if (event.type === 'response.output_text.delta') break
     await expect.poll(() => raw.abandoned).toBe(before + 1)
+    await expect.poll(lastBooked).toMatchObject({ outcome: 'left', cost_usd: null, input_tokens: 100 })
+  })
+})
+
+describe('a conversation that goes on elsewhere', () => {
+  it('leaves what a translated model thought with it', async () => {
+    script('anthropic', { thinking, text: 'Hello' })
+    const { output } = await client.responses.create({ model: 'anthropic', input: 'Hi', reasoning: { effort: 'low' } })
+    expect(output.map(item => item.type)).toEqual(['reasoning', 'message'])
+    service.upstream.next(says({ text: 'Go on' }))
+    const items = output as OpenAI.Responses.ResponseInputItem[]
+    const { output_text } = await client.responses.create({
+      model: 'main/m1',
+      input: [...items, { role: 'user', content: 'And?' }],
+    })
+    expect(output_text).toBe('Go on')
+    expect(service.upstream.requests.at(-1)?.body).toMatchObject({ input: [{ type: 'message' }, { role: 'user' }] })
   })
 })

@@ -5,6 +5,7 @@ import { spliceMembers } from './json-splice.ts'
 import { connectionError, type ProviderClient } from './provider-client.ts'
 import { outputText, ResponsesTap } from './responses-tap.ts'
 import { isObject, parseObject, readUsage, type StreamTap } from './stream-tap.ts'
+import { sealedMark, withoutSealed } from './translate/sealed-reasoning.ts'
 import { type GatewayUsage, type ResolvedModel, UpstreamError, type Wire } from './upstream.ts'
 import { upstreamCode, upstreamError } from './upstream-status.ts'
 import { wordsOfError } from './upstream-words.ts'
@@ -35,7 +36,7 @@ const paths: Readonly<Record<Wire, string>> = { chat: '/chat/completions', respo
 
 /**
  * Passes a request to a provider byte for byte, but for the model's name and, in a stream of Chat Completions, the wish
- * for the usage, without which nothing could be accounted.
+ * for the usage, without which nothing could be accounted. Reasoning that a translated model said is left out.
  * @throws UpstreamError while nothing has been answered
  */
 export async function passThrough(client: ProviderClient, request: PassedRequest): Promise<PassedAnswer> {
@@ -46,6 +47,8 @@ export async function passThrough(client: ProviderClient, request: PassedRequest
     path: paths[wire],
     body: spliceMembers(bytes, {
       model: JSON.stringify(model.model),
+      ...(wire === 'responses' &&
+        bytes.includes(sealedMark) && { input: JSON.stringify(withoutSealed(body['input'])) }),
       ...(wire === 'chat' && streams && { stream_options: JSON.stringify(withUsage(body['stream_options'])) }),
     }),
     signal,

@@ -151,10 +151,16 @@ async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt)
   const { wire, body } = request
   const { clock, tools } = gateway
   const languageModel = await client.languageModel(model.model)
-  const translated = await gateway.callTranslated({ wire, body, model, languageModel, signal, clock, ...tools })
+  const beforeEnd: TranslatedCall['beforeEnd'] = (usage, failed) => {
+    if (failed) meter.mayHaveCostMore()
+    return meter.beforeEnd(usage, failed)
+  }
+  const call = { wire, body, model, languageModel, signal, clock, beforeEnd, ...tools }
+  const translated = await gateway.callTranslated(call)
   if (translated.kind === 'stream') {
     const { frames, usage } = translated
-    return metered(frames, attempt, request, { usage: () => usage, begun: piece => String(piece).includes('"delta"') })
+    const begun = (piece: Buffer | string) => String(piece).includes('"delta"')
+    return metered(frames, attempt, request, { usage: () => usage, begun, partial: true })
   }
   attempt.release()
   await meter.completed(translated.usage)
@@ -169,6 +175,8 @@ async function* metered(
   seen: {
     readonly usage: () => Promise<Parameters<RequestMeter['completed']>[0]>
     readonly begun: (piece: Buffer | string) => boolean
+    /** What is known of the usage of a stream that was left may be a part of it. */
+    readonly partial?: boolean
   },
 ): AsyncGenerator<Buffer | string> {
   let whole = false
@@ -186,6 +194,7 @@ async function* metered(
   } finally {
     release()
     const usage = await seen.usage()
+    if (!whole && seen.partial === true) meter.mayHaveCostMore()
     if (whole) await meter.completed(usage)
     else await meter.failed(failure, failure === null || request.signal.aborted, usage)
   }

@@ -59,11 +59,14 @@ export interface TranslatedCall {
   readonly seal: (plaintext: string, context: string) => string
   /** @throws where the text was altered, or sealed elsewhere or for another context */
   readonly open: (sealed: string, context: string) => string
+  /** What must be done before the client gets the last of a stream. The usage of one that failed may be a part. */
+  readonly beforeEnd: (usage: GatewayUsage | null, failed: boolean) => Promise<void>
 }
 
 /**
  * What a translated call answers. `frames` are whole server-sent events, the terminal one or `[DONE]` included; they do
- * not throw for a failure of the provider, but say it in the format and end. `usage` settles when the frames have ended
+ * not throw for a failure of the provider, but say it in the format and end. They throw the signal's reason where the
+ * client left. `usage` settles when the frames have ended
  * or were left, and never rejects; null where the provider did not tell.
  */
 export type TranslatedAnswer =

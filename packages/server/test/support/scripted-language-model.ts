@@ -54,6 +54,7 @@ export function translatedCall(
   call: Pick<TranslatedCall, 'wire' | 'body' | 'languageModel'> & {
     readonly model?: Partial<ResolvedModel>
     readonly signal?: AbortSignal
+    readonly beforeEnd?: TranslatedCall['beforeEnd']
   },
 ): TranslatedCall {
   let made = 0
@@ -63,6 +64,7 @@ export function translatedCall(
     clock: { now: () => new Date(1_800_000_000_000) },
     seal: (text, context) => key.seal(text, context).toString('base64url'),
     open: (sealed, context) => key.open(Buffer.from(sealed, 'base64url'), context).toString(),
+    beforeEnd: async () => {},
     ...call,
     model: { ...scriptedModel, ...call.model },
   }

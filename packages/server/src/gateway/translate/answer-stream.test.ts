@@ -167,6 +167,20 @@ describe('a streamed response', () => {
     ])
   })
 
+  it('ends text where a call begins, though the provider leaves it open', async () => {
+    const open = text('t', 'Look').slice(0, -1)
+    const parts = [
+      ...open,
+      call('a', '{}'),
+      { type: 'text-delta', id: 't', delta: 'Well' } as const,
+      finish('tool-calls'),
+    ]
+    const { text: stream } = await run('responses', parts)
+    checkResponsesStream(stream)
+    const items = [...stream.matchAll(/^event: response\.output_item\.(added|done)$/gm)].map(([, what]) => what)
+    expect(items).toEqual(['added', 'done', 'added', 'done', 'added', 'done'])
+  })
+
   it('gives calls without an id, or with one that was taken, one of their own', async () => {
     const parts = [call('', '{}'), call('', '{}'), call('x', '{}'), call('x', '{}'), finish('tool-calls')]
     const { output } = await responses(parts)
@@ -259,6 +273,28 @@ describe('before the first byte', () => {
     const call = translatedCall({ wire: 'responses', body: { ...bodies.responses, top_p: 0.5 }, languageModel })
     await expect(callTranslated(call)).rejects.toMatchObject({ status: 400, code: 'invalid_request', param: 'top_p' })
     expect(languageModel.asked[0]?.abortSignal?.aborted).toBe(true)
+  })
+})
+
+describe('before the last frame', () => {
+  it.each([
+    [[...text('t', 'Hi'), finish()], false],
+    [text('t', 'Hi'), true],
+  ])('what was used is booked (%#)', async (parts, failed) => {
+    const booked: unknown[] = []
+    const languageModel = scriptedLanguageModel([{ type: 'response-metadata' }, ...parts])
+    const answer = await callTranslated(
+      translatedCall({
+        wire: 'responses',
+        body: bodies.responses,
+        languageModel,
+        beforeEnd: async (usage, failed) => void booked.push({ usage, failed }),
+      }),
+    )
+    if (answer.kind !== 'stream') throw new Error('no stream')
+    for await (const frame of answer.frames)
+      if (/^event: response\.(completed|failed)$/m.test(frame)) expect(booked).toHaveLength(1)
+    expect(booked).toMatchObject([{ usage: failed ? null : { inputTokens: 10 }, failed }])
   })
 })
 

@@ -1,5 +1,11 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { CallTranslated, GatewayUsage, TranslatedAnswer, TranslatedCall, UpstreamError } from '../upstream.ts'
+import {
+  type CallTranslated,
+  type GatewayUsage,
+  type TranslatedAnswer,
+  type TranslatedCall,
+  UpstreamError,
+} from '../upstream.ts'
 import { upstreamError } from '../upstream-status.ts'
 import { AnswerReader } from './answer-reader.ts'
 import type { Call } from './call.ts'
@@ -140,10 +146,12 @@ function translated(
         const made = writer.take()
         if (made !== '') yield made
       }
-      // Aborting closes the stream, which looks like a cut; the reason is who aborted.
+      // Aborting closes the stream, which looks like a cut. Who left hears no more; a deadline has words for it.
+      if (call.signal.aborted && !(call.signal.reason instanceof UpstreamError)) throw call.signal.reason
       if (call.signal.aborted) reader.fail(call.signal.reason)
       const outcome = reader.end()
       writer.end(outcome, reader.usage)
+      await call.beforeEnd(reader.usage, outcome.status === 'failed')
       yield writer.take()
     } finally {
       close()

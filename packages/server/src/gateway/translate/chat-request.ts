@@ -37,7 +37,7 @@ export function readChatRequest(call: TranslatedCall, target: Target): Call {
     throw refuse(field, `${field} has no meaning for ${target.model.id}.`)
   }
   refuseObfuscation(body)
-  const tools = readTools(body, 'chat', target)
+  const tools = readTools(body, 'chat')
   const { strict, ...format } = readFormat(body['response_format'], target)
   const { oneCall, ...controls } = readControls(
     body,

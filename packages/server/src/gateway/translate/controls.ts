@@ -71,8 +71,7 @@ export function readControls(
 function readEffort(effort: unknown, param: string, { model }: Target): Effort | undefined {
   if (effort === undefined || effort === null) return undefined
   if (typeof effort !== 'string' || !efforts.has(effort)) throw refuse(param, `${param} is not a known effort.`)
-  if (model.reasoning || effort === 'none') return model.reasoning ? (effort as Effort) : undefined
-  throw refuse(param, `${model.id} does not reason.`)
+  return model.reasoning ? (effort as Effort) : undefined
 }
 
 function anthropicControls({ oneCall, tier, user }: Controls, { model }: Target): ProviderControls {

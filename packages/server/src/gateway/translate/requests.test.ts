@@ -17,7 +17,6 @@ async function ask(wire: Wire, body: Body, model: Partial<ResolvedModel> = {}): 
 
 const schema = { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false }
 const fn = { type: 'function', name: 'look', parameters: schema }
-const chatFn = { type: 'function', function: { name: 'look', parameters: schema } }
 const call = (id: string, args = '{}') => ({ type: 'function_call', call_id: id, name: 'look', arguments: args })
 const output = (id: string, output: unknown = 'ok') => ({ type: 'function_call_output', call_id: id, output })
 const user = (content: unknown) => ({ role: 'user', content })
@@ -283,10 +282,6 @@ describe('tools', () => {
       message: expect.stringMatching(message),
     })
   })
-
-  it('are refused by a model that takes none', async () => {
-    await expect(ask('chat', { tools: [chatFn] }, { tools: false })).rejects.toMatchObject({ param: 'tools' })
-  })
 })
 
 describe('settings', () => {
@@ -354,9 +349,6 @@ describe('settings', () => {
   it.each([
     ['responses', { store: true }, 'store', anthropic],
     ['responses', { include: ['reasoning.encrypted_content'] }, 'include', anthropic],
-    ['responses', { previous_response_id: 'resp_1' }, 'previous_response_id', anthropic],
-    ['responses', { conversation: 'conv_1' }, 'conversation', anthropic],
-    ['responses', { background: true }, 'background', anthropic],
     ['responses', { truncation: 'auto' }, 'truncation', anthropic],
     ['responses', { max_tool_calls: 3 }, 'max_tool_calls', anthropic],
     ['responses', { top_logprobs: 2 }, 'top_logprobs', anthropic],
@@ -364,7 +356,6 @@ describe('settings', () => {
     ['responses', { text: { format: { type: 'json_object' } } }, 'text.format', compatible],
     ['responses', { text: { verbosity: 'low' } }, 'text.verbosity', anthropic],
     ['responses', { reasoning: { effort: 'huge' } }, 'reasoning.effort', anthropic],
-    ['responses', { reasoning: { effort: 'low' } }, 'reasoning.effort', { reasoning: false }],
     ['responses', { reasoning: { mode: 'pro' } }, 'reasoning.mode', anthropic],
     ['responses', { service_tier: 'priority' }, 'service_tier', anthropic],
     ['responses', { service_tier: 'scale' }, 'service_tier', google],
@@ -390,7 +381,6 @@ describe('settings', () => {
       compatible,
     ],
     ['chat', { response_format: { type: 'grammar' } }, 'response_format.type', google],
-    ['chat', { reasoning_effort: 'low' }, 'reasoning_effort', { reasoning: false }],
     ['chat', { verbosity: 'low' }, 'verbosity', google],
   ] as const)('of %s refuse %j by name', async (wire, body, param, model) => {
     await expect(ask(wire, body, model)).rejects.toMatchObject({ status: 400, code: 'invalid_request', param })

@@ -11,14 +11,11 @@ import { readTools } from './tools.ts'
 /** Fields that only OpenAI's own service can honour, with the values that ask nothing of it. */
 const needless: Readonly<Record<string, (value: unknown) => boolean>> = {
   access_programs: () => false,
-  background: value => value === false,
   context_management: value => Array.isArray(value) && value.length === 0,
-  conversation: () => false,
   image: () => false,
   include: value => Array.isArray(value) && value.length === 0,
   max_tool_calls: () => false,
   moderation: () => false,
-  previous_response_id: () => false,
   prompt: () => false,
   prompt_cache_options: () => false,
   prompt_cache_retention: value => value === 'in_memory',
@@ -38,7 +35,7 @@ export function readResponsesRequest(call: TranslatedCall, target: Target): Call
   refuseObfuscation(body)
   const { effort, summary } = readReasoningField(body['reasoning'])
   const verbosity = readTextField(body['text'])
-  const tools = readTools(body, 'responses', target)
+  const tools = readTools(body, 'responses')
   const { oneCall, ...controls } = readControls(body, { wire: 'responses', effort, summary, verbosity, tools }, target)
   return {
     oneCall,

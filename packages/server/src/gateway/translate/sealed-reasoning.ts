@@ -56,3 +56,14 @@ export function signatureOf(metadata: SharedV4ProviderMetadata | undefined): Sha
   }
   return undefined
 }
+
+/** What sealed content begins with, for who looks for it in bytes. */
+export const sealedMark = Buffer.from(mark)
+
+/** Input items without what was sealed here: a provider that is asked directly can make nothing of it. */
+export function withoutSealed(input: unknown): unknown {
+  if (!Array.isArray(input)) return input
+  return input.filter(
+    item => !(isObject(item) && item['type'] === 'reasoning' && isSealedReasoning(item['encrypted_content'])),
+  )
+}

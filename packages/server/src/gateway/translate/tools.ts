@@ -6,16 +6,14 @@ import type {
 import type { Wire } from '../upstream.ts'
 import { arrayAt, isObject, type JsonObject, objectAt, optionalString, stringAt } from './json.ts'
 import { refuse } from './refuse.ts'
-import type { Target } from './target.ts'
 
 /** Tools and their choice, as a call takes them. */
 export type ToolOptions = Pick<LanguageModelV4CallOptions, 'tools' | 'toolChoice'>
 
 /** Reads `tools` and `tool_choice`. In Chat a function's fields are one level down, under `function`. */
-export function readTools(body: JsonObject, wire: Wire, target: Target): ToolOptions {
+export function readTools(body: JsonObject, wire: Wire): ToolOptions {
   const given = body['tools'] ?? []
   const tools = arrayAt(given, 'tools').map((tool, at) => readTool(objectAt(tool, `tools[${at}]`), at, wire))
-  if (tools.length > 0 && !target.model.tools) throw refuse('tools', `${target.model.id} does not take tools.`)
   const names = new Set(tools.map(tool => tool.name))
   if (names.size < tools.length) throw refuse('tools', 'Two tools have the same name.')
   const choice = readChoice(body['tool_choice'], wire, names)
