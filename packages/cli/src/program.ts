@@ -1,7 +1,10 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import type { EventsOptions } from './commands/events.ts'
 import type { AnswerOptions, ApproveOptions } from './commands/interactions.ts'
+import type { MergeOptions } from './commands/merge.ts'
+import type { PublishOptions } from './commands/publish.ts'
+import type { ReviewOptions } from './commands/review.ts'
 import type { RunOptions } from './commands/run.ts'
 import type { SessionsOptions } from './commands/sessions.ts'
 import type { ConnectionFlags } from './connection.ts'
@@ -39,6 +42,9 @@ export function buildProgram(host: ProgramHost): Command {
   addCancel(program, host)
   addRuntimes(program, host)
   addInteractions(program, host)
+  addReview(program, host)
+  addPublish(program, host)
+  addMerge(program, host)
   return program
 }
 
@@ -51,6 +57,8 @@ function addRun(program: Command, host: ProgramHost): void {
     .option('--title <title>', 'name of the new session')
     .option('--runtime <id>', 'agent runtime of the new session')
     .option('--model <id>', 'model of the new session')
+    .option('--repository <owner/name>', 'repository of the new session')
+    .option('--base <branch>', 'its branch to start from (default: the one that the host has as default)')
     .option('--file <path>', 'attach a file; may be given again', (path, all: string[]) => [...all, path], [])
     .option('-f, --follow', 'show the run until it ends; Ctrl-C cancels it, twice leaves it alone')
     .option('--json', 'print JSON: with --follow the events, else the ids')
@@ -151,6 +159,50 @@ function addInteractions(program: Command, host: ProgramHost): void {
       await host.withService(command.optsWithGlobals(), io => decide(sessionId, id, verb, options, io))
     })
   }
+function addReview(program: Command, host: ProgramHost): void {
+  program
+    .command('review')
+    .description('show what a session has changed, as a revision to publish')
+    .argument('<session>')
+    .option('-p, --patch', 'print the patch')
+    .option('--json', 'print the review as JSON')
+    .action(async (sessionId: string, options: ReviewOptions, command: Command) => {
+      const { review } = await import('./commands/review.ts')
+      await host.withService(command.optsWithGlobals(), io => review(sessionId, options, io))
+    })
+}
+
+function addPublish(program: Command, host: ProgramHost): void {
+  program
+    .command('publish')
+    .description('deliver what a session has changed as a pull request')
+    .argument('<session>')
+    .requiredOption('--title <title>', 'title of the pull request and its commit')
+    .option('--body <text>', 'what to say besides')
+    .option('--branch <name>', 'head branch (default: svc/<session>)')
+    .option('--revision <revision>', 'deliver this review (default: what is there now)')
+    .option('--draft', 'open the pull request as a draft')
+    .option('--direct', 'push to the branch that the session started from instead')
+    .option('--json', 'print the publication as JSON')
+    .action(async (sessionId: string, options: PublishOptions, command: Command) => {
+      const { publish } = await import('./commands/publish.ts')
+      await host.withService(command.optsWithGlobals(), io => publish(sessionId, options, io))
+    })
+}
+
+function addMerge(program: Command, host: ProgramHost): void {
+  program
+    .command('merge')
+    .description('merge a pull request of a session at the head that was published')
+    .argument('<session>')
+    .argument('[publication]', 'default: the last one')
+    .addOption(new Option('--strategy <how>', 'how').choices(['merge', 'squash', 'rebase']).default('merge'))
+    .option('--when-ready', 'wait until the host takes it')
+    .option('--json', 'print the merge as JSON')
+    .action(async (sessionId: string, publicationId: string | undefined, options: MergeOptions, command: Command) => {
+      const { merge } = await import('./commands/merge.ts')
+      await host.withService(command.optsWithGlobals(), io => merge(sessionId, publicationId, options, io))
+    })
 }
 
 function count(text: string): number {

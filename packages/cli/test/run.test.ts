@@ -142,7 +142,7 @@ test.each([
   [['run'], /missing required argument/],
   [['run', ''], /the message is empty/],
   [['run', '--bogus', 'x'], /unknown option/],
-  [['run', '--session', 's', '--model', 'm', 'x'], /--model belong to a new session/],
+  [['run', '--session', 's', '--model', 'm', 'x'], /--repository belong to a new session/],
   [['run', '--file', 'missing.txt', 'x'], /cannot attach missing.txt: .*ENOENT/],
   [['run', '--file', '.', 'x'], /cannot attach \.: not a file/],
   [['events', 's', '--after', '-1'], /Not a whole number/],

@@ -1,5 +1,13 @@
 import type { Discovery, RuntimeList } from '@berth/contract'
 import {
+  type MergeOperations,
+  mergeOperations,
+  type PublicationOperations,
+  publicationOperations,
+  type RepositoryOperations,
+  repositoryOperations,
+} from './delivery-operations.ts'
+import {
   type CallOptions,
   type EventOperations,
   eventOperations,
@@ -35,6 +43,9 @@ export interface BerthClient {
   readonly runs: RunOperations
   readonly interactions: InteractionOperations
   readonly events: EventOperations
+  readonly repositories: RepositoryOperations
+  readonly publications: PublicationOperations
+  readonly merges: MergeOperations
   capabilities(options?: CallOptions): Promise<Discovery>
   runtimes(options?: CallOptions): Promise<RuntimeList>
   /** The surroundings that this client runs in. */
@@ -62,6 +73,9 @@ export function createClient(options: ClientOptions): BerthClient {
     runs: runOperations(transport),
     interactions: interactionOperations(transport),
     events: eventOperations(transport),
+    repositories: repositoryOperations(transport),
+    publications: publicationOperations(transport),
+    merges: mergeOperations(transport),
     capabilities: call => readCapabilities(transport, call),
     runtimes: call => readRuntimes(transport, call),
     platform,

@@ -9,6 +9,14 @@ export type {
   Fence,
   Interaction,
   InteractionList,
+  Merge,
+  MergePage,
+  Publication,
+  PublicationPage,
+  Repository,
+  RepositoryPage,
+  Review,
+  ReviewFile,
   Run,
   Runtime,
   RuntimeList,
@@ -21,6 +29,14 @@ export type {
   UpdateSession,
 } from '@berth/contract'
 export { type BerthClient, type ClientOptions, createClient } from './client.ts'
+export type {
+  CursorQuery,
+  MergeOperations,
+  MergeOrder,
+  PublicationOperations,
+  PublicationOrder,
+  RepositoryOperations,
+} from './delivery-operations.ts'
 export { BerthConnectionError, BerthError } from './error.ts'
 export { followSession } from './follow.ts'
 export type { FollowOptions, Interruption } from './follow-options.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { BerthClient, Session, SubmitTurn } from '@berth/client'
+import type { BerthClient, CreateSession, Session, SubmitTurn } from '@berth/client'
 import { clip } from '../terminal-text.ts'
 
 /** What a new Session settles on. */
@@ -7,6 +7,7 @@ export interface NewSession {
   readonly title?: string
   readonly runtime?: string
   readonly model?: string
+  readonly source?: NonNullable<CreateSession['source']>
 }
 
 /** A Turn that the service has taken, and where its Run is to be followed from. */

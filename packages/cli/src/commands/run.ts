@@ -6,6 +6,7 @@ import type { CommandIo } from '../io.ts'
 import { openRunView, type RunView } from '../run-view.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 import { type Admission, admitToNewSession, admitToSession } from './admit.ts'
+import { findRepository } from './find-repository.ts'
 import { noticeOf } from './interruption-notice.ts'
 import { readTurn } from './turn-input.ts'
 
@@ -14,6 +15,8 @@ export interface RunOptions {
   readonly title?: string
   readonly runtime?: string
   readonly model?: string
+  readonly repository?: string
+  readonly base?: string
   readonly file: readonly string[]
   readonly follow?: boolean
   readonly json?: boolean
@@ -21,14 +24,16 @@ export interface RunOptions {
 
 /** Sends a message to a new or an existing Session and, where asked to, stays until its Run has ended. */
 export async function run(message: string, options: RunOptions, io: CommandIo): Promise<ExitCode> {
-  const { session, title, runtime, model } = options
-  if (session !== undefined && (title ?? runtime ?? model) !== undefined) {
-    throw new UsageError('--title, --runtime and --model belong to a new session and do not go with --session')
+  const { session, title, runtime, model, repository, base } = options
+  if (session !== undefined && (title ?? runtime ?? model ?? repository) !== undefined) {
+    throw new UsageError('--title, --runtime, --model and --repository belong to a new session, not to --session')
   }
+  if (base !== undefined && repository === undefined) throw new UsageError('--base goes with --repository')
   const turn = await readTurn(message, options.file, io.stdin)
+  const source = repository === undefined ? undefined : await findRepository(io.client, repository, base)
   const admit = (signal: AbortSignal) =>
     session === undefined
-      ? admitToNewSession(io.client, defined({ title, runtime, model }), turn, signal)
+      ? admitToNewSession(io.client, { ...defined({ title, runtime, model }), ...(source && { source }) }, turn, signal)
       : admitToSession(io.client, session, turn, signal)
   if (options.follow) return follow(admit, options.json === true, io)
   await announce(await admit(new AbortController().signal), options.json === true, io)

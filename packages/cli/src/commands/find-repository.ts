@@ -1,0 +1,20 @@
+import type { BerthClient, CreateSession } from '@berth/client'
+import { UsageError } from '../failure.ts'
+
+/** Finds a granted repository by the name that it has now, as what a Session is made on. */
+export async function findRepository(
+  client: BerthClient,
+  fullName: string,
+  baseBranch: string | undefined,
+): Promise<NonNullable<CreateSession['source']>> {
+  for (let cursor: string | null = null; ; ) {
+    const page = await client.repositories.list({ limit: 100, ...(cursor !== null && { cursor }) })
+    const found = page.repositories.find(repository => repository.fullName.toLowerCase() === fullName.toLowerCase())
+    if (found !== undefined) {
+      const { grantId, repositoryId } = found
+      return { grantId, repositoryId, ...(baseBranch !== undefined && { baseBranch }) }
+    }
+    if (!page.hasMore || page.nextCursor === null) throw new UsageError(`no repository ${fullName} is granted`)
+    cursor = page.nextCursor
+  }
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto'
+import type { BerthClient, Merge } from '@berth/client'
+import { type ExitCode, exitCode } from '../exit-code.ts'
+import { UsageError } from '../failure.ts'
+import type { CommandIo } from '../io.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
+import { settled } from './settled.ts'
+
+export interface MergeOptions {
+  readonly strategy: 'merge' | 'squash' | 'rebase'
+  readonly whenReady?: boolean
+  readonly json?: boolean
+}
+
+/** Merges a pull request of a Session, by default the one published last, and stays until that is decided. */
+export async function merge(
+  sessionId: string,
+  publicationId: string | undefined,
+  options: MergeOptions,
+  { client, stdout, stderr }: CommandIo,
+): Promise<ExitCode> {
+  const published = publicationId ?? (await lastPullRequest(client, sessionId))
+  const id = randomUUID()
+  const mode = options.whenReady ? 'when_ready' : 'immediate'
+  await client.merges.put(sessionId, published, id, { strategy: options.strategy, mode })
+  let told = false
+  const decided = await settled(
+    async () => {
+      const { merge: current } = await client.merges.get(sessionId, published, id)
+      if (current.status === 'waiting' && !told) {
+        told = true
+        await stderr.line('berth: waiting until it can be merged; an interrupt leaves it waiting')
+      }
+      return current
+    },
+    ({ completedAt }) => completedAt !== undefined,
+  )
+  await stdout.line(options.json ? jsonLine(decided) : printableLine(resultOf(decided)))
+  return decided.status === 'succeeded' ? exitCode.completed : exitCode.failed
+}
+
+async function lastPullRequest(client: BerthClient, sessionId: string): Promise<string> {
+  for (let cursor: string | null = null; ; ) {
+    const page = await client.publications.list(sessionId, cursor === null ? {} : { cursor })
+    const found = page.publications.find(({ result }) => result?.pullRequest !== undefined)
+    if (found !== undefined) return found.id
+    if (!page.hasMore || page.nextCursor === null) throw new UsageError('the session has no pull request to merge')
+    cursor = page.nextCursor
+  }
+}
+
+function resultOf({ id, pullRequestNumber, mergedCommitSha, lastError }: Merge): string {
+  if (mergedCommitSha === undefined) return `merge ${id} failed: ${lastError?.code ?? 'unknown'}`
+  return `merge ${id} pull request #${pullRequestNumber} ${mergedCommitSha.slice(0, 12)}`
+}

@@ -1,0 +1,32 @@
+import type { ReviewFile } from '@berth/client'
+import { type ExitCode, exitCode } from '../exit-code.ts'
+import type { CommandIo } from '../io.ts'
+import { jsonLine, printable, printableLine } from '../terminal-text.ts'
+
+export interface ReviewOptions {
+  readonly patch?: boolean
+  readonly json?: boolean
+}
+
+/** Shows what a Session has changed: the revision to publish, and the files or the patch. */
+export async function review(sessionId: string, options: ReviewOptions, io: CommandIo): Promise<ExitCode> {
+  const { review: made } = await io.client.publications.review(sessionId)
+  const { stdout, stderr } = io
+  if (options.json) await stdout.line(jsonLine(made))
+  else if (options.patch) {
+    await stdout.write(printable(made.patch))
+    if (made.patchTruncated) await stderr.line('berth: the patch is longer than what is shown')
+  } else {
+    await stdout.line(`revision ${made.revision}`)
+    for (const file of made.files) await stdout.line(fileLine(file))
+    await stdout.line(
+      `${made.files.length} files, +${made.additions} -${made.deletions} on ${printableLine(made.targetBranch)}`,
+    )
+  }
+  return exitCode.completed
+}
+
+function fileLine({ status, path, previousPath, additions, deletions, binary }: ReviewFile): string {
+  const name = previousPath === undefined ? path : `${previousPath} -> ${path}`
+  return `${status.padEnd(8)}  ${binary ? 'binary' : `+${additions} -${deletions}`}  ${printableLine(name)}`
+}

@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sendJson } from '@berth/client/testing'
+import { afterAll, expect, test } from 'vitest'
+import { BerthProcess } from './berth-process.ts'
+import { ScriptedService, session } from './scripted-service.ts'
+
+const cwd = mkdtempSync(join(tmpdir(), 'berth-cli-'))
+afterAll(() => rmSync(cwd, { recursive: true }))
+
+const berth = (service: ScriptedService, ...args: string[]) => new BerthProcess(args, { cwd, env: service.env })
+const revision = 'a'.repeat(64)
+const commitSha = 'b'.repeat(40)
+const result = {
+  delivery: 'pull_request',
+  branch: 'svc/x',
+  commitSha,
+  pullRequest: { number: 7, url: 'http://127.0.0.1/7', draft: false, reused: false },
+}
+const review = {
+  revision,
+  targetBranch: 'main',
+  files: [{ path: 'evil\u001b[2J', status: 'added', additions: 2, deletions: 0, binary: false }],
+  additions: 2,
+  deletions: 0,
+  patch: '+\u001b[2J\n',
+  patchTruncated: false,
+}
+
+/** A service on which one Publication and one Merge come to this end. */
+async function serve(end: { publication: object; merge: object }): Promise<ScriptedService> {
+  let reads = 0
+  return ScriptedService.start(({ method, path }, response) => {
+    const [id = ''] = path.split('/').slice(-1)
+    const published = { id, status: 'succeeded', completedAt: '2026-01-01T00:00:00.000Z', ...end.publication }
+    if (path.endsWith('/repository/review')) sendJson(response, 200, { review })
+    else if (path.includes('/merges/')) {
+      const over = method === 'GET' && ++reads > 1
+      const status = { status: over ? 'succeeded' : 'waiting', pullRequestNumber: 7 }
+      sendJson(response, 200, { merge: { id, ...status, ...(over && { completedAt: 'now', ...end.merge }) } })
+    } else if (path.includes('/publications/')) sendJson(response, 200, { publication: published })
+    else sendJson(response, 200, { publications: [{ ...published, id: 'p' }], nextCursor: null, hasMore: false })
+    return 'answered'
+  })
+}
+
+test('review shows the revision and the files, or the patch, and nothing that a terminal obeys', async () => {
+  await using service = await serve({ publication: { result }, merge: {} })
+  const files = berth(service, 'review', session.id)
+  expect(await files.ended()).toBe(0)
+  expect(files.lines).toEqual([`revision ${revision}`, 'added     +2 -0  evil␛[2J', '1 files, +2 -0 on main'])
+  const patch = berth(service, 'review', session.id, '--patch')
+  expect(await patch.ended()).toBe(0)
+  expect(patch.lines).toEqual(['+␛[2J'])
+})
+
+test('publish delivers what is there, or a revision, and answers how it went', async () => {
+  await using service = await serve({ publication: { result }, merge: {} })
+  const it = berth(service, 'publish', session.id, '--title', 'a', '--body', 'b', '--draft')
+  expect(await it.ended()).toBe(0)
+  expect(it.lines[0]).toMatch(/^publication \S+ bbbbbbbbbbbb pull request #7 http:\/\/127.0.0.1\/7$/)
+  const put = service.taken.find(({ method }) => method === 'PUT')
+  expect(put?.body).toEqual({ revision, title: 'a', body: 'b', delivery: 'pull_request', draft: true })
+  const wrong = berth(service, 'publish', session.id, '--title', 'a', '--direct', '--branch', 'x')
+  expect(await wrong.ended()).toBe(2)
+  await using failing = await serve({ publication: { status: 'failed', lastError: { code: 'no_changes' } }, merge: {} })
+  const failed = berth(failing, 'publish', session.id, '--title', 'a', '--revision', revision)
+  expect(await failed.ended()).toBe(1)
+  expect(failed.lines[0]).toMatch(/failed: no_changes$/)
+})
+
+test('merge takes the last pull request and stays until it is decided', async () => {
+  await using service = await serve({ publication: { result }, merge: { mergedCommitSha: commitSha } })
+  const it = berth(service, 'merge', session.id, '--strategy', 'squash', '--when-ready')
+  expect(await it.ended()).toBe(0)
+  expect(it.lines[0]).toMatch(/^merge \S+ pull request #7 bbbbbbbbbbbb$/)
+  expect(it.stderr).toContain('waiting until it can be merged')
+  const put = service.taken.find(({ method }) => method === 'PUT')
+  expect([put?.path, put?.body]).toEqual([
+    expect.stringContaining('/publications/p/merges/'),
+    { strategy: 'squash', mode: 'when_ready' },
+  ])
+})
