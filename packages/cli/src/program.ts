@@ -159,6 +159,8 @@ function addInteractions(program: Command, host: ProgramHost): void {
       await host.withService(command.optsWithGlobals(), io => decide(sessionId, id, verb, options, io))
     })
   }
+}
+
 function addReview(program: Command, host: ProgramHost): void {
   program
     .command('review')
