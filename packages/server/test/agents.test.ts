@@ -250,16 +250,3 @@ describe('archiving', () => {
     expect(typesOf(run)).not.toContain('workspace.expired')
   })
 })
-
-describe('time', () => {
-  it('that a run is given runs out', async () => {
-    const { session } = await perform('say one')
-    await test.db.database.query(
-      "update leases set bound_at = now() + interval '300 milliseconds' where session_id = $1 and ended_at is null",
-      [session.id],
-    )
-    const run = await next(session, 'open a\nhang')
-    expect(outcomeOf(run)).toBe('crashed execution_deadline turn_execution_lost 1')
-    expect(activitiesOf(run)).toMatchObject([{ status: 'failed' }])
-  })
-})

@@ -1,5 +1,6 @@
 import type { SessionKey } from '../events/append.ts'
 import type { Queryable } from '../storage/database.ts'
+import { runToGoOnFrom } from './run-to-go-on-from.ts'
 
 /** A sealed Run, as far as a restore needs it. Manifests are the small heads of trees; the rest lies in blobs. */
 export interface CheckpointRow {
@@ -12,24 +13,34 @@ export interface CheckpointRow {
   readonly damaged_at: Date | null
 }
 
-/**
- * The checkpoint that a next Turn would go on from: that of the newest Run that began and did not crash. A Run that
- * ended otherwise is never passed over for an older one.
- */
+/** The checkpoint that a next Turn, or a Run that was parked, goes on from (interface 2.4). */
 export async function findResumable(db: Queryable, key: SessionKey): Promise<CheckpointRow | null> {
   const { rows } = await db.query<CheckpointRow>({
     name: 'find-resumable',
     text: `
-      select c.* from checkpoints c join (
-        select id from runs
-        where organization_id = $1 and session_id = $2 and started_at is not null and status <> 'crashed'
-          and ended_at is not null
-        order by queued_at desc limit 1
-      ) newest on newest.id = c.run_id
-      where c.organization_id = $1 and c.session_id = $2 and c.damaged_at is null`,
+      select c.* from (select $1::uuid as organization_id, $2::uuid as id) s
+      cross join lateral (${runToGoOnFrom('s')}) newest
+      join checkpoints c on c.organization_id = s.organization_id and c.session_id = s.id and c.run_id = newest.id
+      where c.damaged_at is null`,
     values: [key.organizationId, key.sessionId],
   })
   return rows[0] ?? null
+}
+
+/** Whether the newest Run that began left nothing in its sandbox that its checkpoint lacks. */
+export async function isNewestWorkSealed(db: Queryable, key: SessionKey): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'is-newest-work-sealed',
+    text: `
+      select 1 from (
+        select id, ended_at from runs where organization_id = $1 and session_id = $2 and started_at is not null
+        order by queued_at desc limit 1
+      ) newest
+      join checkpoints c on c.organization_id = $1 and c.session_id = $2 and c.run_id = newest.id
+      where newest.ended_at is not null and c.damaged_at is null`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows.length > 0
 }
 
 /** The Session's newest checkpoint, on which the next seal of the same tree builds. */
@@ -54,9 +65,16 @@ export interface NewCheckpoint extends Omit<CheckpointRow, 'damaged_at'> {
 /** Older checkpoints that are kept beside the newest: a restore under way may still read the one before. */
 const KEPT = 2
 
-/** Records a checkpoint that is whole in the blob store; with the same statement older ones go. */
+/**
+ * Records a checkpoint that is whole in the blob store; older ones go, and an earlier one of the same Run, which was
+ * sealed while it awaited an answer.
+ */
 export async function insertCheckpoint(tx: Queryable, key: SessionKey, checkpoint: NewCheckpoint): Promise<void> {
   const { organizationId, sessionId } = key
+  await tx.query({
+    text: 'delete from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3',
+    values: [organizationId, sessionId, checkpoint.run_id],
+  })
   await tx.query({
     text: `
       insert into checkpoints (organization_id, session_id, run_id, runtime, conversation, agent_session_id,

@@ -95,7 +95,7 @@ interface Leaving {
   readonly now: Date
 }
 
-/** What began on the sandbox is sealed after, unless it crashed. */
+/** What began on the sandbox is sealed after, unless it crashed otherwise than by its deadline. */
 async function endWithResult(
   tx: Queryable,
   claim: RunClaim,
@@ -115,5 +115,6 @@ async function endWithResult(
   if (outcome === deadlineExceeded) await closeInteractions(tx, claim, 'workspace_lost', now)
   const { summary, ...rest } = outcome
   const told = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest
-  await endRun(tx, claim, runId, told, now, { seal: begun && outcome.status !== 'crashed', artifactIds })
+  const seal = begun && (outcome.status !== 'crashed' || outcome === deadlineExceeded)
+  await endRun(tx, claim, runId, told, now, { seal, artifactIds })
 }

@@ -16,7 +16,7 @@ import { cancelled, decideEnd, recordEnd } from './attempt-end.ts'
 import { type AgentFacts, Conversation } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { clearHandovers, findLastAnswer, type RunClaim, saveAgentModel } from './execution-sql.ts'
-import { executionLost } from './finish.ts'
+import { deadlineExceeded, executionLost } from './finish.ts'
 import { placeInputs } from './place-inputs.ts'
 import { promptBlocks } from './prompt-blocks.ts'
 import { keepRecap } from './recap.ts'
@@ -162,6 +162,20 @@ export class Attempt {
     return this.#exclusive(async () => {
       this.#answersDue = true
       if (this.#caughtUp && !this.#settled) await this.#giveAnswers()
+    })
+  }
+
+  /**
+   * The Run's time is over: an agent that is at work is asked to stop, so that its conversation is whole when it is
+   * sealed; whatever it answers, the Run has crashed by its deadline (interface 6.4).
+   */
+  expire(): Promise<void> {
+    return this.#exclusive(async () => {
+      const { facts, prompted } = this.#conversation
+      if (this.#settled || !prompted || facts.sessionId === null) return this.#stop(deadlineExceeded, 'deadline')
+      this.#forced ??= deadlineExceeded
+      this.#conversation.cancelling = true
+      await this.#give(cancelPrompt(this.#of, facts.sessionId))
     })
   }
 

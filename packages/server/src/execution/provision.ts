@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { isNewestWorkSealed } from '../checkpoints/checkpoint-sql.ts'
 import { endLease } from '../leases/end-lease.ts'
+import { isNearBound, workEndsAt } from '../leases/lease-bound.ts'
 import { findLiveLease, insertLease, type LeaseRow, markAttached } from '../leases/lease-sql.ts'
+import { findRun, hasEarlierWork } from '../runs/run-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
 import type { SandboxEgress } from '../sandboxes/driver.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
@@ -20,6 +23,8 @@ export class ProvisionFailed extends Error {
  * The Session's sandbox: the one its lease holds, else a fresh one. The lease's row is committed before anything is
  * made, so a crash in between leaves a row that says what to look for, and never a sandbox without one. What is left of
  * a sandbox whose lease has ended is the sweeper's: nothing that hangs there holds up a Run.
+ * One that is close to its bound is given up for a fresh one before a Run begins on it, where nothing is lost by that, and
+ * in any case once work on it has to end.
  * A fresh one is brought to where the Session left off before anything runs in it.
  * @throws ProvisionFailed, ResumeUnavailable, ClaimLost, or the signal's reason
  */
@@ -31,13 +36,14 @@ export async function provision(
 ): Promise<LeaseRow> {
   const { db, driver, clock } = context
   const live = await findLiveLease(db, claim)
-  if (live?.state === 'attached') {
+  const retired = live?.state === 'attached' && (await isToRetire(context, claim, live))
+  if (live?.state === 'attached' && !retired) {
     await driver.serveProxy(live.id, egressOf(context, live.id, runtime))
     return live
   }
   const lease = await underFence(context, claim, async tx => {
-    // A predecessor died while it made this one; how far it came is not known.
-    if (live !== null) await endLease(tx, claim, 'abandoned', clock.now())
+    // Else a predecessor died while it made this one; how far it came is not known.
+    if (live !== null) await endLease(tx, claim, retired ? 'expired' : 'abandoned', clock.now())
     return insertLease(tx, claim, {
       id: randomUUID(),
       driver: driver.kind,
@@ -62,6 +68,15 @@ export async function provision(
     if (cause instanceof ResumeUnavailable) throw cause
     throw new ProvisionFailed('the sandbox could not be made', { cause })
   }
+}
+
+/** Only ahead of a Run's first step on a sandbox: what it has begun there stays there. */
+async function isToRetire({ db, clock }: ExecutionContext, claim: Claim, lease: LeaseRow): Promise<boolean> {
+  const now = clock.now()
+  if (claim.runId === null || !isNearBound(lease, now)) return false
+  const run = await findRun(db, claim, claim.runId)
+  if (run?.status !== 'dispatching') return false
+  return workEndsAt(lease) <= now || !(await hasEarlierWork(db, claim, claim.runId)) || isNewestWorkSealed(db, claim)
 }
 
 /** Makes the sandbox, or stops waiting for it: what comes of it then is the sweeper's. */

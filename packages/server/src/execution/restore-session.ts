@@ -29,8 +29,8 @@ export async function restoreSession(
   signal: AbortSignal,
 ): Promise<void> {
   const { db, clock } = context
-  if (!(await hasEarlierWork(db, claim, claim.runId))) return
   const checkpoint = await findResumable(db, claim)
+  if (checkpoint === null && !(await hasEarlierWork(db, claim, claim.runId))) return
   if (checkpoint === null) throw new ResumeUnavailable('no checkpoint to go on from')
   const startedAt = clock.now()
   await writeTrees(context, claim, checkpoint, leaseId, signal)

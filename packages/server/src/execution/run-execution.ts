@@ -186,7 +186,7 @@ async function attach(
   })
   const waiting = await listUndelivered(context.db, lease.id)
   const attempt = new Attempt(context, { claim, turn, runtime, lease, connection, waiting })
-  const watched = { claim, boundAt: lease.bound_at, attempt, connection }
+  const watched = { claim, lease, attempt, connection }
   using _watch = watchAttempt(context, watched, reason => interrupt.abort(reason))
   await attempt.run()
 }

@@ -9,6 +9,7 @@ import { appendEvents } from '../events/append.ts'
 import type { EventDraft } from '../events/envelope.ts'
 import { findLiveLease, type LeaseRow } from '../leases/lease-sql.ts'
 import { releaseFence } from '../runs/fence-sql.ts'
+import { findRun } from '../runs/run-sql.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
 import { type LeaseTrees, SandboxGoneError } from '../sandboxes/driver.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
@@ -31,10 +32,8 @@ export const platformNames = ['.berth'] as const
  * @throws ClaimLost, DatabaseUnavailable, or the signal's reason: another worker seals then
  */
 export async function sealRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
-  const { db, clock, log } = context
-  const lease = await findLiveLease(db, claim)
-  const runtime = context.runtimes.find(claim.run.runtime ?? NATIVE_RUNTIME)
-  const sealed = lease === null || runtime === null ? null : await sealPatiently(context, claim, lease, runtime, signal)
+  const { clock, log } = context
+  const sealed = await sealLease(context, claim, signal)
   await underFence(context, claim, async tx => {
     const now = clock.now()
     if (sealed?.checkpoint) await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now })
@@ -45,7 +44,22 @@ export async function sealRun(context: ExecutionContext, claim: RunClaim, signal
   announce(context, claim)
 }
 
-interface Sealed {
+/**
+ * Puts what the Session's sandbox holds into the blob store, patiently.
+ * @returns what is to be recorded; null where there is no sandbox or it could not be sealed
+ */
+export async function sealLease(
+  context: ExecutionContext,
+  claim: RunClaim,
+  signal: AbortSignal,
+): Promise<Sealed | null> {
+  const lease = await findLiveLease(context.db, claim)
+  const runtime = context.runtimes.find(claim.run.runtime ?? NATIVE_RUNTIME)
+  return lease === null || runtime === null ? null : sealPatiently(context, claim, lease, runtime, signal)
+}
+
+/** What a seal has come to; without a checkpoint where it is over a cap. */
+export interface Sealed {
   readonly checkpoint?: Omit<Parameters<typeof insertCheckpoint>[2], 'sealed_at'>
   readonly omissions: readonly EventDraft[]
 }
@@ -125,7 +139,10 @@ async function toCheckpoint(
   const manifests = [workspace, ...(kept === null ? [] : [kept])]
   const blobs = await Promise.all(manifests.map(({ manifest }) => blobsOf(manifest, context.blobs)))
   // An agent that cannot load a conversation, or whose own record of it was not kept, is told it again instead.
-  const exact = runtime.stateless || (lease.agent_loads_sessions && kept !== null)
+  // So is one that was killed within a prompt: what it had written by then may be torn.
+  const run = await findRun(context.db, claim, claim.runId)
+  const whole = run?.status !== 'crashed' || lease.agent_state === 'ready'
+  const exact = runtime.stateless || (lease.agent_loads_sessions && kept !== null && whole)
   return {
     checkpoint: {
       run_id: claim.runId,

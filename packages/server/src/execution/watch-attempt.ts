@@ -1,3 +1,6 @@
+import { extendLease } from '../leases/extend-lease.ts'
+import { workEndsAt } from '../leases/lease-bound.ts'
+import type { LeaseRow } from '../leases/lease-sql.ts'
 import type { Outcome, RunRow } from '../runs/run.ts'
 import { findRun } from '../runs/run-sql.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
@@ -9,27 +12,27 @@ import { deadlineExceeded } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
 import type { SupervisorConnection } from './supervisor-connection.ts'
 import { SandboxFrozenError } from './supervisor-errors.ts'
+import { underFence } from './under-fence.ts'
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** An attempt under way, and what it is held to. */
 export interface Watched {
   readonly claim: RunClaim
-  /** The sandbox's bound. */
-  readonly boundAt: Date
+  readonly lease: LeaseRow
   readonly attempt: Attempt
   readonly connection: SupervisorConnection
 }
 
 /**
  * Watches over an attempt: cancellation and its grace, the deadlines of start and Run, and a supervisor that has gone
- * silent. Each ends the agent or interrupts the connection; what follows is decided by the attempt. An agent that does
+ * silent; and keeps the lease from running out of idle time. Each ends the agent or interrupts the connection; what follows is decided by the attempt. An agent that does
  * not end although its supervisor was told to end it costs the sandbox.
  * @param interrupt ends the connection for this reason
  */
 export function watchAttempt(
   context: ExecutionContext,
-  { claim, boundAt, attempt, connection }: Watched,
+  { claim, lease, attempt, connection }: Watched,
   interrupt: (reason: Error) => void,
 ): Disposable {
   const { limits, clock } = context
@@ -52,9 +55,13 @@ export function watchAttempt(
     }, STOP_GRACE_MS + limits.pingMs)
   }
 
+  const expire = async () => {
+    later(() => end(deadlineExceeded, 'deadline'), limits.cancelGraceMs)
+    await attempt.expire()
+  }
   let deadline: { readonly at: number; readonly timer: NodeJS.Timeout | undefined } | null = null
   const holdTo = (run: RunRow) => {
-    const at = deadlineOf(run, boundAt, limits.runMs, clock.now())
+    const at = deadlineOf(run, workEndsAt(lease), limits.runMs, clock.now())
     if (deadline?.at === at) return
     clearTimeout(deadline?.timer)
     deadline = { at, timer: later(strike, at - clock.now().getTime()) }
@@ -64,8 +71,8 @@ export function watchAttempt(
     const run = await findRun(context.db, claim, claim.run.id)
     if (run === null || run.ended_at !== null) return
     deadline = null
-    if (deadlineOf(run, boundAt, limits.runMs, clock.now()) > clock.now().getTime()) holdTo(run)
-    else await end(deadlineExceeded, 'deadline')
+    if (deadlineOf(run, workEndsAt(lease), limits.runMs, clock.now()) > clock.now().getTime()) holdTo(run)
+    else await expire()
   }
 
   let cancelling = false
@@ -101,6 +108,12 @@ export function watchAttempt(
   }, limits.agentStartMs)
   holdTo(claim.run)
 
+  const renew = async () => {
+    await underFence(context, claim, tx => extendLease(tx, claim, clock.now())).catch(unlessAway)
+    later(renew, lease.idle_ms / 3)
+  }
+  later(renew, lease.idle_ms / 3)
+
   const pulse = async () => {
     await connection.ping(limits.pingMs)
     lookAgain()
@@ -118,15 +131,20 @@ export function watchAttempt(
 }
 
 /**
- * A Run ends with the bound of its own time or that of its sandbox, whichever comes first. Its own time stands still while
+ * A Run ends with the bound of its own time or ahead of that of its sandbox, whichever comes first. Its own time stands still while
  * it waits for people. @returns milliseconds since 1970
  */
 function deadlineOf(
   { started_at, awaiting_since, awaited_ms }: RunRow,
-  boundAt: Date,
+  endsAt: Date,
   runMs: number,
   now: Date,
 ): number {
-  if (awaiting_since !== null) return boundAt.getTime()
-  return Math.min((started_at ?? now).getTime() + runMs + awaited_ms, boundAt.getTime())
+  if (awaiting_since !== null) return endsAt.getTime()
+  return Math.min((started_at ?? now).getTime() + runMs + awaited_ms, endsAt.getTime())
+}
+
+/** A database that is away is the attempt's to notice. */
+function unlessAway(error: unknown): void {
+  if (!(error instanceof DatabaseUnavailable)) throw error
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { runToGoOnFrom } from '../checkpoints/run-to-go-on-from.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { Queryable } from '../storage/database.ts'
@@ -24,12 +25,7 @@ const selectFrom = (sessions: string): string => `
     order by created_at desc limit 1
   ) l on true
   left join executions e on e.organization_id = s.organization_id and e.session_id = s.id
-  left join lateral (
-    select id from runs
-    where organization_id = s.organization_id and session_id = s.id and started_at is not null and status <> 'crashed'
-      and ended_at is not null
-    order by queued_at desc limit 1
-  ) settled on s.first_run_started_at is not null and l.state is distinct from 'attached'
+  left join lateral (${runToGoOnFrom('s')}) settled on s.first_run_started_at is not null and l.state is distinct from 'attached'
   left join checkpoints c
     on c.organization_id = s.organization_id and c.session_id = s.id and c.run_id = settled.id`
 

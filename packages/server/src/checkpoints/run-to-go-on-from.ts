@@ -1,0 +1,15 @@
+/**
+ * The newest Run whose checkpoint is the one to go on from. A Run that ended otherwise than crashed is never passed over
+ * for an older one, so it may have none. One that crashed counts where it was sealed all the same, at its deadline, and
+ * so does one that has not ended: it was sealed while it awaits an answer.
+ *
+ * @param session expression of a row with `organization_id` and `id`
+ */
+export const runToGoOnFrom = (session: string): string => `
+  select r.id from runs r
+  where r.organization_id = ${session}.organization_id and r.session_id = ${session}.id and r.started_at is not null
+    and ((r.ended_at is not null and r.status <> 'crashed') or exists (
+      select 1 from checkpoints k
+      where k.organization_id = r.organization_id and k.session_id = r.session_id and k.run_id = r.id
+        and k.damaged_at is null))
+  order by r.queued_at desc limit 1`
