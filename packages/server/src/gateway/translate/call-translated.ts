@@ -24,7 +24,7 @@ export const callTranslated: CallTranslated = async call => {
     const read = call.wire === 'chat' ? readChatRequest(call, target) : readResponsesRequest(call, target)
     return call.body['stream'] === true ? await stream(call, read) : await answer(call, read)
   } catch (error) {
-    throw toFailure(error)
+    throw toFailure(error, call.wire)
   }
 }
 

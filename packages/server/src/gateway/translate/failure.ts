@@ -8,29 +8,31 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from '@ai-sdk/provider'
-import { knownSecrets } from '../../secrets.ts'
-import { type UpstreamCode, UpstreamError } from '../upstream.ts'
+import { type UpstreamCode, UpstreamError, type Wire } from '../upstream.ts'
 import { upstreamCode, upstreamError } from '../upstream-status.ts'
+import { upstreamWords } from '../upstream-words.ts'
 import { isObject } from './json.ts'
 import { refuse } from './refuse.ts'
 
-const wordsAtMost = 1000
-
 /** A failure of a provider or of its package, as the gateway tells it. */
-export function toFailure(error: unknown): UpstreamError {
+export function toFailure(error: unknown, wire: Wire = 'responses'): UpstreamError {
+  const input = wire === 'chat' ? 'messages' : 'input'
   if (error instanceof UpstreamError) return error
   if (UnsupportedFunctionalityError.isInstance(error)) {
-    return refuse('input', `The model does not take ${error.functionality}.`, error)
+    return refuse(input, `The model does not take ${error.functionality}.`, error)
   }
   if (InvalidPromptError.isInstance(error) || InvalidArgumentError.isInstance(error)) {
-    return refuse('input', clean(error.message), error)
+    return refuse(input, upstreamWords(error.message), error)
   }
   if (isNoAnswer(error)) return upstreamError('upstream_invalid_response', { cause: error })
   const { status, words, retryAfterSeconds } = describe(error)
   if (status !== undefined) {
-    return upstreamError(upstreamCode(status), { words: clean(words), retryAfterSeconds, cause: error })
+    const code = upstreamCode(status)
+    // What is said of the gateway's own credential is for its operator.
+    const told = code !== 'upstream_credential_refused' && { words: upstreamWords(words) }
+    return upstreamError(code, { ...told, retryAfterSeconds, cause: error })
   }
-  return connectionFailure(error) ?? upstreamError('upstream_failed', { words: clean(words), cause: error })
+  return connectionFailure(error) ?? upstreamError('upstream_failed', { words: upstreamWords(words), cause: error })
 }
 
 const noAnswers = [EmptyResponseBodyError, InvalidResponseDataError, JSONParseError, TypeValidationError]
@@ -105,9 +107,4 @@ function retryAfter(headers: Readonly<Record<string, string>> | undefined): numb
   if (value === undefined) return undefined
   const seconds = /^\d+$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - Date.now()) / 1000)
   return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined
-}
-
-/** What a provider said may repeat what it was sent. */
-function clean(words: string): string {
-  return knownSecrets.cutText(words.slice(0, wordsAtMost))
 }
