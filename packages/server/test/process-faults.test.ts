@@ -57,6 +57,35 @@ describe('the whole service in one process', () => {
     return Number(file.split('\n')[0])
   }
 
+  it('is killed in the middle of a seal, and of a restore: all that was sealed is there', async () => {
+    const key = (session: Session) => [session.organizationId, session.id]
+    const script = 'head -c 50000000 /dev/urandom > large; sha256sum large > sum'
+    const session = await api.createSession({ runtime: 'shell' }, script)
+    await until('a seal', async () => (await api.session(session.id)).phase === 'finalizing')
+    await service.kill('SIGKILL')
+    await start()
+    expect(outcomeOf(await endedRun(api, session, session.activeRunId ?? ''))).toBe('completed completed - 1')
+    await until('the end of the seal', async () => (await api.session(session.id)).phase === 'idle')
+    {
+      await using db = openDatabase({ connection: embeddedConnection(dataDir), log: silentLog })
+      await db.query(
+        "update leases set expires_at = 'epoch' where organization_id = $1 and session_id = $2 and ended_at is null",
+        key(session),
+      )
+      await until('an expired workspace', async () => (await api.session(session.id)).workspace.state === 'expired')
+      expect((await api.session(session.id)).continuation).toMatchObject({
+        state: 'restorable',
+        sealedByRunId: session.activeRunId,
+      })
+    }
+    const { run } = await api.submitTurn(session.id, 'sha256sum -c sum')
+    await until('a restore', async () => (await api.session(session.id)).phase === 'provisioning')
+    await service.kill('SIGKILL')
+    await start()
+    const ended = await endedRun(api, session, run.id)
+    expect([outcomeOf(ended), activitiesOf(ended)[0]?.['output']]).toEqual(['completed completed - 1', 'large: OK\n'])
+  })
+
   it('is killed in the middle of a run and started again: the same attempt goes on, and completes', async () => {
     const session = await api.createSession(
       { runtime: 'shell' },

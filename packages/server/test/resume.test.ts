@@ -253,6 +253,24 @@ describe('a run that is being sealed', () => {
     expect(await bench.checkpoints(session)).toEqual([session.activeRunId, run.id])
   })
 
+  it('whose every try fails goes without: the session is free, and says what it lacks once the sandbox is gone', async () => {
+    const blobs = (real: Blobs): Blobs =>
+      new Proxy(real, {
+        get(target, name: keyof Blobs) {
+          if (name !== 'put') return target[name].bind(target)
+          return async () => {
+            throw new BlobsUnavailable(new Error('down for good'))
+          }
+        },
+      })
+    await bench.work(stack, { blobs })
+    const { session, run } = await bench.sealed('shell', 'echo kept > note')
+    expect(run.status).toBe('completed')
+    expect(await bench.checkpoints(session)).toEqual([])
+    expect((await bench.api.session(session.id)).continuation.state).toBe('live')
+    expect((await bench.expire(session)).continuation).toEqual(unavailable('checkpoint_missing'))
+  })
+
   it('lets its session be archived, and is not sealed then', async () => {
     const { gate, session } = await finalizing()
     expect((await bench.api.call('DELETE', `/v1/sessions/${session.id}`)).status).toBe(204)
