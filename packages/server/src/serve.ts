@@ -20,6 +20,7 @@ import { Worker } from './execution/worker.ts'
 import { createGateway } from './gateway/create-gateway.ts'
 import { gatewayHandlers } from './gateway/routes.ts'
 import { callTranslated } from './gateway/translate/call-translated.ts'
+import { Mirrors } from './git/mirrors.ts'
 import { openGitHosts } from './git-hosts/open-git-hosts.ts'
 
 import { Housekeeper } from './housekeeping/housekeeper.ts'
@@ -206,6 +207,7 @@ async function startWorking(
   const working: ExecutionContext = {
     ...context,
     driver,
+    mirrors: new Mirrors(join(settings.dataDir, 'mirrors')),
     gateway: new GatewayAccess({
       url: gatewayUrl,
       mint: run => mintRuntimeCredential(context.db, run, context.clock.now()),
@@ -237,7 +239,7 @@ async function startWorking(
     driver,
     host: working.host,
     scratchDir: join(settings.dataDir, 'scratch'),
-    sources: repositorySources(context),
+    sources: repositorySources(context, working.mirrors),
     delivery: {
       publicationMs: settings.delivery.publicationSeconds * 1000,
       mergeMs: settings.delivery.publicationSeconds * 1000,

@@ -42,7 +42,7 @@ beforeAll(async () => {
   context = {
     ...working,
     scratchDir: join(test.dataDir, 'scratch'),
-    sources: repositorySources({ db: test.db.database, gitHosts: new GitHosts([host]) }),
+    sources: repositorySources({ db: test.db.database, gitHosts: new GitHosts([host]) }, working.mirrors),
     delivery: limits,
   }
   await using worker = new Worker(working)

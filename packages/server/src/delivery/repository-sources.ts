@@ -1,13 +1,13 @@
 import type { Source } from '@berth/contract'
 import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
-import { GitHostError } from '../git-hosts/git-host.ts'
+import type { Mirrors } from '../git/mirrors.ts'
 import { findActiveGrant } from '../repositories/active-grant.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { Sources } from './sources.ts'
 
 /** The repositories of Sessions by their rows and grants; a grant is looked at each time, so revocation bites at once. */
-export function repositorySources({ db, gitHosts }: Pick<Context, 'db' | 'gitHosts'>): Sources {
+export function repositorySources({ db, gitHosts }: Pick<Context, 'db' | 'gitHosts'>, mirrors: Mirrors): Sources {
   return {
     async find(key) {
       const pinned = await readPinned(db, key)
@@ -18,12 +18,11 @@ export function repositorySources({ db, gitHosts }: Pick<Context, 'db' | 'gitHos
       if (grant === null || host === null) return 'revoked'
       const { baseBranch, baseOid } = pinned.source
       const repository = { account: grant.account, repositoryId: grant.repository_id }
-      return { host, repository, baseBranch, baseOid }
+      return { organizationId: key.organizationId, host, repository, baseBranch, baseOid }
     },
-    async mirror({ host, repository }, signal) {
-      const { url } = await host.access(repository, 'read', signal)
-      if (!url.startsWith('/')) throw new GitHostError('unavailable', 'there is no mirror of the repository')
-      return { gitDir: url, [Symbol.asyncDispose]: async () => undefined }
+    async mirror({ organizationId, host, repository, baseOid }, signal) {
+      const gitDir = await mirrors.provide({ organizationId, host, repository, oid: baseOid }, signal)
+      return { gitDir, [Symbol.asyncDispose]: async () => undefined }
     },
   }
 }

@@ -3,6 +3,7 @@ import type { GitHost, RepositoryRef } from '../git-hosts/git-host.ts'
 
 /** The repository that a Session's work comes from and goes back to. */
 export interface DeliverySource {
+  readonly organizationId: string
   readonly host: GitHost
   readonly repository: RepositoryRef
   readonly baseBranch: string

@@ -33,9 +33,6 @@ const COMMIT_BYTES = 256 * 1024
 /** Between the request to end and the kill of an agent that is to be stopped. */
 export const STOP_GRACE_MS = 1_000
 
-/** Where agents of every runtime work; a launch repository will stand below it. */
-const WORKSPACE = '/workspace'
-
 /**
  * One attempt of a Run on an attached supervisor, from whatever point a predecessor left it at.
  *
@@ -52,6 +49,7 @@ export class Attempt {
   readonly #turn: TurnRow
   readonly #runtime: RuntimeEntry
   readonly #lease: LeaseRow
+  readonly #cwd: string
   readonly #connection: SupervisorConnection
   readonly #batches: AsyncGenerator<readonly JournalRecord[], never>
   readonly #conversation: Conversation
@@ -87,6 +85,8 @@ export class Attempt {
       turn: TurnRow
       runtime: RuntimeEntry
       lease: LeaseRow
+      /** Where the agent works. */
+      cwd: string
       connection: SupervisorConnection
       /** What the agent has asked and not been answered. */
       waiting: readonly InteractionRow[]
@@ -97,6 +97,7 @@ export class Attempt {
     this.#turn = parts.turn
     this.#runtime = parts.runtime
     this.#lease = parts.lease
+    this.#cwd = parts.cwd
     this.#connection = parts.connection
     this.#batches = parts.connection.batches()
     this.#of = {
@@ -298,10 +299,10 @@ export class Attempt {
     const earlier = await hasEarlierWork(this.#context.db, this.#claim, this.#of.runId)
     if (earlier && !loadsSessions && sessionId !== null) {
       this.#recap = await keepRecap(this.#context, this.#claim, this.#lease.id)
-      await this.#give(openSession(generation, WORKSPACE, null))
+      await this.#give(openSession(generation, this.#cwd, null))
       return
     }
-    await this.#give(openSession(generation, WORKSPACE, earlier ? sessionId : null))
+    await this.#give(openSession(generation, this.#cwd, earlier ? sessionId : null))
   }
 
   /** What people have said to the agent's requests, whichever worker was there when they said it. */
@@ -338,7 +339,7 @@ export class Attempt {
       await underFence(this.#context, this.#claim, tx => saveAgentModel(tx, this.#lease.id, model))
       this.#startedFor = model
     }
-    await this.#connection.start({ key, command, env: { ...agentEnvironment(reach), ...told, ...env }, cwd: WORKSPACE })
+    await this.#connection.start({ key, command, env: { ...agentEnvironment(reach), ...told, ...env }, cwd: this.#cwd })
   }
 
   async #give(order: Order): Promise<void> {

@@ -1,5 +1,6 @@
 import type { CheckpointLimits } from '../checkpoints/limits.ts'
 import type { Context } from '../context.ts'
+import type { Mirrors } from '../git/mirrors.ts'
 import type { PublicHosts, SandboxBounds, SandboxDriver } from '../sandboxes/driver.ts'
 import type { GatewayAccess } from './gateway-access.ts'
 
@@ -29,6 +30,8 @@ export interface ExecutionLimits {
 /** What executing Runs needs beside the domains. */
 export interface ExecutionContext extends Context {
   readonly driver: SandboxDriver
+  /** Repositories as this host has fetched them. */
+  readonly mirrors: Mirrors
   readonly gateway: GatewayAccess
   /** How far sandboxes reach the public network; undefined: not at all. */
   readonly publicHosts: PublicHosts | undefined

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import { isNewestWorkSealed } from '../checkpoints/checkpoint-sql.ts'
 import { endLease } from '../leases/end-lease.ts'
 import { isNearBound, workEndsAt } from '../leases/lease-bound.ts'
@@ -12,6 +13,7 @@ import type { ExecutionContext } from './execution-context.ts'
 import type { Claim } from './execution-sql.ts'
 import { ClaimLost } from './interruption.ts'
 import { ResumeUnavailable, restoreSession } from './restore-session.ts'
+import { placeSource, type ReadySource, readySource, SourceUnavailable } from './session-source.ts'
 import { underFence } from './under-fence.ts'
 
 /** The sandbox could not be made in time or at all. */
@@ -26,7 +28,7 @@ export class ProvisionFailed extends Error {
  * One that is close to its bound is given up for a fresh one before a Run begins on it, where nothing is lost by that, and
  * in any case once work on it has to end.
  * A fresh one is brought to where the Session left off before anything runs in it.
- * @throws ProvisionFailed, ResumeUnavailable, ClaimLost, or the signal's reason
+ * @throws ProvisionFailed, ResumeUnavailable, SourceUnavailable, ClaimLost, or the signal's reason
  */
 export async function provision(
   context: ExecutionContext,
@@ -56,8 +58,10 @@ export async function provision(
   })
   if (live !== null) context.wakeups.publish(topics.leases)
   try {
-    await make(context, lease.id, runtime, signal)
-    await restoreSession(context, claim, lease.id, signal)
+    const source = await readySource(context, claim, signal)
+    await make(context, lease.id, runtime, source, signal)
+    const restored = await restoreSession(context, claim, lease.id, signal)
+    if (source !== null && !restored) await placeSource(context, source, lease.id, signal)
     await underFence(context, claim, tx => markAttached(tx, lease.id))
     return (await findLiveLease(db, claim)) ?? { ...lease, state: 'attached' }
   } catch (cause) {
@@ -65,7 +69,7 @@ export async function provision(
     if (signal.aborted || cause instanceof ClaimLost || cause instanceof DatabaseUnavailable) throw cause
     await underFence(context, claim, tx => endLease(tx, claim, 'abandoned', clock.now()))
     context.wakeups.publish(topics.leases)
-    if (cause instanceof ResumeUnavailable) throw cause
+    if (cause instanceof ResumeUnavailable || cause instanceof SourceUnavailable) throw cause
     throw new ProvisionFailed('the sandbox could not be made', { cause })
   }
 }
@@ -84,6 +88,7 @@ async function make(
   context: ExecutionContext,
   leaseId: string,
   runtime: RuntimeEntry,
+  source: ReadySource | null,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted()
@@ -93,7 +98,8 @@ async function make(
   const late = AbortSignal.timeout(limits.provisionMs)
   const { promise: interrupted, reject } = Promise.withResolvers<never>()
   for (const each of [late, signal]) each.addEventListener('abort', () => reject(each.reason), { once: true })
-  await Promise.race([driver.create({ leaseId, command, bounds, mounts, egress }), interrupted])
+  const objects = source === null ? {} : { objects: join(source.mirror, 'objects') }
+  await Promise.race([driver.create({ leaseId, command, bounds, mounts, egress, ...objects }), interrupted])
 }
 
 function egressOf({ gateway, publicHosts }: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {

@@ -19,6 +19,7 @@ export class ResumeUnavailable extends Error {
 /**
  * Brings a fresh sandbox, which nothing runs in yet, to where the Session's last sealed Run left off. A Session without
  * earlier work starts empty.
+ * @returns whether there was any
  * @throws ResumeUnavailable where the checkpoint is missing or is not what it says; it is never offered again then.
  *   RestoreRefused where it is this host or the store that failed: the checkpoint stands
  */
@@ -27,10 +28,10 @@ export async function restoreSession(
   claim: Claim,
   leaseId: string,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { db, clock } = context
   const checkpoint = await findResumable(db, claim)
-  if (checkpoint === null && !(await hasEarlierWork(db, claim, claim.runId))) return
+  if (checkpoint === null && !(await hasEarlierWork(db, claim, claim.runId))) return false
   if (checkpoint === null) throw new ResumeUnavailable('no checkpoint to go on from')
   const startedAt = clock.now()
   await writeTrees(context, claim, checkpoint, leaseId, signal)
@@ -48,6 +49,7 @@ export async function restoreSession(
     }
     await appendEvents(tx, claim, [{ type: 'svc.activity.completed', visibility: 'transcript', data }], now)
   })
+  return true
 }
 
 /** Refusals that are of the checkpoint; the others are of this host or of a store that is away. */

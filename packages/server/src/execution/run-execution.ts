@@ -5,7 +5,9 @@ import { releaseFence } from '../runs/fence-sql.ts'
 import type { Outcome, RunRow } from '../runs/run.ts'
 import { findRun } from '../runs/run-sql.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
+import { insidePaths } from '../sandboxes/bubblewrap/options.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
+import { findSession } from '../sessions/session-sql.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { TurnRow } from '../turns/turn.ts'
@@ -20,6 +22,7 @@ import { ProvisionFailed, provision } from './provision.ts'
 import { ResumeUnavailable } from './restore-session.ts'
 import { modelOf } from './run-model.ts'
 import { sealRun } from './seal-run.ts'
+import { SourceUnavailable } from './session-source.ts'
 import { SupervisorConnection } from './supervisor-connection.ts'
 import {
   ConnectionClosedError,
@@ -111,6 +114,11 @@ async function step(
       await finishRun(context, claim, { status: 'failed', stopReason: 'error', errorCode: 'resume_unavailable' })
       return true
     }
+    if (error instanceof SourceUnavailable) {
+      context.log.warn({ err: error, runId: run.id }, 'the repository of a session is not to be had')
+      await finishRun(context, claim, { status: 'failed', stopReason: 'error', errorCode: 'source_unavailable' })
+      return true
+    }
     if (error instanceof ProvisionFailed) {
       context.log.warn({ err: error, runId: run.id }, 'a sandbox could not be made')
       await loseAttempt(context, claim, { sandboxLost: false, outcome: executionLost })
@@ -185,7 +193,9 @@ async function attach(
     signal: AbortSignal.any([signal, interrupt.signal]),
   })
   const waiting = await listUndelivered(context.db, lease.id)
-  const attempt = new Attempt(context, { claim, turn, runtime, lease, connection, waiting })
+  const session = await findSession(context.db, claim)
+  const cwd = session?.source ? insidePaths.project : insidePaths.workspace
+  const attempt = new Attempt(context, { claim, turn, runtime, lease, connection, waiting, cwd })
   const watched = { claim, lease, attempt, connection }
   using _watch = watchAttempt(context, watched, reason => interrupt.abort(reason))
   await attempt.run()

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
+import { hopeForSources } from '../sessions/lost-source.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { ConnectionRow, GrantRow } from './grant.ts'
 import { endGrant, findGrantOf, type Grantee, insertConnection, upsertGrants } from './grant-sql.ts'
@@ -19,7 +20,7 @@ type Granting = Pick<Context, 'clock'> & { readonly db: Queryable }
  * Connects an installation to an account of a host. Idempotent.
  * @param whole whether that grants every repository of the account
  */
-export function connectAccount(
+export async function connectAccount(
   { db, clock }: Granting,
   { organizationId, installationId }: Grantee,
   { host, provider, account, accountLogin }: HostAccount,
@@ -35,7 +36,9 @@ export function connectAccount(
     account_login: accountLogin,
     whole,
   }
-  return insertConnection(db, row, clock.now())
+  const connection = await insertConnection(db, row, clock.now())
+  await hopeForSources(db, installationId)
+  return connection
 }
 
 /** Grants one repository of an account to an installation. Idempotent: a grant that stands is answered. */
@@ -61,6 +64,8 @@ export function revokeGrant({ db, clock }: Granting, grantee: Grantee, grantId: 
  * Has another grant stand in for one, as when a repository moves to another account: Sessions that were made under the
  * old one go on under the new. @returns whether it was active
  */
-export function replaceGrant({ db }: Granting, grantee: Grantee, grantId: string, by: string): Promise<boolean> {
-  return endGrant(db, grantee, grantId, { replacedBy: by })
+export async function replaceGrant({ db }: Granting, grantee: Grantee, grantId: string, by: string): Promise<boolean> {
+  const replaced = await endGrant(db, grantee, grantId, { replacedBy: by })
+  await hopeForSources(db, grantee.installationId)
+  return replaced
 }

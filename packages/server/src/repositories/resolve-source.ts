@@ -2,6 +2,7 @@ import type { CreateSession, Source } from '@berth/contract'
 import { refusal } from '../api-errors.ts'
 import type { Context } from '../context.ts'
 import { type GitHost, GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
+import { findActiveGrant } from './active-grant.ts'
 import type { GrantRow } from './grant.ts'
 import { findGrant, type Grantee } from './grant-sql.ts'
 import { hostRefusal } from './host-refusal.ts'
@@ -44,6 +45,24 @@ export async function resolveSource(
     if (signal.aborted) throw refusal('cloud_workspace_unavailable')
     throw error
   }
+}
+
+/** A Session's repository, where its host has it. */
+export interface ReachedSource {
+  readonly host: GitHost
+  readonly repository: RepositoryRef
+  readonly grant: GrantRow
+}
+
+/**
+ * Where a Session's source is reached today: through its grant, or what has replaced that.
+ * @param grantee the Session's organization and the installation that owns it
+ * @throws ApiError 403 `cloud_repository_grant_required`, `cloud_github_connection_required`
+ */
+export async function reachSource(context: Context, grantee: Grantee, source: Source): Promise<ReachedSource> {
+  const grant = await findActiveGrant(context.db, grantee, source.grantId)
+  if (grant === null) throw refusal('cloud_repository_grant_required')
+  return { ...reach(context, grant), grant }
 }
 
 function reach(context: Context, grant: GrantRow): { host: GitHost; repository: RepositoryRef } {

@@ -18,6 +18,8 @@ export interface SandboxSpec {
   readonly bounds: SandboxBounds
   /** Directories of the host shown read-only at the same path, for runtimes that live outside `/usr`. */
   readonly mounts: readonly string[]
+  /** Objects of a mirror on this host, shown read-only, for repositories inside that borrow them. */
+  readonly objects?: string
   readonly egress: SandboxEgress
 }
 

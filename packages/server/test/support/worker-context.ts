@@ -5,6 +5,7 @@ import { foreignRuntimeLimits, workspaceLimits } from '../../src/checkpoints/lim
 import { systemClock } from '../../src/clock.ts'
 import type { ExecutionContext, ExecutionLimits } from '../../src/execution/execution-context.ts'
 import { GatewayAccess, type GatewayMeans } from '../../src/execution/gateway-access.ts'
+import { Mirrors } from '../../src/git/mirrors.ts'
 import { openGitHosts } from '../../src/git-hosts/open-git-hosts.ts'
 import type { Network } from '../../src/network/dial.ts'
 import { RuntimeCatalog, type RuntimeEntry } from '../../src/runtimes/catalog.ts'
@@ -112,6 +113,7 @@ export async function workerContext(
     reviewWaitMs: 30_000,
     consoleUrl: 'http://localhost',
     driver: more.driver?.(real) ?? real,
+    mirrors: new Mirrors(join(dataDir, 'mirrors')),
     gateway: new GatewayAccess(
       more.gateway ?? { url: () => 'http://127.0.0.1:9', mint: () => Promise.resolve('svc_run_unused') },
     ),

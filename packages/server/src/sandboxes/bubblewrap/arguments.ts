@@ -50,6 +50,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     [plan.nodePath, insidePaths.node],
     [plan.bundlesDir, insidePaths.bundles],
     ...spec.mounts.map(path => [path, path] as const),
+    ...(spec.objects === undefined ? [] : [[spec.objects, insidePaths.objects] as const]),
   ] as const
   return [
     ...(plan.privileged ? privilegedOptions : userNamespaceOptions(plan)),

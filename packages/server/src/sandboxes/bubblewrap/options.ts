@@ -41,9 +41,13 @@ export const insidePaths = {
   bundles: '/opt/berth/bundles',
   present: '/opt/berth/berth-present',
   workspace: '/workspace',
+  /** Where a Session's repository stands. */
+  project: '/workspace/project',
   platform: '/workspace/.berth',
   home: '/home/agent',
   run: '/run/berth',
+  /** Written into the alternates of repositories, and so into seals: it never changes. */
+  objects: '/opt/source/objects',
 } as const
 
 /** Bounds for hosts of ordinary size. The file bound leaves room for the longest journal. */

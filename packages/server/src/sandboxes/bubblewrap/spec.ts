@@ -5,7 +5,7 @@ import { isLeaseId } from './instance.ts'
 import { insidePaths } from './options.ts'
 
 /** What is the sandbox's own at these paths: a mount may neither cover it nor lie in the host's version of it. */
-const ownTrees = ['/proc', '/sys', '/dev', insidePaths.run, '/opt/berth', insidePaths.platform]
+const ownTrees = ['/proc', '/sys', '/dev', insidePaths.run, '/opt/berth', '/opt/source', insidePaths.platform]
 /** A mount may lie in these and not cover them. */
 const ownRoots = ['/etc', '/usr', '/tmp', insidePaths.workspace, insidePaths.home]
 
@@ -19,6 +19,7 @@ export async function assertSpec(spec: SandboxSpec, dataDir: string): Promise<vo
   if (spec.command.length === 0) throw new TypeError('a sandbox needs a command')
   if (spec.command.some(word => word.includes('\0'))) throw new TypeError('a command cannot hold NUL')
   assertBounds(spec.bounds)
+  if (spec.objects !== undefined && !isAbsolute(spec.objects)) throw new TypeError('objects need an absolute path')
   for (const mount of spec.mounts) await assertMount(mount, dataDir)
 }
 

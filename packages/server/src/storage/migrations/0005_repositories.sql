@@ -75,3 +75,4 @@ create unique index local_pulls_open on local_pulls (repository_id, head_branch,
 alter table sessions add column source jsonb;
 -- The host would not give the source to a restore any more.
 alter table sessions add column source_lost_at timestamptz;
+create index sessions_source_lost on sessions (owner_id) where source_lost_at is not null;
