@@ -204,5 +204,8 @@ describe('the bucket', () => {
     ])
     expect(error['retryAfterSeconds']).toBe(Number(refused.headers.get('retry-after')))
     expect((await small.test.api.get('/v1/sessions')).status).toBe(200)
+    await small.test.db.database.query('update rate_buckets set tokens = 2')
+    const together = await Promise.all(Array.from({ length: 6 }, list))
+    expect(together.map(answer => answer.status).sort()).toEqual([200, 200, 429, 429, 429, 429])
   })
 })

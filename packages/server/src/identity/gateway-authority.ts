@@ -8,7 +8,9 @@ import { type Bucket, limited, metering } from './metering.ts'
 import { MeteringFault } from './principal.ts'
 
 interface JudgementRow {
-  readonly outcome: 'granted' | 'invalid' | 'svc-ai' | 'svc-cloud-auth'
+  readonly outcome: 'granted' | 'invalid'
+  /** How many of those that were judged got a token. */
+  readonly granted: number
   readonly remaining: number
   readonly kind: GatewayCaller['kind']
   readonly organization_id: string
@@ -22,14 +24,27 @@ interface JudgementRow {
   readonly spent_usd: string | null
 }
 
+/** Requests of one credential from one address that are judged together. */
+interface Batch {
+  readonly digest: Buffer
+  readonly clientAddress: string
+  waiting: PromiseWithResolvers<GatewayVerdict>[]
+}
+
 /**
  * The gateway's guard. Everything that may refuse a request before its body is read comes with one statement: the
  * credential, its bucket, the organization's models, its budgets and the Run's.
+ *
+ * Requests that come while a statement for their credential is under way are judged together by the next one. Each is
+ * judged after it came, so a revocation bites as before; but a busy key no longer queues for the lock of its bucket's
+ * row, which had held it to a fraction of the requests that the rest can serve.
  */
 export class DatabaseGatewayAuthority implements GatewayAuthority {
   readonly #db: Queryable
   readonly #clock: Clock
   readonly #buckets: { readonly gateway: Bucket; readonly edge: Bucket }
+  /** Those with a statement under way. */
+  readonly #batches = new Map<string, Batch>()
 
   constructor(db: Queryable, clock: Clock, buckets: { readonly gateway: Bucket; readonly edge: Bucket }) {
     this.#db = db
@@ -37,35 +52,61 @@ export class DatabaseGatewayAuthority implements GatewayAuthority {
     this.#buckets = buckets
   }
 
-  async judge(request: { readonly bearer: string; readonly clientAddress: string }): Promise<GatewayVerdict> {
-    const { gateway, edge } = this.#buckets
-    const row = await this.#ask([
-      credentialDigest(request.bearer),
-      request.clientAddress,
-      this.#clock.now(),
-      gateway.burst,
-      gateway.perMinute,
-      edge.burst,
-      edge.perMinute,
-    ])
-    switch (row.outcome) {
-      case 'invalid':
-        return { kind: 'invalid' }
-      case 'svc-cloud-auth':
-        return limited(row.outcome, edge, row.remaining)
-      case 'svc-ai':
-        return limited(row.outcome, gateway, row.remaining)
-      case 'granted':
-        return { kind: 'granted', caller: callerOf(row), metering: metering('svc-ai', gateway, row.remaining) }
+  judge({ bearer, clientAddress }: { readonly bearer: string; readonly clientAddress: string }) {
+    const digest = credentialDigest(bearer)
+    const key = `${digest.toString('latin1')} ${clientAddress}`
+    const verdict = Promise.withResolvers<GatewayVerdict>()
+    const batch = this.#batches.get(key)
+    if (batch !== undefined) {
+      batch.waiting.push(verdict)
+      return verdict.promise
+    }
+    const begun = { digest, clientAddress, waiting: [verdict] }
+    this.#batches.set(key, begun)
+    void this.#judgeAll(begun).finally(() => this.#batches.delete(key))
+    return verdict.promise
+  }
+
+  async #judgeAll(batch: Batch): Promise<void> {
+    while (batch.waiting.length > 0) {
+      const together = batch.waiting
+      batch.waiting = []
+      try {
+        const row = await this.#ask(batch, together.length)
+        for (const [index, verdict] of together.entries()) verdict.resolve(this.#verdict(row, index))
+      } catch (error) {
+        for (const verdict of together) verdict.reject(error)
+      }
     }
   }
 
-  async #ask(values: readonly unknown[]): Promise<JudgementRow> {
+  /** The verdict of one of those that were judged together: the first of them got the tokens. */
+  #verdict(row: JudgementRow, index: number): GatewayVerdict {
+    const { gateway, edge } = this.#buckets
+    if (row.outcome === 'invalid') {
+      return index < row.granted ? { kind: 'invalid' } : limited('svc-cloud-auth', edge, row.remaining)
+    }
+    if (index >= row.granted) return limited('svc-ai', gateway, row.remaining)
+    const remaining = row.remaining + row.granted - 1 - index
+    return { kind: 'granted', caller: callerOf(row), metering: metering('svc-ai', gateway, remaining) }
+  }
+
+  async #ask({ digest, clientAddress }: Batch, wanted: number): Promise<JudgementRow> {
+    const { gateway, edge } = this.#buckets
     try {
       const { rows } = await this.#db.query<JudgementRow>({
         name: 'judge-gateway-credential',
-        text: 'select * from judge_gateway_credential($1, $2, $3, $4, $5, $6, $7)',
-        values,
+        text: 'select * from judge_gateway_credential($1, $2, $3, $4, $5, $6, $7, $8)',
+        values: [
+          digest,
+          clientAddress,
+          this.#clock.now(),
+          wanted,
+          gateway.burst,
+          gateway.perMinute,
+          edge.burst,
+          edge.perMinute,
+        ],
       })
       const row = rows[0]
       if (row === undefined) throw new Error('no judgement')

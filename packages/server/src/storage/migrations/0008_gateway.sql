@@ -71,20 +71,42 @@ create table gateway_requests (
 create index gateway_requests_of_run on gateway_requests (organization_id, session_id, run_id) where run_id is not null;
 create index gateway_requests_by_time on gateway_requests (started_at);
 
--- The gateway's guard, in one call: who a credential stands for, a token from its bucket, and what it may still spend.
+-- Takes as many tokens as are wanted and there, none in part. Where there is none the row stays as it is, so a flood
+-- cannot keep a bucket from refilling.
+create function take_tokens(
+  bucket text, wanted integer, burst double precision, per_minute double precision, at timestamptz,
+  out granted integer, out remaining double precision)
+language plpgsql as $$
+declare
+  left_over double precision;
+begin
+  loop
+    select least(burst, b.tokens + greatest(0, extract(epoch from at - b.refilled_at)) * per_minute / 60)
+      into left_over from rate_buckets b where b.key = bucket for update;
+    exit when found;
+    insert into rate_buckets (key, tokens, refilled_at) values (bucket, burst, at) on conflict do nothing;
+  end loop;
+  granted := least(wanted, floor(left_over)::bigint);
+  remaining := left_over - granted;
+  if granted > 0 then
+    update rate_buckets b set tokens = remaining, refilled_at = greatest(b.refilled_at, at) where b.key = bucket;
+  end if;
+end $$;
+
+-- The gateway's guard, in one call: who a credential stands for, tokens from its bucket for the requests
+-- that came with it at the same moment, and what it may still spend. `granted` of them are let in.
 -- The address's bucket is taken from only by credentials that do not hold, since every sandbox of a host comes from one
 -- address. Access tokens of people, installation tokens and end-user tokens have their place after the runtime
 -- credential; until something issues them they are invalid.
 create function judge_gateway_credential(
-  credential bytea, address text, at timestamptz,
+  credential bytea, address text, at timestamptz, wanted integer,
   burst double precision, per_minute double precision, edge_burst double precision, edge_per_minute double precision,
-  out outcome text, out remaining double precision, out kind text, out organization_id uuid, out capabilities text[],
+  out outcome text, out granted integer, out remaining double precision, out kind text, out organization_id uuid, out capabilities text[],
   out api_key_id uuid, out session_id uuid, out run_id uuid, out allowed_models text[],
   out quota_ends_at timestamptz, out budget_usd numeric, out spent_usd numeric)
 language plpgsql as $$
 declare
   bucket text;
-  taken metering;
 begin
   select 'ai_key', k.id, i.organization_id, i.capabilities, 'ai/installation/' || i.id
     into kind, api_key_id, organization_id, capabilities, bucket
@@ -99,15 +121,14 @@ begin
       where c.token_sha256 = credential and r.ended_at is null;
   end if;
   if kind is null then
-    taken := take_token('address/' || address, edge_burst, edge_per_minute, at);
-    remaining := taken.remaining;
-    outcome := case when taken.granted then 'invalid' else 'svc-cloud-auth' end;
+    select t.granted, t.remaining into granted, remaining
+      from take_tokens('address/' || address, wanted, edge_burst, edge_per_minute, at) t;
+    outcome := 'invalid';
     return;
   end if;
-  taken := take_token(bucket, burst, per_minute, at);
-  remaining := taken.remaining;
-  if not taken.granted then
-    outcome := 'svc-ai';
+  select t.granted, t.remaining into granted, remaining from take_tokens(bucket, wanted, burst, per_minute, at) t;
+  outcome := 'granted';
+  if granted = 0 then
     return;
   end if;
   select array_agg(m.model) into allowed_models from gateway_models m
@@ -121,5 +142,4 @@ begin
       where q.organization_id = judge_gateway_credential.organization_id
         and q.session_id = judge_gateway_credential.session_id and q.run_id = judge_gateway_credential.run_id;
   end if;
-  outcome := 'granted';
 end $$;
