@@ -13,7 +13,8 @@ import { freePort, startBenchService } from './support/bench-service.ts'
 import { residentKib, startProcess } from './support/processes.ts'
 import { quantile, show } from './support/statistics.ts'
 
-const seconds = Number(process.argv[2] ?? 5)
+const seconds = Number(process.argv[2] ?? 6)
+const rounds = 6
 const support = join(import.meta.dirname, 'support')
 const portkeyMain = resolve(import.meta.dirname, '../node_modules/@portkey-ai/gateway/build/start-server.js')
 
@@ -30,13 +31,13 @@ const config = join(bench.dataDir, 'gateway.json')
 const price = { input: 1, output: 2 }
 const provider = { id: 'mock', kind: 'openai', baseUrl: `${origin}/v1`, models: [{ id: 'm1', price }] }
 await writeFile(config, JSON.stringify({ providers: [provider] }))
-const service = stack.use(
-  await startBenchService(bench, {
+const startService = () =>
+  startBenchService(bench, {
     BERTH_ROLES: 'gateway',
     BERTH_CONFIG: config,
     BERTH_GATEWAY_RATE_BURST: '100000000',
-  }),
-)
+  })
+const service = stack.use(await startService())
 const portkeyPort = await freePort()
 const portkey = stack.use(await startProcess([portkeyMain, '--headless', `--port=${portkeyPort}`], false))
 const pipe = stack.use(await startProcess([join(support, 'bare-pipe.ts'), origin]))
@@ -84,14 +85,19 @@ async function ask(to: Target): Promise<number> {
   return performance.now() - begun
 }
 
-async function load(to: Target, connections: number): Promise<{ perSecond: number; p99: number }> {
-  const until = performance.now() + seconds * 1000
-  const took: number[] = []
+interface Load {
+  readonly took: number[]
+  seconds: number
+}
+
+async function load(to: Target, into: Load): Promise<void> {
+  const begun = performance.now()
+  const until = begun + (seconds * 1000) / rounds
   const worker = async () => {
-    while (performance.now() < until) took.push(await ask(to))
+    while (performance.now() < until) into.took.push(await ask(to))
   }
-  await Promise.all(Array.from({ length: connections }, worker))
-  return { perSecond: took.length / seconds, p99: quantile(took, 0.99) }
+  await Promise.all(Array.from({ length: 32 }, worker))
+  into.seconds += (performance.now() - begun) / 1000
 }
 
 /** Milliseconds to the first frame, and of each frame from where it was written to where it was read. */
@@ -143,11 +149,21 @@ print(
   `the same of portkey:           p50 ${show(quantile(rivalAdded, 0.5))} ms, p99 ${show(quantile(rivalAdded, 0.99))} ms`,
 )
 
-const [ours, theirs, pipes] = [await load(berth, 32), await load(rival, 32), await load(bare, 32)]
-for (const [name, { perSecond, p99 }] of Object.entries({ berth: ours, portkey: theirs, 'bare pipe': pipes })) {
-  print(`32 connections, ${name.padEnd(9)}: ${perSecond.toFixed(0)} requests/s, p99 ${show(p99, 1)} ms`)
+// 32 connections, the three in turn, so that whatever else the machine does is shared by all.
+const loads = { berth: { took: [], seconds: 0 }, portkey: { took: [], seconds: 0 }, pipe: { took: [], seconds: 0 } }
+for (let round = 0; round < rounds; round += 1) {
+  await load(berth, loads.berth)
+  await load(rival, loads.portkey)
+  await load(bare, loads.pipe)
 }
-print(`ratio to portkey: ${show(ours.perSecond / theirs.perSecond)}`)
+const perSecond = ({ took, seconds: spent }: Load) => took.length / spent
+for (const [name, made] of Object.entries(loads)) {
+  print(
+    `32 connections, ${name.padEnd(7)}: ${perSecond(made).toFixed(0)} requests/s, p99 ${show(quantile(made.took, 0.99), 1)} ms`,
+  )
+}
+const ratio = (other: Load) => show(perSecond(loads.berth) / perSecond(other))
+print(`ratio to portkey: ${ratio(loads.portkey)}, to the bare pipe: ${ratio(loads.pipe)}`)
 
 // Paced streams, one at a time in turn.
 const firsts: number[] = []
@@ -164,7 +180,7 @@ print(
   `added time to first token: p50 ${show(quantile(firsts, 0.5))} ms; added to a frame: p50 ${lag(0.5)} ms, p99 ${lag(0.99)} ms`,
 )
 
-/** 500 paced streams at once. @returns memory per stream in KiB, and frames that came */
+/** 500 paced streams at once, on a process that has done little else. @returns memory per stream in KiB, and frames that came */
 async function many(to: Target): Promise<{ kib: number; frames: number }> {
   await Promise.all(Array.from({ length: 20 }, () => follow(to)))
   const before = residentKib(to.pid)
@@ -176,7 +192,10 @@ async function many(to: Target): Promise<{ kib: number; frames: number }> {
   clearInterval(watch)
   return { kib: (peak - before) / 500, frames: streams.reduce((sum, { lagsMs }) => sum + lagsMs.length, 0) }
 }
-const [oursMany, bareMany] = [await many(berth), await many(bare)]
+const fresh = stack.use(await startService())
+const freshPipe = stack.use(await startProcess([join(support, 'bare-pipe.ts'), origin]))
+const oursMany = await many(target(fresh.url, fresh.pid, berth.headers, berth.model))
+const bareMany = await many(target(`http://127.0.0.1:${freshPipe.line}`, freshPipe.pid))
 print(`500 streams: ${oursMany.frames} of 25000 frames, ${show(oursMany.kib, 0)} KiB a stream`)
 print(
   `bare pipe:   ${bareMany.frames} of 25000 frames, ${show(bareMany.kib, 0)} KiB a stream; ratio ${show(oursMany.kib / bareMany.kib)}`,
