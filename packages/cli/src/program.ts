@@ -7,6 +7,7 @@ import type { PublishOptions } from './commands/publish.ts'
 import type { ReviewOptions } from './commands/review.ts'
 import type { RunOptions } from './commands/run.ts'
 import type { SessionsOptions } from './commands/sessions.ts'
+import type { UsageOptions } from './commands/usage.ts'
 import type { ConnectionFlags } from './connection.ts'
 import type { ExitCode } from './exit-code.ts'
 import type { CommandIo } from './io.ts'
@@ -45,6 +46,7 @@ export function buildProgram(host: ProgramHost): Command {
   addReview(program, host)
   addPublish(program, host)
   addMerge(program, host)
+  addAdmin(program)
   return program
 }
 
@@ -204,6 +206,25 @@ function addMerge(program: Command, host: ProgramHost): void {
     .action(async (sessionId: string, publicationId: string | undefined, options: MergeOptions, command: Command) => {
       const { merge } = await import('./commands/merge.ts')
       await host.withService(command.optsWithGlobals(), io => merge(sessionId, publicationId, options, io))
+    })
+}
+
+/** What operators do, on the machine of the service: it needs the service's settings, and no key. */
+function addAdmin(program: Command): void {
+  const admin = program.command('admin').description("look after a deployment, with the service's own settings")
+  admin
+    .command('usage')
+    .description('show what the models were used for')
+    .addOption(
+      new Option('--by <what>', 'what to add up by')
+        .choices(['model', 'provider', 'organization', 'key', 'run', 'day'])
+        .default('model'),
+    )
+    .option('--days <count>', 'how far back', count, 30)
+    .option('--json', 'print JSON, one group a line')
+    .action(async (options: UsageOptions) => {
+      const { usage } = await import('./commands/usage.ts')
+      await usage(options, process.env, line => process.stdout.write(`${line}\n`))
     })
 }
 

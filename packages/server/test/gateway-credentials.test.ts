@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readUsage } from '../src/admin.ts'
 import { usageOfRun } from '../src/gateway/accounting/usage-of-run.ts'
+import { usageGroupings } from '../src/gateway/accounting/usage-report.ts'
 import { mintRuntimeCredential } from '../src/identity/runtime-credential.ts'
 import { createAiKey, type GatewayService, startGatewayService } from './support/gateway-service.ts'
 import { says, streamsUntil } from './support/scripted-upstream.ts'
+import { databaseUrl } from './support/service.ts'
 import { until } from './support/until.ts'
 
 let gateway: GatewayService
@@ -113,6 +116,15 @@ describe('what a request used', () => {
       expect(Number(row['cost_usd'])).toBeCloseTo(costUsd, 12)
     }
     expect((await mine()).filter(row => row['first_token_ms'] !== null)).toHaveLength(2)
+  })
+
+  it('is reported to operators', async () => {
+    const env = { DATABASE_URL: databaseUrl(gateway.test.db), BERTH_DATA_DIR: gateway.test.dataDir }
+    const [first] = await readUsage(env, { by: 'model', since: new Date(0) })
+    expect(first).toMatchObject({ group: 'main/m1', failed: 0, unknownCost: 0 })
+    expect(first?.inputTokens).toBe(100 * (first?.requests ?? 0))
+    for (const by of usageGroupings)
+      expect((await readUsage(env, { by, since: new Date(0) })).length).toBeGreaterThan(0)
   })
 
   it('adds up for a Run, before its answer has ended', async () => {

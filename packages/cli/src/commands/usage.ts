@@ -1,0 +1,57 @@
+import { UsageError } from '../failure.ts'
+
+/** A row of the report, as the server package makes it. */
+interface UsageRow {
+  readonly group: string
+  readonly requests: number
+  readonly failed: number
+  readonly inputTokens: number
+  readonly cachedInputTokens: number
+  readonly outputTokens: number
+  readonly reasoningTokens: number
+  readonly costUsd: number
+  readonly unknownCost: number
+}
+
+interface AdminModule {
+  readUsage(env: NodeJS.ProcessEnv, asked: { by: string; since: Date }): Promise<readonly UsageRow[]>
+}
+
+export interface UsageOptions {
+  readonly by: string
+  readonly days: number
+  readonly json?: boolean
+}
+
+/** Held in a variable so that the bundle leaves the service outside. */
+const adminModule: string = '@berth/server/admin'
+
+const columns = ['requests', 'failed', 'input', 'cached', 'output', 'reasoning', 'USD', 'cost unknown'] as const
+
+/** Prints what the models were used for, the costliest first. It reads the database, not the service. */
+export async function usage(
+  options: UsageOptions,
+  env: NodeJS.ProcessEnv,
+  print: (line: string) => void,
+): Promise<void> {
+  const { readUsage } = (await import(adminModule)) as AdminModule
+  const since = new Date(Date.now() - options.days * 86_400_000)
+  const rows = await readUsage(env, { by: options.by, since }).catch(error => {
+    throw error instanceof Error && error.name === 'StartError' ? new UsageError(error.message) : error
+  })
+  if (options.json === true) {
+    for (const row of rows) print(JSON.stringify(row))
+    return
+  }
+  const table = [[options.by, ...columns], ...rows.map(cells)]
+  const widths = [options.by, ...columns].map((_, at) => Math.max(...table.map(row => row[at]?.length ?? 0)))
+  for (const row of table) {
+    print(row.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join('  '))
+  }
+}
+
+function cells(row: UsageRow): string[] {
+  const { requests, failed, inputTokens, cachedInputTokens, outputTokens, reasoningTokens, unknownCost } = row
+  const counts = [requests, failed, inputTokens, cachedInputTokens, outputTokens, reasoningTokens]
+  return [row.group, ...counts.map(String), row.costUsd.toFixed(4), String(unknownCost)]
+}

@@ -1,0 +1,46 @@
+import type { Queryable } from '../../storage/database.ts'
+
+/** What usage is added up by. */
+export const usageGroupings = ['model', 'provider', 'organization', 'key', 'run', 'day'] as const
+export type UsageGrouping = (typeof usageGroupings)[number]
+
+/** What one group used. */
+export interface UsageRow {
+  readonly group: string
+  readonly requests: number
+  readonly failed: number
+  readonly inputTokens: number
+  readonly cachedInputTokens: number
+  readonly outputTokens: number
+  readonly reasoningTokens: number
+  readonly costUsd: number
+  /** Requests whose cost is not part of `costUsd`, because nobody knows it. */
+  readonly unknownCost: number
+}
+
+const groups: Readonly<Record<UsageGrouping, string>> = {
+  model: 'model',
+  provider: 'provider',
+  organization: 'organization_id::text',
+  key: "coalesce(api_key_id::text, '(' || credential_kind || ')')",
+  run: "coalesce(run_id::text, '(none)')",
+  day: "to_char(started_at at time zone 'UTC', 'YYYY-MM-DD')",
+}
+
+/** Adds up what was used since a time, the costliest first; leans on the index by time. */
+export async function reportUsage(db: Queryable, by: UsageGrouping, since: Date): Promise<readonly UsageRow[]> {
+  const { rows } = await db.query<UsageRow & { readonly costUsd: string | number }>({
+    text: `
+      select ${groups[by]} as "group", count(*) as requests,
+        count(*) filter (where outcome = 'failed') as failed,
+        coalesce(sum(input_tokens), 0)::bigint as "inputTokens",
+        coalesce(sum(cached_input_tokens), 0)::bigint as "cachedInputTokens",
+        coalesce(sum(output_tokens), 0)::bigint as "outputTokens",
+        coalesce(sum(reasoning_tokens), 0)::bigint as "reasoningTokens",
+        coalesce(sum(cost_usd), 0) as "costUsd", count(*) filter (where cost_usd is null) as "unknownCost"
+      from gateway_requests where started_at >= $1
+      group by 1 order by coalesce(sum(cost_usd), 0) desc, 1`,
+    values: [since],
+  })
+  return rows.map(row => ({ ...row, costUsd: Number(row.costUsd) }))
+}
