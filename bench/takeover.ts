@@ -1,0 +1,85 @@
+// How long a Run stands still when its worker is killed: from `kill -9` of the process that executes it to the Run's next
+// event by another process, with settings as they are by default. The agent is done at the moment of the kill, so what
+// is waited for is the service alone. Run as: node bench/takeover.ts [kills]
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Fence, Run, Session } from '@berth/contract'
+import { destroySandboxes } from '../packages/server/test/support/destroy-sandboxes.ts'
+import { type ServiceProcess, startServiceProcess } from '../packages/server/test/support/service-process.ts'
+import { touch } from '../packages/server/test/support/workspace.ts'
+import { openBenchDatabase } from './support/bench-database.ts'
+import { startBenchService } from './support/bench-service.ts'
+import { median, quantile } from './support/statistics.ts'
+
+const BOUND_MS = 5000
+const kills = Number(process.argv[2] ?? 10)
+
+await using bench = await openBenchDatabase()
+await using removal = new AsyncDisposableStack()
+removal.defer(() => destroySandboxes(bench.dataDir))
+await using service = await startBenchService(bench)
+const workers = new Set<ServiceProcess>()
+removal.defer(async () => {
+  await Promise.all([...workers].map(worker => worker.kill()))
+})
+
+async function startWorker(): Promise<void> {
+  const variables = { BERTH_ROLES: 'worker', BERTH_DATA_DIR: bench.dataDir, DATABASE_URL: bench.url }
+  workers.add(await startServiceProcess(variables))
+}
+
+async function call<Body>(method: string, path: string, body?: object): Promise<Body> {
+  const answer = await fetch(service.url + path, {
+    method,
+    headers: { authorization: `Bearer ${bench.apiKey}`, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+  return (await answer.json()) as Body
+}
+
+/** Asks until there is an answer. */
+async function wait<T>(look: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    await sleep(10)
+  }
+}
+
+async function standstillMs(): Promise<number> {
+  const id = randomUUID()
+  const [turnId, message] = [randomUUID(), 'while [ ! -e go ]; do sleep 0.02; done']
+  const begin = { runtime: 'shell', initialTurn: { id: turnId, message } }
+  const { session } = await call<{ session: Session }>('PUT', `/v1/sessions/${id}`, begin)
+  const fence = await wait(async () => {
+    const { rows } = await bench.db.query("select 1 from runs where session_id = $1 and status = 'running'", [id])
+    if (rows.length === 0) return undefined
+    return (await call<{ fence: Fence | null }>('GET', `/v1/sessions/${id}/fence`)).fence ?? undefined
+  })
+  const holder = [...workers].find(({ pid }) => String(pid) === fence.holder.split('/')[1])
+  if (holder === undefined) throw new Error(`no worker ${fence.holder}`)
+  workers.delete(holder)
+  // Anywhere in the heartbeat's period.
+  await sleep(Math.random() * 1000)
+  await holder.kill('SIGKILL')
+  const begun = performance.now()
+  await touch(bench.db, bench.dataDir, session, 'go')
+  await wait(async () => {
+    const { run } = await call<{ run: Run }>('GET', `/v1/sessions/${id}/runs/${fence.runId}`)
+    if (run.endedAt !== undefined && run.status !== 'completed') throw new Error(`the run ended ${run.status}`)
+    return run.endedAt
+  })
+  const took = performance.now() - begun
+  await startWorker()
+  return took
+}
+
+await Promise.all([startWorker(), startWorker()])
+const all: number[] = []
+for (let n = 0; n < kills; n += 1) all.push(await standstillMs())
+const worst = quantile(all, 1)
+process.stdout.write(
+  `worker killed to run going on, ms: median ${median(all).toFixed(0)} (bound ${BOUND_MS}), most ${worst.toFixed(0)}\n`,
+)
+if (median(all) > BOUND_MS) process.exitCode = 1
