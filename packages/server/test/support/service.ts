@@ -45,13 +45,19 @@ export const testVariables = {
 
 /** Starts the service on a database and a data directory of its own. Dispose of it in `afterAll`. */
 export async function startTestService(
-  options: { variables?: Record<string, string>; config?: object } = {},
+  options: {
+    variables?: Record<string, string>
+    config?: object
+    /** Puts into the data directory what an operator would have put there. */
+    prepare?: (dataDir: string) => Promise<void>
+  } = {},
 ): Promise<TestService> {
   await using stack = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-service-'))
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   stack.defer(() => destroySandboxes(dataDir))
   if (options.config !== undefined) await writeFile(join(dataDir, 'berth.json'), JSON.stringify(options.config))
+  await options.prepare?.(dataDir)
   const db = stack.use(await createTestDatabase())
   const variables = {
     ...testVariables,

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto'
+import type { Event, Interaction, Session } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { linkTestedAgents } from './support/foreign-agents.ts'
+import type { ModelReply, ModelRequest } from './support/model-server.ts'
+import { openaiWire } from './support/openai-wire.ts'
+import { type ScriptedUpstream, startScriptedUpstream } from './support/scripted-upstream.ts'
+import { startTestService, type TestService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const providerKey = 'sk-provider-secret-for-agents'
+
+const stack = new AsyncDisposableStack()
+let test: TestService
+let upstream: ScriptedUpstream
+
+beforeAll(async () => {
+  upstream = stack.use(await startScriptedUpstream())
+  const price = { input: 1, cachedInput: 0.5, output: 10 }
+  const models = ['m1', 'm2'].map(id => ({ id, contextTokens: 128_000, outputTokens: 8192, reasoning: true, price }))
+  test = stack.use(
+    await startTestService({
+      // The agents alone take 400 MB.
+      variables: { BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2) },
+      config: {
+        providers: [{ id: 'main', kind: 'openai', baseUrl: upstream.baseUrl, apiKey: providerKey, models }],
+        models: { default: 'main/m1' },
+        // As it is in the catalog, this one asks nobody.
+        runtimes: [{ id: 'codex-asking', base: 'codex', env: { INITIAL_AGENT_MODE: 'workspace-write' } }],
+      },
+      prepare: linkTestedAgents,
+    }),
+  )
+}, 600_000)
+afterAll(() => stack.disposeAsync())
+
+/** Answers what asks for work from the script, in order, and what asks for a title with one. */
+function script(...replies: ModelReply[]): void {
+  upstream.next((request, response) => {
+    const { tools } = request.body as { tools?: unknown[] }
+    const works = tools !== undefined && tools.length > 0
+    const reply = works ? (replies.shift() ?? { text: 'The script is at its end.' }) : { text: 'A title' }
+    openaiWire.write(reply, request, response)
+  })
+}
+
+const modelsAsked = (requests: readonly ModelRequest[]) =>
+  new Set(requests.map(({ body }) => (body as { model?: string }).model))
+
+async function askedOf(session: Session): Promise<Interaction> {
+  return until('an approval', async () => {
+    const { body } = await test.api.get<{ interactions: Interaction[] }>(`/v1/sessions/${session.id}/interactions`)
+    return body.interactions[0] ?? false
+  })
+}
+
+async function allow(session: Session, { id, request }: Interaction): Promise<void> {
+  const body = { requestId: request.approval?.requestId, choice: 'allow_once', idempotencyKey: randomUUID() }
+  const { status } = await test.api.put(`/v1/sessions/${session.id}/interactions/${id}/decision`, body)
+  expect(status).toBe(200)
+}
+
+const data = (events: readonly Event[], type: string) =>
+  events.filter(event => event.type === `svc.${type}`).map(event => event.data)
+
+interface Agent {
+  readonly runtime: string
+  readonly path: string
+  /** A command that it must ask for, and one that it need not. */
+  readonly shell: (command: string) => { readonly name: string; readonly args: Readonly<Record<string, unknown>> }
+}
+
+const agents: readonly Agent[] = [
+  {
+    runtime: 'opencode',
+    path: '/v1/chat/completions',
+    shell: command => ({ name: 'bash', args: { command, description: 'runs it' } }),
+  },
+  {
+    runtime: 'codex-asking',
+    path: '/v1/responses',
+    shell: cmd => ({
+      name: 'exec_command',
+      args: { cmd, sandbox_permissions: 'require_escalated', justification: 'May I?' },
+    }),
+  },
+]
+
+describe.each(agents)('$runtime', ({ runtime, path, shell }) => {
+  it('edits in steps once a person has allowed it, with the models of the gateway', { timeout: 120_000 }, async () => {
+    const before = upstream.requests.length
+    script({ calls: [shell('printf "one\\n" > steps.txt && cat steps.txt')] }, { text: 'The first step is done.' })
+    const session = await test.api.createSession({ runtime }, 'Write the steps down.')
+    const asked = await askedOf(session)
+    expect(asked).toMatchObject({ kind: 'approval', status: 'open', request: { approval: { kind: 'execute' } } })
+    await allow(session, asked)
+    const first = await test.api.runEnded(session.id, session.activeRunId ?? '')
+    expect(first.at(-1)).toMatchObject({ type: 'svc.run.completed' })
+    expect(data(first, 'interaction.resolved')).toMatchObject([{ resolution: 'approved' }])
+    expect(data(first, 'activity.completed')).toMatchObject([{ kind: 'execute', status: 'succeeded' }])
+
+    // A second turn, on another model: the agent is started again and goes on with its conversation.
+    await test.api.patch(`/v1/sessions/${session.id}`, { model: 'main/m2' })
+    const middle = upstream.requests.length
+    script({ calls: [shell('printf "two\\n" >> steps.txt && cat steps.txt')] }, { text: 'Both steps are done.' })
+    const { run } = await test.api.submitTurn(session.id, 'And the second.')
+    await allow(session, await askedOf(session))
+    const events = await test.api.runEnded(session.id, run.id)
+    expect(await test.api.run(session.id, run.id)).toMatchObject({
+      status: 'completed',
+      result: { summary: 'Both steps are done.' },
+    })
+    expect(events.map(event => event.sequence)).toEqual(events.map((_, index) => index + 1))
+    expect(JSON.stringify(data(events, 'activity.completed').at(-1))).toContain('two')
+
+    const requests = upstream.requests.slice(before)
+    expect(new Set(requests.map(request => request.path))).toEqual(new Set([path]))
+    expect(new Set(requests.map(request => request.headers.authorization))).toEqual(new Set([`Bearer ${providerKey}`]))
+    expect(modelsAsked(upstream.requests.slice(before, middle))).toEqual(new Set(['m1']))
+    expect(modelsAsked(upstream.requests.slice(middle))).toEqual(new Set(['m2']))
+    expect(JSON.stringify(requests.at(-1)?.body)).toContain('Write the steps down.')
+    expect(JSON.stringify(events)).not.toContain(providerKey)
+  })
+})

@@ -1,0 +1,24 @@
+import { mkdir, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { foreignRuntimes } from '../../src/runtimes/foreign/foreign-entries.ts'
+import { installRuntime, installsIn } from '../../src/runtimes/install-runtime.ts'
+
+/** Kept from run to run: a release is some hundred megabytes, and its lock file says all that is in it. */
+const cache = join(import.meta.dirname, '../../../../node_modules/.cache/berth')
+
+/** Those that the tests run; the others speak formats that the gateway does not serve. */
+export const testedAgents = ['opencode', 'codex']
+
+/** Installs the agents from the registry, where that was not done before. */
+export async function installTestedAgents(): Promise<void> {
+  await mkdir(cache, { recursive: true })
+  for (const runtime of foreignRuntimes.filter(({ id }) => testedAgents.includes(id))) {
+    await installRuntime(runtime, installsIn(cache))
+  }
+}
+
+/** Lets a service have what is installed. */
+export async function linkTestedAgents(dataDir: string): Promise<void> {
+  await installTestedAgents()
+  await symlink(installsIn(cache), installsIn(dataDir))
+}
