@@ -359,7 +359,16 @@ function runtimeCatalog(settings: Settings): RuntimeCatalog {
     state: [],
     stateless: true,
   }
-  return new RuntimeCatalog([shell, ...runtimeEntries(settings.config.runtimes, installsIn(settings.dataDir))], VERSION)
+  return new RuntimeCatalog(
+    [
+      shell,
+      ...runtimeEntries(settings.config.runtimes, {
+        installs: installsIn(settings.dataDir),
+        inside: insidePaths.runtime,
+      }),
+    ],
+    VERSION,
+  )
 }
 
 /** Bundles of what runs inside sandboxes, made by `npm run build`. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Event, Interaction, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { linkTestedAgents } from './support/foreign-agents.ts'
+import { linkTestedAgents, testedAgentDirectory } from './support/foreign-agents.ts'
 import type { ModelReply, ModelRequest } from './support/model-server.ts'
 import { openaiWire } from './support/openai-wire.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from './support/scripted-upstream.ts'
@@ -9,6 +9,8 @@ import { startTestService, type TestService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 const providerKey = 'sk-provider-secret-for-agents'
+
+const codexDirectory = testedAgentDirectory('codex')
 
 const stack = new AsyncDisposableStack()
 let test: TestService
@@ -26,7 +28,10 @@ beforeAll(async () => {
         providers: [{ id: 'main', kind: 'openai', baseUrl: upstream.baseUrl, apiKey: providerKey, models }],
         models: { default: 'main/m1' },
         // As it is in the catalog, this one asks nobody.
-        runtimes: [{ id: 'codex-asking', base: 'codex', env: { INITIAL_AGENT_MODE: 'workspace-write' } }],
+        runtimes: [
+          { id: 'codex-asking', base: 'codex', env: { INITIAL_AGENT_MODE: 'workspace-write' } },
+          { id: 'codex-shell', command: ['node', '/opt/berth/bundles/shell.js'], mounts: [codexDirectory] },
+        ],
       },
       prepare: linkTestedAgents,
     }),
@@ -100,7 +105,7 @@ describe.each(agents)('$runtime', ({ runtime, path, shell }) => {
     expect(data(first, 'activity.completed')).toMatchObject([{ kind: 'execute', status: 'succeeded' }])
 
     // A second turn, on another model: the agent is started again and goes on with its conversation.
-    await test.api.patch(`/v1/sessions/${session.id}`, { model: 'main/m2' })
+    expect((await test.api.call('PATCH', `/v1/sessions/${session.id}`, { model: 'main/m2' })).status).toBe(200)
     const middle = upstream.requests.length
     script({ calls: [shell('printf "two\\n" >> steps.txt && cat steps.txt')] }, { text: 'Both steps are done.' })
     const { run } = await test.api.submitTurn(session.id, 'And the second.')
@@ -120,5 +125,22 @@ describe.each(agents)('$runtime', ({ runtime, path, shell }) => {
     expect(modelsAsked(upstream.requests.slice(middle))).toEqual(new Set(['m2']))
     expect(JSON.stringify(requests.at(-1)?.body)).toContain('Write the steps down.')
     expect(JSON.stringify(events)).not.toContain(providerKey)
+  })
+})
+
+describe("Codex's own command line", () => {
+  it('works against the gateway', { timeout: 60_000 }, async () => {
+    const provider = '{ name="Berth", base_url="http://127.0.0.1:3128/v1", wire_api="responses", env_key="BERTH_KEY" }'
+    const command = [
+      `BERTH_KEY=berth node ${codexDirectory}/node_modules/@openai/codex/bin/codex.js exec`,
+      '--skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -m main/m1 -c model_provider=berth',
+      `-c 'model_providers.berth=${provider}' 'Count the files.' </dev/null`,
+    ].join(' ')
+    script({ calls: [{ name: 'exec_command', args: { cmd: 'touch a b c && ls | wc -l' } }] }, { text: 'There are 3.' })
+    const session = await test.api.createSession({ runtime: 'codex-shell' }, command)
+    const events = await test.api.runEnded(session.id, session.activeRunId ?? '')
+    expect(events.at(-1)).toMatchObject({ type: 'svc.run.completed' })
+    expect(JSON.stringify(events)).toContain('There are 3.')
+    expect(JSON.stringify(upstream.requests.at(-1)?.body)).toContain('Output:\\n3')
   })
 })

@@ -35,6 +35,8 @@ export const CreateResponse = Type.Object(
     prompt: Type.Optional(anyObject),
     image: Type.Optional(anyObject),
     access_programs: Type.Optional(anything),
+    // Documented nowhere, and sent by every Codex.
+    client_metadata: Type.Optional(anyObject),
     background: Type.Optional(nullable(Type.Boolean({ description: 'Anything but true: no answer is made later.' }))),
     previous_response_id: Type.Optional(nullable(Type.String({ description: 'Only null: replay the items instead.' }))),
     conversation: Type.Optional(

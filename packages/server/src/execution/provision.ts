@@ -93,13 +93,17 @@ async function make(
 ): Promise<void> {
   signal.throwIfAborted()
   const { driver, supervisorCommand: command, bounds, limits } = context
-  const { mounts } = runtime
+  const { mounts, directory } = runtime
+  const installed = directory === undefined ? {} : { runtime: directory }
   const egress = egressOf(context, leaseId, runtime)
   const late = AbortSignal.timeout(limits.provisionMs)
   const { promise: interrupted, reject } = Promise.withResolvers<never>()
   for (const each of [late, signal]) each.addEventListener('abort', () => reject(each.reason), { once: true })
   const objects = source === null ? {} : { objects: join(source.mirror, 'objects') }
-  await Promise.race([driver.create({ leaseId, command, bounds, mounts, egress, ...objects }), interrupted])
+  await Promise.race([
+    driver.create({ leaseId, command, bounds, mounts, egress, ...objects, ...installed }),
+    interrupted,
+  ])
 }
 
 function egressOf({ gateway, publicHosts }: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {

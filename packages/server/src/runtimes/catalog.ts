@@ -26,6 +26,8 @@ export interface RuntimeEntry {
   readonly stateless: boolean
   /** Directories of the host that its sandboxes see read-only. */
   readonly mounts: readonly string[]
+  /** Where its package was installed; its sandboxes see that at `/opt/runtime`. */
+  readonly directory?: string
   /** Why this machine cannot run it now, for people; null where it can. Absent: every machine of the deployment can. */
   readonly missing?: () => string | null
 }

@@ -20,6 +20,8 @@ export interface SandboxSpec {
   readonly mounts: readonly string[]
   /** Objects of a mirror on this host, shown read-only, for repositories inside that borrow them. */
   readonly objects?: string
+  /** Where the service installed the sandbox's runtime, shown read-only at `/opt/runtime`. */
+  readonly runtime?: string
   readonly egress: SandboxEgress
 }
 

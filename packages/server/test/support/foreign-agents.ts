@@ -1,13 +1,13 @@
 import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { foreignRuntimes } from '../../src/runtimes/foreign/foreign-entries.ts'
-import { installRuntime, installsIn } from '../../src/runtimes/install-runtime.ts'
+import { installDirectory, installRuntime, installsIn } from '../../src/runtimes/install-runtime.ts'
 
 /** Kept from run to run: a release is some hundred megabytes, and its lock file says all that is in it. */
 const cache = join(import.meta.dirname, '../../../../node_modules/.cache/berth')
 
 /** Those that the tests run; the others speak formats that the gateway does not serve. */
-export const testedAgents = ['opencode', 'codex']
+const testedAgents = ['opencode', 'codex']
 
 /** Installs the agents from the registry, where that was not done before. */
 export async function installTestedAgents(): Promise<void> {
@@ -15,6 +15,13 @@ export async function installTestedAgents(): Promise<void> {
   for (const runtime of foreignRuntimes.filter(({ id }) => testedAgents.includes(id))) {
     await installRuntime(runtime, installsIn(cache))
   }
+}
+
+/** Where one of them is, for what runs it by other means. */
+export function testedAgentDirectory(id: string): string {
+  const runtime = foreignRuntimes.find(known => known.id === id)
+  if (runtime === undefined) throw new Error(`there is no agent ${id}`)
+  return installDirectory(installsIn(cache), runtime)
 }
 
 /** Lets a service have what is installed. */

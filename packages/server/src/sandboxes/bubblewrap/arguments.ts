@@ -51,6 +51,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     [plan.bundlesDir, insidePaths.bundles],
     ...spec.mounts.map(path => [path, path] as const),
     ...(spec.objects === undefined ? [] : [[spec.objects, insidePaths.objects] as const]),
+    ...(spec.runtime === undefined ? [] : [[spec.runtime, insidePaths.runtime] as const]),
   ] as const
   return [
     ...(plan.privileged ? privilegedOptions : userNamespaceOptions(plan)),

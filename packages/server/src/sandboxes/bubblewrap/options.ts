@@ -44,6 +44,8 @@ export const insidePaths = {
   /** Where a Session's repository stands. */
   project: '/workspace/project',
   platform: '/workspace/.berth',
+  /** What was installed for the sandbox's runtime. */
+  runtime: '/opt/runtime',
   home: '/home/agent',
   run: '/run/berth',
   /** Written into the alternates of repositories, and so into seals: it never changes. */

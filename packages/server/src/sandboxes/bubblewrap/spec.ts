@@ -5,7 +5,16 @@ import { isLeaseId } from './instance.ts'
 import { insidePaths } from './options.ts'
 
 /** What is the sandbox's own at these paths: a mount may neither cover it nor lie in the host's version of it. */
-const ownTrees = ['/proc', '/sys', '/dev', insidePaths.run, '/opt/berth', '/opt/source', insidePaths.platform]
+const ownTrees = [
+  '/proc',
+  '/sys',
+  '/dev',
+  insidePaths.run,
+  '/opt/berth',
+  '/opt/source',
+  insidePaths.runtime,
+  insidePaths.platform,
+]
 /** A mount may lie in these and not cover them. */
 const ownRoots = ['/etc', '/usr', '/tmp', insidePaths.workspace, insidePaths.home]
 
@@ -20,6 +29,7 @@ export async function assertSpec(spec: SandboxSpec, dataDir: string): Promise<vo
   if (spec.command.some(word => word.includes('\0'))) throw new TypeError('a command cannot hold NUL')
   assertBounds(spec.bounds)
   if (spec.objects !== undefined && !isAbsolute(spec.objects)) throw new TypeError('objects need an absolute path')
+  if (spec.runtime !== undefined && !isAbsolute(spec.runtime)) throw new TypeError('a runtime needs an absolute path')
   for (const mount of spec.mounts) await assertMount(mount, dataDir)
 }
 
