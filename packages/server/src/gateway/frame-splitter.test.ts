@@ -1,0 +1,27 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { FrameSplitter, FrameTooLarge, frameData } from './frame-splitter.ts'
+
+test('frames are the same wherever the bytes were cut', () => {
+  const frames = fc.array(fc.tuple(fc.string({ unit: 'grapheme' }), fc.constantFrom('\n', '\r\n')), { maxLength: 6 })
+  fc.assert(
+    fc.property(frames, fc.array(fc.nat(40), { maxLength: 30 }), (said, cuts) => {
+      const texts = said.map(([text, end]) => `event: a${end}data: ${JSON.stringify(text)}${end}${end}`)
+      let rest = Buffer.from(texts.join(''))
+      const splitter = new FrameSplitter(10_000)
+      const seen: Buffer[] = []
+      for (const cut of cuts) {
+        seen.push(...splitter.push(rest.subarray(0, cut)))
+        rest = rest.subarray(cut)
+      }
+      seen.push(...splitter.push(rest))
+      expect(seen.map(String)).toEqual(texts)
+      expect(seen.map(frame => JSON.parse(frameData(frame)))).toEqual(said.map(([text]) => text))
+    }),
+  )
+})
+
+test('a frame without end is refused', () => {
+  const splitter = new FrameSplitter(10)
+  expect(() => splitter.push(Buffer.from('data: 0123456789'))).toThrow(FrameTooLarge)
+})
