@@ -18,11 +18,6 @@ export class FrameSplitter {
     this.#maxBytes = maxBytes
   }
 
-  /** Bytes of a frame that has not ended. */
-  get pending(): Buffer {
-    return this.#rest
-  }
-
   /** @throws FrameTooLarge */
   push(chunk: Buffer): Buffer[] {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
@@ -40,6 +35,27 @@ export class FrameSplitter {
     this.#rest = start === 0 ? bytes : bytes.subarray(start)
     if (this.#rest.length > this.#maxBytes) throw new FrameTooLarge(`a frame has more than ${this.#maxBytes} bytes`)
     return frames
+  }
+}
+
+/** Reads whole frames from a body, as many at once as came together. */
+export class FrameReader {
+  readonly #chunks: AsyncIterator<Buffer>
+  readonly #splitter: FrameSplitter
+
+  constructor(body: AsyncIterable<Buffer>, maxBytes: number) {
+    this.#chunks = body[Symbol.asyncIterator]()
+    this.#splitter = new FrameSplitter(maxBytes)
+  }
+
+  /** The next frames; null at the end, whatever of a frame had come by then. @throws what the body throws */
+  async next(): Promise<Buffer[] | null> {
+    for (;;) {
+      const chunk = await this.#chunks.next()
+      if (chunk.done === true) return null
+      const frames = this.#splitter.push(chunk.value)
+      if (frames.length > 0) return frames
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { ChatTap } from './chat-tap.ts'
-import { FrameSplitter, FrameTooLarge } from './frame-splitter.ts'
+import { FrameReader, FrameTooLarge } from './frame-splitter.ts'
 import { spliceMembers } from './json-splice.ts'
 import { connectionError, type ProviderClient } from './provider-client.ts'
 import { outputText, ResponsesTap } from './responses-tap.ts'
@@ -125,31 +125,22 @@ async function stream(body: Readable, request: PassedRequest): Promise<PassedAns
     request.wire === 'chat'
       ? new ChatTap(keepsUsage(request.body['stream_options']))
       : new ResponsesTap(request.model.id, request.body)
-  const chunks = frameGroups(body)
-  const first = await chunks.next()
-  if (first.done === true) throw upstreamError('upstream_cut')
-  return { kind: 'stream', tap, pieces: pieces(first.value, chunks, tap, body, request) }
-}
-
-/** Whole frames, as many at once as came together. */
-async function* frameGroups(body: Readable): AsyncGenerator<Buffer[]> {
-  const splitter = new FrameSplitter(maxFrameBytes)
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    const frames = splitter.push(chunk)
-    if (frames.length > 0) yield frames
-  }
+  const reader = new FrameReader(body, maxFrameBytes)
+  const first = await reader.next()
+  if (first === null) throw upstreamError('upstream_cut')
+  return { kind: 'stream', tap, pieces: pieces(first, reader, tap, body, request) }
 }
 
 async function* pieces(
   first: Buffer[],
-  rest: AsyncGenerator<Buffer[]>,
+  rest: FrameReader,
   tap: StreamTap,
   body: Readable,
   request: PassedRequest,
 ): AsyncGenerator<Buffer | string> {
   let complete = false
   try {
-    for (let frames: Buffer[] | undefined = first; frames !== undefined; ) {
+    for (let frames: Buffer[] | null = first; frames !== null; frames = await rest.next()) {
       const taken = takeAll(frames, tap)
       if (tap.done) {
         await request.beforeEnd(tap)
@@ -158,8 +149,6 @@ async function* pieces(
         return
       }
       if (taken.length > 0) yield taken
-      const next: IteratorResult<Buffer[]> = await rest.next()
-      frames = next.done === true ? undefined : next.value
     }
     const last = tap.end()
     if (last === null) throw upstreamError(tap.failed ? 'upstream_failed' : 'upstream_cut')
@@ -183,10 +172,10 @@ async function* pieces(
  * Reads what may follow a finished answer, so that the connection can be used again; one that goes on is closed, and so
  * is one whose answer nobody reads on.
  */
-async function readOut(rest: AsyncGenerator<Buffer[]>, body: Readable): Promise<void> {
+async function readOut(rest: FrameReader, body: Readable): Promise<void> {
   const cut = setTimeout(() => body.destroy(), readOutMs)
   try {
-    while ((await rest.next()).done !== true);
+    while ((await rest.next()) !== null);
   } catch {
     body.destroy()
   } finally {
