@@ -13,22 +13,30 @@ export interface Changes {
   readonly patchTruncated: boolean
 }
 
-/** The differences of two trees of a bare repository, from one run of git. @throws ReviewRefused for too many */
+/** The differences of two trees of a bare repository, in bounds. @throws ReviewRefused for too many */
 export async function compareTrees(
   gitDir: string,
   [before, after]: readonly [string, string],
   signal: AbortSignal,
 ): Promise<Changes> {
-  const format = ['-r', '-z', '-M', '--raw', '--numstat', '-p', '--full-index']
-  const plain = ['--no-ext-diff', '--no-textconv', '--no-color', '--submodule=short', '--ignore-submodules=none']
-  const maxOutputBytes = reviewBounds.listBytes + reviewBounds.patchBytes
-  const { stdout } = await runGit(['diff-tree', ...format, ...plain, before, after], {
-    gitDir,
-    signal,
-    maxOutputBytes,
-    cutsOutput: true,
-  })
-  return parseChanges(stdout)
+  const shared = ['diff-tree', '-r', '-M', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
+  const trees = ['--submodule=short', '--ignore-submodules=none', before, after]
+  // Each does the work of the other as well, but there are two cores, and the patch ends at its bound.
+  const [list, patch] = await Promise.all([
+    runGit([...shared, '-z', '--raw', '--numstat', ...trees], {
+      gitDir,
+      signal,
+      maxOutputBytes: reviewBounds.listBytes,
+      cutsOutput: true,
+    }),
+    runGit([...shared, '-p', ...trees], {
+      gitDir,
+      signal,
+      maxOutputBytes: reviewBounds.patchBytes + 1,
+      cutsOutput: true,
+    }),
+  ])
+  return { ...parseList(list.stdout), ...parsePatch(patch.stdout) }
 }
 
 const STATUS: Readonly<Record<string, ReviewFile['status']>> = {
@@ -39,8 +47,8 @@ const STATUS: Readonly<Record<string, ReviewFile['status']>> = {
   R: 'renamed',
 }
 
-/** Reads `diff-tree -z --raw --numstat -p`: the changes, the counts in the same order, and after an empty field the patch. */
-export function parseChanges(output: Buffer): Changes {
+/** Reads `diff-tree -z --raw --numstat`: the changes, and then the counts in the same order. */
+function parseList(output: Buffer): Pick<Changes, 'files' | 'additions' | 'deletions'> {
   const fields = new Fields(output)
   const changed: Pick<ReviewFile, 'path' | 'previousPath' | 'status'>[] = []
   while (fields.peek() === ':') {
@@ -58,16 +66,17 @@ export function parseChanges(output: Buffer): Changes {
     if (path === '') fields.skip(2)
     return { ...file, additions: Number(added) || 0, deletions: Number(deleted) || 0, binary: added === '-' }
   })
-  const rest = files.length === 0 ? Buffer.alloc(0) : fields.rest()
-  // One that was cut inside a character begins it with what no text holds.
-  const { text, truncated } = cutText(storable(rest.toString('utf8')), reviewBounds.patchBytes)
   return {
     files,
     additions: files.reduce((sum, { additions }) => sum + additions, 0),
     deletions: files.reduce((sum, { deletions }) => sum + deletions, 0),
-    patch: text,
-    patchTruncated: truncated,
   }
+}
+
+/** Cut on a character: what is left of one that was cut is no text. */
+function parsePatch(output: Buffer): Pick<Changes, 'patch' | 'patchTruncated'> {
+  const { text } = cutText(storable(output.toString('utf8')), reviewBounds.patchBytes)
+  return { patch: text, patchTruncated: output.length > reviewBounds.patchBytes }
 }
 
 class Fields {
@@ -96,12 +105,6 @@ class Fields {
 
   skip(count: number): void {
     for (let left = count; left > 0; left--) this.next()
-  }
-
-  /** What follows the empty field. */
-  rest(): Buffer {
-    this.next()
-    return this.#bytes.subarray(this.#at)
   }
 }
 

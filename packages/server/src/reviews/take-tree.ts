@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
-import { GitError, gitText, runGit } from '../git/run-git.ts'
+import { GitError, runGit } from '../git/run-git.ts'
 import { type ReviewPlace, ReviewRefused, reviewBounds } from './review-place.ts'
 import type { WrittenTree } from './write-tree.ts'
 
@@ -58,7 +58,6 @@ export async function takeTree(
   try {
     await runGit(['index-pack', '--strict', '--stdin'], { gitDir, input, signal })
     await written.ended()
-    await gitText(['cat-file', '-e', `${tree}^{tree}`], { gitDir, signal })
   } catch (error) {
     written.pack.destroy()
     throw error instanceof GitError && error.reason === 'exit'

@@ -29,9 +29,13 @@ if [ -d .git ] && [ ! -L .git ]; then
     done
   fi
 fi
+theirs=
+if [ -f /scratch/theirs ]; then
+  GIT_INDEX_FILE=/scratch/theirs git ls-files -z > /scratch/their-names 2>/dev/null &
+  theirs=$!
+fi
 git read-tree "$BASE_TREE"
-git ls-files -s -z > /scratch/base-entries
-grep -z '^160000 ' /scratch/base-entries > /scratch/links || :
+git ls-files -s -z | grep -z '^160000 ' > /scratch/links || :
 if [ -s /scratch/links ]; then
   sed -z 's/^160000 \\([0-9a-f]*\\) 0\\t/0 \\1\\t/' /scratch/links | git update-index -z --index-info
 fi
@@ -45,10 +49,8 @@ if [ -s /scratch/links ]; then
   done < /scratch/links > /scratch/kept
   [ ! -s /scratch/kept ] || git update-index -z --index-info < /scratch/kept
 fi
-if [ -f /scratch/theirs ]; then
-  GIT_INDEX_FILE=/scratch/theirs git ls-files -s -z 2>/dev/null | grep -zv '^160000 ' | cut -z -f2- | sort -zu > /scratch/their-names || :
-  git ls-files -z | sort -z > /scratch/our-names
-  comm -z -13 /scratch/our-names /scratch/their-names > /scratch/more
+if [ -n "$theirs" ] && wait "$theirs"; then
+  git ls-files -z | comm -z -13 - /scratch/their-names > /scratch/more 2>/dev/null || :
   if [ -s /scratch/more ] && ! git update-index -z --add --remove --stdin < /scratch/more 2>/dev/null; then
     while IFS= read -r -d '' path; do
       git update-index --add --remove -- "$path" 2>/dev/null || :

@@ -17,11 +17,14 @@ export interface WrittenTree {
 
 const OID = /^[0-9a-f]{40}\n$/
 
-/** Objects are short-lived here, so they are neither compressed nor synced; the pack compresses what it takes. */
+/**
+ * Objects are short-lived here, so they are not synced. With that threshold `git add` writes files into one pack instead
+ * of a file each, from which the last pack is then copied: a third of the time for a thousand changed files.
+ */
 const config = `[core]
 \trepositoryformatversion = 0
 \tbare = false
-\tlooseCompression = 0
+\tbigFileThreshold = 1
 \tcompression = 1
 \tfsync = none
 \thooksPath = /dev/null

@@ -1,0 +1,88 @@
+/**
+ * A review of 1 000 changed files against what git alone takes for the same: `git add -A`, `git write-tree` and
+ * `git diff`, in a clone of its own with a warm index. Run: `node bench/review.ts [rounds]`.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { makeReview } from '../packages/server/src/reviews/make-review.ts'
+import { FileBlobs } from '../packages/server/src/storage/file-blobs.ts'
+import { median } from './support/statistics.ts'
+
+const rounds = Number(process.argv[2] ?? 9)
+const FILES = 2000
+const CHANGED = 1000
+
+const dir = mkdtempSync(join(tmpdir(), 'berth-bench-'))
+const env = {
+  PATH: process.env.PATH,
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_AUTHOR_NAME: 'a',
+  GIT_AUTHOR_EMAIL: 'a@b',
+  GIT_COMMITTER_NAME: 'a',
+  GIT_COMMITTER_EMAIL: 'a@b',
+}
+const git = (cwd: string, ...args: string[]) =>
+  execFileSync('git', args, { cwd, env, maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim()
+
+const fileOf = (at: number) => `src/d${Math.floor(at / 40)}/f${at}.ts`
+const contentOf = (at: number, more = '') =>
+  `${Array.from({ length: 40 }, (_, line) => `export const value${line} = ${at * line} // of file ${at}`).join('\n')}\n${more}`
+
+function change(project: string, round: string): void {
+  for (let at = 0; at < CHANGED; at++) writeFileSync(join(project, fileOf(at)), contentOf(at, `changed in ${round}\n`))
+}
+
+const uid = process.getuid?.() === 0 ? 23_456 : undefined
+const blobs = await FileBlobs.open(join(dir, 'blobs'))
+const origin = join(dir, 'origin')
+for (let at = 0; at < FILES; at++) {
+  mkdirSync(join(origin, fileOf(at), '..'), { recursive: true })
+  writeFileSync(join(origin, fileOf(at)), contentOf(at))
+}
+git(origin, 'init', '-q', '-b', 'main')
+git(origin, 'add', '-A')
+git(origin, 'commit', '-qm', 'first')
+const mirror = join(dir, 'mirror.git')
+git(dir, 'clone', '-q', '--bare', origin, mirror)
+const baseOid = git(mirror, 'rev-parse', 'main')
+
+const bare: number[] = []
+const reviews: number[] = []
+for (let round = 0; round < rounds; round++) {
+  const plain = join(dir, `plain-${round}`)
+  git(dir, 'clone', '-q', '--shared', mirror, plain)
+  change(plain, `plain ${round}`)
+  const workspace = join(dir, `workspace-${round}`)
+  mkdirSync(workspace)
+  git(dir, 'clone', '-q', '--shared', mirror, join(workspace, 'project'))
+  change(join(workspace, 'project'), `review ${round}`)
+  if (uid !== undefined) execFileSync('chown', ['-R', `${uid}:${uid}`, workspace])
+  const scratch = join(dir, `scratch-${round}`)
+  mkdirSync(scratch)
+  await new Promise(resolve => setTimeout(resolve, 1100))
+
+  let begun = performance.now()
+  git(plain, 'add', '-A')
+  git(plain, 'write-tree')
+  git(plain, 'diff', '--cached', 'HEAD')
+  bare.push(performance.now() - begun)
+
+  begun = performance.now()
+  const { isNew } = await makeReview(
+    { workspace: { path: workspace, ...(uid !== undefined && { uid }) }, mirror, scratch },
+    { organizationId: 'a', sessionId: 'b' },
+    { baseOid, targetBranch: 'main' },
+    { blobs, known: async () => null, now: new Date(), signal: AbortSignal.timeout(60_000) },
+  )
+  reviews.push(performance.now() - begun)
+  if (!isNew) throw new Error('the review was known')
+}
+rmSync(dir, { recursive: true })
+
+const [ofGit, ofReview] = [median(bare), median(reviews)]
+console.log(`git add, write-tree, diff: ${ofGit.toFixed(0)} ms`)
+console.log(`review:                    ${ofReview.toFixed(0)} ms`)
+console.log(`ratio:                     ${(ofReview / ofGit).toFixed(2)}`)
