@@ -32,12 +32,19 @@ export async function push(
       signal,
       exits: [0, 1],
     })
-    return exitCode === 0 ? 'pushed' : refusalOf(`${stdout.toString('utf8')}\n${stderr}`)
+    if (exitCode === 0) return 'pushed'
+    const told = stdout.toString('utf8')
+    return /^!/m.test(told) ? refusalOf(`${told}\n${stderr}`) : unreached(stderr)
   } catch (error) {
     if (!(error instanceof GitError)) throw error
-    if (/authentication failed|access denied|403|401|could not read Username/i.test(error.stderr)) return 'forbidden'
-    throw new GitHostError('unavailable', 'git did not reach the host', { cause: error })
+    return unreached(error.stderr, error)
   }
+}
+
+/** What keeps git from getting to the branch at all. @throws GitHostError `unavailable` unless it was sent away */
+function unreached(said: string, cause?: unknown): 'forbidden' {
+  if (/authentication failed|access denied|error: 40[13]|could not read Username/i.test(said)) return 'forbidden'
+  throw new GitHostError('unavailable', `git did not reach the host: ${said.trim().slice(0, 200)}`, { cause })
 }
 
 /** What a refused ref's line says, in git's words and in those that hosts add. */

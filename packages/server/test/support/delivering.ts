@@ -1,17 +1,12 @@
-import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import type { Event, Merge, Publication, Review, Session } from '@berth/contract'
+import { systemClock } from '../../src/clock.ts'
 import type { HostRepository } from '../../src/git-hosts/git-host.ts'
+import { grantRepository } from '../../src/repositories/grant-repository.ts'
 import type { Answer, Api } from './api.ts'
-import { tipOf } from './repositories.ts'
 import type { TestService } from './service.ts'
 import { until } from './until.ts'
 import { workspacePath } from './workspace.ts'
-
-const run = promisify(execFile)
 
 /** A repository of a host, and what an installation may use of it. */
 export interface Granted {
@@ -25,38 +20,15 @@ export interface Granted {
 
 /** Grants the repository to the test's installation. @returns the grant's id */
 export async function grant(test: TestService, to: Granted): Promise<string> {
-  const { organizationId, installationId } = test.tenant
-  const [connectionId, grantId, now] = [randomUUID(), randomUUID(), new Date()]
-  await test.db.database.query(
-    `insert into host_connections (id, organization_id, installation_id, host, provider, account, account_login, whole,
-       created_at)
-     values ($1, $2, $3, $4, $5, $6, $6, true, $7)
-     on conflict do nothing`,
-    [connectionId, organizationId, installationId, to.host, to.provider, to.account, now],
+  const { host, provider, account, repository } = to
+  const context = { db: test.db.database, clock: systemClock }
+  const made = await grantRepository(
+    context,
+    test.tenant,
+    { host, provider, account, accountLogin: account },
+    repository,
   )
-  await test.db.database.query(
-    `insert into repository_grants (id, connection_id, organization_id, installation_id, repository_id, full_name,
-       created_at)
-     select $1, id, $2, $3, $4, $5, $6 from host_connections
-     where installation_id = $3 and host = $7 and account = $8 and revoked_at is null
-     on conflict do nothing`,
-    [
-      grantId,
-      organizationId,
-      installationId,
-      to.repository.repositoryId,
-      to.repository.fullName,
-      now,
-      to.host,
-      to.account,
-    ],
-  )
-  const { rows } = await test.db.database.query<{ id: string }>(
-    `select g.id from repository_grants g join host_connections c on c.id = g.connection_id
-     where g.installation_id = $1 and c.host = $2 and g.repository_id = $3 and g.revoked_at is null`,
-    [installationId, to.host, to.repository.repositoryId],
-  )
-  return rows[0]?.id ?? ''
+  return made.id
 }
 
 /** A Session whose changes can be delivered. */
@@ -73,25 +45,14 @@ export class Delivering {
     this.baseOid = baseOid
   }
 
-  /** A Session with a sandbox that holds a clone of the repository, and no Run under way. */
+  /** A Session on the repository, its sandbox attached and no Run under way. */
   static async begin(test: TestService, from: Granted & { readonly grantId: string }): Promise<Delivering> {
-    const session = await test.api.createSession({ runtime: 'shell' }, 'true')
+    const source = { grantId: from.grantId, repositoryId: from.repository.repositoryId }
+    const session = await test.api.createSession({ runtime: 'shell', source }, 'true')
     await test.api.runEnded(session.id, session.activeRunId ?? '')
     await until('a sealed run', async () => (await test.api.session(session.id)).phase === 'idle')
     const project = await workspacePath(test.db.database, test.dataDir, session, 'project')
-    const { uid } = await stat(join(project, '..'))
-    await run('git', ['clone', '--quiet', from.gitDir, project])
-    await run('chown', ['-R', `${uid}:${uid}`, project])
-    const baseOid = await tipOf(from.gitDir, 'main')
-    const { repositoryId, fullName } = from.repository
-    const { grantId, provider: kind } = from
-    const source = { kind, grantId, repositoryId, label: fullName, private: true, baseBranch: 'main', baseOid }
-    await test.db.database.query('update sessions set source = $3 where organization_id = $1 and id = $2', [
-      session.organizationId,
-      session.id,
-      source,
-    ])
-    return new Delivering(test, session, project, baseOid)
+    return new Delivering(test, session, project, session.source?.baseOid ?? '')
   }
 
   get api(): Api {
