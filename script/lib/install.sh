@@ -31,7 +31,7 @@ install_npm_packages() {
 
 install_missing() {
   local packages
-  mapfile -t packages < <(missing_packages)
+  mapfile -t packages < <(missing_packages "$@")
   command -v npm >/dev/null || packages+=(npm)
   if [ "${#packages[@]}" -gt 0 ]; then install_packages "${packages[@]}"; fi
   if ! npm_packages_current; then install_npm_packages; fi

@@ -5,11 +5,19 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # Programs of the system, each with the package that brings it (the names are the same for apt and dnf).
 requirements=(bwrap:bubblewrap git:git setpriv:util-linux unshare:util-linux flock:util-linux prlimit:util-linux mount:mount)
 
-# Packages of the programs that are missing, each once.
+# What the tests need besides; a service needs the first three only to transcribe. The packages are Debian's.
+test_requirements=(
+  ffmpeg:ffmpeg
+  pocketsphinx_continuous:pocketsphinx
+  /usr/share/pocketsphinx/model/en-us/en-us.lm.bin:pocketsphinx-en-us
+  espeak-ng:espeak-ng
+)
+
+# Packages of the programs and files that are missing, each once. Arguments: requirements beside those of everybody.
 missing_packages() {
   local requirement
-  for requirement in "${requirements[@]}"; do
-    command -v "${requirement%%:*}" >/dev/null || echo "${requirement#*:}"
+  for requirement in "${requirements[@]}" "$@"; do
+    [ -e "${requirement%%:*}" ] || command -v "${requirement%%:*}" >/dev/null || echo "${requirement#*:}"
   done | sort -u
 }
 

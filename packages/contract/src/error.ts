@@ -17,6 +17,9 @@ export const errors = {
   invalid_or_expired_credential: { status: 401, cause: 'The credential is expired, revoked or not for this API.' },
   cost_budget_exceeded: { status: 402, cause: 'The Run has spent its budget.' },
   cost_unknown: { status: 402, cause: 'The Run has a budget, and the model has no price.' },
+  audio_file_required: { status: 400, cause: 'The form has no `file` part.' },
+  invalid_audio_duration: { status: 400, cause: '`durationMs` is missing, fractional or out of range.' },
+  invalid_audio_upload: { status: 400, cause: 'The form is malformed, or holds more than one file and one field.' },
   cloud_access_denied: { status: 403, cause: 'The credential lacks `svc.cloud.access`.' },
   insufficient_scope: { status: 403, cause: 'The credential lacks the capability in `requiredScope`.' },
   installation_principal_required: { status: 403, cause: 'Only an installation may do this.' },
@@ -52,8 +55,12 @@ export const errors = {
   cloud_publication_not_mergeable: { status: 409, cause: 'The Publication has no pull request, or has not succeeded.' },
   cloud_publication_merge_conflict: { status: 409, cause: 'The id was used with another body.' },
   request_entity_too_large: { status: 413, cause: 'The body is larger than the endpoint takes.' },
+  audio_too_large: { status: 413, cause: 'The recording is larger than 20 MiB.' },
   uri_too_long: { status: 414, cause: 'The request target is too long.' },
   range_not_satisfiable: { status: 416, cause: 'The range lies outside the content; `Content-Range` has its size.' },
+  unsupported_audio_format: { status: 415, cause: 'The recording is not FLAC, MP3, MP4/M4A, Ogg, WAV or WebM.' },
+  invalid_audio: { status: 422, cause: 'The recording cannot be decoded, or not to the length that was named.' },
+  empty_transcript: { status: 422, cause: 'Nothing is said in the recording.' },
   unsupported_media_type: { status: 415, cause: 'The body is not JSON by its media type.' },
   cloud_rate_limit_exceeded: { status: 429, cause: "The caller's bucket is empty.", retryAfter: true },
   cloud_auth_rate_limit_exceeded: { status: 429, cause: "The address's bucket is empty.", retryAfter: true },
@@ -70,6 +77,15 @@ export const errors = {
   upstream_overloaded: { status: 503, cause: 'The model provider is overloaded.', retryAfter: true },
   identity_service_unavailable: { status: 503, cause: 'The credential could not be judged.', retryAfterSeconds: 2 },
   service_unavailable: { status: 503, cause: 'Restarting, or the database does not answer.', retryAfterSeconds: 2 },
+  transcription_not_configured: {
+    status: 503,
+    cause: 'No engine for transcription is configured, or a program of it is missing; `message` says what.',
+  },
+  transcription_unavailable: {
+    status: 503,
+    cause: 'The engine for transcription is busy or failed.',
+    retryAfterSeconds: 2,
+  },
   cloud_rate_limit_unavailable: { status: 503, cause: 'The rate limiter failed.', retryAfterSeconds: 1 },
   cloud_agent_catalog_unavailable: {
     status: 503,
@@ -114,6 +130,7 @@ export const ErrorBody = Type.Object(
     issues: Type.Optional(Type.Array(Issue, { description: 'With `invalid_request` and `invalid_input`.' })),
     parameter: Type.Optional(Type.String({ description: 'With `invalid_path_parameter`.' })),
     mediaType: Type.Optional(Type.String({ description: 'With `unsupported_media_type`, when one was sent.' })),
+    message: Type.Optional(Type.String({ description: 'With `transcription_not_configured`: what to mend.' })),
     allow: Type.Optional(Type.Array(Type.String(), { description: 'With `method_not_allowed`.' })),
     outcome: Type.Optional(
       Type.Unsafe<Readonly<Record<string, unknown>>>({

@@ -119,4 +119,5 @@ export {
   sessionPhases,
   UpdateSession,
 } from './session.ts'
+export { Transcription, TranscriptionForm } from './transcription.ts'
 export { SubmitTurn, Turn, TurnAdmission, TurnFile, TurnPage } from './turn.ts'

@@ -17,6 +17,9 @@ export const limits = {
   toolNameCharacters: 128,
   /** Prose of a pull request or of a merge commit, in UTF-8 bytes; as many characters. */
   proseBytes: 65_536,
+  /** A recording to transcribe. */
+  audioBytes: 20_971_520,
+  audioMs: { least: 100, most: 600_000 },
   /** Text of a message, an activity's output and each side of a diff in the log, in UTF-8 bytes. */
   eventTextBytes: 65_536,
 } as const

@@ -73,11 +73,16 @@ function describe(id: string, row: Operation, schemas: SchemaComponents, shared:
     tags: [row.tag],
     ...accessOf(row),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(row.body === undefined
-      ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: schemas.place(row.body) } } } }),
+    ...bodyOf(row, schemas),
     responses: Object.fromEntries([...successes, ...refusals]),
   }
+}
+
+function bodyOf({ body, form }: Operation, schemas: SchemaComponents): Pick<OpenApiOperation, 'requestBody'> {
+  const [mediaType, schema] = form === undefined ? ['application/json', body] : ['multipart/form-data', form]
+  return schema === undefined
+    ? {}
+    : { requestBody: { required: true, content: { [mediaType]: { schema: schemas.place(schema) } } } }
 }
 
 function accessOf(row: Operation) {

@@ -28,7 +28,8 @@ export function errorCodesOf(row: Operation): readonly ErrorCode[] {
   if (row.access === 'public') return [...ofPublic, ...row.errors]
   const codes = new Set<ErrorCode>(row.access === 'gateway' ? ofGateway : ofGuarded)
   if (row.params !== undefined && row.inputError === undefined) codes.add('invalid_path_parameter')
-  if (row.method !== 'GET') for (const code of ofBodies) codes.add(code)
+  if (row.form !== undefined) codes.add('unsupported_media_type')
+  else if (row.method !== 'GET') for (const code of ofBodies) codes.add(code)
   if (row.access === 'bearer' && row.principal === 'app_installation') codes.add('installation_principal_required')
   for (const code of row.errors) codes.add(code)
   return [...codes]

@@ -15,6 +15,7 @@ export type Tag =
   | 'Publications'
   | 'AI gateway'
   | 'Repositories'
+  | 'Transcription'
 
 /** A success an operation can answer with. */
 export interface Success {
@@ -43,6 +44,8 @@ interface OperationBase {
   readonly inputError?: 'invalid_input'
   /** Absent: the operation takes no body. */
   readonly body?: TObject
+  /** In place of a body of JSON: a multipart form, which its handler reads as it comes. */
+  readonly form?: TObject
   readonly responses: Readonly<Record<number, Success>>
   /** Beyond the codes every operation of its kind can give. */
   readonly errors: readonly ErrorCode[]

@@ -9,6 +9,7 @@ import { interactionOperations } from './operations/interaction.ts'
 import { publicationOperations } from './operations/publication.ts'
 import { repositoryOperations } from './operations/repository.ts'
 import { sessionOperations } from './operations/session.ts'
+import { transcriptionOperations } from './operations/transcription.ts'
 import { turnOperations } from './operations/turn.ts'
 
 /** The route table: every operation of the API by its id, and nothing the API serves beside it (interface part 4). */
@@ -23,6 +24,7 @@ export const routes = {
   ...publicationOperations,
   ...gatewayOperations,
   ...repositoryOperations,
+  ...transcriptionOperations,
 } as const satisfies Record<string, Operation>
 
 export type OperationId = keyof typeof routes

@@ -10,10 +10,17 @@ import { repositoryHandlers } from './repositories/routes.ts'
 import { reviewHandlers } from './reviews/routes.ts'
 import { runHandlers } from './runs/routes.ts'
 import { sessionHandlers } from './sessions/routes.ts'
+import type { EngineChoice } from './transcription/engine.ts'
+import { transcriptionHandlers } from './transcription/routes.ts'
 import { turnHandlers } from './turns/routes.ts'
 
 /** Every guarded operation of the API; a domain that forgets one does not compile. */
-export function apiHandlers(context: Context, platform: Platform, streaming: Streaming): Handlers {
+export function apiHandlers(
+  context: Context,
+  platform: Platform,
+  streaming: Streaming,
+  transcription: EngineChoice | undefined,
+): Handlers {
   return {
     ...discoveryHandlers(context, platform),
     ...sessionHandlers(context),
@@ -26,5 +33,6 @@ export function apiHandlers(context: Context, platform: Platform, streaming: Str
     ...publicationHandlers(context),
     ...mergeHandlers(context),
     ...repositoryHandlers(context),
+    ...transcriptionHandlers(transcription),
   }
 }

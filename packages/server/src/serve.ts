@@ -151,6 +151,7 @@ function secretsOf({ blobs, config, databaseUrl, masterKey }: Settings): string[
   const secrets = [
     ...config.providers.map(({ apiKey }) => apiKey),
     ...config.gitHosts.map(({ privateKey }) => privateKey),
+    config.transcription?.kind === 'openai-compatible' ? config.transcription.apiKey : undefined,
     ...config.runtimes.flatMap(({ env }) =>
       Object.entries(env).map(([name, value]) => (secretName.test(name) ? value : undefined)),
     ),
@@ -318,6 +319,7 @@ async function listen(
             random: Math.random,
           },
         },
+        settings.config.transcription,
       ),
     }),
     authority: new DatabaseAuthority(context.db, context.clock, { authority: settings.rate, edge: settings.authRate }),

@@ -210,7 +210,10 @@ describe('the configuration file', () => {
   test.each([
     ['{', /^\/data\/berth\.json: it is not JSON: /],
     [[], 'it must be an object'],
-    [{ colours: 1 }, 'colours is not known here; known are providers, models, runtimes, gitHosts, egress'],
+    [
+      { colours: 1 },
+      'colours is not known here; known are providers, models, runtimes, gitHosts, egress, transcription',
+    ],
     [{ runtimes: {} }, 'runtimes must be an array'],
     [{ runtimes: [{}] }, 'runtimes[0].id is missing'],
     [{ runtimes: [{ ...runtime, id: 'Open Code' }] }, 'runtimes[0].id must match ^[a-z0-9][a-z0-9-]{0,63}$'],
@@ -251,6 +254,9 @@ describe('the configuration file', () => {
     [{ models: { aliases: { fast: 'local/m1' } } }, 'models.aliases.fast names the model local/m1'],
     [{ egress: { hosts: [] } }, 'egress.hosts must have at least 1 item'],
     [{ egress: { refuse: ['10.0.0.1'] } }, 'egress.refuse[0] must be a range of addresses'],
+    [{ transcription: {} }, 'transcription.kind is missing'],
+    [{ transcription: { kind: 'offline', model: 'm' } }, 'transcription.model is not for an offline engine'],
+    [{ transcription: { kind: 'openai-compatible', model: 'm' } }, 'transcription.baseUrl is missing'],
     [{ gitHosts: [{ kind: 'svn' }] }, 'gitHosts[0].kind must be one of github, gitlab, forgejo'],
   ])('%j is refused', (file, message) => {
     if (typeof message === 'string') expect(refusal({}, file)).toContain(`/data/berth.json: ${message}`)

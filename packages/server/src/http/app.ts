@@ -83,13 +83,14 @@ export function createApp(options: AppOptions): FastifyInstance {
     },
   })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage) =>
-    readBody(
+  app.addContentTypeParser('*', async (request: FastifyRequest, payload: IncomingMessage) => {
+    if (takesForm(request)) return undefined
+    return readBody(
       payload,
       Number(request.headers['content-length'] ?? 0),
       request.gatewayAdmission === null ? bodyLimitBytes : (options.gateway?.bodyLimitBytes ?? bodyLimitBytes),
-    ),
-  )
+    )
+  })
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, surfaceOf(request)))
   app.setNotFoundHandler(() => {
     throw refusal('unknown_endpoint')
@@ -110,6 +111,12 @@ export function createApp(options: AppOptions): FastifyInstance {
   }
   if (options.gateway !== undefined) registerGatewayRoutes(app, options.gateway, open)
   return app
+}
+
+/** Whether the body is a form, which is left to the handler. */
+function takesForm({ routeOptions }: FastifyRequest): boolean {
+  const { operationId } = routeOptions.config
+  return operationId !== undefined && operationOf(operationId).form !== undefined
 }
 
 /** Whether this process answers an operation. */

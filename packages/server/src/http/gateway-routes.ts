@@ -6,7 +6,7 @@ import type { BodyReading } from './body-reader.ts'
 import type { GatewayAdmission } from './guard.ts'
 import type { GatewayHandlers } from './handler.ts'
 import { parseJson } from './json-body.ts'
-import { requireJson } from './media-type.ts'
+import { requireMediaType } from './media-type.ts'
 import type { OpenStreams } from './open-streams.ts'
 import { RequestContract } from './request-contract.ts'
 import { queryOf } from './request-path.ts'
@@ -46,7 +46,7 @@ function registerRow(
     onRequest: async request => {
       const { capabilities } = admissionOf(request).caller
       if (!capabilities.has(row.capability)) throw refusal('insufficient_scope', { requiredScope: row.capability })
-      if (takesBody) requireJson(request.headers, true)
+      if (takesBody) requireMediaType(request.headers, 'json')
     },
     handler: async (request, reply) => {
       const sent = takesBody ? parseJson(request.body, true) : undefined

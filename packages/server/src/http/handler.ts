@@ -6,6 +6,7 @@ import type {
   RequestHeaders,
   RequestParams,
   RequestQuery,
+  routes,
 } from '@berth/contract'
 import type { GatewayCaller } from '../identity/gateway-caller.ts'
 import type { Principal } from '../identity/principal.ts'
@@ -14,7 +15,8 @@ import type { Principal } from '../identity/principal.ts'
 export interface HandlerRequest<Id extends GuardedOperationId> {
   readonly params: RequestParams<Id>
   readonly query: RequestQuery<Id>
-  readonly body: RequestBody<Id>
+  /** A form comes as it was sent, unread. */
+  readonly body: (typeof routes)[Id] extends { readonly form: object } ? Readable : RequestBody<Id>
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The headers that the contract names as parameters, parsed. */
   readonly headerParams: RequestHeaders<Id>

@@ -11,7 +11,7 @@ import { isAllowed, requireCapability } from './capability-check.ts'
 import type { Admission } from './guard.ts'
 import type { Handlers, Reply } from './handler.ts'
 import { parseJson } from './json-body.ts'
-import { requireJson } from './media-type.ts'
+import { requireMediaType } from './media-type.ts'
 import type { OpenStreams } from './open-streams.ts'
 import { RequestContract } from './request-contract.ts'
 import { queryOf } from './request-path.ts'
@@ -36,6 +36,7 @@ export function registerGuardedRoutes(app: FastifyInstance, routes: GuardedRoute
 function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedOperation, routes: GuardedRoutes): void {
   const contract = new RequestContract(row)
   const takesBody = row.body !== undefined
+  const takesForm = row.form !== undefined
   const handle: AnyHandler = routes.handlers[id] as AnyHandler
   const successes = Object.entries(row.responses).flatMap(([status, { schema }]) =>
     schema === undefined ? [] : [[status, schema] as const],
@@ -48,14 +49,15 @@ function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedO
     onRequest: async request => {
       request.params = contract.params(request.params)
       requireCapability(row, admissionOf(request).principal)
-      if (row.method !== 'GET') requireJson(request.headers, takesBody)
+      if (row.method !== 'GET') requireMediaType(request.headers, takesForm ? 'form' : takesBody ? 'json' : 'nothing')
     },
     handler: async (request, reply) => {
-      const body = row.method === 'GET' ? undefined : parseJson(request.body, takesBody)
+      const body = row.method === 'GET' || takesForm ? undefined : parseJson(request.body, takesBody)
       const parts = contract.parts({ query: queryOf(request.url), headers: request.headers, body })
       const { principal, bearer } = admissionOf(request)
       const answer = await handle({
         ...parts,
+        ...(takesForm && { body: request.raw }),
         params: request.params,
         headers: request.headers,
         principal,

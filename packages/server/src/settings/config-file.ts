@@ -68,6 +68,16 @@ export interface EgressConfig {
   readonly refuse: readonly string[]
 }
 
+/** What hears words in recordings. */
+export type TranscriptionConfig =
+  | { readonly kind: 'offline' }
+  | {
+      readonly kind: 'openai-compatible'
+      readonly baseUrl: string
+      readonly apiKey: string | undefined
+      readonly model: string
+    }
+
 /** The configuration file, every default filled in and every secret resolved. */
 export interface Config {
   readonly providers: readonly ProviderConfig[]
@@ -82,6 +92,8 @@ export interface Config {
   readonly runtimes: readonly RuntimeConfig[]
   readonly gitHosts: readonly GitHostConfig[]
   readonly egress: EgressConfig
+  /** Absent: nothing is transcribed. */
+  readonly transcription: TranscriptionConfig | undefined
 }
 
 const idPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/
@@ -106,7 +118,7 @@ export function parseConfig(
     throw new StartError(`${file}: it is not JSON: ${error instanceof Error ? error.message : String(error)}`)
   }
   const root = new JsonNode(value, { file, path: '', variables })
-  const members = root.object('providers', 'models', 'runtimes', 'gitHosts', 'egress')
+  const members = root.object('providers', 'models', 'runtimes', 'gitHosts', 'egress', 'transcription')
   const providers = members.providers?.array().map(readProvider) ?? []
   requireUnique(members.providers, providers)
   const runtimes = members.runtimes?.array().map(readRuntime) ?? []
@@ -117,6 +129,7 @@ export function parseConfig(
     runtimes,
     gitHosts: members.gitHosts?.array().map(readGitHost) ?? [],
     egress: readEgress(members.egress),
+    transcription: members.transcription === undefined ? undefined : readTranscription(members.transcription),
   }
 }
 
@@ -269,6 +282,21 @@ function readEgress(node: JsonNode | undefined): EgressConfig {
   return {
     hosts: members?.hosts?.array(1).map(item => item.string(hostPattern)),
     refuse: members?.refuse?.array().map(readRange) ?? [],
+  }
+}
+
+function readTranscription(node: JsonNode): TranscriptionConfig {
+  const members = node.object('kind', 'baseUrl', 'apiKey', 'model')
+  const kind = node.require(members.kind, 'kind').oneOf(['offline', 'openai-compatible'])
+  if (kind === 'offline') {
+    for (const member of [members.baseUrl, members.apiKey, members.model]) member?.fail('is not for an offline engine')
+    return { kind }
+  }
+  return {
+    kind,
+    baseUrl: readUrl(node.require(members.baseUrl, 'baseUrl')),
+    apiKey: members.apiKey?.secret(),
+    model: node.require(members.model, 'model').string(),
   }
 }
 

@@ -69,7 +69,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
   const life = { minMs: 300_000, maxMs: 600_000, authorityMs: 10_000, random: Math.random }
   const compute = { kind: 'bubblewrap', leaseIdleSeconds: 900, leaseMaxSeconds: 14_400 } as const
   const app = createApp({
-    handlers: apiHandlers(context, compute, { streams, budget, life }),
+    handlers: apiHandlers(context, compute, { streams, budget, life }, undefined),
     authority:
       options.authority ?? new DatabaseAuthority(context.db, context.clock, { authority: plenty, edge: plenty }),
     logger: log,

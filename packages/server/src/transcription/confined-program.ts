@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { type Confined, confine } from '../checkpoints/confined.ts'
+
+const directories = '/usr/local/bin:/usr/bin:/bin'
+/** Where a program finds its input: a copy in memory, read-only. */
+export const inputPath = '/input'
+/** Nobody: owns nothing on any machine. */
+const nobody = 65_534
+
+/** Whether the host has a program of the system. */
+export const hasProgram = (name: string): boolean =>
+  directories.split(delimiter).some(directory => existsSync(join(directory, name)))
+
+/** What a program may use. */
+export interface ProgramBounds {
+  readonly memoryBytes: number
+  readonly seconds: number
+  /** Of its output; what says more is ended. */
+  readonly outputBytes: number
+}
+
+/** How a program ended, with what it said. */
+export interface ProgramEnd {
+  readonly ok: boolean
+  readonly output: Buffer
+  /** Of its errors, the beginning. */
+  readonly said: string
+}
+
+/**
+ * Runs a program of the system on bytes that nobody vouches for: as nobody, in namespaces of its own, without network,
+ * any file of the service or a place to write, and within its bounds.
+ * @throws the signal's reason
+ */
+export async function runConfined(
+  command: readonly [string, ...string[]],
+  input: Buffer,
+  bounds: ProgramBounds,
+  signal: AbortSignal,
+): Promise<ProgramEnd> {
+  signal.throwIfAborted()
+  const rlimits = [`--as=${bounds.memoryBytes}`, `--cpu=${bounds.seconds}`, '--fsize=0', '--core=0', '--nofile=64']
+  const program = confine({
+    ...(process.getuid?.() === 0 && { uid: nobody }),
+    readsAll: false,
+    environment: { PATH: directories, LANG: 'C.UTF-8' },
+    directories: ['/etc/alternatives'],
+    mounts: [
+      // Some libraries lie behind links in it.
+      ...['--ro-bind-try', '/etc/alternatives', '/etc/alternatives'],
+      ...['--perms', '0444', '--ro-bind-data', '0', inputPath],
+    ],
+    command: ['prlimit', ...rlimits, '--', ...command],
+  })
+  const late = AbortSignal.timeout(bounds.seconds * 2000)
+  const ending = AbortSignal.any([signal, late])
+  ending.addEventListener('abort', () => program.kill(), { once: true })
+  program.input.end(input)
+  const output = await collect(program, bounds.outputBytes)
+  const said = await program.ended
+  signal.throwIfAborted()
+  return { ok: output !== null && !late.aborted && /^0(\s|$)/.test(said), output: output ?? Buffer.alloc(0), said }
+}
+
+async function collect(program: Confined, most: number): Promise<Buffer | null> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of program.output as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > most) {
+      program.kill()
+      return null
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, size)
+}

@@ -1,0 +1,38 @@
+/** A number of places for work; who comes when all are taken waits for one. */
+export class Places {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(count: number) {
+    this.#free = count
+  }
+
+  /** Takes a place, given back by disposal. The wait ends with the signal, too. @throws the signal's reason */
+  async take(signal: AbortSignal): Promise<Disposable> {
+    signal.throwIfAborted()
+    if (this.#free > 0) this.#free--
+    else await this.#turn(signal)
+    return { [Symbol.dispose]: () => this.#give() }
+  }
+
+  #turn(signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const leave = () => {
+      this.#waiting.splice(this.#waiting.indexOf(turn), 1)
+      reject(signal.reason)
+    }
+    const turn = () => {
+      signal.removeEventListener('abort', leave)
+      resolve()
+    }
+    this.#waiting.push(turn)
+    signal.addEventListener('abort', leave, { once: true })
+    return promise
+  }
+
+  #give(): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#free++
+    else next()
+  }
+}

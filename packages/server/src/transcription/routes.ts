@@ -1,0 +1,39 @@
+import { refusal } from '../api-errors.ts'
+import type { Handlers } from '../http/handler.ts'
+import { readAudioForm } from './audio-form.ts'
+import type { Engine, EngineChoice } from './engine.ts'
+import { offlineEngine } from './offline-engine.ts'
+import { Places } from './places.ts'
+import { readyEngine, transcribe } from './transcribe.ts'
+import { upstreamEngine } from './upstream-engine.ts'
+
+/** Recordings that a process holds at once, of 20 MiB each, those that are still being sent included. */
+const MAX_HELD = 16
+/** Of them, those that are worked on: each takes as much again, and a processor while it is decoded. */
+const MAX_WORKED_ON = 2
+
+/** Transcription over HTTP (interface 4.11). */
+export function transcriptionHandlers(choice: EngineChoice | undefined): Pick<Handlers, 'createTranscription'> {
+  const engine = engineOf(choice)
+  const places = new Places(MAX_WORKED_ON)
+  let held = 0
+  return {
+    createTranscription: async ({ body, headers, signal }) => {
+      const ready = readyEngine(engine)
+      if (held >= MAX_HELD) throw refusal('transcription_unavailable')
+      held++
+      try {
+        const form = await readAudioForm(headers, body)
+        using _place = await places.take(signal)
+        return { status: 200, body: await transcribe(ready, form, signal) }
+      } finally {
+        held--
+      }
+    },
+  }
+}
+
+function engineOf(choice: EngineChoice | undefined): Engine | null {
+  if (choice === undefined) return null
+  return choice.kind === 'offline' ? offlineEngine : upstreamEngine(choice)
+}

@@ -1,0 +1,54 @@
+import type { Transcription } from '@berth/contract'
+import { ApiError } from '../api-error.ts'
+import { refusal } from '../api-errors.ts'
+import type { AudioForm } from './audio-form.ts'
+import { audioFormatOf } from './audio-format.ts'
+import { hasProgram } from './confined-program.ts'
+import { decodeAudio, isAsLongAs, isSilent, isTooLong } from './decode-audio.ts'
+import { type Engine, EngineFailed } from './engine.ts'
+
+/**
+ * The engine, where this deployment has one with all that it needs.
+ * @throws ApiError 503 `transcription_not_configured`, whose `message` says what to mend
+ */
+export function readyEngine(engine: Engine | null): Engine {
+  const missing =
+    engine === null
+      ? 'name an engine under `transcription` in the configuration file'
+      : hasProgram('ffmpeg')
+        ? engine.missing()
+        : 'install the package ffmpeg'
+  if (engine === null || missing !== null) throw refusal('transcription_not_configured', { message: missing })
+  return engine
+}
+
+/**
+ * Hears what is said in a recording (interface 4.11). What its sender says of it is not believed: the format is told by
+ * the bytes, and the length by decoding them.
+ *
+ * @throws ApiError 415 `unsupported_audio_format`, 422 `invalid_audio`, 400 `invalid_audio_duration`, 422
+ *   `empty_transcript`, 503 `transcription_unavailable`
+ */
+export async function transcribe(engine: Engine, form: AudioForm, signal: AbortSignal): Promise<Transcription> {
+  const { bytes } = form
+  const format = audioFormatOf(bytes)
+  if (format === null) throw refusal('unsupported_audio_format')
+  const decoded = await decodeAudio(bytes, format, signal)
+  if (decoded === null) throw refusal('invalid_audio')
+  if (isTooLong(decoded)) throw refusal('invalid_audio_duration')
+  if (!isAsLongAs(decoded, form.durationMs)) throw refusal('invalid_audio')
+  if (isSilent(decoded)) throw refusal('empty_transcript')
+  const { text, language } = await heard(engine, { ...decoded, bytes, format }, signal)
+  const said = text.replaceAll('\0', '').toWellFormed().trim()
+  if (said === '') throw refusal('empty_transcript')
+  return { text: said, durationMs: decoded.durationMs, ...(language !== undefined && { language }) }
+}
+
+async function heard(engine: Engine, ...asked: Parameters<Engine['transcribe']>): ReturnType<Engine['transcribe']> {
+  try {
+    return await engine.transcribe(...asked)
+  } catch (cause) {
+    if (!(cause instanceof EngineFailed)) throw cause
+    throw new ApiError(503, 'transcription_unavailable', { cause, headers: { 'retry-after': '2' } })
+  }
+}
