@@ -106,7 +106,7 @@ async function reaction(connection: SupervisorConnection): Promise<number> {
     if (message.id === 1) await give(openSession(1, insidePaths.workspace, null))
     const sessionId = message.result?.sessionId
     if (sessionId !== undefined)
-      await give(prompt(of, 1, { sessionId, blocks: [{ type: 'text', text: 'true' }], model: null }))
+      await give(prompt(of, 1, { sessionId, blocks: [{ type: 'text', text: 'true' }], meta: {} }))
   }
   throw new Error('the agent did not react')
 }

@@ -228,6 +228,7 @@ async function startWorking(
       runMs: execution.runSeconds * 1000,
       cancelGraceMs: execution.cancelGraceSeconds * 1000,
       approvalMs: execution.approvalSeconds * 1000,
+      parkMs: execution.parkSeconds * 1000,
       pingMs: execution.pingSeconds * 1000,
       leaseIdleMs: lease.idleSeconds * 1000,
       leaseMaxMs: lease.maxSeconds * 1000,

@@ -76,6 +76,7 @@ export interface Settings {
     readonly runSeconds: number
     readonly cancelGraceSeconds: number
     readonly approvalSeconds: number
+    readonly parkSeconds: number
     readonly pingSeconds: number
     readonly concurrency: number
   }
@@ -265,6 +266,12 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
         'BERTH_CANCEL_GRACE_SECONDS',
         10,
         'A cancelled agent that goes on is killed then.',
+      ),
+      parkSeconds: seconds(
+        env,
+        'BERTH_PARK_SECONDS',
+        600,
+        'A native agent that has waited for an answer this long is sealed and gives its sandbox back.',
       ),
       approvalSeconds: seconds(env, 'BERTH_APPROVAL_SECONDS', 600, 'An approval is decided within this long, or not.'),
       pingSeconds: seconds(env, 'BERTH_PING_SECONDS', 10, 'A sandbox that is silent for this long counts as frozen.'),

@@ -27,6 +27,16 @@ export async function findResumable(db: Queryable, key: SessionKey): Promise<Che
   return rows[0] ?? null
 }
 
+/** Whether a Run was sealed, by its end or while it waited for people. */
+export async function hasCheckpoint(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'has-checkpoint',
+    text: 'select 1 from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3',
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows.length > 0
+}
+
 /** Whether the newest Run that began left nothing in its sandbox that its checkpoint lacks. */
 export async function isNewestWorkSealed(db: Queryable, key: SessionKey): Promise<boolean> {
   const { rows } = await db.query({

@@ -62,14 +62,14 @@ export const promptKeyOf = ({ runId, attempt }: PromptOf): string => `prompt/${r
 export function prompt(
   of: PromptOf,
   generation: number,
-  { sessionId, blocks, model }: { sessionId: string; blocks: readonly object[]; model: string | null },
+  { sessionId, blocks, meta }: { sessionId: string; blocks: readonly object[]; meta: object },
 ): Order {
   return {
     key: `${promptKeyOf(of)}${generation}`,
     line: request(wireIds.prompt(of.turnSequence, of.attempt), AGENT_METHODS.session_prompt, {
       sessionId,
       prompt: blocks,
-      ...(model !== null && { _meta: { berth: { model } } }),
+      ...(Object.keys(meta).length > 0 && { _meta: { berth: meta } }),
     }),
   }
 }

@@ -12,6 +12,7 @@ import { findTurn } from '../turns/turn-sql.ts'
 import { agentRequestOf, answerTo } from './acp-answers.ts'
 import { cancelPrompt, initialize, type Order, openSession, type PromptOf, prompt } from './acp-orders.ts'
 import { agentEnvironment } from './agent-environment.ts'
+import { answerBlocks, answersMeta } from './answer-blocks.ts'
 import { cancelled, decideEnd, recordEnd } from './attempt-end.ts'
 import { type AgentFacts, Conversation } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
@@ -64,6 +65,8 @@ export class Attempt {
   #begun: boolean
   /** The agent had the prompt already when this worker came. */
   readonly #resumed: boolean
+  readonly #unheard: readonly InteractionRow[]
+  #parking = false
   #promptGiven = false
   /** People may have answered since answers were last looked for. */
   #answersDue = true
@@ -90,6 +93,8 @@ export class Attempt {
       connection: SupervisorConnection
       /** What the agent has asked and not been answered. */
       waiting: readonly InteractionRow[]
+      /** What people said to the Run while it was parked. */
+      unheard: readonly InteractionRow[]
     },
   ) {
     this.#context = context
@@ -123,6 +128,7 @@ export class Attempt {
     )
     this.#savedFacts = this.#conversation.facts
     this.#resumed = this.#conversation.prompted
+    this.#unheard = parts.unheard
   }
 
   /** Whether the agent has been given the prompt: the start-up deadline no longer applies. */
@@ -164,6 +170,21 @@ export class Attempt {
       this.#answersDue = true
       if (this.#caughtUp && !this.#settled) await this.#giveAnswers()
     })
+  }
+
+  /** Leaves the agent where it is, for the Run to be parked. */
+  park(): Promise<void> {
+    return this.#exclusive(async () => {
+      if (this.#settled || this.#forced !== null || this.#cancelling || !this.#caughtUp) return
+      this.#parking = true
+      this.#settled = true
+      await this.#connection[Symbol.asyncDispose]()
+    })
+  }
+
+  /** Whether it was left for the Run to be parked. */
+  get parking(): boolean {
+    return this.#parking
   }
 
   /**
@@ -278,15 +299,31 @@ export class Attempt {
           return
         }
         await this.#begin()
+        for (const row of this.#unheard)
+          if (row.response_turn_id !== null) await this.#placeFilesOf(row.response_turn_id)
         this.#promptGiven = true
         await this.#give(
           prompt(this.#of, facts.generation, {
             sessionId: facts.sessionId ?? '',
-            blocks: promptBlocks(this.#turn, this.#recap),
-            model: this.#claim.run.model,
+            blocks: this.#promptBlocks(),
+            meta: this.#promptMeta(),
           }),
         )
         break
+    }
+  }
+
+  /** The Turn; where the Run was parked, what people have said since. */
+  #promptBlocks(): object[] {
+    if (this.#unheard.length === 0) return promptBlocks(this.#turn, this.#recap)
+    return [...(this.#recap === null ? [] : [{ type: 'text', text: this.#recap }]), ...answerBlocks(this.#unheard)]
+  }
+
+  #promptMeta(): object {
+    const { model } = this.#claim.run
+    return {
+      ...(model !== null && { model }),
+      ...(this.#unheard.length > 0 && { answers: answersMeta(this.#unheard) }),
     }
   }
 
@@ -296,7 +333,7 @@ export class Attempt {
    */
   async #openSession(): Promise<void> {
     const { generation, loadsSessions, sessionId } = this.#conversation.facts
-    const earlier = await hasEarlierWork(this.#context.db, this.#claim, this.#of.runId)
+    const earlier = this.#unheard.length > 0 || (await hasEarlierWork(this.#context.db, this.#claim, this.#of.runId))
     if (earlier && !loadsSessions && sessionId !== null) {
       this.#recap = await keepRecap(this.#context, this.#claim, this.#lease.id)
       await this.#give(openSession(generation, this.#cwd, null))

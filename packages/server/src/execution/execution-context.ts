@@ -17,6 +17,8 @@ export interface ExecutionLimits {
   readonly cancelGraceMs: number
   /** Time in which an approval is to be decided. */
   readonly approvalMs: number
+  /** A native agent that has waited for people this long gives its sandbox back. */
+  readonly parkMs: number
   /** Silence of a supervisor after which its sandbox counts as frozen. */
   readonly pingMs: number
   readonly leaseIdleMs: number

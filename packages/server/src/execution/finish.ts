@@ -1,4 +1,5 @@
-import { findResumable } from '../checkpoints/checkpoint-sql.ts'
+import { findResumable, hasCheckpoint } from '../checkpoints/checkpoint-sql.ts'
+import { settleEarlier } from '../interactions/interaction-sql.ts'
 import { endLease } from '../leases/end-lease.ts'
 import { endRun } from '../runs/end-run.ts'
 import { releaseFence } from '../runs/fence-sql.ts'
@@ -58,8 +59,11 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
   const repeatable =
     run.tool_calls === 0 &&
     run.attempts < context.limits.maxAttempts &&
+    // One that was parked has people's answers behind it, and its checkpoint to go on from.
+    !(await hasCheckpoint(tx, claim, run.id)) &&
     (!loss.sandboxLost || (await canBeginAgain(tx, claim)))
   if (repeatable) {
+    await settleEarlier(tx, claim, run.id, null, now)
     await requeueRun(tx, claim, run.id, new Date(now.getTime() + 250 * run.attempts))
     await releaseFence(tx, claim)
   } else {

@@ -24,10 +24,10 @@ import { underFence } from './under-fence.ts'
  * lease, workers over Runs that are neither queued nor claimed. A cancellation or an archive ends it at once as any
  * awaiting Run; its checkpoint stays, and as a Run that was cancelled it is the one to go on from.
  *
- * Going on. Whoever takes the answer puts the Run back to `queued` in the same transaction and announces
- * `topics.queue`; the worker that claims it makes a fresh sandbox, and `restoreSession` finds the Run's own checkpoint
- * first. The agent then loads its conversation, or is told it, and gets the answer as its prompt. When the Run ends, its
- * last seal takes the place of this one.
+ * Going on. Whoever takes the answer offers the Run to any worker in the same transaction (`runs/await-run.ts`), as one
+ * whose claim has lapsed: it goes on in the same attempt. The worker makes a fresh sandbox, and `restoreSession` finds the
+ * Run's own checkpoint first. The agent then loads its conversation, or is told it, and gets the answer as its prompt
+ * (`answer-blocks.ts`). When the Run ends, its last seal takes the place of this one.
  *
  * Crash points. Up to the one commit the Run is what it was: another worker adopts the claim and parks anew. After it
  * there is nothing left to do but to destroy the sandbox, which is the sweeper's.
@@ -53,7 +53,7 @@ export async function parkRun(
     await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now })
     if (sealed.omissions.length > 0) await appendEvents(tx, claim, sealed.omissions, now)
     await releaseFence(tx, claim)
-    await endLease(tx, claim, 'expired', now)
+    await endLease(tx, claim, 'expired', now, { keepQuestions: true })
     return true
   })
   if (!parked) {

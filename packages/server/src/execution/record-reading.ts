@@ -1,7 +1,7 @@
 import { appendEvents } from '../events/append.ts'
 import type { EventDraft } from '../events/envelope.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
-import { markDelivered } from '../interactions/interaction-sql.ts'
+import { markDelivered, settleEarlier } from '../interactions/interaction-sql.ts'
 import { letRunGoOn } from '../interactions/let-run-go-on.ts'
 import { openInteraction } from '../interactions/open-interactions.ts'
 import { findRun } from '../runs/run-sql.ts'
@@ -51,6 +51,7 @@ export async function recordPosition(
   now: Date,
 ): Promise<void> {
   await saveReading(tx, leaseId, reading)
+  if (reading.prompted && claim.runId !== null) await settleEarlier(tx, claim, claim.runId, leaseId, now)
   if (reading.settled.length > 0) await markDelivered(tx, leaseId, reading.settled, now)
   if (reading.toolCalls > 0) await countToolCalls(tx, claim, reading.toolCalls)
 }

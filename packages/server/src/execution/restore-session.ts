@@ -35,7 +35,9 @@ export async function restoreSession(
   if (checkpoint === null) throw new ResumeUnavailable('no checkpoint to go on from')
   const startedAt = clock.now()
   await writeTrees(context, claim, checkpoint, leaseId, signal)
-  const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim, claim.runId)
+  // A Run that was parked goes on in the middle of its own conversation.
+  const told = checkpoint.run_id === claim.runId ? null : claim.runId
+  const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim, told)
   await underFence(context, claim, async tx => {
     const now = clock.now()
     await startAgentFrom(tx, leaseId, { agentSessionId: checkpoint.agent_session_id, recap })

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listUndelivered } from '../interactions/interaction-sql.ts'
+import { listUndelivered, listUnheard } from '../interactions/interaction-sql.ts'
 import { findLiveLease } from '../leases/lease-sql.ts'
 import { releaseFence } from '../runs/fence-sql.ts'
 import type { Outcome, RunRow } from '../runs/run.ts'
@@ -17,6 +17,7 @@ import type { ExecutionContext } from './execution-context.ts'
 import { type RunClaim, taskOf } from './execution-sql.ts'
 import { executionLost, finishRun, loseAttempt } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
+import { parkRun } from './park-run.ts'
 import { placeInputs } from './place-inputs.ts'
 import { ProvisionFailed, provision } from './provision.ts'
 import { ResumeUnavailable } from './restore-session.ts'
@@ -46,10 +47,10 @@ const MAX_VAIN_CONNECTIONS = 10
  * costs a handover, which are counted, so that poison work ends.
  */
 export async function executeRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
-  const vain: VainConnections = { offset: -1, count: 0 }
+  const known: Known = { vain: { offset: -1, count: 0 }, unparkable: false }
   for (;;) {
     try {
-      if (await step(context, claim, signal, vain)) return
+      if (await step(context, claim, signal, known)) return
     } catch (error) {
       if (error instanceof ClaimLost || error instanceof FenceLostError || signal.aborted) return
       if (!(error instanceof DatabaseUnavailable || error instanceof ConnectionClosedError)) {
@@ -62,19 +63,16 @@ export async function executeRun(context: ExecutionContext, claim: RunClaim, sig
   }
 }
 
-/** Connections that ended with nothing of the journal committed since the one before. */
-interface VainConnections {
-  offset: number
-  count: number
+/** What an execution has learnt on the way. */
+interface Known {
+  /** Connections that ended with nothing of the journal committed since the one before, and where that stood. */
+  vain: { offset: number; count: number }
+  /** The Run could not be parked, and keeps its sandbox. */
+  unparkable: boolean
 }
 
 /** Goes on from what the rows say. @returns whether nothing is left to do */
-async function step(
-  context: ExecutionContext,
-  given: RunClaim,
-  signal: AbortSignal,
-  vain: VainConnections,
-): Promise<boolean> {
+async function step(context: ExecutionContext, given: RunClaim, signal: AbortSignal, known: Known): Promise<boolean> {
   const run = await findRun(context.db, given, given.runId)
   if (run === null || run.status === 'queued') return true
   const claim: RunClaim = { ...given, run }
@@ -104,7 +102,7 @@ async function step(
     return true
   }
   try {
-    await attach(context, claim, turn, runtime, signal)
+    if ((await attach(context, claim, turn, runtime, signal, known)) === 'again') return false
     if ((await taskOf(context.db, claim)) === 'seal') await sealEnded(context, claim, signal)
     return true
   } catch (error) {
@@ -124,7 +122,7 @@ async function step(
       await loseAttempt(context, claim, { sandboxLost: false, outcome: executionLost })
       return true
     }
-    if (isLoss(error) || (error instanceof ConnectionClosedError && (await isBroken(context, claim, vain)))) {
+    if (isLoss(error) || (error instanceof ConnectionClosedError && (await isBroken(context, claim, known)))) {
       await loseSandbox(context, claim, error)
       return true
     }
@@ -146,7 +144,7 @@ function isLoss(error: unknown): error is Error {
 }
 
 /** Whether a supervisor that accepts connections and closes them again has done so too often. */
-async function isBroken(context: ExecutionContext, claim: RunClaim, vain: VainConnections): Promise<boolean> {
+async function isBroken(context: ExecutionContext, claim: RunClaim, { vain }: Known): Promise<boolean> {
   const { journal_offset: offset = -1 } = (await findLiveLease(context.db, claim)) ?? {}
   vain.count = offset === vain.offset ? vain.count + 1 : 1
   vain.offset = offset
@@ -179,7 +177,8 @@ async function attach(
   turn: TurnRow,
   runtime: RuntimeEntry,
   signal: AbortSignal,
-): Promise<void> {
+  known: Known,
+): Promise<'done' | 'again'> {
   const { limits } = context
   const lease = await provision(context, claim, runtime, signal)
   await placeInputs(context, lease.id, turn)
@@ -193,10 +192,16 @@ async function attach(
     signal: AbortSignal.any([signal, interrupt.signal]),
   })
   const waiting = await listUndelivered(context.db, lease.id)
+  const unheard = await listUnheard(context.db, claim, claim.runId, lease.id)
   const session = await findSession(context.db, claim)
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace
-  const attempt = new Attempt(context, { claim, turn, runtime, lease, connection, waiting, cwd })
-  const watched = { claim, lease, attempt, connection }
+  const attempt = new Attempt(context, { claim, turn, runtime, lease, connection, waiting, unheard, cwd })
+  // Of a foreign agent nobody knows whether it can go on in the middle of a prompt (completions, Answers).
+  const parks = runtime.id === NATIVE_RUNTIME && !known.unparkable
+  const watched = { claim, lease, attempt, connection, parks }
   using _watch = watchAttempt(context, watched, reason => interrupt.abort(reason))
   await attempt.run()
+  if (!attempt.parking) return 'done'
+  known.unparkable = (await parkRun(context, claim, signal)) === 'kept'
+  return known.unparkable ? 'again' : 'done'
 }

@@ -1,3 +1,4 @@
+import { hasOpenApproval } from '../interactions/interaction-sql.ts'
 import { extendLease } from '../leases/extend-lease.ts'
 import { workEndsAt } from '../leases/lease-bound.ts'
 import type { LeaseRow } from '../leases/lease-sql.ts'
@@ -22,6 +23,8 @@ export interface Watched {
   readonly lease: LeaseRow
   readonly attempt: Attempt
   readonly connection: SupervisorConnection
+  /** The Run is parked once it has waited for people long enough. */
+  readonly parks: boolean
 }
 
 /**
@@ -32,7 +35,7 @@ export interface Watched {
  */
 export function watchAttempt(
   context: ExecutionContext,
-  { claim, lease, attempt, connection }: Watched,
+  { claim, lease, attempt, connection, parks }: Watched,
   interrupt: (reason: Error) => void,
 ): Disposable {
   const { limits, clock } = context
@@ -86,6 +89,9 @@ export function watchAttempt(
     if (run.cancel_requested_at === null) {
       if (run.ended_at === null) holdTo(run)
       await attempt.answer()
+      if (parks && waitedLong(run, limits.parkMs, clock.now()) && !(await hasOpenApproval(context.db, claim))) {
+        await attempt.park()
+      }
       return
     }
     cancelling = true
@@ -143,6 +149,9 @@ function deadlineOf(
   if (awaiting_since !== null) return endsAt.getTime()
   return Math.min((started_at ?? now).getTime() + runMs + awaited_ms, endsAt.getTime())
 }
+
+const waitedLong = ({ awaiting_since: since }: RunRow, parkMs: number, now: Date): boolean =>
+  since !== null && now.getTime() - since.getTime() >= parkMs
 
 /** A database that is away is the attempt's to notice. */
 function unlessAway(error: unknown): void {

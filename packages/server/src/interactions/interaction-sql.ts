@@ -144,6 +144,18 @@ export async function hasOpenQuestion(tx: Queryable, key: SessionKey): Promise<b
   return rows.length > 0
 }
 
+/** Whether something is to be decided while the Run's agent is there to hear it. */
+export async function hasOpenApproval(db: Queryable, key: SessionKey): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'has-open-approval',
+    text: `
+      select 1 from interactions
+      where organization_id = $1 and session_id = $2 and status = 'open' and kind = 'approval' limit 1`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows.length > 0
+}
+
 /** What a lease's agent has asked and not been answered, in the order of asking, on `interactions_undelivered`. */
 export async function listUndelivered(db: Queryable, leaseId: string): Promise<InteractionRow[]> {
   const { rows } = await db.query<InteractionRow>({
@@ -167,6 +179,46 @@ export async function markDelivered(
       update interactions set delivered_at = $3
       where lease_id = $1 and journal_offset = any ($2::bigint[]) and delivered_at is null`,
     values: [leaseId, offsets, now],
+  })
+}
+
+/**
+ * What people have said to a Run in an earlier sandbox, which was given back while it waited: its next agent process is to
+ * hear of it.
+ */
+export async function listUnheard(
+  db: Queryable,
+  key: SessionKey,
+  runId: string,
+  leaseId: string,
+): Promise<InteractionRow[]> {
+  const { rows } = await db.query<InteractionRow>({
+    name: 'list-unheard-interactions',
+    text: `
+      select * from interactions
+      where organization_id = $1 and session_id = $2 and run_id = $3 and lease_id <> $4 and delivered_at is null
+        and kind <> 'approval' and (status = 'resolved' or resolution in ('authority_revoked', 'cancelled'))
+      order by opened_at, journal_offset`,
+    values: [key.organizationId, key.sessionId, runId, leaseId],
+  })
+  return rows
+}
+
+/** Nobody waits any more for what was asked in a Run's earlier sandboxes: it was told, or the Run begins anew. */
+export async function settleEarlier(
+  tx: Queryable,
+  key: SessionKey,
+  runId: string,
+  leaseId: string | null,
+  now: Date,
+): Promise<void> {
+  await tx.query({
+    name: 'settle-earlier-interactions',
+    text: `
+      update interactions set delivered_at = $5
+      where organization_id = $1 and session_id = $2 and run_id = $3 and lease_id is distinct from $4
+        and delivered_at is null and status <> 'open'`,
+    values: [key.organizationId, key.sessionId, runId, leaseId, now],
   })
 }
 

@@ -62,6 +62,8 @@ export class InteractionSweeper implements Service {
       await letRunGoOn(tx, key, row.run_id, now)
       return true
     })
-    if (closed) wakeups.publish(topics.session(organizationId, sessionId), topics.control(organizationId, sessionId))
+    if (!closed) return
+    const session = topics.session(organizationId, sessionId)
+    wakeups.publish(session, topics.control(organizationId, sessionId), topics.queue)
   }
 }

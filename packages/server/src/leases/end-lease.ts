@@ -5,13 +5,20 @@ import { finishLease, type LeaseEnd } from './lease-sql.ts'
 
 /**
  * Ends the Session's lease, where it has one, and says so in the log unless it never held or the Session is being
- * archived (completions, `workspace`). The agent that waited for people in it is gone with it. The caller holds the Session's lock.
+ * archived (completions, `workspace`). What its agent asked ends with it, unless the Run is sealed to wait for the answer
+ * without it. The caller holds the Session's lock.
  * @returns whether there was a lease to end
  */
-export async function endLease(tx: Queryable, key: SessionKey, reason: LeaseEnd, now: Date): Promise<boolean> {
+export async function endLease(
+  tx: Queryable,
+  key: SessionKey,
+  reason: LeaseEnd,
+  now: Date,
+  { keepQuestions = false }: { readonly keepQuestions?: boolean } = {},
+): Promise<boolean> {
   const lease = await finishLease(tx, key, reason, now)
   if (lease === null) return false
-  await closeInteractions(tx, key, 'workspace_lost', now)
+  if (!keepQuestions) await closeInteractions(tx, key, 'workspace_lost', now)
   if (lease.was === 'attached' && reason !== 'archived') {
     const data = { leaseId: lease.id, expiredAt: now.toISOString() }
     await appendEvents(tx, key, [{ type: 'svc.workspace.expired', data }], now)

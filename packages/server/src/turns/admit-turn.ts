@@ -53,8 +53,10 @@ export async function admitTurn(
   })
   if (admission.created) {
     const { organizationId, sessionId } = key
-    const worker = replyTo === null ? topics.queue : topics.control(organizationId, sessionId)
-    context.wakeups.publish(topics.session(organizationId, sessionId), worker)
+    const session = topics.session(organizationId, sessionId)
+    if (replyTo === null) context.wakeups.publish(session, topics.queue)
+    // Whoever executes the Run hears of the answer; where it was parked, somebody is to take it up.
+    else context.wakeups.publish(session, topics.control(organizationId, sessionId), topics.queue)
   }
   return { created: admission.created, turn: toTurn(admission.row), run: admission.run }
 }

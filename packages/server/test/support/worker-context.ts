@@ -40,6 +40,7 @@ const limits: ExecutionLimits = {
   runMs: 60_000,
   cancelGraceMs: 1000,
   approvalMs: 600_000,
+  parkMs: 600_000,
   pingMs: 2000,
   leaseIdleMs: 60_000,
   leaseMaxMs: 120_000,
