@@ -83,6 +83,17 @@ describe('a worker that is killed', () => {
 })
 
 describe('what is open', () => {
+  it('keeps no worker from other runs, however long it is open', async () => {
+    await using stack = new AsyncDisposableStack()
+    await resuming.work(stack, { limits: { concurrency: 1 } })
+    const waiting = await begin(form)
+    const question = await onlyAsked(waiting)
+    const other = await begin('say meanwhile')
+    expect(messagesOf(await resuming.ended(other))).toMatchObject([{ text: 'meanwhile' }])
+    expect((await reply(waiting, question, 'x')).status).toBe(202)
+    expect(outcomeOf(await resuming.ended(waiting))).toBe('completed completed - 1')
+  })
+
   it('ends at its deadline by the clock, with no worker there, and the agent hears of it', async () => {
     await using stack = new AsyncDisposableStack()
     const first = stack.use(await worker())

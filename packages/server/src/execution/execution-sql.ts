@@ -150,6 +150,19 @@ export async function taskOf(db: Queryable, claim: Claim): Promise<Task | null> 
   return rows[0]?.task ?? null
 }
 
+/** How many of a worker's Runs wait for people. Only asked once its hands are full, of as many rows as it holds. */
+export async function countAwaiting(db: Queryable, holder: string): Promise<number> {
+  const { rows } = await db.query<{ count: number }>({
+    name: 'count-awaiting',
+    text: `
+      select count(*)::integer as count from executions e
+      join runs r on r.organization_id = e.organization_id and r.session_id = e.session_id and r.id = e.run_id
+      where e.task = 'run' and e.holder = $1 and r.status = 'awaiting'`,
+    values: [holder],
+  })
+  return rows[0]?.count ?? 0
+}
+
 /** Renews every claim of a worker. @returns the Sessions it still holds, as `organization/session` */
 export async function renewClaims(db: Queryable, holder: string, now: Date, expiresAt: Date): Promise<Set<string>> {
   const { rows } = await db.query<{ organization_id: string; session_id: string }>({

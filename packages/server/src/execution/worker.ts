@@ -8,6 +8,7 @@ import {
   type Claim,
   claimQueued,
   claimWorkspaces,
+  countAwaiting,
   lapseClaim,
   lapseClaims,
   renewClaims,
@@ -75,7 +76,7 @@ export class Worker implements Service {
 
   async #claim(): Promise<void> {
     const { db, clock, limits, host } = this.#context
-    const free = limits.concurrency - this.#held.size
+    const free = limits.concurrency - (await this.#busy())
     if (free <= 0 || this.#draining) return
     const now = clock.now()
     const by = { holder: this.holder, host, now, expiresAt: new Date(now.getTime() + limits.fenceMs) }
@@ -86,6 +87,13 @@ export class Worker implements Service {
     for (const claim of left > 0 ? await claimWorkspaces(db, by, left) : []) {
       this.#take(claim, signal => restoreWorkspace(this.#context, claim, signal))
     }
+  }
+
+  /** What it works on. A Run that waits for people takes up no more than a connection, however long they take. */
+  async #busy(): Promise<number> {
+    const held = this.#held.size
+    if (held < this.#context.limits.concurrency) return held
+    return held - (await countAwaiting(this.#context.db, this.holder))
   }
 
   #take(claim: Claim, work: (signal: AbortSignal) => Promise<void>): void {
