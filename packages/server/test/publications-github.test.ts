@@ -77,10 +77,11 @@ describe('a delivery to a host over the network', () => {
       server.mend()
       expect([status, publication.status, publication.lastError?.code]).toEqual([status, 'failed', code])
     }
-    server.fail({ when: branches, answer: { status: 503, headers: { 'retry-after': '1' } }, times: 2 })
+    server.fail({ when: branches, answer: { status: 503, headers: { 'retry-after': '1' } }, times: 1 })
     expect((await at.publish({ revision, branch: 'late' })).status).toBe('succeeded')
-    at.served.protected.add('guarded')
-    expect(await at.publish({ revision, branch: 'guarded' })).toMatchObject({ lastError: { code: 'branch_protected' } })
+    at.served.protected.add('main')
+    const direct = await at.publish({ revision, delivery: 'direct_branch' })
+    expect(direct).toMatchObject({ lastError: { code: 'branch_protected' } })
   })
 
   it('waits for a pull request to become ready, and finds what was merged without an answer', async () => {
