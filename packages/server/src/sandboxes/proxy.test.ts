@@ -319,6 +319,19 @@ describe('tunnels', () => {
     expect(got).toBe(size)
   })
 
+  it.each([
+    ['silent', { idleMs: 100, lifeMs: 60_000 }, 0],
+    ['dripping', { idleMs: 60_000, lifeMs: 300 }, 20],
+  ])('end when they are %s for too long', async (_, bounds, dripMs) => {
+    const port = await echo()
+    const policy = createReachPolicy([`http://127.0.0.1:${port}`])
+    proxy = await serveEgressProxy({ dir, name: 'proxy.sock', policy, log, network: network(), bounds })
+    const { socket } = await tunnel(`127.0.0.1:${port}`)
+    const drip = dripMs > 0 ? setInterval(() => socket.write('x'), dripMs) : undefined
+    clean.push(() => clearInterval(drip))
+    await until('the tunnel ends', () => socket.resume().closed || socket.readableEnded)
+  })
+
   it('end on both sides when one breaks', async () => {
     const inner: Socket[] = []
     const port = await listen(createNetServer(socket => inner.push(socket.on('error', () => undefined))))
@@ -335,6 +348,18 @@ describe('tunnels', () => {
 })
 
 describe('life', () => {
+  it('is over for a request that drips for too long', async () => {
+    let drip: NodeJS.Timeout | undefined
+    const port = await upstream((_, response) => {
+      drip = setInterval(() => response.write('x'), 20)
+      response.once('close', () => clearInterval(drip))
+    })
+    const policy = createReachPolicy([`http://127.0.0.1:${port}`])
+    const bounds = { idleMs: 60_000, lifeMs: 300 }
+    proxy = await serveEgressProxy({ dir, name: 'proxy.sock', policy, log, network: network(), bounds })
+    await expect(ask(`http://127.0.0.1:${port}/`)).rejects.toThrow()
+  })
+
   it('survives garbage and headers without end', async () => {
     await serve([])
     for (const garbage of [
