@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
+import type { BudgetOptions } from './commands/budget.ts'
 import type { EventsOptions } from './commands/events.ts'
 import type { AnswerOptions, ApproveOptions } from './commands/interactions.ts'
 import type { MergeOptions } from './commands/merge.ts'
@@ -226,6 +227,23 @@ function addAdmin(program: Command): void {
       const { usage } = await import('./commands/usage.ts')
       await usage(options, process.env, line => process.stdout.write(`${line}\n`))
     })
+  admin
+    .command('budget')
+    .description("bound each run of an organization; what is left out is the deployment's bound again")
+    .argument('<organization>')
+    .option('--cost-usd <dollars>', 'spent on models', amount)
+    .option('--turns <count>', "turns of the agent's own loop", amount)
+    .option('--seconds <count>', 'of work, without waiting for people', amount)
+    .action(async (organizationId: string, options: BudgetOptions) => {
+      const { setBudget } = await import('./commands/budget.ts')
+      await setBudget(organizationId, options, process.env)
+    })
+}
+
+function amount(text: string): number {
+  const value = Number(text)
+  if (!/^\d{1,9}(\.\d{1,6})?$/.test(text) || value <= 0) throw new InvalidArgumentError('Not a number above 0.')
+  return value
 }
 
 function count(text: string): number {

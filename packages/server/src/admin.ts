@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { reportUsage, type UsageGrouping, type UsageRow } from './gateway/accounting/usage-report.ts'
+import { type RunBudgets, setRunBudgets } from './runs/run-budgets.ts'
 import { loadSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
+import type { Database } from './storage/database.ts'
 import { DatabaseUnavailable } from './storage/database-errors.ts'
 import { embeddedConnection } from './storage/embedded-postgres.ts'
 import { openDatabase } from './storage/pool.ts'
@@ -18,6 +20,29 @@ export async function readUsage(
   variables: Readonly<Record<string, string | undefined>>,
   asked: { readonly by: UsageGrouping; readonly since: Date },
 ): Promise<readonly UsageRow[]> {
+  return withDatabase(variables, db => reportUsage(db, asked.by, asked.since))
+}
+
+/**
+ * Gives an organization budgets of its own for each Run, in place of the deployment's.
+ * @throws StartError in one line, for what an operator can mend
+ */
+export async function setBudgets(
+  variables: Readonly<Record<string, string | undefined>>,
+  organizationId: string,
+  budgets: RunBudgets,
+): Promise<void> {
+  await withDatabase(variables, async db => {
+    const { rows } = await db.query({ text: 'select 1 from organizations where id = $1', values: [organizationId] })
+    if (rows.length === 0) throw new StartError(`there is no organization ${organizationId}`)
+    await setRunBudgets(db, organizationId, budgets)
+  })
+}
+
+async function withDatabase<Result>(
+  variables: Readonly<Record<string, string | undefined>>,
+  work: (db: Database) => Promise<Result>,
+): Promise<Result> {
   const { databaseUrl, dataDir } = loadSettings(variables, path => {
     try {
       return readFileSync(path, 'utf8')
@@ -28,7 +53,7 @@ export async function readUsage(
   const connection = databaseUrl === undefined ? embeddedConnection(dataDir) : { connectionString: databaseUrl }
   await using db = openDatabase({ connection, log: quiet, connections: 1 })
   try {
-    return await reportUsage(db, asked.by, asked.since)
+    return await work(db)
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable)) throw error
     const where = databaseUrl === undefined ? `no service runs on ${dataDir}` : 'the database does not answer'

@@ -38,6 +38,7 @@ import { serviceMetrics } from './metrics/service-metrics.ts'
 import { publicationDesk } from './publications/publication-desk.ts'
 import { grantLocal } from './repositories/grant-local.ts'
 import { reviewDesk } from './reviews/review-desk.ts'
+import { findRunBudgets } from './runs/run-budgets.ts'
 import { RuntimeCatalog } from './runtimes/catalog.ts'
 import { runtimeEntries } from './runtimes/foreign/foreign-entries.ts'
 import { installsIn } from './runtimes/install-runtime.ts'
@@ -211,12 +212,17 @@ async function startWorking(
     mirrors: new Mirrors(join(settings.dataDir, 'mirrors')),
     gateway: new GatewayAccess({
       url: gatewayUrl,
-      mint: run => mintRuntimeCredential(context.db, run, context.clock.now()),
+      async mint(run) {
+        const { costUsd } = await findRunBudgets(context.db, run.organizationId, execution.budgets)
+        const bound = costUsd === undefined ? run : { ...run, budgetUsd: costUsd }
+        return mintRuntimeCredential(context.db, bound, context.clock.now())
+      },
     }),
     bounds: settings.sandbox,
     publicHosts: settings.egress,
     host: await hostName(settings.dataDir),
     supervisorCommand: [insidePaths.node, `${insidePaths.bundles}/supervisor.js`],
+    budgets: execution.budgets,
     checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits },
     limits: {
       fenceMs: execution.fenceSeconds * 1000,

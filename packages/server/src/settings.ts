@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { RunBudgets } from './runs/run-budgets.ts'
 import { type BlobStore, readBlobStore } from './settings/blob-store.ts'
 import { type Config, parseConfig } from './settings/config-file.ts'
 import { type Declaration, Environment } from './settings/environment.ts'
@@ -79,6 +80,8 @@ export interface Settings {
     readonly parkSeconds: number
     readonly pingSeconds: number
     readonly concurrency: number
+    /** What a Run may use, unless its organization has budgets of its own. */
+    readonly budgets: RunBudgets
   }
   readonly delivery: {
     readonly reviewWaitSeconds: number
@@ -276,6 +279,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
       approvalSeconds: seconds(env, 'BERTH_APPROVAL_SECONDS', 600, 'An approval is decided within this long, or not.'),
       pingSeconds: seconds(env, 'BERTH_PING_SECONDS', 10, 'A sandbox that is silent for this long counts as frozen.'),
       concurrency: env.integer('BERTH_WORKER_CONCURRENCY', 8, 'Runs that a worker executes at once.'),
+      budgets: readBudgets(env),
     },
     delivery: {
       reviewWaitSeconds: seconds(
@@ -397,6 +401,41 @@ function readGateway(env: Environment): Settings['gateway'] {
 
 function seconds(env: Environment, name: string, fallback: number, meaning: string): number {
   return env.integer(name, fallback, meaning, { least: 1, most: longestSeconds })
+}
+
+function readBudgets(env: Environment): RunBudgets {
+  const bound = (name: string, meaning: string, pattern: RegExp, expected: string) =>
+    env.parsed(
+      name,
+      meaning,
+      'no bound',
+      text => (pattern.test(text) && Number(text) > 0 ? Number(text) : undefined),
+      expected,
+    )
+  const whole = /^\d{1,9}$/
+  const costUsd = bound(
+    'BERTH_RUN_BUDGET_USD',
+    'US dollars that a Run may spend on models; then it ends with `cost_budget`.',
+    /^\d{1,9}(\.\d{1,6})?$/,
+    'a number of dollars above 0',
+  )
+  const turns = bound(
+    'BERTH_RUN_BUDGET_TURNS',
+    "Turns of the agent's own loop in a Run; then it ends with `turn_budget`.",
+    whole,
+    'a whole number above 0',
+  )
+  const budgetSeconds = bound(
+    'BERTH_RUN_BUDGET_SECONDS',
+    'Time that a Run may work, without waiting for people; then it ends with `time_budget`.',
+    whole,
+    'a whole number above 0',
+  )
+  return {
+    ...(costUsd !== undefined && { costUsd }),
+    ...(turns !== undefined && { turns }),
+    ...(budgetSeconds !== undefined && { seconds: budgetSeconds }),
+  }
 }
 
 function readRoles(env: Environment): ReadonlySet<Role> {

@@ -1,8 +1,10 @@
 import { keepArtifact, omitted } from '../artifacts/keep-artifact.ts'
 import { appendEvents } from '../events/append.ts'
+import { usageOfRun } from '../gateway/accounting/usage-of-run.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import { endRun } from '../runs/end-run.ts'
 import type { Outcome } from '../runs/run.ts'
+import type { RunBudgets } from '../runs/run-budgets.ts'
 import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { AgentEnd, Reading } from './conversation.ts'
@@ -29,17 +31,18 @@ export interface Decided {
  */
 export async function decideEnd(
   context: ExecutionContext,
-  runId: string,
+  claim: RunClaim,
   end: AgentEnd | null,
-  cancelling: boolean,
+  { cancelling, budgets }: { readonly cancelling: boolean; readonly budgets: RunBudgets },
   lastAnswer: () => Promise<LastAnswer | null>,
 ): Promise<Decided | null> {
   if (end?.kind === 'answered') {
-    return cancelling ? { outcome: cancelled } : withSummary(end.outcome, await lastAnswer())
+    if (cancelling) return { outcome: cancelled }
+    return withSummary(await stoppedByCost(context, claim, end.outcome, budgets), await lastAnswer())
   }
   if (end?.kind === 'unstartable') {
     const detail = knownSecrets.cutText(end.detail.slice(0, 500))
-    context.log.warn({ runId, detail }, 'a runtime did not start')
+    context.log.warn({ runId: claim.runId, detail }, 'a runtime did not start')
     const errorCode = end.resuming ? 'resume_unavailable' : 'runtime_start_failed'
     return { outcome: { status: 'failed', stopReason: 'error', errorCode } }
   }
@@ -47,6 +50,24 @@ export async function decideEnd(
     return { outcome: { status: 'failed', stopReason: 'error', errorCode: 'agent_output_limit' } }
   }
   return null
+}
+
+/**
+ * An agent that is told by the gateway that its Run has spent its budget stops in a way of its own. Where it does not say
+ * why, what it spent does.
+ */
+async function stoppedByCost(
+  context: ExecutionContext,
+  claim: RunClaim,
+  outcome: Outcome,
+  { costUsd }: RunBudgets,
+): Promise<Outcome> {
+  const silent = outcome.stopReason === 'completed' || outcome.stopReason === 'error'
+  if (costUsd === undefined || !silent) return outcome
+  const used = await usageOfRun(context.db, claim)
+  if (used.costUsd < costUsd) return outcome
+  const { errorCode: _, ...rest } = outcome
+  return { ...rest, status: 'completed', stopReason: 'cost_budget' }
 }
 
 /** The agent's own summary, else its last message. */

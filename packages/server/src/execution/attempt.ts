@@ -4,6 +4,7 @@ import { listUndelivered } from '../interactions/interaction-sql.ts'
 import { extendLease } from '../leases/extend-lease.ts'
 import type { LeaseRow } from '../leases/lease-sql.ts'
 import type { Outcome } from '../runs/run.ts'
+import type { RunBudgets } from '../runs/run-budgets.ts'
 import { hasEarlierWork, markRunning } from '../runs/run-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
 import { topics } from '../storage/wakeups.ts'
@@ -17,7 +18,7 @@ import { cancelled, decideEnd, recordEnd } from './attempt-end.ts'
 import { type AgentFacts, Conversation } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { clearHandovers, findLastAnswer, type RunClaim, saveAgentModel } from './execution-sql.ts'
-import { deadlineExceeded, executionLost } from './finish.ts'
+import { executionLost } from './finish.ts'
 import { placeInputs } from './place-inputs.ts'
 import { promptBlocks } from './prompt-blocks.ts'
 import { keepRecap } from './recap.ts'
@@ -52,6 +53,7 @@ export class Attempt {
   readonly #lease: LeaseRow
   readonly #cwd: string
   readonly #connection: SupervisorConnection
+  readonly #budgets: RunBudgets
   readonly #batches: AsyncGenerator<readonly JournalRecord[], never>
   readonly #conversation: Conversation
   readonly #of: PromptOf
@@ -91,6 +93,7 @@ export class Attempt {
       /** Where the agent works. */
       cwd: string
       connection: SupervisorConnection
+      budgets: RunBudgets
       /** What the agent has asked and not been answered. */
       waiting: readonly InteractionRow[]
       /** What people said to the Run while it was parked. */
@@ -104,6 +107,7 @@ export class Attempt {
     this.#lease = parts.lease
     this.#cwd = parts.cwd
     this.#connection = parts.connection
+    this.#budgets = parts.budgets
     this.#batches = parts.connection.batches()
     this.#of = {
       runId: parts.claim.run.id,
@@ -191,11 +195,11 @@ export class Attempt {
    * The Run's time is over: an agent that is at work is asked to stop, so that its conversation is whole when it is
    * sealed; whatever it answers, the Run has crashed by its deadline (interface 6.4).
    */
-  expire(): Promise<void> {
+  expire(outcome: Outcome): Promise<void> {
     return this.#exclusive(async () => {
       const { facts, prompted } = this.#conversation
-      if (this.#settled || !prompted || facts.sessionId === null) return this.#stop(deadlineExceeded, 'deadline')
-      this.#forced ??= deadlineExceeded
+      if (this.#settled || !prompted || facts.sessionId === null) return this.#stop(outcome, 'deadline')
+      this.#forced ??= outcome
       this.#conversation.cancelling = true
       await this.#give(cancelPrompt(this.#of, facts.sessionId))
     })
@@ -320,9 +324,10 @@ export class Attempt {
   }
 
   #promptMeta(): object {
-    const { model } = this.#claim.run
+    const model = modelOf(this.#context, this.#claim.run)
     return {
       ...(model !== null && { model }),
+      ...(Object.keys(this.#budgets).length > 0 && { budgets: this.#budgets }),
       ...(this.#unheard.length > 0 && { answers: answersMeta(this.#unheard) }),
     }
   }
@@ -438,7 +443,8 @@ export class Attempt {
   }
 
   #decided(): ReturnType<typeof decideEnd> {
-    return decideEnd(this.#context, this.#of.runId, this.#conversation.end, this.#cancelling, () => this.#lastAnswer())
+    const asked = { cancelling: this.#cancelling, budgets: this.#budgets }
+    return decideEnd(this.#context, this.#claim, this.#conversation.end, asked, () => this.#lastAnswer())
   }
 
   async #lastAnswer(): Promise<LastAnswer | null> {

@@ -1,6 +1,7 @@
 import type { CheckpointLimits } from '../checkpoints/limits.ts'
 import type { Context } from '../context.ts'
 import type { Mirrors } from '../git/mirrors.ts'
+import type { RunBudgets } from '../runs/run-budgets.ts'
 import type { PublicHosts, SandboxBounds, SandboxDriver } from '../sandboxes/driver.ts'
 import type { GatewayAccess } from './gateway-access.ts'
 
@@ -39,6 +40,8 @@ export interface ExecutionContext extends Context {
   readonly publicHosts: PublicHosts | undefined
   readonly bounds: SandboxBounds
   readonly limits: ExecutionLimits
+  /** What a Run may use, unless its organization has budgets of its own. */
+  readonly budgets: RunBudgets
   /** What is kept of a workspace and of a conversation at most (interface 8.5). */
   readonly checkpointLimits: { readonly workspace: CheckpointLimits; readonly conversation: CheckpointLimits }
   /** Names this machine: sandboxes are reached from where they were made. */

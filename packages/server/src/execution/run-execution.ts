@@ -3,6 +3,7 @@ import { listUndelivered, listUnheard } from '../interactions/interaction-sql.ts
 import { findLiveLease } from '../leases/lease-sql.ts'
 import { releaseFence } from '../runs/fence-sql.ts'
 import type { Outcome, RunRow } from '../runs/run.ts'
+import { findRunBudgets } from '../runs/run-budgets.ts'
 import { findRun } from '../runs/run-sql.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
 import { insidePaths } from '../sandboxes/bubblewrap/options.ts'
@@ -194,11 +195,12 @@ async function attach(
   const waiting = await listUndelivered(context.db, lease.id)
   const unheard = await listUnheard(context.db, claim, claim.runId, lease.id)
   const session = await findSession(context.db, claim)
+  const budgets = await findRunBudgets(context.db, claim.organizationId, context.budgets)
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace
-  const attempt = new Attempt(context, { claim, turn, runtime, lease, connection, waiting, unheard, cwd })
+  const attempt = new Attempt(context, { claim, turn, runtime, lease, connection, waiting, unheard, cwd, budgets })
   // Of a foreign agent nobody knows whether it can go on in the middle of a prompt (completions, Answers).
   const parks = runtime.id === NATIVE_RUNTIME && !known.unparkable
-  const watched = { claim, lease, attempt, connection, parks }
+  const watched = { claim, lease, attempt, connection, parks, budgets }
   using _watch = watchAttempt(context, watched, reason => interrupt.abort(reason))
   await attempt.run()
   if (!attempt.parking) return 'done'

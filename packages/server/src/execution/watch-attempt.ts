@@ -3,6 +3,7 @@ import { extendLease } from '../leases/extend-lease.ts'
 import { workEndsAt } from '../leases/lease-bound.ts'
 import type { LeaseRow } from '../leases/lease-sql.ts'
 import type { Outcome, RunRow } from '../runs/run.ts'
+import type { RunBudgets } from '../runs/run-budgets.ts'
 import { findRun } from '../runs/run-sql.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
@@ -25,6 +26,7 @@ export interface Watched {
   readonly connection: SupervisorConnection
   /** The Run is parked once it has waited for people long enough. */
   readonly parks: boolean
+  readonly budgets: RunBudgets
 }
 
 /**
@@ -35,7 +37,7 @@ export interface Watched {
  */
 export function watchAttempt(
   context: ExecutionContext,
-  { claim, lease, attempt, connection, parks }: Watched,
+  { claim, lease, attempt, connection, parks, budgets }: Watched,
   interrupt: (reason: Error) => void,
 ): Disposable {
   const { limits, clock } = context
@@ -58,13 +60,14 @@ export function watchAttempt(
     }, STOP_GRACE_MS + limits.pingMs)
   }
 
-  const expire = async () => {
-    later(() => end(deadlineExceeded, 'deadline'), limits.cancelGraceMs)
-    await attempt.expire()
+  const expire = async (outcome: Outcome) => {
+    later(() => end(outcome, 'deadline'), limits.cancelGraceMs)
+    await attempt.expire(outcome)
   }
+  const bounds = { endsAt: workEndsAt(lease).getTime(), runMs: limits.runMs, budgets }
   let deadline: { readonly at: number; readonly timer: NodeJS.Timeout | undefined } | null = null
   const holdTo = (run: RunRow) => {
-    const at = deadlineOf(run, workEndsAt(lease), limits.runMs, clock.now())
+    const { at } = deadlineOf(run, bounds, clock.now())
     if (deadline?.at === at) return
     clearTimeout(deadline?.timer)
     deadline = { at, timer: later(strike, at - clock.now().getTime()) }
@@ -74,8 +77,9 @@ export function watchAttempt(
     const run = await findRun(context.db, claim, claim.run.id)
     if (run === null || run.ended_at !== null) return
     deadline = null
-    if (deadlineOf(run, workEndsAt(lease), limits.runMs, clock.now()) > clock.now().getTime()) holdTo(run)
-    else await expire()
+    const { at, outcome } = deadlineOf(run, bounds, clock.now())
+    if (at > clock.now().getTime()) holdTo(run)
+    else await expire(outcome)
   }
 
   let cancelling = false
@@ -136,18 +140,24 @@ export function watchAttempt(
   }
 }
 
+/** What a Run whose time budget is spent ends with; it is stopped as by a deadline, and nothing of it is lost. */
+const timeBudgetSpent: Outcome = { status: 'completed', stopReason: 'time_budget' }
+
 /**
- * A Run ends with the bound of its own time or ahead of that of its sandbox, whichever comes first. Its own time stands still while
- * it waits for people. @returns milliseconds since 1970
+ * A Run ends with the bound of its own time or ahead of that of its sandbox, whichever comes first; where its budget of
+ * time is spent before, with that. Its own time stands still while it waits for people.
+ * @returns milliseconds since 1970, and what the Run ends with then
  */
 function deadlineOf(
   { started_at, awaiting_since, awaited_ms }: RunRow,
-  endsAt: Date,
-  runMs: number,
+  { endsAt, runMs, budgets }: { readonly endsAt: number; readonly runMs: number; readonly budgets: RunBudgets },
   now: Date,
-): number {
-  if (awaiting_since !== null) return endsAt.getTime()
-  return Math.min((started_at ?? now).getTime() + runMs + awaited_ms, endsAt.getTime())
+): { readonly at: number; readonly outcome: Outcome } {
+  if (awaiting_since !== null) return { at: endsAt, outcome: deadlineExceeded }
+  const begun = (started_at ?? now).getTime() + awaited_ms
+  const spentAt = begun + (budgets.seconds ?? Number.POSITIVE_INFINITY) * 1000
+  const at = Math.min(begun + runMs, endsAt)
+  return spentAt < at ? { at: spentAt, outcome: timeBudgetSpent } : { at, outcome: deadlineExceeded }
 }
 
 const waitedLong = ({ awaiting_since: since }: RunRow, parkMs: number, now: Date): boolean =>

@@ -1,4 +1,5 @@
 import { appendEvents, type SessionKey } from '../events/append.ts'
+import { usageOfRun } from '../gateway/accounting/usage-of-run.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import { extendLease } from '../leases/extend-lease.ts'
 import { knownSecrets } from '../secrets.ts'
@@ -29,7 +30,11 @@ export async function endRun(
 ): Promise<boolean> {
   const { summary, ...told } = outcome
   const clean = summary === undefined ? told : { ...told, summary: knownSecrets.cutText(summary) }
-  if (!(await finishRun(tx, key, runId, clean, options.artifactIds ?? [], now))) return false
+  const used = await usageOfRun(tx, { ...key, runId })
+  // An agent that asked the gateway for nothing may have used what nobody counts.
+  const counted = used.requests > 0 ? used : null
+  if (!(await finishRun(tx, key, runId, clean, { artifactIds: options.artifactIds ?? [], used: counted }, now)))
+    return false
   if (options.seal === true) await keepFenceToSeal(tx, key)
   else await releaseFence(tx, key)
   await extendLease(tx, key, now)
@@ -46,6 +51,7 @@ export async function endRun(
           status,
           ...(stopReason !== undefined && { stopReason }),
           ...(errorCode !== undefined && { errorCode }),
+          ...(counted !== null && { costUsd: counted.costUsd, costComplete: counted.costComplete }),
           ...(turns !== undefined && { turns }),
         },
       },

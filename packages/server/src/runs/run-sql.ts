@@ -1,4 +1,5 @@
 import type { SessionKey } from '../events/append.ts'
+import type { RunUsage } from '../gateway/accounting/usage-of-run.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { Outcome, RunRow } from './run.ts'
 
@@ -53,7 +54,7 @@ export async function finishRun(
   key: SessionKey,
   runId: string,
   outcome: Outcome,
-  artifactIds: readonly string[],
+  { artifactIds, used }: { readonly artifactIds: readonly string[]; readonly used: RunUsage | null },
   now: Date,
 ): Promise<boolean> {
   const { summary } = outcome
@@ -65,6 +66,7 @@ export async function finishRun(
     name: 'finish-run',
     text: `
       update runs set status = $4, stop_reason = $5, error_code = $6, result = $7, ended_at = $8, turns = $9,
+        cost_usd = $10, cost_complete = $11, usage = $12,
         awaiting_since = null,
         cancel_requested_at = case when $4 = 'cancelled' then coalesce(cancel_requested_at, $8) else cancel_requested_at end
       where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null
@@ -79,6 +81,9 @@ export async function finishRun(
       result,
       now,
       outcome.turns ?? null,
+      used?.costUsd ?? null,
+      used?.costComplete ?? null,
+      used?.usage ?? null,
     ],
   })
   return rows.length > 0

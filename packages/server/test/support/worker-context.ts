@@ -8,6 +8,7 @@ import { GatewayAccess, type GatewayMeans } from '../../src/execution/gateway-ac
 import { Mirrors } from '../../src/git/mirrors.ts'
 import { openGitHosts } from '../../src/git-hosts/open-git-hosts.ts'
 import type { Network } from '../../src/network/dial.ts'
+import type { RunBudgets } from '../../src/runs/run-budgets.ts'
 import { RuntimeCatalog, type RuntimeEntry } from '../../src/runtimes/catalog.ts'
 import { createBubblewrapDriver } from '../../src/sandboxes/bubblewrap/create-driver.ts'
 import { insidePaths } from '../../src/sandboxes/bubblewrap/options.ts'
@@ -54,6 +55,7 @@ export async function workerContext(
   stack: AsyncDisposableStack,
   more: {
     limits?: Partial<ExecutionLimits>
+    budgets?: RunBudgets
     checkpointLimits?: Partial<ExecutionContext['checkpointLimits']>
     driver?: (real: SandboxDriver) => SandboxDriver
     blobs?: (real: Blobs) => Blobs
@@ -121,6 +123,7 @@ export async function workerContext(
     bounds,
     publicHosts: more.publicHosts,
     limits: { ...limits, ...more.limits },
+    budgets: more.budgets ?? {},
     checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits, ...more.checkpointLimits },
     host: await hostName(dataDir),
     supervisorCommand: inside('supervisor'),

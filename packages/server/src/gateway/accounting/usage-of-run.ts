@@ -3,6 +3,8 @@ import type { GatewayUsage } from '../upstream.ts'
 
 /** What a Run used of the gateway so far. */
 export interface RunUsage {
+  /** Calls of models. */
+  readonly requests: number
   readonly usage: GatewayUsage
   readonly costUsd: number
   /** False where something it did has no known cost, or was not accounted to its end. */
@@ -17,6 +19,7 @@ export async function usageOfRun(
   run: { readonly organizationId: string; readonly sessionId: string; readonly runId: string },
 ): Promise<RunUsage> {
   const { rows } = await db.query<{
+    requests: number
     input: number
     cached: number
     output: number
@@ -27,7 +30,7 @@ export async function usageOfRun(
   }>({
     name: 'usage-of-run',
     text: `
-      select coalesce(sum(input_tokens), 0)::bigint as input, coalesce(sum(cached_input_tokens), 0)::bigint as cached,
+      select count(*) as requests, coalesce(sum(input_tokens), 0)::bigint as input, coalesce(sum(cached_input_tokens), 0)::bigint as cached,
         coalesce(sum(output_tokens), 0)::bigint as output, coalesce(sum(reasoning_tokens), 0)::bigint as reasoning,
         coalesce(sum(cost_usd), 0) as cost, coalesce(bool_and(cost_usd is not null), true) as complete,
         count(*) filter (where outcome = 'open') as open
@@ -37,6 +40,7 @@ export async function usageOfRun(
   const row = rows[0]
   if (row === undefined) throw new Error('a sum without a row')
   return {
+    requests: row.requests,
     usage: {
       inputTokens: row.input,
       cachedInputTokens: row.cached,
