@@ -2,6 +2,7 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Event } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { allowAll } from './support/allow-all.ts'
 import { geminiTranscript, geminiWire } from './support/gemini-wire.ts'
 import { type ModelServer, startModelServer } from './support/model-server.ts'
 import { startTestService, type TestService } from './support/service.ts'
@@ -62,12 +63,15 @@ describe('Gemini CLI', () => {
     const write = { name: 'write_file', args: { file_path: '/workspace/greeting.txt', content: 'hello, harbour\n' } }
     model.script({ text: 'I will write it down.', calls: [write] }, { text: 'It is written.' })
     const session = await test.api.createSession({ runtime: 'gemini' }, 'Write a greeting.')
+    await using _person = allowAll(test.api, session.id)
     const first = await test.api.runEnded(session.id, session.activeRunId ?? '')
     expect(types(first)).toEqual([
       'message.created',
       'run.started',
       'message.created',
       'run.progress',
+      'interaction.opened',
+      'interaction.resolved',
       'run.progress',
       'activity.completed',
       'message.created',
@@ -95,6 +99,8 @@ describe('Gemini CLI', () => {
       'message.created',
       'run.started',
       'run.progress',
+      'interaction.opened',
+      'interaction.resolved',
       'run.progress',
       'activity.completed',
       'message.created',
@@ -130,6 +136,7 @@ describe('Gemini CLI', () => {
     const fetch = `node -e "http.get('${elsewhere.origin}', r => r.on('data', d => console.log(r.statusCode, '' + d)))"`
     model.script({ calls: [{ name: 'run_shell_command', args: { command: fetch } }] }, { text: 'It is out of reach.' })
     const session = await test.api.createSession({ runtime: 'gemini' }, 'Fetch it.')
+    await using _person = allowAll(test.api, session.id)
     const events = await test.api.runEnded(session.id, session.activeRunId ?? '')
     const [fetched] = data(events, 'activity.completed')
     expect(fetched?.['output']).toContain("403 refused by the sandbox's proxy")
