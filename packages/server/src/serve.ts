@@ -39,7 +39,7 @@ import { publicationDesk } from './publications/publication-desk.ts'
 import { grantLocal } from './repositories/grant-local.ts'
 import { reviewDesk } from './reviews/review-desk.ts'
 import { findRunBudgets } from './runs/run-budgets.ts'
-import { RuntimeCatalog } from './runtimes/catalog.ts'
+import { NATIVE_RUNTIME, RuntimeCatalog } from './runtimes/catalog.ts'
 import { runtimeEntries } from './runtimes/foreign/foreign-entries.ts'
 import { installsIn } from './runtimes/install-runtime.ts'
 import { createBubblewrapDriver } from './sandboxes/bubblewrap/create-driver.ts'
@@ -357,27 +357,27 @@ async function listen(
 }
 
 function runtimeCatalog(settings: Settings): RuntimeCatalog {
+  const { providers, runtimes } = settings.config
+  const own = { version: VERSION, env: {}, reach: [], mounts: [] }
+  const native = {
+    ...own,
+    id: NATIVE_RUNTIME,
+    name: 'Berth',
+    command: [insidePaths.node, `${insidePaths.bundles}/engine.cjs`],
+    state: ['.berth/sessions'],
+    stateless: false,
+    ...(providers.length === 0 && { lacks: 'no model is configured: add a provider to the configuration file' }),
+  }
   const shell = {
+    ...own,
     id: 'shell',
     name: 'Shell',
-    version: VERSION,
     command: [insidePaths.node, `${insidePaths.bundles}/shell.js`],
-    env: {},
-    reach: [],
-    mounts: [],
     state: [],
     stateless: true,
   }
-  return new RuntimeCatalog(
-    [
-      shell,
-      ...runtimeEntries(settings.config.runtimes, {
-        installs: installsIn(settings.dataDir),
-        inside: insidePaths.runtime,
-      }),
-    ],
-    VERSION,
-  )
+  const places = { installs: installsIn(settings.dataDir), inside: insidePaths.runtime }
+  return new RuntimeCatalog([native, shell, ...runtimeEntries(runtimes, places)])
 }
 
 /** Bundles of what runs inside sandboxes, made by `npm run build`. */

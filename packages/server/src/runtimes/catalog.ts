@@ -28,6 +28,8 @@ export interface RuntimeEntry {
   readonly mounts: readonly string[]
   /** Where its package was installed; its sandboxes see that at `/opt/runtime`. */
   readonly directory?: string
+  /** What the deployment lacks for it, for people. Absent: nothing. */
+  readonly lacks?: string
   /** Why this machine cannot run it now, for people; null where it can. Absent: every machine of the deployment can. */
   readonly missing?: () => string | null
 }
@@ -38,11 +40,9 @@ export const NATIVE_RUNTIME = 'native'
 /** The runtimes of this deployment. */
 export class RuntimeCatalog {
   readonly #entries: ReadonlyMap<string, RuntimeEntry>
-  readonly #version: string
 
-  constructor(entries: readonly RuntimeEntry[], version: string) {
+  constructor(entries: readonly RuntimeEntry[]) {
     this.#entries = new Map(entries.map(entry => [entry.id, entry]))
-    this.#version = version
   }
 
   find(id: string): RuntimeEntry | null {
@@ -51,7 +51,7 @@ export class RuntimeCatalog {
 
   /** Ids that a Session may name. */
   get ids(): readonly string[] {
-    return [NATIVE_RUNTIME, ...this.#entries.keys()]
+    return [...this.#entries.keys()]
   }
 
   /** Ids of those that some machines have and others do not. */
@@ -69,15 +69,9 @@ export class RuntimeCatalog {
    * @param elsewhere those that a machine of the deployment can run, of the ones that not every machine has
    */
   describe(elsewhere: ReadonlySet<string>): Runtime[] {
-    const native = { id: NATIVE_RUNTIME, name: 'Berth', version: this.#version }
-    return [
-      { ...native, available: false, reason: 'This build has no native agent yet.' },
-      ...[...this.#entries.values()].map(({ id, name, version = null, missing }) => {
-        const reason = elsewhere.has(id) ? null : (missing?.() ?? null)
-        return reason === null
-          ? { id, name, version, available: true }
-          : { id, name, version, available: false, reason }
-      }),
-    ]
+    return [...this.#entries.values()].map(({ id, name, version = null, lacks, missing }) => {
+      const reason = lacks ?? (elsewhere.has(id) ? null : (missing?.() ?? null))
+      return reason === null ? { id, name, version, available: true } : { id, name, version, available: false, reason }
+    })
   }
 }

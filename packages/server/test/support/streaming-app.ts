@@ -53,7 +53,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
     wakeups,
     clock: systemClock,
     log,
-    runtimes: new RuntimeCatalog([], '1.0.0'),
+    runtimes: new RuntimeCatalog([]),
     gitHosts: new GitHosts([]),
     models: configuredModels({
       providers: [],

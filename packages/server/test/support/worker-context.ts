@@ -101,7 +101,7 @@ export async function workerContext(
     wakeups,
     clock: systemClock,
     log,
-    runtimes: new RuntimeCatalog([shell, ...(more.runtimes ?? [])], '1.0.0'),
+    runtimes: new RuntimeCatalog([shell, ...(more.runtimes ?? [])]),
     gitHosts: openGitHosts(
       { db: db.database, clock: systemClock, dataDir, baseUrl: () => 'http://localhost' },
       more.gitHosts ?? [],
