@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Registry } from 'prom-client'
 import type { Context } from '../context.ts'
 import type { MasterKey } from '../storage/master-key.ts'
@@ -46,7 +46,7 @@ export function createGateway(context: Pick<Context, 'db' | 'clock' | 'log'>, op
     clock,
     callTranslated,
     tools: {
-      ids: prefix => `${prefix}_${randomBytes(16).toString('hex')}`,
+      ids: prefix => `${prefix}_${randomUUID().replaceAll('-', '')}`,
       seal: (plaintext, place) => masterKey.seal(plaintext, `gateway/${place}`).toString('base64url'),
       open: (sealed, place) => masterKey.open(Buffer.from(sealed, 'base64url'), `gateway/${place}`).toString(),
     },

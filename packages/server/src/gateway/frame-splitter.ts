@@ -40,20 +40,20 @@ export class FrameSplitter {
 
 /** Reads whole frames from a body, as many at once as came together. */
 export class FrameReader {
-  readonly #chunks: AsyncIterator<Buffer>
+  readonly #body: { read(): Promise<Buffer | null> }
   readonly #splitter: FrameSplitter
 
-  constructor(body: AsyncIterable<Buffer>, maxBytes: number) {
-    this.#chunks = body[Symbol.asyncIterator]()
+  constructor(body: { read(): Promise<Buffer | null> }, maxBytes: number) {
+    this.#body = body
     this.#splitter = new FrameSplitter(maxBytes)
   }
 
   /** The next frames; null at the end, whatever of a frame had come by then. @throws what the body throws */
   async next(): Promise<Buffer[] | null> {
     for (;;) {
-      const chunk = await this.#chunks.next()
-      if (chunk.done === true) return null
-      const frames = this.#splitter.push(chunk.value)
+      const chunk = await this.#body.read()
+      if (chunk === null) return null
+      const frames = this.#splitter.push(chunk)
       if (frames.length > 0) return frames
     }
   }

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import { ChatTap } from './chat-tap.ts'
 import { FrameReader, FrameTooLarge } from './frame-splitter.ts'
 import { spliceMembers } from './json-splice.ts'
@@ -7,6 +6,7 @@ import { outputText, ResponsesTap } from './responses-tap.ts'
 import { isObject, parseObject, readUsage, type StreamTap } from './stream-tap.ts'
 import { sealedMark, withoutSealed } from './translate/sealed-reasoning.ts'
 import { type GatewayUsage, type ResolvedModel, UpstreamError, type Wire } from './upstream.ts'
+import type { UpstreamAnswer } from './upstream-answer.ts'
 import { upstreamCode, upstreamError } from './upstream-status.ts'
 import { wordsOfError } from './upstream-words.ts'
 
@@ -54,14 +54,18 @@ export async function passThrough(client: ProviderClient, request: PassedRequest
     signal,
   })
   try {
-    if (answer.statusCode !== 200) throw await refusalOf(answer.statusCode, answer.headers, answer.body)
-    if (!streams) return whole(await collect(answer.body, maxAnswerBytes), wire, model.id)
+    if (answer.status !== 200) throw await refusalOf(answer)
+    if (!streams) {
+      const read = await answer.readAll(maxAnswerBytes)
+      if (read === null) throw upstreamError('upstream_invalid_response')
+      return whole(read, wire, model.id)
+    }
     if (!String(answer.headers['content-type']).startsWith('text/event-stream')) {
       throw upstreamError('upstream_invalid_response')
     }
-    return await stream(answer.body, request)
+    return await stream(answer, request)
   } catch (error) {
-    answer.body.on('error', () => {}).destroy()
+    answer.close()
     throw connectionError(error, signal, 'upstream_cut')
   }
 }
@@ -71,15 +75,14 @@ const withUsage = (options: unknown) => ({ ...(isObject(options) ? options : {})
 const keepsUsage = (options: unknown) => isObject(options) && options['include_usage'] === true
 
 /** A provider's refusal. Only what is said of the request itself is passed on. */
-async function refusalOf(
-  status: number,
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-  body: Readable,
-): Promise<UpstreamError> {
-  const code = upstreamCode(status)
-  const text = await collect(body, maxErrorBytes).then(String, () => '')
+async function refusalOf(answer: UpstreamAnswer): Promise<UpstreamError> {
+  const code = upstreamCode(answer.status)
+  const text = await answer.readAll(maxErrorBytes).then(
+    bytes => String(bytes ?? ''),
+    () => '',
+  )
   const { words, param } = wordsOfError(text)
-  const retryAfterSeconds = readRetryAfter(headers)
+  const retryAfterSeconds = readRetryAfter(answer.headers)
   return upstreamError(code, {
     ...(code !== 'upstream_credential_refused' && { words, param }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
@@ -96,17 +99,6 @@ function readRetryAfter(headers: Readonly<Record<string, string | string[] | und
   return Number.isFinite(seconds) ? Math.max(0, Math.ceil(seconds)) : undefined
 }
 
-async function collect(body: Readable, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > maxBytes) throw upstreamError('upstream_invalid_response')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks, bytes)
-}
-
 function whole(bytes: Buffer, wire: Wire, id: string): PassedAnswer {
   const parsed = parseObject(bytes.toString('utf8'))
   if (parsed === null || !Array.isArray(parsed[wire === 'chat' ? 'choices' : 'output'])) {
@@ -120,22 +112,22 @@ function whole(bytes: Buffer, wire: Wire, id: string): PassedAnswer {
 }
 
 /** Waits for the first frame, so that a stream that breaks before it can still be tried elsewhere. */
-async function stream(body: Readable, request: PassedRequest): Promise<PassedAnswer> {
+async function stream(answer: UpstreamAnswer, request: PassedRequest): Promise<PassedAnswer> {
   const tap =
     request.wire === 'chat'
       ? new ChatTap(keepsUsage(request.body['stream_options']))
       : new ResponsesTap(request.model.id, request.body)
-  const reader = new FrameReader(body, maxFrameBytes)
+  const reader = new FrameReader(answer, maxFrameBytes)
   const first = await reader.next()
   if (first === null) throw upstreamError('upstream_cut')
-  return { kind: 'stream', tap, pieces: pieces(first, reader, tap, body, request) }
+  return { kind: 'stream', tap, pieces: pieces(first, reader, tap, answer, request) }
 }
 
 async function* pieces(
   first: Buffer[],
   rest: FrameReader,
   tap: StreamTap,
-  body: Readable,
+  answer: UpstreamAnswer,
   request: PassedRequest,
 ): AsyncGenerator<Buffer | string> {
   let complete = false
@@ -163,23 +155,8 @@ async function* pieces(
     }
     throw told
   } finally {
-    if (complete) void readOut(rest, body)
-    else body.on('error', () => {}).destroy()
-  }
-}
-
-/**
- * Reads what may follow a finished answer, so that the connection can be used again; one that goes on is closed, and so
- * is one whose answer nobody reads on.
- */
-async function readOut(rest: FrameReader, body: Readable): Promise<void> {
-  const cut = setTimeout(() => body.destroy(), readOutMs)
-  try {
-    while ((await rest.next()) !== null);
-  } catch {
-    body.destroy()
-  } finally {
-    clearTimeout(cut)
+    if (complete) answer.finish(readOutMs)
+    else answer.close()
   }
 }
 

@@ -1,6 +1,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import { type Dispatcher, Pool, fetch as undiciFetch } from 'undici'
+import { type Dispatcher, Pool } from 'undici'
 import { type UpstreamCode, UpstreamError } from './upstream.ts'
+import { UpstreamAnswer } from './upstream-answer.ts'
 import { upstreamError } from './upstream-status.ts'
 
 /** A provider as it is configured. */
@@ -33,13 +34,16 @@ export class ProviderClient {
   readonly provider: Provider
   readonly baseUrl: string
   readonly #pool: Pool
+  readonly #origin: string
   readonly #path: string
   readonly #headers: Readonly<Record<string, string>>
+  #models: Promise<(model: string) => LanguageModelV4> | null = null
 
   constructor(provider: Provider, limits: ProviderLimits) {
     this.provider = provider
     this.baseUrl = provider.baseUrl ?? defaultBaseUrls[provider.kind]
     const url = new URL(this.baseUrl)
+    this.#origin = url.origin
     this.#path = url.pathname.replace(/\/$/, '')
     this.#headers = { ...credentialHeaders(provider), 'content-type': 'application/json' }
     this.#pool = new Pool(url.origin, {
@@ -56,42 +60,78 @@ export class ProviderClient {
     readonly path: string
     readonly body?: Buffer
     readonly signal: AbortSignal
-  }): Promise<Dispatcher.ResponseData> {
+  }): Promise<UpstreamAnswer> {
     const { method, path, body = null, signal } = request
-    try {
-      return await this.#pool.request({
-        method,
-        path: this.#path + path,
-        headers: this.#headers,
-        body,
-        signal,
-      })
-    } catch (error) {
-      throw connectionError(error, signal, 'upstream_unreachable')
-    }
+    return this.#ask({ method, path: this.#path + path, headers: this.#headers, body }, signal)
   }
 
   /** The same provider as the `ai` library calls it. Its code is loaded by the first who needs it. */
   async languageModel(model: string): Promise<LanguageModelV4> {
+    this.#models ??= this.#loadModels()
+    return (await this.#models)(model)
+  }
+
+  async #loadModels(): Promise<(model: string) => LanguageModelV4> {
     const { kind, id: name, apiKey = '', wire } = this.provider
     const options = { baseURL: this.baseUrl, apiKey, fetch: this.#fetch }
-    if (kind === 'anthropic') return (await import('@ai-sdk/anthropic')).createAnthropic(options)(model)
-    if (kind === 'google') return (await import('@ai-sdk/google')).createGoogleGenerativeAI(options)(model)
-    if (wire.includes('responses')) return (await import('@ai-sdk/openai')).createOpenAI(options).responses(model)
-    if (kind === 'openai') return (await import('@ai-sdk/openai')).createOpenAI(options).chat(model)
+    if (kind === 'anthropic') return (await import('@ai-sdk/anthropic')).createAnthropic(options)
+    if (kind === 'google') return (await import('@ai-sdk/google')).createGoogleGenerativeAI(options)
+    if (kind === 'openai' || wire.includes('responses')) {
+      const { responses, chat } = (await import('@ai-sdk/openai')).createOpenAI(options)
+      return wire.includes('responses') ? responses : chat
+    }
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
-    return createOpenAICompatible({ ...options, name, includeUsage: true }).chatModel(model)
+    return createOpenAICompatible({ ...options, name, includeUsage: true }).chatModel
   }
 
   async close(): Promise<void> {
     await this.#pool.destroy()
   }
 
-  readonly #fetch: typeof globalThis.fetch = async (input, init) => {
-    const url = input instanceof Request ? input.url : String(input)
-    const sent = { ...init, dispatcher: this.#pool, redirect: 'error' } as Parameters<typeof undiciFetch>[1]
-    return (await undiciFetch(url, sent)) as unknown as Response
+  async #ask(request: Dispatcher.DispatchOptions, signal: AbortSignal): Promise<UpstreamAnswer> {
+    try {
+      return await UpstreamAnswer.ask(this.#pool, request, signal)
+    } catch (error) {
+      throw connectionError(error, signal, 'upstream_unreachable')
+    }
   }
+
+  /**
+   * As much of `fetch` as the `ai` library's packages use: they post a string, and read status, headers and the body's
+   * stream. The whole of it took longer than all else that a translation does.
+   */
+  readonly #fetch: typeof globalThis.fetch = async (input, init = {}) => {
+    const { origin, pathname, search } = new URL(String(input))
+    if (origin !== this.#origin) throw new Error(`a call of ${this.provider.id} went to another place`)
+    const { body, signal, headers } = init
+    if (typeof body !== 'string') throw new Error('a body is not a string')
+    const request = { method: 'POST', path: pathname + search, headers: { ...Object(headers) }, body } as const
+    const answer = await this.#ask(request, signal ?? new AbortController().signal)
+    const { status } = answer
+    const told = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as const)
+    const least = {
+      ok: status >= 200 && status < 300,
+      status,
+      statusText: '',
+      headers: new Map(told),
+      body: streamOf(answer),
+    }
+    return least as unknown as Response
+  }
+}
+
+function streamOf(answer: UpstreamAnswer): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const chunk = await answer.read()
+        if (chunk === null) controller.close()
+        else controller.enqueue(chunk)
+      },
+      cancel: () => answer.close(),
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 function credentialHeaders({ kind, apiKey }: Provider): Readonly<Record<string, string>> {

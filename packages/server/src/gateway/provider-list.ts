@@ -1,4 +1,3 @@
-import { text } from 'node:stream/consumers'
 import type { ProviderClient } from './provider-client.ts'
 
 /** What a provider tells of a model in its list. */
@@ -18,14 +17,13 @@ type Json = Readonly<Record<string, unknown>>
 /** Asks a provider for its models. What an entry does not say, or says in a way that is not known, is left open. */
 export async function fetchModelList(client: ProviderClient, signal: AbortSignal): Promise<readonly ListedModel[]> {
   const answer = await client.send({ method: 'GET', path: '/models', signal })
-  let bytes = 0
-  answer.body.on('data', (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes > maxBytes) answer.body.destroy(new Error('the list is too long'))
-  })
-  const body = await text(answer.body)
-  if (answer.statusCode !== 200) throw new Error(`the list of models answered ${answer.statusCode}`)
-  const parsed: unknown = JSON.parse(body)
+  if (answer.status !== 200) {
+    answer.close()
+    throw new Error(`the list of models answered ${answer.status}`)
+  }
+  const body = await answer.readAll(maxBytes)
+  if (body === null) throw new Error('the list is too long')
+  const parsed: unknown = JSON.parse(body.toString('utf8'))
   const entries = isObject(parsed) ? (parsed['data'] ?? parsed['models']) : null
   if (!Array.isArray(entries)) throw new Error('the list of models is none')
   return entries

@@ -60,7 +60,7 @@ export class Booking implements AsyncDisposable {
       for (const { record } of batch) this.#waiting.delete(record.id)
       try {
         const records = batch.map(({ record }) => record)
-        await this.#db.transaction(tx => keepRequests(tx, records, this.#clock.now()))
+        await keepRequests(this.#db, records, this.#clock.now())
         for (const { kept } of batch) kept.resolve()
       } catch (error) {
         this.#onError(error)

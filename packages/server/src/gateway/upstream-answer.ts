@@ -1,0 +1,152 @@
+import type { Dispatcher } from 'undici'
+
+/** Bytes that wait for their reader before the provider's connection is no longer read. */
+const roomBytes = 64 * 1024
+
+type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
+
+/**
+ * A provider's answer: its head, and its body for one reader, who takes chunk by chunk. It is fed by the connection
+ * itself. Of a stream of Node's or the web's each would cost a request more than all the rest of its way through.
+ */
+export class UpstreamAnswer implements Dispatcher.DispatchHandler {
+  status = 0
+  headers: Headers = {}
+  readonly #signal: AbortSignal
+  readonly #begun = Promise.withResolvers<UpstreamAnswer>()
+  #controller: Dispatcher.DispatchController | null = null
+  #chunks: Buffer[] = []
+  #bytes = 0
+  #reader: PromiseWithResolvers<Buffer | null> | null = null
+  #end: { readonly error: unknown } | 'whole' | null = null
+  #unwanted = false
+
+  private constructor(signal: AbortSignal) {
+    this.#signal = signal
+  }
+
+  /** Sends a request. @returns once the head has come @throws what broke it, or the signal's reason */
+  static ask(
+    dispatcher: Dispatcher,
+    request: Dispatcher.DispatchOptions,
+    signal: AbortSignal,
+  ): Promise<UpstreamAnswer> {
+    signal.throwIfAborted()
+    const answer = new UpstreamAnswer(signal)
+    signal.addEventListener('abort', answer.#leave)
+    dispatcher.dispatch(request, answer)
+    return answer.#begun.promise
+  }
+
+  /** The next chunk; null at the end. @throws what broke it off, once what came before was read */
+  read(): Promise<Buffer | null> {
+    const chunk = this.#chunks.shift()
+    if (chunk !== undefined) {
+      this.#bytes -= chunk.length
+      if (this.#bytes < roomBytes && this.#controller?.paused === true) this.#controller.resume()
+      return Promise.resolve(chunk)
+    }
+    if (this.#end === 'whole') return Promise.resolve(null)
+    if (this.#end !== null) return Promise.reject(this.#end.error)
+    this.#reader = Promise.withResolvers()
+    return this.#reader.promise
+  }
+
+  /** All that is left. Null where that is more than `maxBytes`; the connection is then closed. */
+  async readAll(maxBytes: number): Promise<Buffer | null> {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    for (let chunk = await this.read(); chunk !== null; chunk = await this.read()) {
+      bytes += chunk.length
+      if (bytes > maxBytes) {
+        this.close()
+        return null
+      }
+      chunks.push(chunk)
+    }
+    const [only] = chunks
+    return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, bytes)
+  }
+
+  /** Closes the connection, where the answer has not ended. */
+  close(): void {
+    this.#abort(new Error('the answer was left'))
+  }
+
+  /** Reads the answer's end, if it comes within a time, so that the connection can be used again. */
+  finish(withinMs: number): void {
+    this.#unwanted = true
+    this.#drop()
+    if (this.#end !== null) return
+    this.#controller?.resume()
+    const cut = setTimeout(() => this.close(), withinMs)
+    this.#reader = Promise.withResolvers()
+    const settled = () => clearTimeout(cut)
+    this.#reader.promise.then(settled, settled)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#end !== null && this.#end !== 'whole') controller.abort(asError(this.#end.error))
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    if (status < 200) return
+    this.status = status
+    this.headers = headers
+    this.#begun.resolve(this)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#unwanted || this.#end !== null) return
+    if (this.#reader !== null) {
+      this.#reader.resolve(chunk)
+      this.#reader = null
+      return
+    }
+    this.#chunks.push(chunk)
+    this.#bytes += chunk.length
+    if (this.#bytes >= roomBytes) controller.pause()
+  }
+
+  onResponseEnd(): void {
+    this.#settle('whole')
+    this.#reader?.resolve(null)
+    this.#reader = null
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    this.#fail(error)
+  }
+
+  readonly #leave = () => {
+    this.#drop()
+    this.#abort(this.#signal.reason)
+  }
+
+  #abort(reason: unknown): void {
+    if (this.#end !== null) return
+    this.#fail(reason)
+    this.#controller?.abort(asError(reason))
+  }
+
+  #fail(error: unknown): void {
+    if (this.#end !== null) return
+    this.#settle({ error })
+    this.#begun.reject(error)
+    this.#reader?.reject(error)
+    this.#reader = null
+  }
+
+  #settle(end: { readonly error: unknown } | 'whole'): void {
+    this.#end ??= end
+    this.#signal.removeEventListener('abort', this.#leave)
+  }
+
+  #drop(): void {
+    this.#chunks = []
+    this.#bytes = 0
+  }
+}
+
+const asError = (reason: unknown) => (reason instanceof Error ? reason : new Error('aborted', { cause: reason }))
