@@ -131,7 +131,7 @@ function documented(phase: string): string[] {
   return [...table.matchAll(/^\| ([a-z ]+?) +\| (?!what)/gm)].map(([, name = '']) => name)
 }
 
-describe('a worker that is struck at any step', { timeout: 120_000 }, () => {
+describe('a worker that is struck at any step', { timeout: 300_000 }, () => {
   it('of a seal or of a restore loses nothing that was sealed', async () => {
     // What the steps are is learnt from workers that nothing happens to.
     const rehearsal = { seal: new CrashPoint('seal', 0, 'dies'), restore: new CrashPoint('restore', 0, 'dies') }

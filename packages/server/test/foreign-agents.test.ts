@@ -92,7 +92,7 @@ const agents: readonly Agent[] = [
 ]
 
 describe.each(agents)('$runtime', ({ runtime, path, shell }) => {
-  it('edits in steps once a person has allowed it, with the models of the gateway', { timeout: 120_000 }, async () => {
+  it('edits in steps once a person has allowed it, with the models of the gateway', { timeout: 300_000 }, async () => {
     const before = upstream.requests.length
     script({ calls: [shell('printf "one\\n" > steps.txt && cat steps.txt')] }, { text: 'The first step is done.' })
     const session = await test.api.createSession({ runtime }, 'Write the steps down.')

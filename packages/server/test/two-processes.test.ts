@@ -106,7 +106,7 @@ async function keepWorking(db: TestDatabase, sessionId: string, clients: readonl
 }
 
 test('what 64 clients of two api processes see is the table, whichever process is killed', {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   const db = stack.use(await createTestDatabase())
   const { apiKey, organizationId } = await createTenant(db.database)

@@ -84,7 +84,7 @@ export class Api {
   }
 
   /** Waits for the Run to end, by reading the stream, and answers the whole log. */
-  async eventsUntil(sessionId: string, done: (event: Event) => boolean, timeoutMs = 25_000): Promise<Event[]> {
+  async eventsUntil(sessionId: string, done: (event: Event) => boolean, timeoutMs = 60_000): Promise<Event[]> {
     const deadline = AbortSignal.timeout(timeoutMs)
     let seen = 0
     while (!deadline.aborted) {

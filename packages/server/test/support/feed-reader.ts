@@ -11,7 +11,7 @@ interface Notice {
 }
 
 /** Less than the slow poll, which would hide that nothing else brought a notice. */
-const DEADLINE_MS = 10_000
+const DEADLINE_MS = 60_000
 
 /** One stream of the feed of changed Sessions, read as it comes. */
 export class FeedReader implements AsyncDisposable {
