@@ -9,7 +9,7 @@ export interface RawStream {
 export function openStream(
   url: string,
   apiKey: string,
-  options: { lastEventId?: number; onOpen?: () => void; onFrame: (sequence: number) => void },
+  options: { lastEventId?: number; onOpen?: () => void; onFrame: (sequence: number, frame: string) => void },
 ): RawStream {
   const { promise: ended, resolve } = Promise.withResolvers<void>()
   const headers: Record<string, string> = { authorization: `Bearer ${apiKey}` }
@@ -22,7 +22,7 @@ export function openStream(
     response.on('data', (chunk: string) => {
       rest += chunk
       for (let end = rest.indexOf('\n\n'); end !== -1; end = rest.indexOf('\n\n')) {
-        if (rest.startsWith('id: ')) options.onFrame(Number(rest.slice(4, rest.indexOf('\n'))))
+        if (rest.startsWith('id: ')) options.onFrame(Number(rest.slice(4, rest.indexOf('\n'))), rest.slice(0, end))
         rest = rest.slice(end + 2)
       }
     })

@@ -1,0 +1,216 @@
+// What Berth adds to an agent at work. A Turn of 20 tool calls, from its `PUT` to the frame that ends it, against the same
+// agent driven over its pipes with the same scripted model; and how long a line of the agent takes to a client's stream.
+// Run as: node bench/agent-steps.ts [steps|codex] [turns] [delay of the model in milliseconds]
+import { randomUUID } from 'node:crypto'
+import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Session } from '@berth/contract'
+import { runtimeEntries } from '../packages/server/src/runtimes/foreign/foreign-entries.ts'
+import { installsIn } from '../packages/server/src/runtimes/install-runtime.ts'
+import { createBubblewrapDriver } from '../packages/server/src/sandboxes/bubblewrap/create-driver.ts'
+import { defaultBounds, insidePaths } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
+import { linkTestedAgents } from '../packages/server/test/support/foreign-agents.ts'
+import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { startBenchService } from './support/bench-service.ts'
+import { startDirectAgent } from './support/direct-agent.ts'
+import { startProcess } from './support/processes.ts'
+import { median, quantile } from './support/statistics.ts'
+import { openStream } from './support/stream-client.ts'
+
+const STEPS = 20
+const agent = process.argv[2] ?? 'steps'
+const turns = Number(process.argv[3] ?? 15)
+const delayMs = process.argv[4] ?? '30'
+const message = 'Take all the steps.'
+const bundlesDir = resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
+const gatewayInside = 'http://127.0.0.1:3128/v1'
+
+/** What the scripted model has each agent call. */
+const calls: Readonly<Record<string, object>> = {
+  steps: { name: 'bash', args: {} },
+  codex: { name: 'exec_command', args: { cmd: 'echo step >>steps.txt; tail -n 1 steps.txt' } },
+}
+
+await using bench = await openBenchDatabase()
+await using removal = new AsyncDisposableStack()
+removal.defer(removeSandboxes)
+const model = removal.use(
+  await startProcess([
+    join(import.meta.dirname, 'support/step-model.ts'),
+    String(STEPS),
+    delayMs,
+    JSON.stringify(calls[agent]),
+  ]),
+)
+const modelUrl = `http://127.0.0.1:${model.line}/v1`
+
+// Where sandboxes can see it.
+const agentDir = await mkdtemp(join(tmpdir(), 'berth-agent-'))
+removal.defer(() => rm(agentDir, { recursive: true }))
+await copyFile(join(import.meta.dirname, 'support/step-agent.ts'), join(agentDir, 'agent.ts'))
+await chmod(agentDir, 0o755)
+const runtimes = [
+  {
+    id: 'steps',
+    name: 'steps',
+    base: undefined,
+    command: ['node', join(agentDir, 'agent.ts')],
+    env: { OPENAI_BASE_URL: gatewayInside },
+    mounts: [agentDir],
+    reach: [],
+    state: [],
+  },
+]
+if (agent === 'codex') await linkTestedAgents(bench.dataDir)
+const price = { input: 1, cachedInput: 0.5, output: 10 }
+const models = [{ id: 'm1', contextTokens: 1_000_000, outputTokens: 8192, price }]
+const providers = [{ id: 'main', kind: 'openai', baseUrl: modelUrl, apiKey: 'sk-bench', models }]
+const config = { providers, models: { default: 'main/m1' }, runtimes }
+await writeFile(join(bench.dataDir, 'berth.json'), JSON.stringify(config))
+await using service = await startBenchService(bench, {
+  BERTH_ROLES: 'api,worker,gateway',
+  BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2),
+})
+
+async function call<Body>(method: string, path: string, body?: object): Promise<Body> {
+  const answer = await fetch(service.url + path, {
+    method,
+    headers: { authorization: `Bearer ${bench.apiKey}`, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+  return (await answer.json()) as Body
+}
+
+async function removeSandboxes(): Promise<void> {
+  await using driver = await createBubblewrapDriver({
+    dataDir: bench.dataDir,
+    nodePath: process.execPath,
+    bundlesDir,
+    bounds: defaultBounds,
+    log: quiet,
+    spares: 0,
+  })
+  for (const leaseId of await driver.list()) await driver.destroy(leaseId)
+}
+
+/** The agent as the catalog has it, outside of a sandbox and asking the model itself. */
+async function direct() {
+  const installs = installsIn(bench.dataDir)
+  const entry = runtimeEntries(runtimes, { installs, inside: insidePaths.runtime }).find(({ id }) => id === agent)
+  if (entry === undefined) throw new Error(`there is no agent ${agent}`)
+  const outside = (text: string) =>
+    text
+      .replaceAll(insidePaths.runtime, entry.directory ?? '')
+      .replaceAll(insidePaths.bundles, bundlesDir)
+      .replaceAll(gatewayInside, modelUrl)
+  const env = { ...entry.modelEnv?.({ id: 'main/m1', contextTokens: 1_000_000, outputTokens: 8192 }), ...entry.env }
+  const [cwd, home] = [join(agentDir, 'workspace'), join(agentDir, 'home')]
+  for (const made of [cwd, home]) await mkdir(made)
+  return startDirectAgent({
+    command: entry.command.map(outside),
+    env: { ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, outside(value)])), HOME: home },
+    cwd,
+  })
+}
+
+const toStream: { readonly started: number[]; readonly completed: number[] } = { started: [], completed: [] }
+let turn = Promise.withResolvers<void>()
+let stepsSeen = 0
+let begunAt = 0
+const tookMs = { begun: 0, worked: 0, ended: 0 }
+
+/** One frame, at the moment at which it was received. */
+function received(frame: string): void {
+  const at = process.hrtime.bigint()
+  const now = performance.now()
+  const { type, data } = JSON.parse(frame.slice(frame.indexOf('{')))
+  const sinceMs = (stamp: string) => Number(at - BigInt(stamp)) / 1e6
+  if (type === 'svc.run.started') tookMs.begun = now - begunAt
+  if (type === 'svc.activity.completed') {
+    stepsSeen += 1
+    tookMs.worked = now - begunAt
+    if (agent === 'steps') toStream.completed.push(sinceMs(data.title))
+  }
+  if (type === 'svc.run.progress' && data.status === 'started' && agent === 'steps') {
+    toStream.started.push(sinceMs(data.name))
+  }
+  if (/^svc\.run\.(failed|crashed|cancelled)$/.test(type)) turn.reject(new Error(`a run ended: ${frame}`))
+  if (type !== 'svc.run.completed') return
+  tookMs.ended = now - begunAt
+  turn.resolve()
+}
+
+const sessionId = randomUUID()
+await call('PUT', `/v1/sessions/${sessionId}`, { runtime: agent })
+const opened = Promise.withResolvers<void>()
+const stream = openStream(`${service.url}/v1/sessions/${sessionId}/events/stream`, bench.apiKey, {
+  onOpen: opened.resolve,
+  onFrame: (_, frame) => received(frame),
+})
+await opened.promise
+
+async function throughBerth(): Promise<typeof tookMs> {
+  turn = Promise.withResolvers()
+  // It may end before the request that began it is answered.
+  turn.promise.catch(() => undefined)
+  stepsSeen = 0
+  begunAt = performance.now()
+  await call('PUT', `/v1/sessions/${sessionId}/turns/${randomUUID()}`, { message })
+  await turn.promise
+  if (stepsSeen !== STEPS) throw new Error(`${stepsSeen} steps were seen`)
+  // What a Turn leaves is sealed after its end, and is no part of it.
+  for (;;) {
+    const { session } = await call<{ session: Session }>('GET', `/v1/sessions/${sessionId}`)
+    if (session.phase === 'idle') return { ...tookMs }
+    await sleep(10)
+  }
+}
+
+const bare: number[] = []
+const through: (typeof tookMs)[] = []
+{
+  await using alone = await direct()
+  for (let n = -2; n < turns; n += 1) {
+    if (n === 0) for (const samples of Object.values(toStream)) samples.length = 0
+    const [ours, theirs] = [await throughBerth(), await alone.turnMs(message)]
+    if (n < 0) continue
+    through.push(ours)
+    bare.push(theirs)
+  }
+}
+stream.close()
+
+const print = (line: string) => process.stdout.write(`${line}\n`)
+const row = (title: string, values: readonly number[]) =>
+  print([title.padEnd(48), ...[0.1, 0.5, 0.9].map(q => quantile(values, q).toFixed(1).padStart(8))].join(''))
+print(`${'milliseconds'.padEnd(48)}     p10  median     p90`)
+row(
+  'Turn of 20 tool calls, PUT to last frame',
+  through.map(({ ended }) => ended),
+)
+row(
+  '  of which before its first frame',
+  through.map(({ begun }) => begun),
+)
+row(
+  '  of which after the last step',
+  through.map(({ ended, worked }) => ended - worked),
+)
+row('the same agent driven directly', bare)
+if (agent === 'steps') {
+  row('a call begun: written to frame', toStream.started)
+  row('a call ended: written to frame', toStream.completed)
+}
+const ratio = median(through.map(({ ended }) => ended)) / median(bare)
+const figures = {
+  ...(agent === 'steps' && { step_ms: [median([...toStream.started, ...toStream.completed]), 10] }),
+  turn_ratio: [ratio, 1.15],
+}
+for (const [name, [value = Number.NaN, bound = 0]] of Object.entries(figures)) {
+  print(`${name}=${value.toFixed(2)} bound=${bound}`)
+  if (!(value <= bound)) process.exitCode = 1
+}

@@ -1,0 +1,50 @@
+// An ACP agent that costs next to nothing of its own, so that what is around it shows: it asks its model, runs a command
+// where the model wants one, and tells of both its beginning and its end. Either line says when it was written, by the
+// clock that all processes of the machine share. Alone in its file, since a sandbox sees no more of it.
+import { spawnSync } from 'node:child_process'
+import { createInterface } from 'node:readline'
+
+const gateway = process.env['OPENAI_BASE_URL'] ?? ''
+const tools = [{ type: 'function', function: { name: 'bash', parameters: { type: 'object' } } }]
+
+const write = (message: object) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+const tell = (update: object) => write({ method: 'session/update', params: { sessionId: 'steps', update } })
+const written = () => String(process.hrtime.bigint())
+
+/** @returns whether the model wants the command run */
+async function ask(messages: readonly object[]): Promise<boolean> {
+  const response = await fetch(`${gateway}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: 'Bearer bench' },
+    body: JSON.stringify({ model: 'main/m1', stream: true, messages, tools }),
+  })
+  const answer = await response.text()
+  if (!response.ok) throw new Error(`the model answered ${response.status}: ${answer}`)
+  return answer.includes('"finish_reason":"tool_calls"')
+}
+
+async function work(): Promise<void> {
+  const messages: object[] = [{ role: 'user', content: 'Go on.' }]
+  for (let step = 0; await ask(messages); step += 1) {
+    const toolCallId = `call-${process.hrtime.bigint()}`
+    tell({ sessionUpdate: 'tool_call', toolCallId, kind: 'execute', status: 'in_progress', name: written() })
+    const { stdout } = spawnSync('sh', ['-c', `echo ${step} >>steps.txt; tail -n 1 steps.txt`])
+    const content = [{ type: 'content', content: { type: 'text', text: String(stdout) } }]
+    tell({ sessionUpdate: 'tool_call_update', toolCallId, status: 'completed', content, title: written() })
+    const call = { id: toolCallId, type: 'function', function: { name: 'bash', arguments: '{}' } }
+    messages.push({ role: 'assistant', content: null, tool_calls: [call] })
+    messages.push({ role: 'tool', tool_call_id: toolCallId, content: String(stdout) })
+  }
+  tell({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'All steps are done.' } })
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method } = JSON.parse(line)
+  if (method === 'initialize') write({ id, result: { protocolVersion: 1, agentCapabilities: {} } })
+  if (method === 'session/new') write({ id, result: { sessionId: 'steps' } })
+  if (method !== 'session/prompt') continue
+  await work().then(
+    () => write({ id, result: { stopReason: 'end_turn' } }),
+    error => write({ id, error: { code: -32603, message: String(error) } }),
+  )
+}

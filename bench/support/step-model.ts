@@ -1,0 +1,44 @@
+// A scripted model on loopback, as a process of its own: to each message of a person it answers with as many calls of one
+// tool as it is told, one after the other, each after the same delay, and then with a word. Both of OpenAI's formats.
+// Run with: steps, delay in milliseconds, and the call as JSON.
+import { createServer } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openaiWire } from '../../packages/server/test/support/openai-wire.ts'
+
+const [steps = 20, delayMs = 30] = process.argv.slice(2, 4).map(Number)
+const call = JSON.parse(process.argv[4] ?? '{"name":"bash","args":{}}')
+
+interface Body {
+  readonly messages?: readonly { role?: string }[]
+  readonly input?: readonly { role?: string; type?: string }[]
+  readonly tools?: readonly unknown[]
+}
+
+/** Results of tools since a person spoke last. */
+function stepsDone({ messages, input }: Body): number {
+  const items = messages ?? input ?? []
+  const asked = items.findLastIndex(item => item.role === 'user')
+  return items
+    .slice(asked + 1)
+    .filter(item => item.role === 'tool' || ('type' in item && item.type === 'function_call_output')).length
+}
+
+const server = createServer(async (request, response) => {
+  const { method = '', url: path = '', headers } = request
+  const body = method === 'POST' ? ((await json(request)) as Body) : null
+  const asked = { method, path, headers, body }
+  if (body === null || !openaiWire.asksForReply(asked)) {
+    const model = { id: 'main/m1', object: 'model', created: 0, owned_by: 'bench' }
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ object: 'list', data: [model] }))
+    return
+  }
+  await sleep(delayMs)
+  const works = (body.tools?.length ?? 0) > 0 && stepsDone(body) < steps
+  openaiWire.write(works ? { calls: [call] } : { text: 'All steps are done.' }, asked, response)
+})
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  process.stdout.write(`${typeof address === 'object' ? address?.port : ''}\n`)
+})
