@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Event, Fence, Interaction, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Sweeper } from '../src/execution/sweeper.ts'
-import { Worker } from '../src/execution/worker.ts'
 import { InteractionSweeper } from '../src/interactions/interaction-sweeper.ts'
 import { messagesOf, outcomeOf } from './support/ended-run.ts'
 import { Resuming } from './support/resuming.ts'
-import { entryOf, scriptedRuntimes } from './support/scripted-runtimes.ts'
 import { databaseUrl } from './support/service.ts'
 import { startServiceProcess } from './support/service-process.ts'
 import { until } from './support/until.ts'
@@ -176,58 +173,5 @@ describe('what is open', () => {
     await onlyAsked(session)
     await touch(resuming.test.db.database, resuming.test.dataDir, session, 'go')
     expect(ends((await resuming.ended(session)).events)).toEqual([resolution])
-  })
-})
-
-describe('a native agent that waits for long', () => {
-  /** Workers that park at once, for an agent in the native one's place whose conversation is sealed. */
-  async function park(stack: AsyncDisposableStack) {
-    const { runtimes } = stack.use(await scriptedRuntimes())
-    const remembering = runtimes.find(({ id }) => id === 'remembering')
-    if (remembering === undefined) throw new Error('no such runtime')
-    const native = entryOf({ ...remembering, id: 'native' })
-    const options = { runtimes: [native], limits: { parkMs: 1, pingMs: 500 } }
-    const context = { ...(await workerContext(resuming.test, stack, options)), defaultModel: 'any' }
-    for (const service of [new Worker(context), new Sweeper(context)]) await stack.use(service).start()
-    return context
-  }
-
-  const parked = (session: Session) =>
-    until('a parked run', async () => {
-      const now = await resuming.api.session(session.id)
-      return now.phase === 'awaiting' && now.workspace.state === 'expired' && now
-    })
-
-  it('gives its sandbox back, and goes on in another with the answer, as the same run', async () => {
-    await using stack = new AsyncDisposableStack()
-    const context = await park(stack)
-    const session = await resuming.api.createSession({}, `remember before\nsay asking\n${form}`)
-    const now = await parked(session)
-    expect(now.activeRunId).toBe(session.activeRunId)
-    const { rows } = await resuming.test.db.database.query<{ id: string }>(
-      'select id from leases where session_id = $1',
-      [session.id],
-    )
-    await until('no sandbox', async () => !(await context.driver.list()).includes(rows[0]?.id ?? ''))
-    const question = await onlyAsked(session)
-    const answer = await reply(session, question, 'mine')
-    expect([answer.status, answer.body]).toMatchObject([202, { run: { id: session.activeRunId, status: 'running' } }])
-    const run = await resuming.settled(session)
-    expect(outcomeOf(run)).toBe('completed completed - 1')
-    const said = messagesOf(run).flatMap(({ role, text }) => (role === 'assistant' ? [text] : []))
-    expect(said).toEqual(['asking', 'You asked:', 'a: Which?', 'The answer is: mine'])
-    const next = await resuming.next(session, 'recall')
-    expect(messagesOf(next)).toMatchObject([{ text: 'loaded: before' }])
-  })
-
-  it('can be cancelled while it has none, and its work is what the session goes on from', async () => {
-    await using stack = new AsyncDisposableStack()
-    await park(stack)
-    const session = await resuming.api.createSession({}, `remember this\n${form}`)
-    await parked(session)
-    await resuming.api.call('POST', `/v1/sessions/${session.id}/runs/${session.activeRunId}/cancel`)
-    const run = await resuming.ended(session)
-    expect([outcomeOf(run), ends(run.events)]).toEqual(['cancelled aborted - 1', ['run_cancelled']])
-    expect(await resuming.checkpoints(session)).toEqual([session.activeRunId])
   })
 })

@@ -136,7 +136,7 @@ describe('a run that awaits an answer', () => {
     const events = await bench.api.events(session.id)
     expect(events.slice(-2).map(({ type }) => type)).toEqual(['svc.artifact.created', 'svc.workspace.expired'])
     // A worker that died after the commit and is taken for living changes nothing.
-    await expect(parkRun(context, claim, new AbortController().signal)).resolves.toBe('kept')
+    await expect(parkRun(context, claim, new AbortController().signal)).resolves.toBe('awake')
 
     // What whoever takes the answer does; the script begins again, in the workspace as it was left.
     await db.query(

@@ -162,6 +162,10 @@ describe('files that an agent presents', () => {
     const left = join(lease, `disk/files/home/.berth-outbox.${ended.run.id}.0/1-1`)
     await mkdir(left, { recursive: true })
     await writeFile(join(left, 'one'), '1\n')
+    // What a program that outlives its Run presents, and what a Run did that was cancelled while it awaited an answer.
+    const late = join(lease, 'disk/files/home/.berth-outbox/1-1')
+    await mkdir(late, { recursive: true })
+    await writeFile(join(late, 'late'), '1\n')
     const next = await bench.next(ended.session, 'echo 2 > two; berth-present two')
     expect(namesOf(next)).toEqual(['two'])
   })

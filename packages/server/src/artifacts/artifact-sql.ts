@@ -11,11 +11,11 @@ export async function findArtifact(db: Queryable, key: SessionKey, id: string): 
   return rows[0] ?? null
 }
 
-/** Artifacts after a place, oldest first, on `artifacts_in_order`. */
+/** Artifacts after one of them, in the order of the log, on `artifacts_in_order`. */
 export async function listArtifacts(
   db: Queryable,
   key: SessionKey,
-  after: { readonly updatedAt: Date; readonly id: string } | null,
+  after: string | null,
   limit: number,
 ): Promise<ArtifactRow[]> {
   const { rows } = await db.query<ArtifactRow>({
@@ -23,13 +23,15 @@ export async function listArtifacts(
     text: `
       select * from artifacts
       where organization_id = $1 and session_id = $2
-        and ($3::timestamptz is null or (created_at, id) > ($3::timestamptz, $4::uuid))
-      order by created_at, id limit $5`,
-    values: [key.organizationId, key.sessionId, after?.updatedAt ?? null, after?.id ?? null, limit],
+        and ($3::uuid is null or position > (
+          select position from artifacts where organization_id = $1 and session_id = $2 and id = $3))
+      order by position limit $4`,
+    values: [key.organizationId, key.sessionId, after, limit],
   })
   return rows
 }
 
+/** Takes its place behind the others of the Session, whose lock the caller holds. */
 export async function insertArtifact(tx: Queryable, organizationId: string, row: ArtifactRow): Promise<void> {
   await tx.query({
     name: 'insert-artifact',

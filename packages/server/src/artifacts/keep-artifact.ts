@@ -16,8 +16,8 @@ export interface NewArtifact {
 }
 
 /**
- * Keeps an Artifact in the caller's transaction.
- * @returns its id and the event that announces it, for the caller to append where it belongs in the order of things
+ * Keeps an Artifact in the caller's transaction, under the Session's lock.
+ * @returns its id and the event that announces it, for the caller to append in the order of keeping
  */
 export async function keepArtifact(
   tx: Queryable,

@@ -30,7 +30,7 @@ export async function pageArtifacts(
 ): Promise<ArtifactPage> {
   await readSession(context, principal, key)
   const after = query.cursor === undefined ? null : decodeCursor(query.cursor)
-  const rows = await listArtifacts(context.db, key, after, query.limit + 1)
+  const rows = await listArtifacts(context.db, key, after?.id ?? null, query.limit + 1)
   const page = rows.slice(0, query.limit)
   const last = page.at(-1)
   return {

@@ -81,10 +81,7 @@ const KEPT = 2
  */
 export async function insertCheckpoint(tx: Queryable, key: SessionKey, checkpoint: NewCheckpoint): Promise<void> {
   const { organizationId, sessionId } = key
-  await tx.query({
-    text: 'delete from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3',
-    values: [organizationId, sessionId, checkpoint.run_id],
-  })
+  await dropCheckpoint(tx, key, checkpoint.run_id)
   await tx.query({
     text: `
       insert into checkpoints (organization_id, session_id, run_id, runtime, conversation, agent_session_id,
@@ -115,6 +112,14 @@ export async function insertCheckpoint(tx: Queryable, key: SessionKey, checkpoin
         select run_id from checkpoints where organization_id = $1 and session_id = $2
         order by sealed_at desc offset $3)`,
     values: [organizationId, sessionId, KEPT],
+  })
+}
+
+/** A Run goes without the checkpoint that it may have. */
+export async function dropCheckpoint(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
+  await tx.query({
+    text: 'delete from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3',
+    values: [key.organizationId, key.sessionId, runId],
   })
 }
 

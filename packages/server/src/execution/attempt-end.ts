@@ -111,7 +111,7 @@ export async function recordEnd(
 
 interface Leaving {
   readonly result: Result
-  readonly keep: () => Promise<readonly string[]>
+  readonly keep: () => Promise<void>
   readonly begun: boolean
   readonly now: Date
 }
@@ -124,18 +124,16 @@ async function endWithResult(
   { result, keep, begun, now }: Leaving,
 ): Promise<void> {
   const { runId } = claim
-  const artifactIds: string[] = []
   if (result.kind === 'kept') {
-    const { id, draft } = await keepArtifact(tx, claim, { runId, ...result.artifact }, now)
-    artifactIds.push(id)
+    const { draft } = await keepArtifact(tx, claim, { runId, ...result.artifact }, now)
     await appendEvents(tx, claim, [draft], now)
   }
   if (result.kind === 'too_large') await appendEvents(tx, claim, [omitted(runId, result.omission)], now)
-  artifactIds.push(...(await keep()))
+  await keep()
   // The sandbox is given up with its bound, and with it the agent that waits for people (completions, Resolutions).
   if (outcome === deadlineExceeded) await closeInteractions(tx, claim, 'workspace_lost', now)
   const { summary, ...rest } = outcome
   const told = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest
   const seal = begun && (outcome.status !== 'crashed' || outcome === deadlineExceeded)
-  await endRun(tx, claim, runId, told, now, { seal, artifactIds })
+  await endRun(tx, claim, runId, told, now, { seal })
 }

@@ -20,6 +20,7 @@ import type { ExecutionContext } from './execution-context.ts'
 import { clearHandovers, findLastAnswer, type RunClaim, saveAgentModel } from './execution-sql.ts'
 import { executionLost } from './finish.ts'
 import { placeInputs } from './place-inputs.ts'
+import { discardPresented, presentBeforeWaiting } from './present-files.ts'
 import { promptBlocks } from './prompt-blocks.ts'
 import { keepRecap } from './recap.ts'
 import { RunIsOver, recordReading } from './record-reading.ts'
@@ -176,14 +177,15 @@ export class Attempt {
     })
   }
 
-  /** Leaves the agent where it is, for the Run to be parked. */
-  park(): Promise<void> {
-    return this.#exclusive(async () => {
+  /** Leaves the agent where it is, for the Run to be parked. @returns whether that can be done */
+  async park(): Promise<boolean> {
+    await this.#exclusive(async () => {
       if (this.#settled || this.#forced !== null || this.#cancelling || !this.#caughtUp) return
       this.#parking = true
       this.#settled = true
       await this.#connection[Symbol.asyncDispose]()
     })
+    return this.#parking
   }
 
   /** Whether it was left for the Run to be parked. */
@@ -394,6 +396,7 @@ export class Attempt {
   async #begin(): Promise<void> {
     if (this.#begun) return
     this.#begun = true
+    await discardPresented(this.#context, this.#claim, this.#lease.id)
     const { id, attempts } = this.#claim.run
     await underFence(this.#context, this.#claim, async tx => {
       const now = this.#context.clock.now()
@@ -459,6 +462,9 @@ export class Attempt {
     const { drafts, asked, withdrawn, settled, facts, offset } = reading
     const says = [drafts, asked, withdrawn, settled].some(part => part.length > 0) || facts !== this.#savedFacts
     if (!says && offset - this.#committed < COMMIT_BYTES) return
+    if (asked.some(({ ask }) => ask.kind !== 'approval')) {
+      await presentBeforeWaiting(this.#context, this.#claim, this.#lease.id)
+    }
     try {
       await recordReading(this.#context, this.#claim, this.#lease.id, reading)
     } catch (error) {

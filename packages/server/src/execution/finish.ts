@@ -17,8 +17,8 @@ export interface Loss {
   readonly sandboxLost: boolean
   /** Outcome where the Run is not started again. */
   readonly outcome: Outcome
-  /** Keeps what the Run presented, ahead of its end; answers the Artifacts' ids. */
-  readonly keep?: () => Promise<readonly string[]>
+  /** Keeps what the Run presented, ahead of its end. */
+  readonly keep?: () => Promise<void>
 }
 
 /** A worker could not go on with the agent, for a cause outside it (interface 6.4). */
@@ -52,8 +52,8 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
   if (run === null || run.ended_at !== null) return
   if (loss.sandboxLost) await endLease(tx, claim, 'lost', now)
   if (run.cancel_requested_at !== null) {
-    const artifactIds = (await loss.keep?.()) ?? []
-    await endRun(tx, claim, run.id, { status: 'cancelled', stopReason: 'aborted' }, now, { artifactIds })
+    await loss.keep?.()
+    await endRun(tx, claim, run.id, { status: 'cancelled', stopReason: 'aborted' }, now)
     return
   }
   const repeatable =
@@ -67,8 +67,8 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
     await requeueRun(tx, claim, run.id, new Date(now.getTime() + 250 * run.attempts))
     await releaseFence(tx, claim)
   } else {
-    const artifactIds = (await loss.keep?.()) ?? []
-    await endRun(tx, claim, run.id, loss.outcome, now, { artifactIds })
+    await loss.keep?.()
+    await endRun(tx, claim, run.id, loss.outcome, now)
   }
 }
 

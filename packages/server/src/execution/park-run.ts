@@ -15,7 +15,7 @@ import { underFence } from './under-fence.ts'
 /**
  * Parks a Run that awaits an answer: seals its sandbox and gives it back, so that a question may stay open for longer
  * than a lease lasts. The caller holds the Run's claim, has seen that the Run is `awaiting`, and no longer reads the
- * agent's journal. Called when the Run has awaited for the lease's idle time, and ahead of `workEndsAt(lease)`.
+ * agent's journal. Called when the Run has awaited for `BERTH_PARK_SECONDS`, and at `workEndsAt(lease)`.
  *
  * States. The Run stays `awaiting`, is no terminal Run and has a checkpoint of its own; the Session's execution is free
  * (no task, no fence), the lease has ended as `expired`, which the log tells, and `phase` stays `awaiting`.
@@ -32,34 +32,34 @@ import { underFence } from './under-fence.ts'
  * Crash points. Up to the one commit the Run is what it was: another worker adopts the claim and parks anew. After it
  * there is nothing left to do but to destroy the sandbox, which is the sweeper's.
  *
- * @returns `kept` where it could not be sealed, or is over a cap: the Run keeps its sandbox and its claim
+ * @returns `unsealed` where it could not be sealed, or is over a cap, `awake` where it was answered or ended meanwhile:
+ *   the Run keeps its sandbox and its claim
  * @throws ClaimLost where it was ended meanwhile, DatabaseUnavailable, BlobsUnavailable, or the signal's reason
  */
 export async function parkRun(
   context: ExecutionContext,
   claim: RunClaim,
   signal: AbortSignal,
-): Promise<'parked' | 'kept'> {
+): Promise<'parked' | 'unsealed' | 'awake'> {
   const { clock, db, log } = context
   const lease = await findLiveLease(db, claim)
-  if (lease === null) return 'kept'
+  if (lease === null) return 'awake'
   await using presented = await collectPresented(context, claim, lease.id)
   const sealed = await sealLease(context, claim, signal)
-  const parked = await underFence(context, claim, async tx => {
+  const outcome = await underFence(context, claim, async tx => {
     const now = clock.now()
     const run = await findRun(tx, claim, claim.runId)
-    if (sealed?.checkpoint === undefined || run?.status !== 'awaiting') return false
+    if (run?.status !== 'awaiting') return 'awake'
+    if (sealed?.checkpoint === undefined) return 'unsealed'
     await keepPresented(tx, claim, presented, now)
     await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now })
     if (sealed.omissions.length > 0) await appendEvents(tx, claim, sealed.omissions, now)
     await releaseFence(tx, claim)
     await endLease(tx, claim, 'expired', now, { keepQuestions: true })
-    return true
+    return 'parked'
   })
-  if (!parked) {
-    log.warn({ runId: claim.runId }, 'an awaiting run could not be sealed')
-    return 'kept'
-  }
+  if (outcome === 'unsealed') log.warn({ runId: claim.runId }, 'an awaiting run could not be sealed')
+  if (outcome !== 'parked') return outcome
   announce(context, claim)
   context.wakeups.publish(topics.leases)
   return 'parked'

@@ -18,6 +18,7 @@ import { type Blobs, BlobsUnavailable } from '../storage/blobs.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import type { RunClaim } from './execution-sql.ts'
+import { underFence } from './under-fence.ts'
 
 /** What reading an outbox may take; what is in it is the agent's, who may do as it likes there. */
 const PATIENCE_MS = 60_000
@@ -70,29 +71,48 @@ export async function collectPresented(
 }
 
 /**
- * Keeps presented files as Artifacts in the transaction that ends the Run, and announces them.
- * @returns the Artifacts' ids
+ * Keeps presented files as Artifacts of the Run in a transaction under its fence, and announces them.
  */
 export async function keepPresented(
   tx: Queryable,
   claim: RunClaim,
   presented: PresentedFiles | null,
   now: Date,
-): Promise<readonly string[]> {
-  const ids: string[] = []
+): Promise<void> {
   const drafts: EventDraft[] = []
   for (const each of presented?.found ?? []) {
     if (each.kind === 'omission') {
       drafts.push(omitted(claim.runId, each.data))
       continue
     }
-    const { id, draft } = await keepArtifact(tx, claim, { runId: claim.runId, ...each.file }, now)
-    ids.push(id)
+    const { draft } = await keepArtifact(tx, claim, { runId: claim.runId, ...each.file }, now)
     drafts.push(draft)
   }
   if (drafts.length > 0) await appendEvents(tx, claim, drafts, now)
   if (presented !== null) presented.recorded = true
-  return ids
+}
+
+/** Keeps what a Run has presented before it waits for people, who may have to look at it. @throws ClaimLost */
+export async function presentBeforeWaiting(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<void> {
+  await using presented = await collectPresented(context, claim, leaseId)
+  if (presented === null) return
+  await underFence(context, claim, async (tx, task) => {
+    if (task === 'run') await keepPresented(tx, claim, presented, context.clock.now())
+  })
+  await presented.settle()
+}
+
+/** What lies in the outbox when an attempt begins was presented to one that is over, and is nobody's any more. */
+export async function discardPresented(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<void> {
+  const trees = await context.driver.trees(leaseId)
+  if (!(await holdsAny(trees, `${claim.runId}.0`))) return
+  try {
+    await using left = await read(trees, 'left', { count: 0, eachBytes: 0, totalBytes: 0 }, context.blobs)
+    left.recorded = true
+    await left.settle()
+  } catch (error) {
+    context.log.warn({ err: error, runId: claim.runId }, 'an outbox could not be emptied')
+  }
 }
 
 const nothing = async () => {}

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { dropCheckpoint } from '../checkpoints/checkpoint-sql.ts'
 import { listUndelivered, listUnheard } from '../interactions/interaction-sql.ts'
 import { findLiveLease } from '../leases/lease-sql.ts'
 import { releaseFence } from '../runs/fence-sql.ts'
@@ -94,11 +95,8 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
     await finishRun(context, claim, refused ?? executionLost)
     return true
   }
-  if (
-    run.cancel_requested_at !== null &&
-    run.status === 'dispatching' &&
-    (await findLiveLease(context.db, claim)) === null
-  ) {
+  // Nothing was made for it yet, or nothing is left of it but its checkpoint.
+  if (run.cancel_requested_at !== null && (await findLiveLease(context.db, claim)) === null) {
     await finishRun(context, claim, { status: 'cancelled', stopReason: 'aborted' })
     return true
   }
@@ -118,7 +116,8 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
       await finishRun(context, claim, { status: 'failed', stopReason: 'error', errorCode: 'source_unavailable' })
       return true
     }
-    if (error instanceof ProvisionFailed) {
+    // A parked Run has its checkpoint to be tried with again, which is counted as a handover.
+    if (error instanceof ProvisionFailed && run.status === 'dispatching') {
       context.log.warn({ err: error, runId: run.id }, 'a sandbox could not be made')
       await loseAttempt(context, claim, { sandboxLost: false, outcome: executionLost })
       return true
@@ -135,7 +134,10 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
 async function sealEnded(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   if (claim.run.handovers <= context.limits.maxHandovers) return sealRun(context, claim, signal)
   context.log.error({ runId: claim.runId }, 'sealing a run keeps losing its workers')
-  await underFence(context, claim, tx => releaseFence(tx, claim))
+  await underFence(context, claim, async tx => {
+    await dropCheckpoint(tx, claim, claim.runId)
+    await releaseFence(tx, claim)
+  })
 }
 
 function isLoss(error: unknown): error is Error {
@@ -204,6 +206,7 @@ async function attach(
   using _watch = watchAttempt(context, watched, reason => interrupt.abort(reason))
   await attempt.run()
   if (!attempt.parking) return 'done'
-  known.unparkable = (await parkRun(context, claim, signal)) === 'kept'
-  return known.unparkable ? 'again' : 'done'
+  const outcome = await parkRun(context, claim, signal)
+  known.unparkable = outcome === 'unsealed'
+  return outcome === 'parked' ? 'done' : 'again'
 }

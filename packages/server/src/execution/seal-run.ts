@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { omitted } from '../artifacts/keep-artifact.ts'
 import { blobsOf } from '../checkpoints/check.ts'
-import { findNewestCheckpoint, insertCheckpoint } from '../checkpoints/checkpoint-sql.ts'
+import { dropCheckpoint, findNewestCheckpoint, insertCheckpoint } from '../checkpoints/checkpoint-sql.ts'
 import type { CheckpointLimits } from '../checkpoints/limits.ts'
 import type { OverCap } from '../checkpoints/over-cap.ts'
 import { type SealedTree, sealTree } from '../checkpoints/seal-tree.ts'
@@ -37,6 +37,8 @@ export async function sealRun(context: ExecutionContext, claim: RunClaim, signal
   await underFence(context, claim, async tx => {
     const now = clock.now()
     if (sealed?.checkpoint) await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now })
+    // One that it was parked with lacks what it has done since.
+    else await dropCheckpoint(tx, claim, claim.runId)
     if (sealed !== null && sealed.omissions.length > 0) await appendEvents(tx, claim, sealed.omissions, now)
     await releaseFence(tx, claim)
   })

@@ -24,7 +24,7 @@ export interface Watched {
   readonly lease: LeaseRow
   readonly attempt: Attempt
   readonly connection: SupervisorConnection
-  /** The Run is parked once it has waited for people long enough. */
+  /** The Run is parked once it has waited for people long enough, or as long as its sandbox lasts. */
   readonly parks: boolean
   readonly budgets: RunBudgets
 }
@@ -79,8 +79,10 @@ export function watchAttempt(
     deadline = null
     const { at, outcome } = deadlineOf(run, bounds, clock.now())
     if (at > clock.now().getTime()) holdTo(run)
-    else await expire(outcome)
+    else if (!(await canPark(run, 0)) || !(await attempt.park())) await expire(outcome)
   }
+  const canPark = async (run: RunRow, afterMs: number) =>
+    parks && waitedLong(run, afterMs, clock.now()) && !(await hasOpenApproval(context.db, claim))
 
   let cancelling = false
   const look = async () => {
@@ -93,9 +95,7 @@ export function watchAttempt(
     if (run.cancel_requested_at === null) {
       if (run.ended_at === null) holdTo(run)
       await attempt.answer()
-      if (parks && waitedLong(run, limits.parkMs, clock.now()) && !(await hasOpenApproval(context.db, claim))) {
-        await attempt.park()
-      }
+      if (await canPark(run, limits.parkMs)) await attempt.park()
       return
     }
     cancelling = true

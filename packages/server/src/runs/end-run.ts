@@ -26,15 +26,14 @@ export async function endRun(
   runId: string,
   outcome: Outcome,
   now: Date,
-  options: { readonly seal?: boolean; readonly artifactIds?: readonly string[] } = {},
+  options: { readonly seal?: boolean } = {},
 ): Promise<boolean> {
   const { summary, ...told } = outcome
   const clean = summary === undefined ? told : { ...told, summary: knownSecrets.cutText(summary) }
   const used = await usageOfRun(tx, { ...key, runId })
   // An agent that asked the gateway for nothing may have used what nobody counts.
   const counted = used.requests > 0 ? used : null
-  if (!(await finishRun(tx, key, runId, clean, { artifactIds: options.artifactIds ?? [], used: counted }, now)))
-    return false
+  if (!(await finishRun(tx, key, runId, clean, counted, now))) return false
   if (options.seal === true) await keepFenceToSeal(tx, key)
   else await releaseFence(tx, key)
   await extendLease(tx, key, now)

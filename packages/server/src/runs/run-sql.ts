@@ -48,27 +48,32 @@ export async function requestCancel(tx: Queryable, key: SessionKey, runId: strin
   })
 }
 
-/** Gives the Run its terminal status; false where it has one already. */
+/**
+ * Gives the Run its terminal status, and a result of what it has said and kept, where there is any; false where it has a
+ * status of that kind already. Its Artifacts are looked up among the Session's, on `artifacts_in_order`.
+ */
 export async function finishRun(
   tx: Queryable,
   key: SessionKey,
   runId: string,
   outcome: Outcome,
-  { artifactIds, used }: { readonly artifactIds: readonly string[]; readonly used: RunUsage | null },
+  used: RunUsage | null,
   now: Date,
 ): Promise<boolean> {
-  const { summary } = outcome
-  const result =
-    summary === undefined && artifactIds.length === 0
-      ? null
-      : { ...(summary !== undefined && { summary }), artifactIds }
   const { rows } = await tx.query({
     name: 'finish-run',
     text: `
-      update runs set status = $4, stop_reason = $5, error_code = $6, result = $7, ended_at = $8, turns = $9,
+      with kept as (
+        select coalesce(jsonb_agg(id order by position), '[]') as ids from artifacts
+        where organization_id = $1 and session_id = $2 and run_id = $3
+      )
+      update runs set status = $4, stop_reason = $5, error_code = $6, ended_at = $8, turns = $9,
         cost_usd = $10, cost_complete = $11, usage = $12,
+        result = case when $7::text is not null or kept.ids <> '[]'
+          then jsonb_strip_nulls(jsonb_build_object('summary', $7::text)) || jsonb_build_object('artifactIds', kept.ids) end,
         awaiting_since = null,
         cancel_requested_at = case when $4 = 'cancelled' then coalesce(cancel_requested_at, $8) else cancel_requested_at end
+      from kept
       where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null
       returning 1`,
     values: [
@@ -78,7 +83,7 @@ export async function finishRun(
       outcome.status,
       outcome.stopReason ?? null,
       outcome.errorCode ?? null,
-      result,
+      outcome.summary ?? null,
       now,
       outcome.turns ?? null,
       used?.costUsd ?? null,

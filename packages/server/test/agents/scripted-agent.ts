@@ -1,4 +1,5 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, watch } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, watch, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
@@ -35,6 +36,7 @@ import {
  *     wait PATH                 nothing until the file exists; cancellation ends the turn
  *     remember TEXT             keeps it below the agent's home, for `recall`
  *     recall                    says whether the conversation was loaded, and all that was kept
+ *     present NAME              presents a file of that name and content
  *     permission TITLE          asks for permission and says the outcome
  *     options JSON              asks for permission with these options, and says the outcome
  *     hasty TITLE               asks for permission, takes that back at once and says what came of it
@@ -128,6 +130,10 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
     appendFileSync(memory, `${text} `)
   },
   recall: turn => message(turn, `${loaded ? 'loaded' : 'new'}: ${readFileSync(memory, 'utf8').trim()}`),
+  present: (_, name) => {
+    writeFileSync(name, name)
+    execFileSync('berth-present', [name])
+  },
   permission: async (turn, title) => {
     const toolCallId = await openTool(turn, title)
     const asked = { toolCallId, title, kind: 'execute' as const, rawInput: { command: title } }

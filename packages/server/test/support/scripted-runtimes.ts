@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import type { RuntimeEntry } from '../../src/runtimes/catalog.ts'
+import { NATIVE_RUNTIME, type RuntimeEntry } from '../../src/runtimes/catalog.ts'
 
 const source = fileURLToPath(new URL('../agents/scripted-agent.ts', import.meta.url))
 
@@ -61,4 +61,12 @@ export async function scriptedRuntimes(): Promise<ScriptedRuntimes> {
     ],
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
   }
+}
+
+/** The scripted agent in the native one's place, with a conversation that is sealed. */
+export async function nativeStandIn(): Promise<AsyncDisposable & { readonly entry: RuntimeEntry }> {
+  const scripted = await scriptedRuntimes()
+  const remembering = scripted.runtimes.find(({ id }) => id === 'remembering')
+  if (remembering === undefined) throw new Error('no such runtime')
+  return { ...scripted, entry: entryOf({ ...remembering, id: NATIVE_RUNTIME }) }
 }

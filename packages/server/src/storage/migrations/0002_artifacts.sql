@@ -10,7 +10,8 @@ create table artifacts (
   size_bytes bigint not null check (size_bytes >= 0),
   sha256 text not null check (sha256 ~ '^[0-9a-f]{64}$'),
   created_at timestamptz not null,
+  position bigint generated always as identity,
   primary key (organization_id, session_id, id),
   foreign key (organization_id, session_id) references sessions
 );
-create index artifacts_in_order on artifacts (organization_id, session_id, created_at, id);
+create index artifacts_in_order on artifacts (organization_id, session_id, position);
