@@ -1,12 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Session } from '@berth/contract'
+import type { Interaction, Session, TurnAdmission } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ExecutionContext } from '../src/execution/execution-context.ts'
 import { adoptLapsed, claimQueued, type RunClaim } from '../src/execution/execution-sql.ts'
 import { executeRun } from '../src/execution/run-execution.ts'
 import { Sweeper } from '../src/execution/sweeper.ts'
 import { type CrashMode, type CrashPhase, CrashPoint } from './support/crash-point.ts'
-import { activitiesOf, endedRun, outcomeOf } from './support/ended-run.ts'
+import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from './support/ended-run.ts'
+import { nativeStandIn } from './support/scripted-runtimes.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import { workerContext } from './support/worker-context.ts'
 
@@ -16,7 +18,9 @@ let context: ExecutionContext
 beforeAll(async () => {
   test = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' } }))
   // Nothing here renews a claim: only the test says when one has lapsed.
-  context = await workerContext(test, stack, { limits: { fenceMs: 600_000 } })
+  const native = stack.use(await nativeStandIn())
+  const limits = { fenceMs: 600_000, runMs: 600_000, leaseMaxMs: 600_000, parkMs: 1, pingMs: 500 }
+  context = { ...(await workerContext(test, stack, { limits, runtimes: [native.entry] })), defaultModel: 'any' }
 })
 afterAll(() => stack.disposeAsync())
 
@@ -35,11 +39,12 @@ const by = (now: Date) => ({ holder: 'worker', host: context.host, now, expiresA
 const execute = (claim: RunClaim, world = context, signal = new AbortController().signal) =>
   executeRun(world, claim, signal)
 
-/** A healthy worker takes over what others have left, until nothing is left to do. */
-async function finish(): Promise<void> {
+/** A healthy worker takes over what others have left, until nothing is left to do but to wait for people. */
+async function finish(until: 'ended' | 'parked' = 'ended'): Promise<void> {
+  const open = until === 'ended' ? 'ended_at is null' : "ended_at is null and status <> 'awaiting'"
   for (;;) {
     const { rows } = await test.db.database.query<{ n: number }>(
-      `select (select count(*) from runs where ended_at is null)::int
+      `select (select count(*) from runs where ${open})::int
             + (select count(*) from executions where task is not null)::int as n`,
     )
     if (rows[0]?.n === 0) return
@@ -86,11 +91,54 @@ const second =
   'sha256sum -c --status sum && echo 2 > turn; head -c 5000 /dev/urandom > more; sha256sum more >> sum; berth-present turn'
 const look = 'sha256sum -c --status sum && cat turn'
 
+const question = `present draft\nsay asking\nask ${JSON.stringify({ message: 'Which?', requestedSchema: { properties: { a: { type: 'string' } } } })}`
+
 const modes: readonly CrashMode[] = ['dies', 'fails', 'unanswered']
 
 /** Every step of a phase in every way. */
 const pointsOf = (phase: CrashPhase, steps: readonly string[]): CrashPoint[] =>
   steps.flatMap((_, index) => modes.map(mode => new CrashPoint(phase, index + 1, mode)))
+
+/** One native Session for each pair of points: its Run is parked under the first and goes on under the second. */
+async function driveParked(points: readonly Pick<Case, CrashPhase>[]): Promise<void> {
+  const cases: Case[] = []
+  for (const each of points) cases.push({ session: await test.api.createSession({}, question), ...each })
+  const claims = await claimQueued(context.db, by(new Date()), 1000)
+  await each(cases, async ({ session, seal }) => {
+    const claim = claims.find(({ sessionId }) => sessionId === session.id)
+    if (claim === undefined) throw new Error('no claim')
+    await execute(claim, seal.world(context), seal.signal)
+  })
+  await finish('parked')
+  const { rows: live } = await test.db.database.query('select 1 from leases where ended_at is null')
+  expect(live).toEqual([])
+  for (const { session } of cases) {
+    expect(await test.api.session(session.id)).toMatchObject({ phase: 'awaiting', workspace: { state: 'expired' } })
+    const { body } = await test.api.get<{ interactions: Interaction[] }>(`/v1/sessions/${session.id}/interactions`)
+    const replyTo = { interactionId: body.interactions[0]?.id }
+    const turn = { message: 'mine', replyTo }
+    const answer = await test.api.put<TurnAdmission>(`/v1/sessions/${session.id}/turns/${randomUUID()}`, turn)
+    expect([answer.status, answer.body.run]).toMatchObject([202, { id: session.activeRunId, status: 'running' }])
+  }
+  const adopted = await adoptLapsed(context.db, by(new Date()), 1000)
+  await each(cases, async ({ session, restore }) => {
+    const claim = adopted.find(({ sessionId }) => sessionId === session.id)
+    if (claim === undefined) throw new Error('nobody goes on')
+    await execute(claim, restore.world(context), restore.signal)
+  })
+  await finish()
+  for (const { session } of cases) {
+    const ended = await endedRun(test.api, session, session.activeRunId ?? '')
+    expect([outcomeOf(ended), startsOf(ended).length]).toEqual(['completed completed - 1', 1])
+    const said = messagesOf(ended).flatMap(({ role, text }) => (role === 'assistant' ? [text] : []))
+    expect(said).toEqual(['asking', 'You asked:', 'a: Which?', 'The answer is: mine'])
+    const names = ended.events.flatMap(({ type, data }) => (type === 'svc.artifact.created' ? [data['name']] : []))
+    expect(names).toEqual(['draft', 'summary.md'])
+    const types = ended.events.map(({ type }) => type).filter(type => type.startsWith('svc.interaction.'))
+    expect(types).toEqual(['svc.interaction.opened', 'svc.interaction.resolved'])
+  }
+  await expire()
+}
 
 /** One Session for each pair of points: two Turns and a restore, after which all must be there. */
 async function drive(points: readonly Pick<Case, CrashPhase>[]): Promise<void> {
@@ -132,6 +180,27 @@ function documented(phase: string): string[] {
 }
 
 describe('a worker that is struck at any step', { timeout: 300_000 }, () => {
+  it('of parking a run, or of going on with it, keeps the question and the run', async () => {
+    const rehearsal = { seal: new CrashPoint('seal', 0, 'dies'), restore: new CrashPoint('restore', 0, 'dies') }
+    await driveParked([rehearsal])
+    // The steps of sealing and of restoring are struck one by one below; here, those around what parking adds to them.
+    const { seal, restore } = rehearsal
+    const struck: readonly (readonly [CrashPhase, number, CrashMode])[] = [
+      ['seal', 1, 'dies'],
+      ['seal', seal.steps.length - 1, 'dies'],
+      ...modes.map(mode => ['seal', seal.steps.length, mode] as const),
+      ['restore', 1, 'dies'],
+      ['restore', restore.steps.indexOf('make the sandbox') + 1, 'fails'],
+      ['restore', restore.steps.indexOf('read a blob') + 1, 'dies'],
+      ['restore', restore.steps.length, 'dies'],
+      ['restore', restore.steps.length, 'unanswered'],
+    ]
+    const points = struck.map(([phase, at, mode]) => new CrashPoint(phase, at, mode))
+    const of = (phase: CrashPhase) => points.filter((_, index) => struck[index]?.[0] === phase)
+    await driveParked(of('seal').map((each, index) => ({ seal: each, restore: of('restore')[index] ?? each })))
+    expect(points.filter(point => !point.struck)).toEqual([])
+  })
+
   it('of a seal or of a restore loses nothing that was sealed', async () => {
     // What the steps are is learnt from workers that nothing happens to.
     const rehearsal = { seal: new CrashPoint('seal', 0, 'dies'), restore: new CrashPoint('restore', 0, 'dies') }

@@ -132,7 +132,7 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
   recall: turn => message(turn, `${loaded ? 'loaded' : 'new'}: ${readFileSync(memory, 'utf8').trim()}`),
   present: (_, name) => {
     writeFileSync(name, name)
-    execFileSync('berth-present', [name])
+    execFileSync('/opt/berth/berth-present', [name])
   },
   permission: async (turn, title) => {
     const toolCallId = await openTool(turn, title)
