@@ -1,1 +1,18 @@
-export {}
+import { Readable, Writable } from 'node:stream'
+import { ndJsonStream } from '@agentclientprotocol/sdk'
+import { engineAgent } from './engine-agent.ts'
+import { readEnvironment } from './environment.ts'
+
+const VERSION = '1.0.0'
+
+const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
+const { app, stop } = engineAgent(VERSION, readEnvironment(process.env))
+const connection = app.connect(ndJsonStream(Writable.toWeb(process.stdout), input))
+
+// Commands run in groups of their own, which a signal to this process does not reach: they are ended first.
+const end = async () => {
+  await stop()
+  process.exit(0)
+}
+process.on('SIGTERM', end)
+void connection.closed.then(end)

@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto'
+import {
+  type AgentApp,
+  agent,
+  type ClientCapabilities,
+  methods,
+  PROTOCOL_VERSION,
+  RequestError,
+} from '@agentclientprotocol/sdk'
+import type { Environment } from './environment.ts'
+import type { EngineSession } from './session/engine-session.ts'
+
+/** The engine as an ACP agent, and how to end what it runs. */
+export interface EngineAgent {
+  readonly app: AgentApp
+  stop(): Promise<void>
+}
+
+/**
+ * Berth's own coding agent. All but the protocol is loaded once `initialize` is answered, while the client makes up its
+ * mind: loading takes longer than anything else at the start.
+ */
+export function engineAgent(version: string, environment: Environment): EngineAgent {
+  const sessions = new Map<string, EngineSession>()
+  let capabilities: ClientCapabilities = {}
+  const loaded = () => import('./session/engine-session.ts')
+  const app = agent({ name: 'berth' })
+    .onRequest(methods.agent.initialize, ({ params }) => {
+      capabilities = params.clientCapabilities ?? {}
+      setImmediate(() => void loaded())
+      return {
+        protocolVersion: PROTOCOL_VERSION,
+        agentInfo: { name: 'berth', title: 'Berth', version },
+        agentCapabilities: { loadSession: true, promptCapabilities: { image: true, embeddedContext: true } },
+      }
+    })
+    .onRequest(methods.agent.session.new, async ({ params, client }) => {
+      const { EngineSession } = await loaded()
+      const id = randomUUID()
+      sessions.set(id, EngineSession.create({ id, cwd: params.cwd, client, capabilities, environment }))
+      return { sessionId: id }
+    })
+    .onRequest(methods.agent.session.load, async ({ params, client }) => {
+      const { EngineSession } = await loaded()
+      const { sessionId: id, cwd } = params
+      await sessions.get(id)?.close()
+      const session = EngineSession.load({ id, cwd, client, capabilities, environment })
+      if (session === null) throw RequestError.resourceNotFound(id)
+      sessions.set(id, session)
+      await session.told
+      return {}
+    })
+    .onNotification(methods.agent.session.cancel, ({ params }) => sessions.get(params.sessionId)?.cancel())
+    .onRequest(methods.agent.session.prompt, async ({ params, signal }) => {
+      const session = sessions.get(params.sessionId)
+      if (session === undefined) throw RequestError.resourceNotFound(params.sessionId)
+      if (session.busy) throw RequestError.invalidRequest(undefined, 'this session is at work on another prompt')
+      const cancel = () => session.cancel()
+      signal.addEventListener('abort', cancel, { once: true })
+      try {
+        return await session.prompt(params)
+      } finally {
+        signal.removeEventListener('abort', cancel)
+      }
+    })
+  return {
+    app,
+    async stop() {
+      await Promise.all([...sessions.values()].map(session => session.close()))
+    },
+  }
+}

@@ -1,0 +1,195 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type Api,
+  type AssistantMessage,
+  type AssistantMessageEventStream,
+  createAssistantMessageEventStream,
+  InMemoryCredentialStore,
+  type Model,
+  type SimpleStreamOptions,
+  type TranscriptContext,
+} from '@earendil-works/pi-ai'
+import { streamSimple } from '@earendil-works/pi-ai/api/openai-responses'
+import { ModelRuntime } from '@earendil-works/pi-coding-agent'
+import type { Environment } from '../environment.ts'
+import { markInvalidArguments } from './invalid-arguments.ts'
+import { fetchModelFacts, type ModelFacts, modelConfig } from './model-facts.ts'
+import { faultOf, type ModelFault } from './model-fault.ts'
+import { type Watched, watchFetch } from './watched-fetch.ts'
+
+const PROVIDER = 'berth'
+/** Ours alone, so that no other implementation of the wire is ever chosen for it. */
+const API = 'berth-responses'
+/** Longest wait that the gateway may ask for; beyond it the Run says that it was refused. */
+const MAX_RETRY_AFTER_MS = 60_000
+
+/** Asked before every request to the model; null lets it go. */
+export interface RequestGate {
+  /** Why no request may be made any more. */
+  readonly stopped: () => boolean
+  /** Output tokens that may still be written. */
+  readonly outputTokensLeft: () => number
+}
+
+/**
+ * The gateway as the engine's one provider of models.
+ *
+ * Its wire is Responses: reasoning comes back as items with `encrypted_content`, which the conversation's file keeps and
+ * every later request replays, so that a model goes on from its own thoughts over tool calls, restarts and seals. Chat
+ * Completions has no place for them.
+ *
+ * No credential is known here: the one that is sent is a placeholder, replaced outside the sandbox by the Run's.
+ */
+export class GatewayProvider {
+  readonly #environment: Environment
+  readonly #facts = new Map<string, ModelFacts>()
+  readonly #runtime: ModelRuntime
+  /** Before this, by the gateway's word, nothing is worth asking. */
+  #notBefore = 0
+  gate: RequestGate = { stopped: () => false, outputTokensLeft: () => Number.POSITIVE_INFINITY }
+
+  private constructor(environment: Environment, runtime: ModelRuntime) {
+    this.#environment = environment
+    this.#runtime = runtime
+  }
+
+  static async create(environment: Environment): Promise<GatewayProvider> {
+    const credentials = new InMemoryCredentialStore()
+    const runtime = await ModelRuntime.create({ credentials, modelsPath: null, refreshOnCreate: false })
+    return new GatewayProvider(environment, runtime)
+  }
+
+  get runtime(): ModelRuntime {
+    return this.#runtime
+  }
+
+  /**
+   * A model by its id in the gateway's catalog; asked for once.
+   * @throws ModelFaultError where the gateway is away
+   */
+  async model(id: string, signal: AbortSignal): Promise<Model<Api>> {
+    if (!this.#facts.has(id)) {
+      this.#facts.set(id, await fetchModelFacts(this.#environment.gatewayUrl, id, signal))
+      this.#register()
+    }
+    const model = this.#runtime.getModel(PROVIDER, id)
+    if (model === undefined) throw new Error(`the model ${id} was not registered`)
+    return model
+  }
+
+  #register(): void {
+    this.#runtime.registerProvider(PROVIDER, {
+      name: 'Berth',
+      baseUrl: this.#environment.gatewayUrl,
+      apiKey: 'berth',
+      api: API,
+      streamSimple: (model, context, options) => this.#stream(model, context, options ?? {}),
+      models: [...this.#facts.values()].map(modelConfig),
+    })
+  }
+
+  #stream(model: Model<Api>, context: TranscriptContext, options: SimpleStreamOptions): AssistantMessageEventStream {
+    const stream = createAssistantMessageEventStream()
+    void this.#pump(stream, model, context, options)
+    return stream
+  }
+
+  async #pump(
+    stream: AssistantMessageEventStream,
+    model: Model<Api>,
+    context: TranscriptContext,
+    options: SimpleStreamOptions,
+  ): Promise<void> {
+    const { signal } = options
+    try {
+      if (this.gate.stopped()) return fail(stream, emptyMessage(model), false, 'stopped')
+      const waitMs = this.#notBefore - Date.now()
+      if (waitMs > 0) await sleep(waitMs, undefined, signal === undefined ? {} : { signal })
+      const watched = watchFetch(this.#environment.modelIdleMs)
+      const answer = streamSimple({ ...model, api: 'openai-responses' }, context, {
+        ...options,
+        apiKey: 'berth',
+        fetch: watched.fetch,
+        maxRetries: 0,
+        maxTokens: Math.min(options.maxTokens ?? model.maxTokens, this.gate.outputTokensLeft()),
+        onPayload: payload => this.#payload(payload, model),
+      })
+      const json = new Map<number, string>()
+      for await (const event of answer) {
+        if (event.type === 'toolcall_delta') {
+          json.set(event.contentIndex, (json.get(event.contentIndex) ?? '') + event.delta)
+        }
+        if (event.type === 'toolcall_end') markInvalidArguments(event.toolCall, json.get(event.contentIndex))
+        if (event.type !== 'error') stream.push(event)
+        else if (event.reason === 'aborted') fail(stream, event.error, true)
+        else fail(stream, event.error, false, this.#say(faultIn(watched, event.error)))
+      }
+    } catch (error) {
+      fail(stream, emptyMessage(model), signal?.aborted === true, `model_response_invalid: ${String(error)}`)
+    }
+    stream.end()
+  }
+
+  /**
+   * Reasoning that is to be replayed is asked for where a provider speaks Responses itself; for the others the gateway
+   * seals it unasked, and refuses to be asked (interface 4.12).
+   */
+  #payload(payload: unknown, model: Model<Api>): unknown {
+    if (this.#facts.get(model.id)?.speaksResponses === true) return payload
+    const { include: _, ...rest } = payload as Record<string, unknown>
+    return rest
+  }
+
+  /**
+   * A fault in the words that the agent loop understands: it reads from the message's text whether to try again and
+   * whether the conversation is too long. What the gateway said goes to the log, not into that text: any number in it
+   * could be taken for a status.
+   */
+  #say({ code, transient, retryAfterMs = 0, detail }: ModelFault): string {
+    process.stderr.write(`${JSON.stringify({ msg: 'a request to the model failed', code, detail })}\n`)
+    if (code === 'model_context_exceeded') return `${code}: context_length_exceeded`
+    if (!transient || retryAfterMs > MAX_RETRY_AFTER_MS) return `${code}: refused`
+    this.#notBefore = Math.max(this.#notBefore, Date.now() + retryAfterMs)
+    return `${code}: please retry your request`
+  }
+}
+
+function faultIn(watched: Watched, message: AssistantMessage): ModelFault {
+  if (watched.refusal !== null) return faultOf(watched.refusal)
+  const text = message.errorMessage ?? ''
+  if (watched.unreachable) return faultOf({ code: 'unreachable', message: text })
+  // The last event of a stream that failed: `<code>: <message>`, from `response.failed` or `error`.
+  const code = /^(?:Error Code )?([a-z_]+): /.exec(text)?.[1]
+  return faultOf({ message: text, ...(code !== undefined && code !== 'unknown' && { code }) })
+}
+
+function fail(
+  stream: AssistantMessageEventStream,
+  message: AssistantMessage,
+  aborted: boolean,
+  errorMessage?: string,
+): void {
+  const reason = aborted ? 'aborted' : 'error'
+  const { errorMessage: _, ...rest } = message
+  const error = {
+    ...rest,
+    stopReason: reason,
+    ...(errorMessage !== undefined && !aborted && { errorMessage }),
+  } as const
+  stream.push({ type: 'error', reason, error })
+  stream.end()
+}
+
+function emptyMessage(model: Model<Api>): AssistantMessage {
+  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
+  return {
+    role: 'assistant',
+    content: [],
+    api: model.api,
+    provider: model.provider,
+    model: model.id,
+    usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost },
+    stopReason: 'error',
+    timestamp: Date.now(),
+  }
+}

@@ -1,0 +1,95 @@
+import type { ProviderConfig } from '@earendil-works/pi-coding-agent'
+import type { ModelFault } from './model-fault.ts'
+import { faultOf } from './model-fault.ts'
+import { readFailure } from './read-failure.ts'
+
+type ModelConfig = NonNullable<ProviderConfig['models']>[number]
+
+/** A model as the gateway describes it. */
+export interface ModelFacts {
+  readonly id: string
+  readonly contextTokens: number
+  /** Null where it is not known, and then none is asked for. */
+  readonly outputTokens: number | null
+  readonly reasoning: boolean
+  readonly images: boolean
+  /** Whether its provider speaks Responses itself, and must be asked for the reasoning that is to be replayed. */
+  readonly speaksResponses: boolean
+}
+
+/** Where a provider does not tell. */
+const assumedContextTokens = 128_000
+/** What a conversation is measured with where the most that a model writes is not known. */
+const assumedOutputTokens = 16_384
+
+export class ModelFaultError extends Error {
+  override readonly name = 'ModelFaultError'
+  readonly fault: ModelFault
+
+  constructor(fault: ModelFault) {
+    super(fault.detail)
+    this.fault = fault
+  }
+}
+
+/**
+ * What the gateway says of a model (interface 4.12). One that it does not list is asked for all the same: the gateway
+ * answers for what it serves.
+ * @throws ModelFaultError where the gateway is away
+ */
+export async function fetchModelFacts(gatewayUrl: string, id: string, signal: AbortSignal): Promise<ModelFacts> {
+  let response: Response
+  try {
+    response = await fetch(`${gatewayUrl}/models`, {
+      headers: { authorization: 'Bearer berth' },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(30_000)]),
+    })
+  } catch (cause) {
+    signal.throwIfAborted()
+    throw new ModelFaultError(faultOf({ code: 'unreachable', message: String(cause) }))
+  }
+  if (!response.ok) throw new ModelFaultError(faultOf(await readFailure(response)))
+  const body: unknown = await response.json().catch(() => null)
+  const data = isObject(body) && Array.isArray(body['data']) ? body['data'] : []
+  return readFacts(id, data.find(item => isObject(item) && item['id'] === id) ?? {})
+}
+
+function readFacts(id: string, model: Readonly<Record<string, unknown>>): ModelFacts {
+  const modalities = model['input_modalities']
+  const wires = model['native_wires']
+  return {
+    id,
+    contextTokens: positive(model['context_length']) ?? assumedContextTokens,
+    outputTokens: positive(model['max_output_tokens']) ?? null,
+    reasoning: model['supports_reasoning'] === true,
+    images: Array.isArray(modalities) && modalities.includes('image'),
+    speaksResponses: Array.isArray(wires) && wires.includes('responses'),
+  }
+}
+
+/** The model in the engine's words. */
+export function modelConfig(facts: ModelFacts): ModelConfig {
+  const { id, contextTokens, outputTokens, reasoning, images } = facts
+  return {
+    id,
+    name: id,
+    reasoning,
+    input: images ? ['text', 'image'] : ['text'],
+    // The gateway counts the cost of every request; nothing is reckoned here.
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+    contextWindow: contextTokens,
+    maxTokens: Math.min(outputTokens ?? assumedOutputTokens, contextTokens),
+    compat: {
+      supportsDeveloperRole: false,
+      supportsMaxOutputTokens: outputTokens !== null,
+      supportsLongCacheRetention: false,
+    },
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+const positive = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined

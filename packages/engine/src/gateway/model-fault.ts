@@ -1,0 +1,67 @@
+/** Why a request to the model came to nothing, in the words of `errorCode` (interface 6.4). */
+export type ModelFaultCode =
+  | 'model_rate_limited'
+  | 'model_unavailable'
+  | 'model_response_invalid'
+  | 'model_request_refused'
+  | 'model_context_exceeded'
+  | 'cost_budget_exceeded'
+  | 'cost_unknown'
+
+/** A fault, and whether the same request may fare better. */
+export interface ModelFault {
+  readonly code: ModelFaultCode
+  readonly transient: boolean
+  /** Not before this is it worth asking again. */
+  readonly retryAfterMs?: number
+  /** What the gateway said, for the log. */
+  readonly detail: string
+}
+
+/** What is known of a failed request. */
+export interface Failure {
+  /** Absent where no answer came. */
+  readonly status?: number
+  /** `error.code` of the gateway's answer, or of a stream's last event. */
+  readonly code?: string
+  /** `error.param`. */
+  readonly param?: string
+  readonly message: string
+  readonly retryAfterMs?: number
+}
+
+const byCode: Readonly<Record<string, ModelFaultCode>> = {
+  cost_budget_exceeded: 'cost_budget_exceeded',
+  cost_unknown: 'cost_unknown',
+  context_length_exceeded: 'model_context_exceeded',
+  upstream_rate_limited: 'model_rate_limited',
+  rate_limit_exceeded: 'model_rate_limited',
+}
+
+const tooLong = /context (length|window)|prompt is too long|maximum (context|prompt|input) length|too many tokens/i
+
+/**
+ * Names a failure. Refusals for money and of the request itself stand; limits and outages pass, as may a stream that was
+ * cut or made no sense.
+ */
+export function faultOf(failure: Failure): ModelFault {
+  const code = codeOf(failure)
+  const transient = code === 'model_rate_limited' || code === 'model_unavailable' || code === 'model_response_invalid'
+  return {
+    // A quota that is spent does not come back within a Run.
+    transient: transient && failure.code !== 'insufficient_quota',
+    code,
+    detail: failure.message,
+    ...(failure.retryAfterMs !== undefined && { retryAfterMs: failure.retryAfterMs }),
+  }
+}
+
+function codeOf({ status, code, message }: Failure): ModelFaultCode {
+  const known = code === undefined ? undefined : byCode[code]
+  if (known !== undefined) return known
+  if (status === undefined) return code === undefined ? 'model_response_invalid' : 'model_unavailable'
+  if (status === 429) return 'model_rate_limited'
+  if (status >= 500 || status === 408) return 'model_unavailable'
+  if (status === 413 || tooLong.test(message)) return 'model_context_exceeded'
+  return 'model_request_refused'
+}

@@ -1,0 +1,35 @@
+import type { Failure } from './model-fault.ts'
+
+const MAX_BODY = 16_384
+
+/** Reads the error object that the gateway answers with (interface 4.12). Whatever comes, something is said of it. */
+export async function readFailure(response: Response): Promise<Failure> {
+  const text = (await response.text().catch(() => '')).slice(0, MAX_BODY)
+  const retryAfterMs = retryAfterOf(response.headers.get('retry-after'))
+  return {
+    status: response.status,
+    message: text === '' ? `the gateway answered ${response.status}` : text,
+    ...errorOf(text),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  }
+}
+
+function errorOf(text: string): { code?: string; param?: string; message?: string } {
+  try {
+    const { error } = JSON.parse(text)
+    // Our own errors are a string beside their message; OpenAI's are an object.
+    const { code, param, message } = typeof error === 'string' ? { ...JSON.parse(text), code: error } : error
+    return {
+      ...(typeof code === 'string' && { code }),
+      ...(typeof param === 'string' && { param }),
+      ...(typeof message === 'string' && { message }),
+    }
+  } catch {
+    return {}
+  }
+}
+
+function retryAfterOf(header: string | null): number | undefined {
+  const seconds = Number(header)
+  return header !== null && Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined
+}

@@ -1,0 +1,65 @@
+import type { Failure } from './model-fault.ts'
+import { readFailure } from './read-failure.ts'
+
+/** One request to the model as it went, for whoever has to name its failure. */
+export interface Watched {
+  readonly fetch: typeof fetch
+  /** What the gateway refused it with; null while it did not. */
+  readonly refusal: Failure | null
+  /** Whether an answer began. */
+  readonly answered: boolean
+  readonly unreachable: boolean
+}
+
+/**
+ * A `fetch` that remembers how its one request went, and ends an answer that goes silent: libraries bound the wait for
+ * the headers only.
+ */
+export function watchFetch(idleMs: number): Watched {
+  const state = { refusal: null as Failure | null, answered: false, unreachable: false }
+  return {
+    get refusal() {
+      return state.refusal
+    },
+    get answered() {
+      return state.answered
+    },
+    get unreachable() {
+      return state.unreachable
+    },
+    async fetch(input, init) {
+      let response: Response
+      try {
+        response = await fetch(input, init)
+      } catch (error) {
+        state.unreachable = true
+        throw error
+      }
+      if (!response.ok) {
+        state.refusal = await readFailure(response.clone())
+        return response
+      }
+      state.answered = true
+      if (response.body === null) return response
+      return new Response(response.body.pipeThrough(idleGuard(idleMs)), response)
+    },
+  }
+}
+
+function idleGuard(idleMs: number): TransformStream<Uint8Array, Uint8Array> {
+  let timer: NodeJS.Timeout | undefined
+  const watch = (controller: TransformStreamDefaultController<Uint8Array>) => {
+    clearTimeout(timer)
+    timer = setTimeout(() => controller.error(new Error(`the model has been silent for ${idleMs} ms`)), idleMs)
+    timer.unref()
+  }
+  return new TransformStream({
+    start: watch,
+    transform(chunk, controller) {
+      watch(controller)
+      controller.enqueue(chunk)
+    },
+    flush: () => clearTimeout(timer),
+    cancel: () => clearTimeout(timer),
+  })
+}

@@ -1,0 +1,100 @@
+import { resolve } from 'node:path'
+import type { ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk'
+
+const MAX_TITLE = 120
+
+const kinds: Readonly<Record<string, ToolKind>> = {
+  read: 'read',
+  edit: 'edit',
+  write: 'edit',
+  bash: 'execute',
+  search: 'search',
+  list: 'search',
+  exit_plan_mode: 'switch_mode',
+  delegate: 'think',
+}
+
+/** How a call is shown to people. */
+export interface ToolView {
+  readonly title: string
+  readonly kind: ToolKind
+  readonly locations: ToolCallLocation[]
+}
+
+export function viewOf(name: string, args: unknown, cwd: string): ToolView {
+  const given = textsOf(args)
+  const path = given('path')
+  const touches = path !== '' && ['read', 'edit', 'write', 'present_file'].includes(name)
+  return {
+    title: firstLine(titleOf(name, given)),
+    kind: kinds[name] ?? 'other',
+    locations: touches ? [{ path: resolve(cwd, path) }] : [],
+  }
+}
+
+function titleOf(name: string, given: (key: string) => string): string {
+  switch (name) {
+    case 'bash':
+      return given('command')
+    case 'read':
+    case 'edit':
+    case 'write':
+      return `${name} ${given('path')}`
+    case 'list':
+      return `list ${given('path') || '.'} ${given('glob')}`
+    case 'search':
+      return `search ${given('pattern')} ${given('path')}`
+    case 'present_file':
+      return `present ${given('path')}`
+    case 'ask_user':
+      return 'ask the user'
+    case 'exit_plan_mode':
+      return 'Carry out this plan?'
+    case 'delegate':
+      return `delegate: ${given('task')}`
+    default:
+      return name
+  }
+}
+
+/** What a call came to: its text, and the difference that it made. */
+export function contentOf(
+  name: string,
+  args: unknown,
+  result: { readonly content: readonly { type: string; text?: string }[]; readonly details?: unknown },
+  isError: boolean,
+  cwd: string,
+): ToolCallContent[] {
+  const text = result.content.flatMap(part => (part.type === 'text' && part.text ? [part.text] : [])).join('\n')
+  const said: ToolCallContent[] = text === '' ? [] : [{ type: 'content', content: { type: 'text', text } }]
+  return isError ? said : [...said, ...diffsOf(name, args, result.details, cwd)]
+}
+
+function diffsOf(name: string, args: unknown, details: unknown, cwd: string): ToolCallContent[] {
+  const given = textsOf(args)
+  const path = resolve(cwd, given('path'))
+  if (name === 'write') {
+    const old = isObject(details) ? details['oldText'] : undefined
+    if (old === undefined) return []
+    return [{ type: 'diff', path, oldText: typeof old === 'string' ? old : null, newText: given('content') }]
+  }
+  if (name !== 'edit' || !isObject(args) || !Array.isArray(args['edits'])) return []
+  return args['edits'].map(edit => ({
+    type: 'diff',
+    path,
+    oldText: textsOf(edit)('oldText'),
+    newText: textsOf(edit)('newText'),
+  }))
+}
+
+const textsOf = (args: unknown) => (key: string) => {
+  const value = isObject(args) ? args[key] : undefined
+  return typeof value === 'string' ? value : ''
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+
+function firstLine(text: string): string {
+  const line = text.split('\n').find(candidate => candidate.trim() !== '') ?? ''
+  return Array.from(line.trim()).slice(0, MAX_TITLE).join('')
+}

@@ -1,0 +1,160 @@
+import type { AgentContext, SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk'
+import type { AssistantMessage } from '@earendil-works/pi-ai'
+import type { AgentSessionEvent, SessionEntry } from '@earendil-works/pi-coding-agent'
+import { contentOf, viewOf } from './tool-view.ts'
+
+/** An Event that ACP has no word for, with its data as the platform logs it. */
+export type BerthEvent =
+  | { readonly type: 'context_compacted'; readonly data: { tokensBefore: number; tokensAfter: number } }
+  | { readonly type: 'conversation_cleared'; readonly data: Record<string, never> }
+  | { readonly type: 'timeline_truncated'; readonly data: { droppedEvents: number; reason: string } }
+  | {
+      readonly type: 'delegation_completed'
+      readonly data: { delegationId: string; status: 'completed' | 'failed' | 'cancelled'; summary?: string }
+    }
+
+/**
+ * Tells the client what the agent does. A message and its calls are named by when the message began, which the
+ * conversation's file keeps: what is told again when the conversation is loaded has the same names.
+ */
+export class Updates {
+  readonly #client: AgentContext
+  readonly #sessionId: string
+  readonly #cwd: string
+  readonly #delegationId: string | undefined
+  #message = ''
+  readonly #args = new Map<string, unknown>()
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(client: AgentContext, sessionId: string, cwd: string, delegationId?: string) {
+    this.#client = client
+    this.#sessionId = sessionId
+    this.#cwd = cwd
+    this.#delegationId = delegationId
+  }
+
+  /** The id under which the client knows a call of the message that was last begun. */
+  callId(toolCallId: string): string {
+    return `${this.#message}-${toolCallId}`
+  }
+
+  /** Resolves when all that was told has been written. */
+  get written(): Promise<unknown> {
+    return this.#last
+  }
+
+  event(event: BerthEvent): void {
+    this.#send('_berth/event', { sessionId: this.#sessionId, ...event })
+  }
+
+  say(text: string): void {
+    this.#chunk('agent_message_chunk', text)
+  }
+
+  /** Follows an agent at work. Of a sub-agent only its calls are told: its words are for the agent that sent it. */
+  follow(event: AgentSessionEvent): void {
+    switch (event.type) {
+      case 'message_start':
+        if (event.message.role === 'assistant') this.#begin(event.message)
+        break
+      case 'message_update': {
+        const { assistantMessageEvent: part } = event
+        if (this.#delegationId !== undefined) break
+        if (part.type === 'text_delta') this.#chunk('agent_message_chunk', part.delta)
+        if (part.type === 'thinking_delta') this.#chunk('agent_thought_chunk', part.delta)
+        break
+      }
+      case 'tool_execution_start':
+        this.#callBegins(event.toolCallId, event.toolName, event.args)
+        break
+      case 'tool_execution_end':
+        this.#callEnds(event.toolCallId, event.toolName, event.result, event.isError)
+        break
+      case 'compaction_end':
+        if (event.result !== undefined && this.#delegationId === undefined) {
+          const { tokensBefore, estimatedTokensAfter = 0 } = event.result
+          this.event({ type: 'context_compacted', data: { tokensBefore, tokensAfter: estimatedTokensAfter } })
+        }
+        break
+    }
+  }
+
+  /** Tells a conversation again, in order, as it was told when it took place. */
+  replay(entries: readonly SessionEntry[]): void {
+    const open = new Set<string>()
+    for (const entry of entries) {
+      if (entry.type !== 'message') continue
+      const { message } = entry
+      if (message.role === 'user') {
+        const parts =
+          typeof message.content === 'string' ? [{ type: 'text' as const, text: message.content }] : message.content
+        for (const content of parts) {
+          this.#update({ sessionUpdate: 'user_message_chunk', content, messageId: entry.id })
+        }
+      }
+      if (message.role === 'assistant') {
+        this.#begin(message)
+        for (const part of message.content) {
+          if (part.type === 'text') this.#chunk('agent_message_chunk', part.text)
+          if (part.type === 'thinking') this.#chunk('agent_thought_chunk', part.thinking)
+        }
+        // A message that failed had no call carried out, and one that was cut had none begun.
+        if (message.stopReason !== 'toolUse' && message.stopReason !== 'length') continue
+        for (const part of message.content) {
+          if (part.type !== 'toolCall') continue
+          this.#callBegins(part.id, part.name, part.arguments)
+          open.add(part.id)
+        }
+      }
+      if (message.role === 'toolResult' && open.delete(message.toolCallId)) {
+        this.#callEnds(message.toolCallId, message.toolName, message, message.isError)
+      }
+    }
+    for (const id of open) this.#callEnds(id, '', { content: [{ type: 'text', text: 'interrupted' }] }, true)
+  }
+
+  #begin(message: AssistantMessage): void {
+    this.#message = message.timestamp.toString(36)
+  }
+
+  #chunk(sessionUpdate: 'agent_message_chunk' | 'agent_thought_chunk', text: string): void {
+    if (text === '') return
+    const messageId = this.#message === '' ? {} : { messageId: this.#message }
+    this.#update({ sessionUpdate, content: { type: 'text', text }, ...messageId })
+  }
+
+  #callBegins(id: string, name: string, args: unknown): void {
+    const toolCallId = this.callId(id)
+    this.#args.set(toolCallId, args)
+    this.#update({
+      sessionUpdate: 'tool_call',
+      toolCallId,
+      name,
+      status: 'in_progress',
+      rawInput: args,
+      ...viewOf(name, args, this.#cwd),
+      ...this.#meta(),
+    })
+  }
+
+  #callEnds(id: string, name: string, result: Parameters<typeof contentOf>[2], isError: boolean): void {
+    const toolCallId = this.callId(id)
+    const content = contentOf(name, this.#args.get(toolCallId), result, isError, this.#cwd)
+    this.#args.delete(toolCallId)
+    const update: ToolCallUpdate = { toolCallId, status: isError ? 'failed' : 'completed', content }
+    this.#update({ sessionUpdate: 'tool_call_update', ...update, ...this.#meta() })
+  }
+
+  #meta() {
+    return this.#delegationId === undefined ? {} : { _meta: { berth: { delegationId: this.#delegationId } } }
+  }
+
+  #update(update: SessionUpdate): void {
+    this.#send('session/update', { sessionId: this.#sessionId, update })
+  }
+
+  #send(method: string, params: unknown): void {
+    // A client that is gone ends this process; nothing else can be done about it here.
+    this.#last = this.#client.notify(method, params).catch(() => undefined)
+  }
+}

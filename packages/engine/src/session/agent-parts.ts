@@ -1,0 +1,78 @@
+import { join } from 'node:path'
+import type { Api, Model } from '@earendil-works/pi-ai'
+import {
+  type AgentSession,
+  createAgentSession,
+  type SessionManager,
+  SettingsManager,
+  type ToolDefinition,
+} from '@earendil-works/pi-coding-agent'
+import type { Environment } from '../environment.ts'
+import type { GatewayProvider } from '../gateway/gateway-provider.ts'
+import { guarded } from '../tools/tool-set.ts'
+import type { Limits } from './limits.ts'
+import { workspaceResources } from './workspace-resources.ts'
+
+/** Attempts after the first, of a request that failed for a cause that may pass. */
+const MODEL_RETRIES = 4
+
+/** What an agent is made of, the one of a session and each of its sub-agents. */
+export interface AgentParts {
+  readonly environment: Environment
+  readonly provider: GatewayProvider
+  readonly model: Model<Api>
+  readonly manager: SessionManager
+  readonly tools: readonly ToolDefinition[]
+  readonly cwd: string
+  /** What it may use now; another one for each prompt. */
+  readonly limits: () => Limits
+}
+
+/**
+ * An agent of the SDK with nothing of its surroundings: no settings of a file, no extensions, no prompts of a
+ * directory, no catalogs, and no models but the gateway's.
+ */
+export async function makeAgent(parts: AgentParts): Promise<AgentSession> {
+  const { environment, provider, model, manager, tools, cwd, limits } = parts
+  const agentDir = join(environment.sessionsDir, '..', 'agent')
+  const { session } = await createAgentSession({
+    cwd,
+    agentDir,
+    modelRuntime: provider.runtime,
+    model,
+    thinkingLevel: 'medium',
+    tools: tools.map(({ name }) => name),
+    customTools: guarded(tools),
+    resourceLoader: workspaceResources(cwd, agentDir),
+    sessionManager: manager,
+    settingsManager: settingsFor(model, environment),
+  })
+  const settled = session.agent.finishTurn
+  session.agent.finishTurn = async (turn, signal) => {
+    const decision = await settled?.(turn, signal)
+    const { message, toolResults } = turn
+    if (message.stopReason === 'error' || message.stopReason === 'aborted') return decision ?? undefined
+    limits().count(message)
+    return limits().settle(message, toolResults) ? { action: 'end' } : (decision ?? undefined)
+  }
+  return session
+}
+
+/** The context is compacted before what is kept, what is added and what is answered could exceed the model's. */
+function settingsFor(model: Model<Api>, environment: Environment): SettingsManager {
+  return SettingsManager.inMemory(
+    {
+      compaction: {
+        enabled: true,
+        reserveTokens: Math.min(16_384, Math.floor(model.contextWindow / 4)),
+        keepRecentTokens: Math.min(20_000, Math.floor(model.contextWindow / 4)),
+      },
+      retry: { enabled: true, maxRetries: MODEL_RETRIES, baseDelayMs: environment.retryBaseMs },
+      images: { autoResize: false },
+      cacheWarming: 'off',
+      enableInstallTelemetry: false,
+      enableAnalytics: false,
+    },
+    { projectTrusted: false },
+  )
+}

@@ -1,0 +1,22 @@
+/** What the head of a message asks of the engine itself, and the rest of it. */
+export interface Command {
+  readonly command: 'plan' | 'compact' | 'clear' | null
+  readonly text: string
+}
+
+/** `/plan`, `/compact` and `/clear` count only as the whole first line; anything else is for the model, verbatim. */
+export function readCommand(message: string): Command {
+  const end = message.indexOf('\n')
+  const line = (end === -1 ? message : message.slice(0, end)).trimEnd()
+  const rest = end === -1 ? '' : message.slice(end + 1)
+  switch (line) {
+    case '/plan':
+      return { command: 'plan', text: rest }
+    case '/compact':
+      return { command: 'compact', text: rest }
+    case '/clear':
+      return { command: 'clear', text: rest }
+    default:
+      return { command: null, text: message }
+  }
+}

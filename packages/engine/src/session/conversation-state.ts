@@ -1,0 +1,57 @@
+import type { SessionEntry, SessionManager } from '@earendil-works/pi-coding-agent'
+
+/** Entry of a conversation's file: plan mode went on or off. */
+export const PLAN_MODE = 'plan_mode'
+
+/** Whether plan mode is on at the end of a conversation. */
+export function planningIn(branch: readonly SessionEntry[]): boolean {
+  const last = branch.findLast(entry => entry.type === 'custom' && entry.customType === PLAN_MODE)
+  const data = last?.type === 'custom' ? last.data : undefined
+  return typeof data === 'object' && data !== null && 'on' in data && data.on === true
+}
+
+interface OpenCall {
+  readonly id: string
+  readonly name: string
+}
+
+/** Calls that have no result: the process ended while they ran, or while people were asked. */
+function openCalls(branch: readonly SessionEntry[]): OpenCall[] {
+  const open = new Map<string, OpenCall>()
+  for (const entry of branch) {
+    if (entry.type !== 'message') continue
+    const { message } = entry
+    if (message.role === 'assistant') {
+      open.clear()
+      if (message.stopReason !== 'toolUse') continue
+      for (const part of message.content) {
+        if (part.type === 'toolCall') open.set(part.id, { id: part.id, name: part.name })
+      }
+    }
+    if (message.role === 'user') open.clear()
+    if (message.role === 'toolResult') open.delete(message.toolCallId)
+  }
+  return [...open.values()]
+}
+
+/** The tool by which people are being asked at the end of a conversation, if they are. */
+export const openQuestionOf = (branch: readonly SessionEntry[]): string | null =>
+  openCalls(branch).find(({ name }) => name === 'ask_user' || name === 'exit_plan_mode')?.name ?? null
+
+/** Gives every call that has none a result that says what became of it, so that a model can go on from there. */
+export function settleOpenCalls(manager: SessionManager): void {
+  for (const { id, name } of openCalls(manager.getBranch())) {
+    const asked = name === 'ask_user' || name === 'exit_plan_mode'
+    const text = asked
+      ? "The user's answer is the next message."
+      : 'Interrupted: the sandbox was restarted while this ran. What it did until then may be there or not.'
+    manager.appendMessage({
+      role: 'toolResult',
+      toolCallId: id,
+      toolName: name,
+      content: [{ type: 'text', text }],
+      isError: !asked,
+      timestamp: Date.now(),
+    })
+  }
+}

@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto'
+import { type Api, type Model, Type } from '@earendil-works/pi-ai'
+import { defineTool, SessionManager, type ToolDefinition } from '@earendil-works/pi-coding-agent'
+import type { Environment } from '../environment.ts'
+import type { GatewayProvider } from '../gateway/gateway-provider.ts'
+import type { Updates } from '../protocol/updates.ts'
+import { textResult } from '../tools/text-result.ts'
+import { usable } from '../tools/tool-set.ts'
+import { makeAgent } from './agent-parts.ts'
+import { faultOfMessage } from './fault-of-message.ts'
+import { Limits } from './limits.ts'
+import { delegateReminder } from './system-prompt.ts'
+
+/** Requests to the model that a sub-agent gets. */
+const MAX_TURNS = 40
+/** Of what it found, what stands in the log beside the whole, which the tool's result has. */
+const MAX_SUMMARY = 4000
+
+const Parameters = Type.Object({
+  task: Type.String({ description: 'The whole task, with all that the sub-agent needs to know and what to report' }),
+})
+
+/** What the session gives a sub-agent, as it is when the tool is called. */
+export interface Delegating {
+  readonly environment: Environment
+  readonly provider: GatewayProvider
+  readonly cwd: string
+  readonly model: () => Model<Api>
+  /** Tools without those that need people, or delegate further. */
+  readonly tools: readonly ToolDefinition[]
+  readonly planning: () => boolean
+  readonly limits: () => Limits
+  readonly updates: (delegationId: string) => Updates
+}
+
+/** A sub-agent in the same workspace: a context of its own, a bounded number of turns, nobody to ask. */
+export function delegate(parts: Delegating) {
+  return defineTool({
+    name: 'delegate',
+    label: 'delegate',
+    description:
+      'Give a self-contained task to a sub-agent in the same workspace, such as looking through much code for something. It knows nothing of this conversation; you get its last message.',
+    parameters: Parameters,
+    async execute(_toolCallId, { task }, signal) {
+      signal?.throwIfAborted()
+      const { environment, provider, cwd } = parts
+      const delegationId = randomUUID()
+      const updates = parts.updates(delegationId)
+      const limits = new Limits({}, MAX_TURNS, parts.limits())
+      const session = await makeAgent({
+        environment,
+        provider,
+        model: parts.model(),
+        manager: SessionManager.inMemory(cwd),
+        tools: parts.tools,
+        cwd,
+        limits: () => limits,
+      })
+      session.setActiveToolsByName(usable(parts.tools, parts.planning()))
+      const abort = () => void session.abort()
+      signal?.addEventListener('abort', abort, { once: true })
+      const end = (status: 'completed' | 'failed' | 'cancelled', summary = '') => {
+        const told = summary === '' ? {} : { summary: summary.slice(0, MAX_SUMMARY) }
+        updates.event({ type: 'delegation_completed', data: { delegationId, status, ...told } })
+      }
+      try {
+        session.subscribe(event => updates.follow(event))
+        await session.prompt(`${delegateReminder}\n\n${task}`, { expandPromptTemplates: false })
+        signal?.throwIfAborted()
+        const fault = faultOfMessage(session.messages.findLast(message => message.role === 'assistant'))
+        if (fault !== null) throw new Error(`The sub-agent failed: ${fault}.`)
+        const text = session.getLastAssistantText() ?? ''
+        const stopped = limits.reason === null ? '' : `\n[it was stopped: ${limits.reason}]`
+        end(limits.reason === null ? 'completed' : 'failed', text)
+        return textResult(`${text || 'The sub-agent said nothing.'}${stopped}`)
+      } catch (error) {
+        end(signal?.aborted === true ? 'cancelled' : 'failed')
+        throw error
+      } finally {
+        signal?.removeEventListener('abort', abort)
+        session.dispose()
+      }
+    },
+  })
+}

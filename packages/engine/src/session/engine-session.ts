@@ -1,0 +1,246 @@
+import type { AgentContext, ClientCapabilities, PromptRequest, PromptResponse } from '@agentclientprotocol/sdk'
+import type { Api, Model } from '@earendil-works/pi-ai'
+import type { AgentSession, SessionManager, ToolDefinition } from '@earendil-works/pi-coding-agent'
+import type { Environment } from '../environment.ts'
+import { GatewayProvider } from '../gateway/gateway-provider.ts'
+import { ModelFaultError } from '../gateway/model-facts.ts'
+import { Updates } from '../protocol/updates.ts'
+import { askUser } from '../tools/ask-user.ts'
+import { exitPlanMode, planApproved } from '../tools/exit-plan-mode.ts'
+import type { People } from '../tools/people.ts'
+import { usable, workspaceTools } from '../tools/tool-set.ts'
+import { makeAgent } from './agent-parts.ts'
+import { readCommand } from './command.ts'
+import { openQuestionOf, PLAN_MODE, planningIn, settleOpenCalls } from './conversation-state.ts'
+import { delegate } from './delegate.ts'
+import { Limits } from './limits.ts'
+import { type Orders, readOrders } from './orders.ts'
+import { answerOf, type Outcome, outcomeOf } from './outcome.ts'
+import { type PromptInput, readPrompt } from './prompt-text.ts'
+import { createSession, openSession } from './session-file.ts'
+import { planReminder } from './system-prompt.ts'
+
+/** What a session is opened with. */
+export interface Opening {
+  readonly id: string
+  readonly cwd: string
+  readonly client: AgentContext
+  readonly capabilities: ClientCapabilities
+  readonly environment: Environment
+}
+
+/**
+ * One conversation, with its file, its agent and at most one prompt at a time.
+ *
+ * The agent is made with the first prompt, which is what names its model. What must outlive the process is in the file
+ * and nowhere else: messages, compactions, clearings, and whether plan mode is on.
+ */
+export class EngineSession {
+  readonly #opening: Opening
+  readonly #manager: SessionManager
+  readonly #updates: Updates
+  readonly #people: People
+  readonly #workspaceTools: readonly ToolDefinition[]
+  #tools: readonly ToolDefinition[] = []
+  #provider: GatewayProvider | null = null
+  #agent: AgentSession | null = null
+  #planning: boolean
+  /** A plan that was shown before the process that showed it ended; the next message is the answer to it. */
+  #openPlan: boolean
+  #limits = new Limits({}, 1)
+  #stop: AbortController | null = null
+
+  static create(opening: Opening): EngineSession {
+    const { environment, id, cwd } = opening
+    return new EngineSession(opening, createSession(environment.sessionsDir, id, cwd))
+  }
+
+  /** @returns null where there is no such conversation */
+  static load(opening: Opening): EngineSession | null {
+    const { environment, id, cwd } = opening
+    const opened = openSession(environment.sessionsDir, id, cwd)
+    if (opened === null) return null
+    const session = new EngineSession(opening, opened.manager)
+    session.#updates.replay(opened.manager.getBranch())
+    if (opened.truncation !== null) session.#updates.event({ type: 'timeline_truncated', data: opened.truncation })
+    return session
+  }
+
+  private constructor(opening: Opening, manager: SessionManager) {
+    const { client, id, cwd, capabilities } = opening
+    this.#opening = opening
+    this.#manager = manager
+    this.#updates = new Updates(client, id, cwd)
+    this.#people = { client, sessionId: id, capabilities, callId: call => this.#updates.callId(call) }
+    this.#workspaceTools = workspaceTools(cwd)
+    const branch = manager.getBranch()
+    this.#planning = planningIn(branch)
+    this.#openPlan = openQuestionOf(branch) === 'exit_plan_mode'
+    settleOpenCalls(manager)
+  }
+
+  /** Resolves when the client has been told all that there is to tell. */
+  get told(): Promise<unknown> {
+    return this.#updates.written
+  }
+
+  /** Whether a prompt is at work; there is room for one. */
+  get busy(): boolean {
+    return this.#stop !== null
+  }
+
+  async prompt(request: PromptRequest): Promise<PromptResponse> {
+    const stop = new AbortController()
+    this.#stop = stop
+    const orders = readOrders(request._meta)
+    const limits = new Limits(orders.budgets, this.#opening.environment.maxTurns)
+    this.#limits = limits
+    const { seconds } = orders.budgets
+    const timer = seconds === undefined ? undefined : setTimeout(() => this.#end('time_budget'), seconds * 1000)
+    let outcome: Outcome
+    try {
+      outcome = await this.#perform(readPrompt(request.prompt), orders, stop.signal)
+    } catch (error) {
+      if (limits.reason !== null) outcome = { stopReason: limits.reason }
+      else if (error instanceof ModelFaultError) outcome = { stopReason: 'error', errorCode: error.fault.code }
+      else throw error
+    } finally {
+      clearTimeout(timer)
+      this.#stop = null
+    }
+    await this.#updates.written
+    return answerOf(outcome, limits.turns)
+  }
+
+  cancel(): void {
+    if (this.#stop !== null) this.#end('aborted')
+  }
+
+  /** Ends what runs, its commands with it. */
+  async close(): Promise<void> {
+    this.cancel()
+    await this.#agent?.abort()
+    this.#agent?.dispose()
+  }
+
+  #end(reason: 'aborted' | 'time_budget'): void {
+    this.#limits.stop(reason)
+    this.#stop?.abort()
+    void this.#agent?.abort()
+  }
+
+  async #perform(input: PromptInput, orders: Orders, signal: AbortSignal): Promise<Outcome> {
+    const { command, text } = this.#approvedByMessage(input.text) ?? readCommand(input.text)
+    if (command === 'clear') this.#clear()
+    if (command === 'plan') this.#setPlanning(true)
+    const hasMore = text.trim() !== '' || input.images.length > 0
+    if (!hasMore && (command === 'plan' || command === 'clear')) {
+      this.#updates.say(command === 'plan' ? 'Plan mode is on.' : 'The conversation is cleared.')
+      return { stopReason: 'completed' }
+    }
+    const modelId = orders.model ?? this.#manager.buildSessionContext().model?.modelId
+    if (modelId === undefined) return { stopReason: 'error', errorCode: 'model_not_configured' }
+    const agent = await this.#agentFor(modelId, signal)
+    signal.throwIfAborted()
+    if (command === 'compact') return this.#compact(agent, text)
+    if (command === 'plan') {
+      const reminder = { customType: 'plan_reminder', content: planReminder, display: false, details: undefined }
+      await agent.sendCustomMessage(reminder, { deliverAs: 'nextTurn' })
+    }
+    await agent.prompt(text, { images: input.images, expandPromptTemplates: false })
+    return outcomeOf(
+      this.#limits,
+      agent.messages.findLast(message => message.role === 'assistant'),
+    )
+  }
+
+  /** The answer to a plan that was shown before this process began comes as a message; one word of it is an approval. */
+  #approvedByMessage(message: string): { command: null; text: string } | null {
+    const open = this.#openPlan
+    this.#openPlan = false
+    if (!open || message.trim().toLowerCase() !== 'approve') return null
+    this.#setPlanning(false)
+    return { command: null, text: planApproved }
+  }
+
+  /** The agent, with this model. */
+  async #agentFor(modelId: string, signal: AbortSignal): Promise<AgentSession> {
+    const { environment, cwd, client, id } = this.#opening
+    this.#provider ??= await GatewayProvider.create(environment)
+    const provider = this.#provider
+    provider.gate = {
+      stopped: () => this.#limits.reason !== null,
+      outputTokensLeft: () => this.#limits.outputTokensLeft,
+    }
+    const model = await provider.model(modelId, signal)
+    if (this.#agent !== null) {
+      if (this.#agent.model?.id !== model.id) await this.#agent.setModel(model)
+      return this.#agent
+    }
+    const delegating = {
+      environment,
+      provider,
+      cwd,
+      model: () => this.#modelInUse(model),
+      tools: this.#workspaceTools,
+      planning: () => this.#planning,
+      limits: () => this.#limits,
+      updates: (delegationId: string) => new Updates(client, id, cwd, delegationId),
+    }
+    this.#tools = [
+      ...this.#workspaceTools,
+      askUser(this.#people),
+      exitPlanMode(this.#people, () => this.#setPlanning(false)),
+      delegate(delegating),
+    ]
+    const limits = () => this.#limits
+    const agent = await makeAgent({
+      environment,
+      provider,
+      model,
+      manager: this.#manager,
+      tools: this.#tools,
+      cwd,
+      limits,
+    })
+    agent.subscribe(event => this.#updates.follow(event))
+    this.#agent = agent
+    agent.setActiveToolsByName(usable(this.#tools, this.#planning))
+    return agent
+  }
+
+  #modelInUse(first: Model<Api>): Model<Api> {
+    return this.#agent?.model ?? first
+  }
+
+  #setPlanning(planning: boolean): void {
+    this.#planning = planning
+    this.#manager.appendCustomEntry(PLAN_MODE, { on: planning })
+    this.#agent?.setActiveToolsByName(usable(this.#tools, planning))
+  }
+
+  /** What was said before stays in the file, and out of the model's sight. */
+  #clear(): void {
+    this.#manager.resetLeaf()
+    this.#manager.appendCustomEntry('cleared')
+    if (this.#planning) this.#setPlanning(false)
+    this.#agent?.refreshContext()
+    this.#updates.event({ type: 'conversation_cleared', data: {} })
+  }
+
+  async #compact(agent: AgentSession, instructions: string): Promise<Outcome> {
+    try {
+      await agent.compact(instructions.trim() || undefined)
+      this.#updates.say('The conversation is compacted.')
+      return { stopReason: 'completed' }
+    } catch (error) {
+      const { reason } = this.#limits
+      if (reason !== null) return { stopReason: reason }
+      const why = error instanceof Error ? error.message : String(error)
+      if (!/^(Nothing to compact|Already compacted)/.test(why))
+        return { stopReason: 'error', errorCode: 'compaction_failed' }
+      this.#updates.say('There is nothing to compact yet.')
+      return { stopReason: 'completed' }
+    }
+  }
+}

@@ -1,0 +1,32 @@
+import { fileURLToPath } from 'node:url'
+import type { ContentBlock } from '@agentclientprotocol/sdk'
+import type { ImageContent } from '@earendil-works/pi-ai'
+
+/** A prompt as the engine takes it. */
+export interface PromptInput {
+  readonly text: string
+  readonly images: ImageContent[]
+}
+
+/** Texts as they stand, links as the paths that they lead to, pictures as such. */
+export function readPrompt(blocks: readonly ContentBlock[]): PromptInput {
+  const texts: string[] = []
+  const images: ImageContent[] = []
+  for (const block of blocks) {
+    if (block.type === 'text') texts.push(block.text)
+    if (block.type === 'image') images.push({ type: 'image', data: block.data, mimeType: block.mimeType })
+    if (block.type === 'resource_link') texts.push(`Attached file: ${pathOf(block.uri)}`)
+    if (block.type === 'resource' && 'text' in block.resource) {
+      texts.push(`${pathOf(block.resource.uri)}:\n${block.resource.text}`)
+    }
+  }
+  return { text: texts.join('\n\n'), images }
+}
+
+function pathOf(uri: string): string {
+  try {
+    return fileURLToPath(uri)
+  } catch {
+    return uri
+  }
+}

@@ -1,0 +1,24 @@
+import { createBashToolDefinition, createLocalBashOperations, defineTool } from '@earendil-works/pi-coding-agent'
+
+/** Seconds that a command gets where the model asks for none, and the most it may ask for. */
+const DEFAULT_SECONDS = 120
+const MAX_SECONDS = 1800
+
+/** Runs a command. Each has an end: its time is bounded, its output cut, and its whole group goes with it. */
+export function bash(cwd: string) {
+  const operations = createLocalBashOperations()
+  const definition = createBashToolDefinition(cwd, {
+    exposeSessionEnvironment: false,
+    operations: {
+      exec: (command, directory, options) =>
+        operations.exec(command, directory, { ...options, timeout: secondsOf(options.timeout) }),
+    },
+  })
+  return defineTool({
+    ...definition,
+    description: `Run a bash command in the working directory. Gives its output, the last 2000 lines or 50 KB of it; the whole goes to a file that the result names. It is ended after ${DEFAULT_SECONDS} seconds; \`timeout\` asks for another number of seconds, at most ${MAX_SECONDS}. There is no terminal and no input.`,
+  })
+}
+
+const secondsOf = (asked: number | undefined): number =>
+  asked === undefined || !(asked > 0) ? DEFAULT_SECONDS : Math.min(asked, MAX_SECONDS)

@@ -1,0 +1,48 @@
+import { Type } from '@earendil-works/pi-ai'
+import { defineTool } from '@earendil-works/pi-coding-agent'
+import { type People, takenBackBy } from './people.ts'
+import { textResult } from './text-result.ts'
+
+const Parameters = Type.Object({ plan: Type.String({ description: 'The whole plan, in Markdown' }) })
+
+export const planApproved = 'The plan is approved, and plan mode is off: all tools are there. Carry the plan out.'
+
+/** Shows people the plan. Approved, plan mode ends; otherwise what they say goes back to the model. */
+export function exitPlanMode({ client, sessionId, callId }: People, leave: () => void) {
+  return defineTool({
+    name: 'exit_plan_mode',
+    label: 'exit_plan_mode',
+    description: 'Show the user your plan and ask to leave plan mode. Call it when the plan is complete.',
+    parameters: Parameters,
+    executionMode: 'sequential',
+    async execute(toolCallId, { plan }, signal) {
+      const { outcome, _meta } = await client.request(
+        'session/request_permission',
+        {
+          sessionId,
+          toolCall: {
+            toolCallId: callId(toolCallId),
+            kind: 'switch_mode',
+            title: 'Carry out this plan?',
+            rawInput: { plan },
+            content: [{ type: 'content', content: { type: 'text', text: plan } }],
+          },
+          options: [
+            { optionId: 'approve', name: 'Approve', kind: 'allow_once' },
+            { optionId: 'keep_planning', name: 'Keep planning', kind: 'reject_once' },
+          ],
+        },
+        takenBackBy(signal),
+      )
+      signal?.throwIfAborted()
+      if (outcome.outcome === 'selected' && outcome.optionId === 'approve') {
+        leave()
+        return textResult(planApproved)
+      }
+      const berth = _meta?.['berth']
+      const feedback = typeof berth === 'object' && berth !== null && 'feedback' in berth ? berth.feedback : undefined
+      const said = typeof feedback === 'string' ? `The user says:\n${feedback}` : 'The user gave no reason.'
+      return textResult(`The plan is not approved; plan mode stays on. ${said}`)
+    },
+  })
+}

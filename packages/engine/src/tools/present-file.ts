@@ -1,0 +1,34 @@
+import { Type } from '@earendil-works/pi-ai'
+import { defineTool } from '@earendil-works/pi-coding-agent'
+import { runProgram } from './run-program.ts'
+import { textResult } from './text-result.ts'
+
+const Parameters = Type.Object({
+  path: Type.String({ description: 'Path of the file (relative or absolute)' }),
+  name: Type.Optional(Type.String({ description: 'Name that people see; by default the file name' })),
+})
+
+/** Presents a file by the sandbox's own program for that; the platform keeps it when the Run ends. */
+export function presentFile(cwd: string) {
+  return defineTool({
+    name: 'present_file',
+    label: 'present_file',
+    description:
+      'Give the user a file, as it is now: a report, a picture, a build. For results that are not changes to the code.',
+    parameters: Parameters,
+    async execute(_toolCallId, { path, name }, signal) {
+      const options = name === undefined ? [] : ['--name', name]
+      const limits = { cwd, signal, timeoutMs: 60_000, maxBytes: 16_384 }
+      const { exitCode, output } = await runProgram(['berth-present', ...options, '--', path], limits).catch(
+        (error: NodeJS.ErrnoException) => {
+          if (error.code !== 'ENOENT') throw error
+          throw new Error(
+            'Files cannot be presented here: there is no berth-present. Name the file by its path instead.',
+          )
+        },
+      )
+      if (exitCode !== 0) throw new Error(output.trim() || `The file was not presented (exit code ${exitCode}).`)
+      return textResult(output.trim() || `presented ${path}`)
+    },
+  })
+}

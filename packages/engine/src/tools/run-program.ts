@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+
+/** What a program came to. */
+export interface ProgramResult {
+  readonly exitCode: number
+  /** Both of its outputs, cut at `maxBytes`. */
+  readonly output: string
+  readonly truncated: boolean
+}
+
+/**
+ * Runs a program in a group of its own, which ends whole when it is cancelled, is out of time or has said too much.
+ * @throws where it cannot be started, is out of time, or the signal's reason
+ */
+export async function runProgram(
+  command: readonly [string, ...string[]],
+  options: { cwd: string; signal: AbortSignal | undefined; timeoutMs: number; maxBytes: number },
+): Promise<ProgramResult> {
+  const { cwd, signal, timeoutMs, maxBytes } = options
+  signal?.throwIfAborted()
+  const [program, ...args] = command
+  const child = spawn(program, args, { cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const chunks: Buffer[] = []
+  let bytes = 0
+  let ended: 'timeout' | 'full' | null = null
+  const kill = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    } catch {
+      // Gone already.
+    }
+  }
+  const take = (chunk: Buffer) => {
+    if (bytes < maxBytes) chunks.push(chunk.subarray(0, maxBytes - bytes))
+    bytes += chunk.length
+    if (bytes <= maxBytes) return
+    ended ??= 'full'
+    kill()
+  }
+  child.stdout.on('data', take)
+  child.stderr.on('data', take)
+  const timer = setTimeout(() => {
+    ended ??= 'timeout'
+    kill()
+  }, timeoutMs)
+  signal?.addEventListener('abort', kill, { once: true })
+  try {
+    const exitCode = await new Promise<number>((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', code => resolve(code ?? 1))
+    })
+    signal?.throwIfAborted()
+    if (ended === 'timeout') throw new Error(`${program} did not end within ${timeoutMs / 1000} seconds`)
+    return { exitCode, output: Buffer.concat(chunks).toString('utf8'), truncated: ended === 'full' }
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', kill)
+  }
+}

@@ -1,0 +1,36 @@
+import { readFile, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { createWriteToolDefinition, defineTool } from '@earendil-works/pi-coding-agent'
+
+/** A side of a difference is shown up to this size; the log keeps no more. */
+const MAX_SHOWN_BYTES = 64 * 1024
+
+/** What a write replaced, for whoever shows the difference: null for a new file, absent where it is too much. */
+export interface WriteDetails {
+  readonly oldText?: string | null
+}
+
+/** Writes a file, and tells what was there before. */
+export function write(cwd: string) {
+  const { name, label, description, parameters, execute } = createWriteToolDefinition(cwd)
+  return defineTool({
+    name,
+    label,
+    description,
+    parameters,
+    async execute(toolCallId, input, signal, _onUpdate, context) {
+      const details = await before(resolve(cwd, input.path))
+      const { content } = await execute(toolCallId, input, signal, undefined, context)
+      return { content, details }
+    },
+  })
+}
+
+async function before(path: string): Promise<WriteDetails> {
+  try {
+    const { size } = await stat(path)
+    return size > MAX_SHOWN_BYTES ? {} : { oldText: await readFile(path, 'utf8') }
+  } catch {
+    return { oldText: null }
+  }
+}
