@@ -12,6 +12,7 @@ const layers = new Set(['http', 'execution', 'storage', 'settings', 'sandboxes',
 const workspaces: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   supervisor: [],
+  engine: [],
   client: ['@berth/contract'],
   cli: ['@berth/contract', '@berth/client', '@berth/server'],
   server: ['@berth/contract', '@berth/supervisor'],
@@ -56,7 +57,7 @@ export const rules: readonly Rule[] = [
   },
   {
     because:
-      'contract is below everything, client knows only it, supervisor knows none, and only cli starts the server',
+      'contract is below everything, client knows only it, supervisor and engine know none, and only cli starts the server',
     forbids: edge => {
       const own = workspaceOf(edge.from)
       const target = /^@berth\/[^/]+/.exec(edge.to)?.[0]

@@ -71,7 +71,7 @@ describe('GET /v1/runtimes', () => {
     expect([status, body.runtimes]).toEqual([
       200,
       [
-        { id: 'native', name: 'Berth', version, available: false, reason: expect.any(String) },
+        { id: 'native', name: 'Berth', version, available: false, reason: expect.stringContaining('no model') },
         { id: 'shell', name: 'Shell', version, available: true },
         { id: 'foreign', name: 'Foreign Agent', version: null, available: true },
         { id: 'opencode', name: 'OpenCode', version, available: true },

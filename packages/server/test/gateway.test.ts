@@ -121,6 +121,8 @@ describe('what is passed on', () => {
       context_length: 128_000,
       max_output_tokens: 8192,
       supports_tools: true,
+      supports_reasoning: true,
+      native_wires: ['chat', 'responses'],
       input_modalities: ['text', 'image'],
       pricing: { input: 1, cached_input: 0.5, output: 10 },
     })

@@ -21,6 +21,10 @@ export const Model = Type.Object(
     context_length: tokens,
     max_output_tokens: tokens,
     supports_tools: Type.Boolean(),
+    supports_reasoning: Type.Boolean({ description: 'Whether it takes a reasoning effort.' }),
+    native_wires: Type.Array(openString(['chat', 'responses']), {
+      description: 'Formats that its provider speaks itself; the gateway translates the others.',
+    }),
     input_modalities: Type.Array(openString(['text', 'image', 'audio', 'file'])),
     pricing: Pricing,
   },

@@ -143,12 +143,12 @@ export class GatewayProvider {
   /**
    * A fault in the words that the agent loop understands: it reads from the message's text whether to try again and
    * whether the conversation is too long. What the gateway said goes to the log, not into that text: any number in it
-   * could be taken for a status.
+   * could be taken for a status. "Out of budget" is what it knows of that no second attempt can mend.
    */
   #say({ code, transient, retryAfterMs = 0, detail }: ModelFault): string {
     process.stderr.write(`${JSON.stringify({ msg: 'a request to the model failed', code, detail })}\n`)
     if (code === 'model_context_exceeded') return `${code}: context_length_exceeded`
-    if (!transient || retryAfterMs > MAX_RETRY_AFTER_MS) return `${code}: refused`
+    if (!transient || retryAfterMs > MAX_RETRY_AFTER_MS) return `${code}: out of budget`
     this.#notBefore = Math.max(this.#notBefore, Date.now() + retryAfterMs)
     return `${code}: please retry your request`
   }

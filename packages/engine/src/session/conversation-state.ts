@@ -34,10 +34,6 @@ function openCalls(branch: readonly SessionEntry[]): OpenCall[] {
   return [...open.values()]
 }
 
-/** The tool by which people are being asked at the end of a conversation, if they are. */
-export const openQuestionOf = (branch: readonly SessionEntry[]): string | null =>
-  openCalls(branch).find(({ name }) => name === 'ask_user' || name === 'exit_plan_mode')?.name ?? null
-
 /** Gives every call that has none a result that says what became of it, so that a model can go on from there. */
 export function settleOpenCalls(manager: SessionManager): void {
   for (const { id, name } of openCalls(manager.getBranch())) {

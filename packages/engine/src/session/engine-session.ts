@@ -6,18 +6,19 @@ import { GatewayProvider } from '../gateway/gateway-provider.ts'
 import { ModelFaultError } from '../gateway/model-facts.ts'
 import { Updates } from '../protocol/updates.ts'
 import { askUser } from '../tools/ask-user.ts'
-import { exitPlanMode, planApproved } from '../tools/exit-plan-mode.ts'
-import type { People } from '../tools/people.ts'
+import { exitPlanMode } from '../tools/exit-plan-mode.ts'
+import { type People, takenBackBy } from '../tools/people.ts'
 import { usable, workspaceTools } from '../tools/tool-set.ts'
 import { makeAgent } from './agent-parts.ts'
 import { readCommand } from './command.ts'
-import { openQuestionOf, PLAN_MODE, planningIn, settleOpenCalls } from './conversation-state.ts'
+import { PLAN_MODE, planningIn, settleOpenCalls } from './conversation-state.ts'
 import { delegate } from './delegate.ts'
 import { Limits } from './limits.ts'
 import { type Orders, readOrders } from './orders.ts'
 import { answerOf, type Outcome, outcomeOf } from './outcome.ts'
 import { type PromptInput, readPrompt } from './prompt-text.ts'
 import { createSession, openSession } from './session-file.ts'
+import { Stopwatch } from './stopwatch.ts'
 import { planReminder } from './system-prompt.ts'
 
 /** What a session is opened with. */
@@ -45,10 +46,11 @@ export class EngineSession {
   #provider: GatewayProvider | null = null
   #agent: AgentSession | null = null
   #planning: boolean
-  /** A plan that was shown before the process that showed it ended; the next message is the answer to it. */
-  #openPlan: boolean
   #limits = new Limits({}, 1)
+  /** Of this prompt, also one that the conversation goes on without. */
+  #last: AgentSession['messages'][number] | undefined
   #stop: AbortController | null = null
+  #clock = new Stopwatch(null, () => undefined)
 
   static create(opening: Opening): EngineSession {
     const { environment, id, cwd } = opening
@@ -71,11 +73,14 @@ export class EngineSession {
     this.#opening = opening
     this.#manager = manager
     this.#updates = new Updates(client, id, cwd)
-    this.#people = { client, sessionId: id, capabilities, callId: call => this.#updates.callId(call) }
+    this.#people = {
+      sessionId: id,
+      capabilities,
+      callId: call => this.#updates.callId(call),
+      ask: (method, params, asked) => this.#clock.pausedFor(() => client.request(method, params, takenBackBy(asked))),
+    }
     this.#workspaceTools = workspaceTools(cwd)
-    const branch = manager.getBranch()
-    this.#planning = planningIn(branch)
-    this.#openPlan = openQuestionOf(branch) === 'exit_plan_mode'
+    this.#planning = planningIn(manager.getBranch())
     settleOpenCalls(manager)
   }
 
@@ -95,8 +100,9 @@ export class EngineSession {
     const orders = readOrders(request._meta)
     const limits = new Limits(orders.budgets, this.#opening.environment.maxTurns)
     this.#limits = limits
+    this.#last = undefined
     const { seconds } = orders.budgets
-    const timer = seconds === undefined ? undefined : setTimeout(() => this.#end('time_budget'), seconds * 1000)
+    this.#clock = new Stopwatch(seconds === undefined ? null : seconds * 1000, () => this.#end('time_budget'))
     let outcome: Outcome
     try {
       outcome = await this.#perform(readPrompt(request.prompt), orders, stop.signal)
@@ -105,7 +111,7 @@ export class EngineSession {
       else if (error instanceof ModelFaultError) outcome = { stopReason: 'error', errorCode: error.fault.code }
       else throw error
     } finally {
-      clearTimeout(timer)
+      this.#clock.stop()
       this.#stop = null
     }
     await this.#updates.written
@@ -130,7 +136,9 @@ export class EngineSession {
   }
 
   async #perform(input: PromptInput, orders: Orders, signal: AbortSignal): Promise<Outcome> {
-    const { command, text } = this.#approvedByMessage(input.text) ?? readCommand(input.text)
+    if (orders.answer?.approvesPlan === true) this.#setPlanning(false)
+    const { command, text } =
+      orders.answer === undefined ? readCommand(input.text) : { command: null, text: input.text }
     if (command === 'clear') this.#clear()
     if (command === 'plan') this.#setPlanning(true)
     const hasMore = text.trim() !== '' || input.images.length > 0
@@ -148,19 +156,7 @@ export class EngineSession {
       await agent.sendCustomMessage(reminder, { deliverAs: 'nextTurn' })
     }
     await agent.prompt(text, { images: input.images, expandPromptTemplates: false })
-    return outcomeOf(
-      this.#limits,
-      agent.messages.findLast(message => message.role === 'assistant'),
-    )
-  }
-
-  /** The answer to a plan that was shown before this process began comes as a message; one word of it is an approval. */
-  #approvedByMessage(message: string): { command: null; text: string } | null {
-    const open = this.#openPlan
-    this.#openPlan = false
-    if (!open || message.trim().toLowerCase() !== 'approve') return null
-    this.#setPlanning(false)
-    return { command: null, text: planApproved }
+    return outcomeOf(this.#limits, this.#last)
   }
 
   /** The agent, with this model. */
@@ -203,7 +199,10 @@ export class EngineSession {
       cwd,
       limits,
     })
-    agent.subscribe(event => this.#updates.follow(event))
+    agent.subscribe(event => {
+      if (event.type === 'message_end' && event.message.role === 'assistant') this.#last = event.message
+      this.#updates.follow(event)
+    })
     this.#agent = agent
     agent.setActiveToolsByName(usable(this.#tools, this.#planning))
     return agent

@@ -1,7 +1,7 @@
 import type { CreateElicitationResponse, ElicitationPropertySchema } from '@agentclientprotocol/sdk'
 import { type Static, Type } from '@earendil-works/pi-ai'
 import { defineTool } from '@earendil-works/pi-coding-agent'
-import { type People, takenBackBy } from './people.ts'
+import type { People } from './people.ts'
 import { textResult } from './text-result.ts'
 
 /** What people are shown at once (interface 2.6). */
@@ -22,7 +22,7 @@ const Question = Type.Object({
 const Parameters = Type.Object({ questions: Type.Array(Question, { minItems: 1, maxItems: MAX_QUESTIONS }) })
 
 /** Asks people, by a form of the client's, and waits for as long as they take. */
-export function askUser({ client, sessionId, capabilities, callId }: People) {
+export function askUser({ sessionId, capabilities, callId, ask }: People) {
   return defineTool({
     name: 'ask_user',
     label: 'ask_user',
@@ -47,11 +47,7 @@ export function askUser({ client, sessionId, capabilities, callId }: People) {
           required: questions.map((_, index) => fieldOf(index)),
         },
       } as const
-      const response = await client.request<CreateElicitationResponse>(
-        'elicitation/create',
-        request,
-        takenBackBy(signal),
-      )
+      const response = await ask<CreateElicitationResponse>('elicitation/create', request, signal)
       signal?.throwIfAborted()
       if (response.action !== 'accept') {
         return textResult(

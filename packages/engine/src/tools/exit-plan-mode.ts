@@ -1,14 +1,15 @@
+import type { RequestPermissionResponse } from '@agentclientprotocol/sdk'
 import { Type } from '@earendil-works/pi-ai'
 import { defineTool } from '@earendil-works/pi-coding-agent'
-import { type People, takenBackBy } from './people.ts'
+import type { People } from './people.ts'
 import { textResult } from './text-result.ts'
 
 const Parameters = Type.Object({ plan: Type.String({ description: 'The whole plan, in Markdown' }) })
 
-export const planApproved = 'The plan is approved, and plan mode is off: all tools are there. Carry the plan out.'
+const planApproved = 'The plan is approved, and plan mode is off: all tools are there. Carry the plan out.'
 
 /** Shows people the plan. Approved, plan mode ends; otherwise what they say goes back to the model. */
-export function exitPlanMode({ client, sessionId, callId }: People, leave: () => void) {
+export function exitPlanMode({ sessionId, callId, ask }: People, leave: () => void) {
   return defineTool({
     name: 'exit_plan_mode',
     label: 'exit_plan_mode',
@@ -16,7 +17,7 @@ export function exitPlanMode({ client, sessionId, callId }: People, leave: () =>
     parameters: Parameters,
     executionMode: 'sequential',
     async execute(toolCallId, { plan }, signal) {
-      const { outcome, _meta } = await client.request(
+      const { outcome, _meta } = await ask<RequestPermissionResponse>(
         'session/request_permission',
         {
           sessionId,
@@ -32,7 +33,7 @@ export function exitPlanMode({ client, sessionId, callId }: People, leave: () =>
             { optionId: 'keep_planning', name: 'Keep planning', kind: 'reject_once' },
           ],
         },
-        takenBackBy(signal),
+        signal,
       )
       signal?.throwIfAborted()
       if (outcome.outcome === 'selected' && outcome.optionId === 'approve') {

@@ -36,6 +36,8 @@ function toModel(model: ResolvedModel): Model {
     context_length: model.contextTokens ?? null,
     max_output_tokens: model.outputTokens ?? null,
     supports_tools: model.tools,
+    supports_reasoning: model.reasoning,
+    native_wires: model.kind === 'openai' ? ['chat', 'responses'] : [...model.wire],
     input_modalities: [...model.modalities],
     pricing: price === undefined ? null : { input: price.input, cached_input: price.cachedInput, output: price.output },
   }

@@ -1,0 +1,105 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { framesOf, type ModelReply } from './responses-wire.ts'
+
+/** A request as it came. */
+export interface ModelRequest {
+  readonly headers: IncomingHttpHeaders
+  readonly body: unknown
+}
+
+/** What the gateway does with one request for a reply. */
+export type Behaviour = (request: ModelRequest, response: ServerResponse) => void | Promise<void>
+
+/** The gateway as the engine sees it, on loopback: a list of models, and replies that a test decides. */
+export interface ScriptedGateway extends AsyncDisposable {
+  readonly url: string
+  /** Requests for replies, in order. */
+  readonly requests: readonly ModelRequest[]
+  /** Decides what the next requests meet, one each; the last one given stays. */
+  next(...behaviours: readonly [Behaviour | ModelReply, ...(Behaviour | ModelReply)[]]): void
+}
+
+/** The model's input in a request, as text. */
+export const inputOf = (request: ModelRequest | undefined): string => JSON.stringify(request?.body)
+
+const beginStream = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' })
+
+/** Refuses as the gateway does. */
+export const refuses =
+  (status: number, code: string, message = 'no', headers: Record<string, string> = {}): Behaviour =>
+  (_, response) => {
+    response
+      .writeHead(status, { 'content-type': 'application/json', ...headers })
+      .end(JSON.stringify({ error: { message, type: 'error', param: null, code } }))
+  }
+
+/** Streams the first frames of a reply, and then does as told. */
+export const streamsUntil =
+  (reply: ModelReply, frames: number, then: 'cut' | 'silence'): Behaviour =>
+  (_, response) => {
+    beginStream(response)
+    for (const frame of framesOf(reply).slice(0, frames)) response.write(frame)
+    if (then === 'cut') setImmediate(() => response.destroy())
+  }
+
+/** Says a reply with its frames changed. */
+export const saysChanged =
+  (reply: ModelReply, change: (frame: string) => string): Behaviour =>
+  (_, response) => {
+    beginStream(response)
+    for (const frame of framesOf(reply)) response.write(change(frame))
+    response.end()
+  }
+
+/** Says a reply of so many tokens in and out. */
+export const saysUsing = (reply: ModelReply, input: number, output: number): Behaviour =>
+  saysChanged(reply, frame =>
+    frame
+      .replace('"input_tokens":100', `"input_tokens":${input}`)
+      .replace('"output_tokens":10,', `"output_tokens":${output},`)
+      .replace('"total_tokens":110', `"total_tokens":${input + output}`),
+  )
+
+export const call = (name: string, args: Readonly<Record<string, unknown>>): ModelReply => ({ calls: [{ name, args }] })
+
+export async function startScriptedGateway(model: object = {}): Promise<ScriptedGateway> {
+  const requests: ModelRequest[] = []
+  let behaviours: readonly (Behaviour | ModelReply)[] = [{ text: 'the test gave no reply' }]
+  const server = createServer(async (incoming, response) => {
+    const request = { headers: incoming.headers, body: await json(incoming).catch(() => null) }
+    if (incoming.url === '/v1/models') {
+      const known = { id: 'main/m1', object: 'model', context_length: 128_000, max_output_tokens: 8192, ...model }
+      response.end(JSON.stringify({ object: 'list', data: [known] }))
+      return
+    }
+    requests.push(request)
+    const [behaviour = {}, ...rest] = behaviours
+    if (rest.length > 0) behaviours = rest
+    if (typeof behaviour === 'function') await behaviour(request, response)
+    else await saysChanged(behaviour, frame => frame)(request, response)
+  })
+  const { promise: listening, resolve, reject } = Promise.withResolvers<void>()
+  server.once('error', reject).listen(0, '127.0.0.1', resolve)
+  await listening
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    requests,
+    next: (...given) => {
+      behaviours = given
+    },
+    async [Symbol.asyncDispose]() {
+      const { promise: closed, resolve: done } = Promise.withResolvers<void>()
+      server.close(() => done())
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+/** Names of the tools that a request offers. */
+export function toolsOf(request: ModelRequest | undefined): string[] {
+  const { tools = [] } = (request?.body ?? {}) as { tools?: { name: string }[] }
+  return tools.map(({ name }) => name).toSorted()
+}

@@ -1,0 +1,184 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { callsOf, type Engine, openEngine, textOf } from './support/engine.ts'
+import { call, inputOf, toolsOf } from './support/scripted-gateway.ts'
+
+let engine: Engine
+afterEach(() => engine[Symbol.asyncDispose]())
+
+const broken =
+  "import assert from 'node:assert'\nimport { add } from './add.js'\nassert.equal(add(1, 2), 3)\nconsole.log('passed')\n"
+
+test('it fixes a failing test in a small repository', async () => {
+  engine = await openEngine({
+    prepare(workspace) {
+      writeFileSync(join(workspace, 'package.json'), '{"type":"module"}')
+      writeFileSync(join(workspace, 'add.js'), 'export const add = (a, b) => a - b\n')
+      writeFileSync(join(workspace, 'add.test.js'), broken)
+      writeFileSync(join(workspace, 'AGENTS.md'), 'Run the tests with node add.test.js.\n')
+    },
+  })
+  engine.gateway.next(
+    call('bash', { command: 'node add.test.js' }),
+    { text: 'It subtracts.', calls: [{ name: 'search', args: { pattern: 'a - b' } }] },
+    call('edit', { path: 'add.js', edits: [{ oldText: 'a - b', newText: 'a + b' }] }),
+    call('bash', { command: 'node add.test.js' }),
+    { text: 'Fixed.' },
+  )
+  const turn = await engine.prompt('Fix the failing test')
+  expect(turn).toMatchObject({ acpReason: 'end_turn', stopReason: 'completed', turns: 5 })
+  expect(callsOf(turn.updates)).toEqual([
+    { call: 'bash failed', text: expect.stringContaining('AssertionError') },
+    { call: 'search completed', text: 'add.js:1:export const add = (a, b) => a - b' },
+    { call: 'edit completed', text: expect.stringContaining('add.js') },
+    { call: 'bash completed', text: 'passed\n' },
+  ])
+  expect(textOf(turn.updates)).toBe('It subtracts.Fixed.')
+  const edit = turn.updates.find(update => update.sessionUpdate === 'tool_call' && update.name === 'edit')
+  expect(edit).toMatchObject({
+    kind: 'edit',
+    title: 'edit add.js',
+    locations: [{ path: join(engine.workspace, 'add.js') }],
+  })
+  expect(JSON.stringify(turn.updates)).toContain('"type":"diff"')
+  expect(readFileSync(join(engine.workspace, 'add.js'), 'utf8')).toContain('a + b')
+  // What the repository says to agents is heard; the placeholder is the only credential.
+  expect(inputOf(engine.gateway.requests[0])).toContain('Run the tests with node add.test.js.')
+  expect(engine.gateway.requests[0]?.headers.authorization).toBe('Bearer berth')
+})
+
+test('nothing of a workspace is run by being there, and its skills are offered', async () => {
+  engine = await openEngine({
+    prepare(workspace) {
+      const ran = "require('node:fs').writeFileSync('RAN', '1')"
+      mkdirSync(join(workspace, '.pi', 'extensions'), { recursive: true })
+      writeFileSync(join(workspace, '.pi', 'extensions', 'evil.ts'), `${ran}; export default () => {}`)
+      writeFileSync(
+        join(workspace, '.pi', 'settings.json'),
+        '{"shellCommandPrefix":"touch RAN","extensions":["evil.ts"]}',
+      )
+      for (const [directory, name] of [
+        ['.agents', 'one'],
+        ['.pi', 'two'],
+        ['.claude', 'three'],
+      ] as const) {
+        mkdirSync(join(workspace, directory, 'skills', name), { recursive: true })
+        const skill = `---\nname: ${name}\ndescription: Skill number ${name}\n---\nDo it.\n`
+        writeFileSync(join(workspace, directory, 'skills', name, 'SKILL.md'), skill)
+      }
+    },
+  })
+  engine.gateway.next(call('bash', { command: 'echo $PI_SESSION_FILE-; ls' }), { text: 'done' })
+  const turn = await engine.prompt('look')
+  expect(callsOf(turn.updates)).toEqual([{ call: 'bash completed', text: '-\n' }])
+  expect(existsSync(join(engine.workspace, 'RAN'))).toBe(false)
+  const input = inputOf(engine.gateway.requests[0])
+  for (const name of ['one', 'two', 'three']) expect(input).toContain(`Skill number ${name}`)
+})
+
+test('it writes, lists, reads and searches', async () => {
+  engine = await openEngine()
+  engine.gateway.next(
+    call('write', { path: 'src/a.txt', content: 'one\ntwo\n' }),
+    call('write', { path: 'src/a.txt', content: 'one\nthree\n' }),
+    call('list', {}),
+    call('list', { glob: '**/*.txt' }),
+    call('read', { path: 'src/a.txt' }),
+    call('search', { pattern: 'THREE', ignoreCase: true, glob: '*.txt' }),
+    call('search', { pattern: 'four' }),
+    call('read', { path: 'nowhere' }),
+    { text: 'done' },
+  )
+  const turn = await engine.prompt('go')
+  expect(callsOf(turn.updates)).toMatchObject([
+    { call: 'write completed' },
+    { call: 'write completed' },
+    { call: 'list completed', text: 'src/' },
+    { call: 'list completed', text: 'src/a.txt' },
+    { call: 'read completed', text: 'one\nthree\n' },
+    { call: 'search completed', text: 'src/a.txt:2:three' },
+    { call: 'search completed', text: 'No matches.' },
+    { call: 'read failed', text: expect.stringContaining('ENOENT') },
+  ])
+  const diffs = JSON.stringify(turn.updates).match(/"oldText":("[^"]*"|null)/g)
+  expect(diffs).toEqual(['"oldText":null', '"oldText":"one\\ntwo\\n"'])
+})
+
+describe('presenting a file', () => {
+  test('goes through the program of the sandbox', async () => {
+    engine = await openEngine()
+    const program = join(engine.workspace, '..', 'programs', 'berth-present')
+    writeFileSync(
+      program,
+      '#!/bin/sh\n[ "$1" = --name ] && echo "presented $2 from $4" || { echo "no" >&2; exit 1; }\n',
+    )
+    chmodSync(program, 0o755)
+    engine.gateway.next(
+      call('present_file', { path: 'a.txt', name: 'b.txt' }),
+      call('present_file', { path: 'a.txt' }),
+      {
+        text: 'done',
+      },
+    )
+    const { updates } = await engine.prompt('give me a file')
+    expect(callsOf(updates)).toEqual([
+      { call: 'present_file completed', text: 'presented b.txt from a.txt' },
+      { call: 'present_file failed', text: 'no' },
+    ])
+  })
+
+  test('says so where it cannot be done', async () => {
+    engine = await openEngine()
+    engine.gateway.next(call('present_file', { path: 'a.txt' }), { text: 'done' })
+    const { updates } = await engine.prompt('give me a file')
+    expect(callsOf(updates)).toEqual([
+      { call: 'present_file failed', text: expect.stringContaining('there is no berth-present') },
+    ])
+  })
+})
+
+describe('delegating', () => {
+  test('runs a sub-agent with a context of its own, whose calls are told apart', async () => {
+    engine = await openEngine()
+    engine.gateway.next(
+      call('delegate', { task: 'Count the files' }),
+      call('bash', { command: 'echo 3' }),
+      { text: 'There are 3.' },
+      { text: 'Three files.' },
+    )
+    const turn = await engine.prompt('How many?')
+    expect(turn).toMatchObject({ stopReason: 'completed', turns: 4 })
+    expect(textOf(turn.updates)).toBe('Three files.')
+    expect(callsOf(turn.updates)).toEqual([
+      { call: 'bash completed', text: '3\n' },
+      { call: 'delegate completed', text: 'There are 3.' },
+    ])
+    const [event] = turn.told
+    expect(event).toMatchObject({
+      type: 'delegation_completed',
+      data: { status: 'completed', summary: 'There are 3.' },
+    })
+    const bash = turn.updates.find(update => update.sessionUpdate === 'tool_call' && update.name === 'bash')
+    expect(bash?._meta).toEqual({ berth: { delegationId: event?.data['delegationId'] } })
+    // It knows its task and not the conversation, and has nobody to ask.
+    const [, asked] = engine.gateway.requests
+    expect(inputOf(asked)).toContain('Count the files')
+    expect(inputOf(asked)).not.toContain('How many?')
+    expect(toolsOf(asked)).toEqual(['bash', 'edit', 'list', 'present_file', 'read', 'search', 'write'])
+  })
+
+  test('tells of one that failed', async () => {
+    engine = await openEngine()
+    engine.gateway.next(
+      call('delegate', { task: 'x' }),
+      (_, response) => void response.writeHead(400).end('{"error":{"code":"bad","message":"bad"}}'),
+      { text: 'done' },
+    )
+    const turn = await engine.prompt('go')
+    expect(turn.told).toMatchObject([{ type: 'delegation_completed', data: { status: 'failed' } }])
+    expect(callsOf(turn.updates)).toEqual([
+      { call: 'delegate failed', text: 'The sub-agent failed: model_request_refused.' },
+    ])
+  })
+})
