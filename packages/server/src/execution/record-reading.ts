@@ -9,7 +9,7 @@ import { lockSession } from '../sessions/session-sql.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { Reading } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
-import { type Claim, countToolCalls, holdsFence, type RunClaim, saveReading } from './execution-sql.ts'
+import { type Claim, countToolCalls, holdsFence, type RunClaim, saveReading, type Task } from './execution-sql.ts'
 import { ClaimLost } from './interruption.ts'
 
 /** The Run has ended by somebody else's command; its worker lets go of the agent and seals. */
@@ -30,16 +30,26 @@ export function recordReading(
 ): Promise<void> {
   return context.db.transaction(async tx => {
     const now = context.clock.now()
-    const simple = reading.asked.length === 0 && reading.withdrawn.length === 0
-    // The Session's lock first, by the append: every other transaction takes the two in this order.
-    if (!simple) await lockSession(tx, claim)
-    else if (reading.drafts.length > 0) await appendEvents(tx, claim, reading.drafts, now)
-    const task = await holdsFence(tx, claim, now)
-    if (task === null) throw new ClaimLost()
-    if (task !== 'run') throw new RunIsOver()
-    if (!simple) await recordAsking(tx, context, claim, leaseId, reading, now)
+    const { drafts, asked, withdrawn } = reading
+    if (asked.length === 0 && withdrawn.length === 0) {
+      // What an agent does at every step goes in one flight, and is taken back where the claim does not stand. The
+      // Session's lock comes first, by the append: every other transaction takes the two in this order.
+      const appended = drafts.length > 0 ? appendEvents(tx, claim, drafts, now) : null
+      const held = holdsFence(tx, claim, now)
+      const [task] = await Promise.all([held, appended, recordPosition(tx, claim, leaseId, reading, now)])
+      mustRun(task)
+      return
+    }
+    const [, task] = await Promise.all([lockSession(tx, claim), holdsFence(tx, claim, now)])
+    mustRun(task)
+    await recordAsking(tx, context, claim, leaseId, reading, now)
     await recordPosition(tx, claim, leaseId, reading, now)
   })
+}
+
+function mustRun(task: Task | null): void {
+  if (task === null) throw new ClaimLost()
+  if (task !== 'run') throw new RunIsOver()
 }
 
 /** How far the journal is read, and what of people's business it settles. */
@@ -50,10 +60,13 @@ export async function recordPosition(
   reading: Reading,
   now: Date,
 ): Promise<void> {
-  await saveReading(tx, leaseId, reading)
-  if (reading.prompted && claim.runId !== null) await settleEarlier(tx, claim, claim.runId, leaseId, now)
-  if (reading.settled.length > 0) await markDelivered(tx, leaseId, reading.settled, now)
-  if (reading.toolCalls > 0) await countToolCalls(tx, claim, reading.toolCalls)
+  const { prompted, settled, toolCalls } = reading
+  await Promise.all([
+    saveReading(tx, leaseId, reading),
+    prompted && claim.runId !== null ? settleEarlier(tx, claim, claim.runId, leaseId, now) : null,
+    settled.length > 0 ? markDelivered(tx, leaseId, settled, now) : null,
+    toolCalls > 0 ? countToolCalls(tx, claim, toolCalls) : null,
+  ])
 }
 
 /** Opens what is asked, between the Events that come before and after it, and closes what was taken back. */

@@ -10,8 +10,7 @@ export async function underFence<T>(
   work: (tx: Parameters<typeof lockSession>[0], task: Task) => Promise<T>,
 ): Promise<T> {
   return context.db.transaction(async tx => {
-    await lockSession(tx, claim)
-    const task = await holdsFence(tx, claim, context.clock.now())
+    const [, task] = await Promise.all([lockSession(tx, claim), holdsFence(tx, claim, context.clock.now())])
     if (task === null) throw new ClaimLost()
     return work(tx, task)
   })

@@ -47,12 +47,13 @@ export async function findSession(db: Queryable, key: SessionKey): Promise<Sessi
  * would wait here for its `executions` row while it holds the Run that a cancellation under this lock waits for.
  */
 export async function lockSession(tx: Queryable, key: SessionKey): Promise<SessionRow | null> {
-  await tx.query({
+  const locked = tx.query({
     name: 'lock-session',
     text: 'select 1 from sessions where organization_id = $1 and id = $2 for no key update',
     values: [key.organizationId, key.sessionId],
   })
-  return findSession(tx, key)
+  const [session] = await Promise.all([findSession(tx, key), locked])
+  return session
 }
 
 export interface NewSession {

@@ -59,7 +59,13 @@ class Pool implements PooledDatabase {
   #closed: Promise<void> | undefined
 
   constructor(options: DatabaseOptions) {
-    this.#pool = new pg.Pool({ ...clientConfig(options), max: options.connections ?? 20, idleTimeoutMillis: 60_000 })
+    this.#pool = new pg.Pool({
+      ...clientConfig(options),
+      max: options.connections ?? 20,
+      idleTimeoutMillis: 60_000,
+      // Statements that are sent without waiting for each other travel together; the server carries them out in order.
+      pipeline: true,
+    })
     // A connection may die idle, or lent out between two statements. Without a listener either would end the process;
     // with one, the next statement on it fails and says so.
     this.#pool.on('error', ({ message }) => {
@@ -134,11 +140,12 @@ async function transact<T>(
     },
   }
   const isolation = options.isolation === undefined ? '' : ` isolation level ${options.isolation}`
-  await run(client, `begin${isolation}${options.readOnly === true ? ' read only' : ''}`)
+  // Not waited for: the first statement of the work goes with it. Where it fails the connection is gone.
+  const begun = [run(client, `begin${isolation}${options.readOnly === true ? ' read only' : ''}`)]
   let value: T
   try {
-    if (options.unbounded === true) await run(client, 'set local statement_timeout = 0')
-    value = await work(transaction)
+    if (options.unbounded === true) begun.push(run(client, 'set local statement_timeout = 0'))
+    ;[value] = await Promise.all([work(transaction), ...begun])
   } catch (error) {
     open = false
     if (error instanceof DatabaseUnavailable) throw error
