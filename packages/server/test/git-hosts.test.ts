@@ -14,6 +14,8 @@ import type {
 } from '../src/git-hosts/git-host.ts'
 import { GitHubHost } from '../src/git-hosts/github/github-host.ts'
 import { LOCAL_ACCOUNT, LocalHost } from '../src/git-hosts/local/local-host.ts'
+import { knownSecrets } from '../src/secrets.ts'
+import type { Database, Result, Statement } from '../src/storage/database.ts'
 import { GitHubServer } from './support/github-server.ts'
 import { createTestDatabase } from './support/postgres.ts'
 import { commitTo, fileAt, sampleRepository, tipOf } from './support/repositories.ts'
@@ -27,12 +29,19 @@ interface Served extends AsyncDisposable {
   rename(): Promise<void>
 }
 
-async function serveLocal(): Promise<Served> {
+interface ServedLocal extends Served {
+  readonly host: LocalHost
+  /** The same host as a process sees it before one of whose statements something happens. */
+  before(statement: RegExp, happens: () => Promise<unknown>): LocalHost
+}
+
+async function serveLocal(): Promise<ServedLocal> {
   await using stack = new AsyncDisposableStack()
   const root = await mkdtemp(join(tmpdir(), 'berth-host-'))
   stack.defer(() => rm(root, { recursive: true }))
   const db = stack.use(await createTestDatabase())
-  const host = new LocalHost(db.database, systemClock, root, () => 'http://localhost')
+  const hostOn = (database: Database) => new LocalHost(database, systemClock, root, () => 'http://localhost')
+  const host = hostOn(db.database)
   const gitDir = await sampleRepository(root)
   await sampleRepository(root, 'sample/second')
   const { repositories } = await host.listRepositories(LOCAL_ACCOUNT, { limit: 10, from: null })
@@ -40,8 +49,19 @@ async function serveLocal(): Promise<Served> {
   const opened = stack.move()
   return {
     ...{ host, account: LOCAL_ACCOUNT, sample, gitDir },
+    before: (statement, happens) => hostOn(beforeStatement(db.database, statement, happens)),
     rename: async () => {},
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+function beforeStatement(real: Database, statement: RegExp, happens: () => Promise<unknown>): Database {
+  return {
+    transaction: (work, options) => real.transaction(work, options),
+    query: async <Row>(asked: string | Statement, values?: readonly unknown[]): Promise<Result<Row>> => {
+      if (statement.test(typeof asked === 'string' ? asked : asked.text)) await happens()
+      return values === undefined ? real.query<Row>(asked) : real.query<Row>(asked, values)
+    },
   }
 }
 
@@ -218,6 +238,42 @@ describe('the local host', () => {
     await host.mergePull(sample, order)
   })
 
+  test('merges a pull request once, whoever dies between the branch and the record, and whoever else merges it', async () => {
+    await using served = await serveLocal()
+    const { sample, gitDir } = served
+    const main = await tipOf(gitDir, 'main')
+    const expectedHeadOid = await commitTo(gitDir, 'once', main, { once: '1' })
+    const opened = { title: 'once', body: '', head: 'once', base: 'main', draft: false }
+    const { number } = await served.host.openPull(sample, opened)
+    const order = { number, strategy: 'squash', expectedHeadOid } as const
+    const dying = served.before(/^update local_pulls/, () => Promise.reject(new Error('struck')))
+    await expect(dying.mergePull(sample, order)).rejects.toThrow('struck')
+    const merged = await tipOf(gitDir, 'main')
+    expect(merged).not.toBe(main)
+    // What is left of somebody who began before, and of the branch that has moved on.
+    await commitTo(gitDir, 'once', expectedHeadOid, { more: '1' })
+    await expect(served.host.mergePull(sample, { ...order, strategy: 'merge' })).rejects.toEqual(fails('not_mergeable'))
+    expect(await served.host.readPull(sample, number)).toMatchObject({
+      ...{ state: 'merged', mergeCommitOid: merged, headOid: expectedHeadOid },
+    })
+    expect(await tipOf(gitDir, 'main')).toBe(merged)
+  })
+
+  test('merges no head that moves while it is merged', async () => {
+    await using served = await serveLocal()
+    const { sample, gitDir } = served
+    const main = await tipOf(gitDir, 'main')
+    const expectedHeadOid = await commitTo(gitDir, 'moving', main, { moving: '1' })
+    const opened = { title: 'moving', body: '', head: 'moving', base: 'main', draft: false }
+    const { number } = await served.host.openPull(sample, opened)
+    const raced = served.before(/^insert into local_merge_intents/, () =>
+      commitTo(gitDir, 'moving', expectedHeadOid, { moving: '2' }),
+    )
+    const order = { number, strategy: 'merge', expectedHeadOid } as const
+    await expect(raced.mergePull(sample, order)).rejects.toEqual(fails('head_moved'))
+    expect(await tipOf(gitDir, 'main')).toBe(main)
+  })
+
   test('takes one of two merges at once, and both of two pull requests', async () => {
     await using served = await serveLocal()
     const { sample, gitDir, host } = served
@@ -235,7 +291,7 @@ describe('the local host', () => {
       orders.push({ number, strategy: 'merge', expectedHeadOid })
     }
     const both = await Promise.allSettled(
-      [...orders, ...orders.slice(0, 1)].map(order => host.mergePull(sample, order)),
+      [...orders, ...orders.slice(0, 1), ...orders].map(order => host.mergePull(sample, order)),
     )
     expect(both.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThanOrEqual(2)
     const tip = await tipOf(gitDir, 'main')
@@ -304,6 +360,9 @@ describe('the github host', () => {
     const { server, host, sample } = served
     const other = await host.access({ ...sample, repositoryId: '12' }, 'read')
     const read = await host.access(sample, 'read')
+    for (const told of [`${read.authorization}`, `extraHeader=Authorization: ${read.authorization}`]) {
+      expect(knownSecrets.text(told)).toMatch(/Basic \[secret\]$/)
+    }
     const elsewhere = { url: other.url, authorization: read.authorization ?? '' }
     await expect(runGit(['ls-remote', other.url], { remote: elsewhere })).rejects.toThrow(/404|not found/i)
     const clone = `${served.gitDir}.token`

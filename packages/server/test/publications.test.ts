@@ -175,6 +175,14 @@ describe('a publication that cannot be', () => {
   it('respects a protected branch, and misses one that is gone', async () => {
     await host.setRule(at.ref, 'main', { requiredChecks: [] })
     expect(failure(await at.publish({ delivery: 'direct_branch' }))).toEqual(['failed', 'branch_protected'])
+    const late = await at.publish({ delivery: 'direct_branch' })
+    // As if it had been prepared before the rule was made.
+    await test.db.database.query(
+      `update publications set status = 'prepared', commit_sha = $2, parent_oid = $3, moves_from = $3, error_code = null,
+         completed_at = null, due_at = now() where id = $1`,
+      [late.id, '1'.repeat(40), at.baseOid],
+    )
+    expect(failure(await at.ended(late.id))).toEqual(['failed', 'branch_protected'])
     await host.setRule(at.ref, 'main', null)
     await runGit(['update-ref', 'refs/heads/renamed', at.baseOid], { gitDir: at.gitDir })
     await runGit(['symbolic-ref', 'HEAD', 'refs/heads/renamed'], { gitDir: at.gitDir })
@@ -283,6 +291,18 @@ describe('a merge', () => {
       'publication.merge_succeeded',
       'publication.merge_succeeded',
     ])
+  })
+
+  it('is one merge where two are asked for at once', async () => {
+    const at = await begin()
+    await writeFile(join(at.project, 'a'), 'a')
+    const { id } = await at.publish()
+    const both = await Promise.all([at.merge(id), at.merge(id, { strategy: 'squash' })])
+    const main = await tipOf(at.gitDir, 'main')
+    expect(both).toMatchObject(Array.from(both, () => ({ status: 'succeeded', mergedCommitSha: main })))
+    expect(await gitText(['rev-list', '--first-parent', '--count', `${at.baseOid}..main`], { gitDir: at.gitDir })).toBe(
+      '1',
+    )
   })
 
   it('is of the head that was published, and of no other', async () => {

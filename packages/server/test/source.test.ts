@@ -235,9 +235,9 @@ describe('the development tenant', () => {
     const found = body.repositories.find(one => one.provider === 'local')
     const session = await start(
       { grantId: found?.grantId, repositoryId: found?.repositoryId },
-      './test.sh; git rev-parse HEAD',
+      './test.sh; git rev-parse HEAD; git status -sb; git config remote.origin.url || echo unserved',
     )
-    expect(output(await run(session))).toBe(`ok\n${await tipOf(gitDir, 'main')}\n`)
+    expect(output(await run(session))).toBe(`ok\n${await tipOf(gitDir, 'main')}\n## main...origin/main\nunserved\n`)
     expect(await readdir(leaseDirectory(test.dataDir, await leaseOf(test.db.database, session)))).not.toContain(
       'mirror',
     )

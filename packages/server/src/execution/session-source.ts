@@ -69,8 +69,8 @@ export async function placeSource(
 ): Promise<void> {
   const { workspace, program } = await context.driver.trees(leaseId)
   const { cloneUrl } = await commit.host.readRepository(commit.repository, signal).catch(error => {
-    // The name of the remote is all that is missing.
-    if (error instanceof GitHostError) return { cloneUrl: `https://${source.kind}.invalid/${source.repositoryId}.git` }
+    // The remote's address is all that is missing.
+    if (error instanceof GitHostError) return { cloneUrl: null }
     throw error
   })
   const order = { mirror, workspace, branch: source.baseBranch, oid: source.baseOid, originUrl: cloneUrl }

@@ -17,8 +17,8 @@ export interface HostRepository {
   /** Null for a repository without a commit. */
   readonly defaultBranch: string | null
   readonly htmlUrl: string
-  /** Where anybody with rights of their own clones it from; carries no credential. */
-  readonly cloneUrl: string
+  /** Where anybody with rights of their own clones it from; carries no credential. Null where nobody does. */
+  readonly cloneUrl: string | null
 }
 
 export interface RepositoryListing {

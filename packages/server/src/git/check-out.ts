@@ -24,8 +24,8 @@ export interface CheckOut {
   readonly workspace: TreePlace
   readonly branch: string
   readonly oid: string
-  /** What `origin` is called inside; carries no credential. */
-  readonly originUrl: string
+  /** Where `origin` is; carries no credential. Null where nothing serves it: `origin` then names what was tracked. */
+  readonly originUrl: string | null
   /** Name or path of the bubblewrap program. */
   readonly bwrap?: string
 }
@@ -62,7 +62,7 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
       GIT_TERMINAL_PROMPT: '0',
       GIT_ALLOW_PROTOCOL: 'none',
       BRANCH: branch,
-      ORIGIN: originUrl,
+      ORIGIN: originUrl ?? '',
       OBJECTS: insidePaths.objects,
     },
     directories: ['/workspace/x', insidePaths.objects],
@@ -95,7 +95,7 @@ printf '%s\\n' "$OBJECTS" > .git/objects/info/alternates
 cat > .git/packed-refs
 git config user.name agent
 git config user.email agent@localhost
-git config remote.origin.url "$ORIGIN"
+[ -z "$ORIGIN" ] || git config remote.origin.url "$ORIGIN"
 git config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'
 git config "branch.$BRANCH.remote" origin
 git config "branch.$BRANCH.merge" "refs/heads/$BRANCH"

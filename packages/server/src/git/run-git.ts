@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { gitEnvironment } from './git-environment.ts'
 import type { RemoteAccess } from './remote-access.ts'
@@ -10,6 +10,7 @@ export interface GitOptions {
   readonly gitDir?: string
   /** The one remote that the command may reach, and the credential for it. Without it git reaches nothing. */
   readonly remote?: RemoteAccess
+  /** A stream is destroyed, whatever becomes of git. */
   readonly input?: string | Uint8Array | Readable
   /** Variables beside the fixed ones, such as `GIT_INDEX_FILE`, author and committer. */
   readonly env?: Readonly<Record<string, string>>
@@ -57,7 +58,10 @@ const MAX_SAID = 4096
  */
 export async function runGit(args: readonly string[], options: GitOptions = {}): Promise<GitResult> {
   const { signal, timeoutMs = TIMEOUT_MS, maxOutputBytes = MAX_OUTPUT_BYTES, exits = [0] } = options
-  signal?.throwIfAborted()
+  if (signal?.aborted) {
+    if (options.input instanceof Readable) options.input.destroy()
+    throw signal.reason
+  }
   const command = args.find(arg => !arg.startsWith('-')) ?? ''
   const child = spawn('git', [...(options.gitDir === undefined ? [] : [`--git-dir=${options.gitDir}`]), ...args], {
     cwd: '/',

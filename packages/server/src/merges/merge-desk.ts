@@ -124,8 +124,11 @@ async function tryMerge(
     )
     return { commit: merged.mergeCommitOid }
   } catch (error) {
-    if (error instanceof GitHostError && error.kind === 'not_mergeable') return notReady(context, row)
-    throw error
+    if (!(error instanceof GitHostError) || error.kind !== 'not_mergeable') throw error
+    // Another may have merged or closed it since it was read.
+    const after = nextStep(await host.readPull(repository, row.pull_number, signal), row.head_sha)
+    if (after.kind === 'succeeded') return { commit: after.commit }
+    return after.kind === 'failed' ? { errorCode: after.code } : notReady(context, row)
   }
 }
 

@@ -4,7 +4,7 @@ import { openScratch } from '../delivery/scratch.ts'
 import type { DeliverySource } from '../delivery/sources.ts'
 import { GitHostError, type HostPull } from '../git-hosts/git-host.ts'
 import { buildCommit, commitText } from './commit.ts'
-import { PublicationFailed, reviewOf } from './prepare.ts'
+import { findBranch, PublicationFailed, reviewOf } from './prepare.ts'
 import type { PublicationRow } from './publication.ts'
 import { markOpening, type PublicationClaim } from './publication-sql.ts'
 import { push } from './push.ts'
@@ -46,7 +46,11 @@ async function deliverCommit(
 ): Promise<void> {
   const { row } = claim
   const { host, repository } = source
-  if (row.moves_from === row.commit_sha || (await tipOf(source, row.branch, signal)) === row.commit_sha) return
+  if (row.moves_from === row.commit_sha) return
+  const standing = await findBranch(source, row.branch, signal)
+  if (standing?.oid === row.commit_sha) return
+  // Protected since it was prepared.
+  if (row.delivery === 'direct_branch' && standing?.protected) throw new PublicationFailed('branch_protected')
   const review = await reviewOf(context, claim)
   await using mirror = await context.sources.mirror(source, signal)
   await using scratch = await openScratch(context.scratchDir)
@@ -64,7 +68,7 @@ async function deliverCommit(
       return
     case 'moved':
       // Ours may be what moved it: a push whose answer was lost.
-      if ((await tipOf(source, row.branch, signal)) === row.commit_sha) return
+      if ((await findBranch(source, row.branch, signal))?.oid === row.commit_sha) return
       if (row.delivery === 'direct_branch') throw new PublicationFailed('target_moved')
       throw new PublicationFailed(row.moves_from === null ? 'branch_exists' : 'branch_moved')
     case 'protected':
@@ -73,19 +77,6 @@ async function deliverCommit(
       throw new PublicationFailed('repository_permission_denied')
     case 'refused':
       throw new PublicationFailed('git_host_refused')
-  }
-}
-
-async function tipOf(
-  { host, repository }: DeliverySource,
-  branch: string,
-  signal: AbortSignal,
-): Promise<string | null> {
-  try {
-    return (await host.readBranch(repository, branch, signal)).oid
-  } catch (error) {
-    if (error instanceof GitHostError && error.kind === 'not_found' && error.subject === 'branch') return null
-    throw error
   }
 }
 

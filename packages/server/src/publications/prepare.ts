@@ -75,31 +75,37 @@ async function requireUnchanged(
 async function settle(
   context: DeliveryContext,
   claim: PublicationClaim,
-  { host, repository, baseBranch }: DeliverySource,
+  source: DeliverySource,
   review: ReviewRow,
   signal: AbortSignal,
 ): Promise<Prepared> {
   const { row } = claim
-  const find = async (branch: string): Promise<HostBranch | null> => {
-    try {
-      return await host.readBranch(repository, branch, signal)
-    } catch (error) {
-      if (error instanceof GitHostError && error.kind === 'not_found' && error.subject === 'branch') return null
-      throw error
-    }
-  }
-  const target = await find(baseBranch)
+  const target = await findBranch(source, source.baseBranch, signal)
   if (target === null) throw new PublicationFailed('target_missing')
   const direct = row.delivery === 'direct_branch'
   // Also where the host would let this deployment pass: what a branch is protected from is what this would be.
   if (direct && target.protected) throw new PublicationFailed('branch_protected')
-  const tip = (direct ? target : await find(row.branch))?.oid ?? null
+  const tip = (direct ? target : await findBranch(source, row.branch, signal))?.oid ?? null
   const pushed = await listPushed(context.db, claim, row.branch)
   const before = pushed.find(({ commit_sha }) => commit_sha === tip)
   const parent = parentOf(row, tip, { base: review.base_oid, before: before?.commit_sha, madeHere: pushed.length > 0 })
   // Delivered before, commit for commit: there is nothing to push.
   if (before?.head_tree === review.head_tree) return { sha: before.commit_sha, parent, movesFrom: tip }
   return { sha: await commitName(commitText(row, review.head_tree, parent), signal), parent, movesFrom: tip }
+}
+
+/** A branch of the host as it stands; null where there is none. @throws GitHostError */
+export async function findBranch(
+  { host, repository }: DeliverySource,
+  branch: string,
+  signal: AbortSignal,
+): Promise<HostBranch | null> {
+  try {
+    return await host.readBranch(repository, branch, signal)
+  } catch (error) {
+    if (error instanceof GitHostError && error.kind === 'not_found' && error.subject === 'branch') return null
+    throw error
+  }
 }
 
 /** The commit to build on, decided by where the branch stands. @throws PublicationFailed */

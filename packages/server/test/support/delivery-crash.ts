@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { DeliveryContext } from '../../src/delivery/delivery-context.ts'
 import { type GitHost, GitHostError } from '../../src/git-hosts/git-host.ts'
 import { type Blobs, BlobsUnavailable } from '../../src/storage/blobs.ts'
@@ -78,7 +79,14 @@ export class DeliveryCrash {
     return {
       ...real,
       put: content => this.#step('put a blob', away, () => real.put(content)),
-      get: sha256 => this.#step('read a blob', away, () => real.get(sha256)),
+      get: async sha256 => {
+        let opened: Readable | undefined
+        const read = async () => (opened = await real.get(sha256))
+        return this.#step('read a blob', away, read).catch(error => {
+          opened?.destroy()
+          throw error
+        })
+      },
     }
   }
 

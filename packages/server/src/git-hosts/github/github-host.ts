@@ -73,7 +73,7 @@ export class GitHubHost implements GitHost, Disposable {
   }
 
   async readRepository({ account, repositoryId }: RepositoryRef, signal?: AbortSignal): Promise<HostRepository> {
-    return toRepository(await this.#call<Repository>(account, `GET /repositories/${repositoryId}`, {}, signal))
+    return toRepository(await this.#read({ account, repositoryId }, signal))
   }
 
   async readBranch(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<HostBranch> {
@@ -96,12 +96,11 @@ export class GitHubHost implements GitHost, Disposable {
   }
 
   async access(ref: RepositoryRef, right: 'read' | 'write', signal?: AbortSignal): Promise<RemoteAccess> {
-    const { cloneUrl } = await this.readRepository(ref, signal)
+    const { clone_url: url } = await this.#read(ref, signal)
     const token = await this.#guard(() =>
       this.#tokens.get({ installation: ref.account, repository: { id: ref.repositoryId, contents: right } }),
     )
-    const basic = Buffer.from(`x-access-token:${token.value}`).toString('base64')
-    return { url: cloneUrl, authorization: `Basic ${basic}`, expiresAt: token.expiresAt }
+    return { url, authorization: `Basic ${token.basic}`, expiresAt: token.expiresAt }
   }
 
   async findOpenPull(
@@ -156,6 +155,10 @@ export class GitHubHost implements GitHost, Disposable {
 
   [Symbol.dispose](): void {
     this.#tokens[Symbol.dispose]()
+  }
+
+  #read({ account, repositoryId }: RepositoryRef, signal?: AbortSignal): Promise<Repository> {
+    return this.#call<Repository>(account, `GET /repositories/${repositoryId}`, {}, signal)
   }
 
   /** One call as the installation; a token that was refused before its time is replaced once. */

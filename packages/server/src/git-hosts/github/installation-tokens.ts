@@ -11,6 +11,8 @@ export interface TokenScope {
 
 export interface Token {
   readonly value: string
+  /** The same as git sends it, as `Basic` credentials. */
+  readonly basic: string
   readonly expiresAt: Date
 }
 
@@ -48,10 +50,10 @@ export class InstallationTokens implements Disposable {
     const minting: Kept = { token: this.#mint(scope), goodUntil: null }
     this.#kept.set(key, minting)
     minting.token.then(
-      ({ value, expiresAt }) => {
+      ({ value, basic, expiresAt }) => {
         minting.goodUntil = expiresAt.getTime() - MARGIN_MS
         this.#secrets.get(key)?.[Symbol.dispose]()
-        this.#secrets.set(key, knownSecrets.add(value))
+        this.#secrets.set(key, knownSecrets.add(value, basic))
       },
       () => this.#kept.get(key) === minting && this.#kept.delete(key),
     )
@@ -77,6 +79,7 @@ export class InstallationTokens implements Disposable {
       }),
       request: { signal: AbortSignal.timeout(MINT_MS) },
     })
-    return { value: data.token, expiresAt: new Date(data.expires_at) }
+    const basic = Buffer.from(`x-access-token:${data.token}`).toString('base64')
+    return { value: data.token, basic, expiresAt: new Date(data.expires_at) }
   }
 }

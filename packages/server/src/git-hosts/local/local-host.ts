@@ -35,8 +35,9 @@ const MAX_MERGES = 5
  * The embedded default (completions, Repositories): bare repositories below the data directory, with pull requests, branch
  * rules and checks of the service's own in PostgreSQL. What git can tell is asked of git each time; rows hold the rest.
  *
- * A merge is recorded as intended, then the base branch moves by compare and swap, then the pull request is closed. A
- * crash in between is found by the next look: an open pull request whose intended commit is in the base was merged.
+ * A merge is recorded as intended, then the base branch moves by compare and swap from where it was before anything else
+ * was looked at, then the pull request is closed. So whoever looks, after a crash or beside another merge, either finds an
+ * intended commit in the base, and the pull request is merged, or cannot move the base from where it looked.
  */
 export class LocalHost implements GitHost {
   readonly id = LOCAL_HOST
@@ -94,8 +95,9 @@ export class LocalHost implements GitHost {
     signal?: AbortSignal,
   ): Promise<HostPull | null> {
     const located = await this.#locate(ref)
+    const base = await this.#tip(located, branches.base, signal)
     const row = await sql.findOpenPull(this.#db, located.id, branches)
-    const pull = row === null ? null : await this.#toPull(located, row, signal)
+    const pull = row === null ? null : await this.#toPull(located, row, base, signal)
     return pull?.state === 'open' ? pull : null
   }
 
@@ -118,12 +120,13 @@ export class LocalHost implements GitHost {
       }),
     )
     if (row === null) throw new GitHostError('conflict', 'a pull request is open for these branches')
-    return this.#toPull(located, row, signal)
+    return this.#toPull(located, row, base, signal)
   }
 
   async readPull(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<HostPull> {
     const located = await this.#locate(ref)
-    return this.#toPull(located, await this.#pull(located, number), signal)
+    const { row, base } = await this.#pull(located, number, signal)
+    return this.#toPull(located, row, base, signal)
   }
 
   async mergePull(
@@ -151,15 +154,13 @@ export class LocalHost implements GitHost {
     await sql.putCheck(this.#db, id, { ...check, now: this.#clock.now() })
   }
 
-  /** @returns null where the base branch moved meanwhile */
+  /** @returns null where the base branch or the head moved meanwhile */
   async #tryMerge(located: Located, merge: MergePullRequest, signal?: AbortSignal): Promise<string | null> {
-    const row = await this.#pull(located, merge.number)
-    const pull = await this.#toPull(located, row, signal)
+    const { row, base } = await this.#pull(located, merge.number, signal)
+    const pull = await this.#toPull(located, row, base, signal)
     if (pull.state !== 'open') throw new GitHostError('not_mergeable', `the pull request is ${pull.state}`)
     if (pull.headOid !== merge.expectedHeadOid) throw new GitHostError('head_moved', 'the head is another commit')
-    if (pull.mergeable !== 'yes') throw new GitHostError('not_mergeable', pull.blockers.join(', '))
-    const base = await this.#tip(located, row.base_branch, signal)
-    if (base === null) throw new GitHostError('not_mergeable', 'the base branch is gone')
+    if (pull.mergeable !== 'yes' || base === null) throw new GitHostError('not_mergeable', pull.blockers.join(', '))
     const oid = await mergeCommits({
       gitDir: located.gitDir,
       baseOid: base,
@@ -170,16 +171,18 @@ export class LocalHost implements GitHost {
       ...(signal && { signal }),
     })
     if (oid === null) throw new GitHostError('not_mergeable', 'conflict')
-    if (!(await sql.intendMerge(this.#db, row, { headOid: pull.headOid, oid }))) return null
-    if (!(await moveBranch(located.gitDir, row.base_branch, oid, base))) return null
-    await sql.endPull(this.#db, row, { state: 'merged', mergeCommitOid: oid })
+    const intent = { commit_oid: oid, head_oid: pull.headOid }
+    await sql.intendMerge(this.#db, row, intent)
+    if (!(await moveBase(located.gitDir, row, intent, base))) return null
+    await sql.closeMerged(this.#db, row, intent)
     return oid
   }
 
-  async #toPull(located: Located, row: sql.LocalPullRow, signal?: AbortSignal): Promise<HostPull> {
-    const state = row.state === 'open' ? await this.#look(located, row, signal) : row
+  /** @param base where the base branch was before the row was read; null where there is none */
+  async #toPull(located: Located, row: sql.LocalPullRow, base: string | null, signal?: AbortSignal): Promise<HostPull> {
+    const state = row.state === 'open' ? await this.#look(located, row, base, signal) : row
     const open = state.state === 'open'
-    const blockers = open ? await this.#blockers(located, row, state.head_oid, signal) : []
+    const blockers = open ? await this.#blockers(located, row, { base, head: state.head_oid }, signal) : []
     return {
       number: row.number,
       url: `${this.#urlOf(located.id)}/pulls/${row.number}`,
@@ -196,35 +199,35 @@ export class LocalHost implements GitHost {
     }
   }
 
-  /** An open pull request as its branches now say: merged by somebody who crashed, without a head, or at its head. */
+  /** An open pull request as its branches now say: merged by somebody who did not get to say so, without a head, or at it. */
   async #look(
     located: Located,
     row: sql.LocalPullRow,
+    base: string | null,
     signal?: AbortSignal,
   ): Promise<Pick<sql.LocalPullRow, 'state' | 'head_oid' | 'merge_commit_oid'>> {
-    const { gitDir } = located
-    const base = await this.#tip(located, row.base_branch, signal)
-    if (
-      row.merge_commit_oid !== null &&
-      base !== null &&
-      (await contains(gitDir, base, row.merge_commit_oid, signal))
-    ) {
-      await sql.endPull(this.#db, row, { state: 'merged', mergeCommitOid: row.merge_commit_oid })
-      return { ...row, state: 'merged' }
+    for (const intent of base === null ? [] : await sql.listIntents(this.#db, row)) {
+      if (base === null || !(await contains(located.gitDir, base, intent.commit_oid, signal))) continue
+      await sql.closeMerged(this.#db, row, intent)
+      return { state: 'merged', head_oid: intent.head_oid, merge_commit_oid: intent.commit_oid }
     }
     const head = await this.#tip(located, row.head_branch, signal)
     return head === null || base === null ? { ...row, state: 'closed' } : { ...row, head_oid: head }
   }
 
-  async #blockers(located: Located, row: sql.LocalPullRow, headOid: string, signal?: AbortSignal) {
-    const base = await this.#tip(located, row.base_branch, signal)
+  async #blockers(
+    located: Located,
+    row: sql.LocalPullRow,
+    { base, head }: { readonly base: string | null; readonly head: string },
+    signal?: AbortSignal,
+  ) {
     const tried =
       base === null
         ? null
         : await mergeCommits({
             gitDir: located.gitDir,
             baseOid: base,
-            headOid,
+            headOid: head,
             strategy: 'merge',
             message: 'tried',
             committer: { name: 'Berth', email: 'berth@localhost', at: new Date(0) },
@@ -234,11 +237,22 @@ export class LocalHost implements GitHost {
       conflicts: tried === null,
       draft: row.draft,
       rule: await sql.findRule(this.#db, located.id, row.base_branch),
-      passedChecks: await sql.listPassedChecks(this.#db, located.id, headOid),
+      passedChecks: await sql.listPassedChecks(this.#db, located.id, head),
     })
   }
 
-  async #pull(located: Located, number: number): Promise<sql.LocalPullRow> {
+  /** A pull request's row, and where its base branch was before that was read. */
+  async #pull(
+    located: Located,
+    number: number,
+    signal?: AbortSignal,
+  ): Promise<{ row: sql.LocalPullRow; base: string | null }> {
+    const known = await this.#row(located, number)
+    const base = await this.#tip(located, known.base_branch, signal)
+    return { base, row: await this.#row(located, number) }
+  }
+
+  async #row(located: Located, number: number): Promise<sql.LocalPullRow> {
     const row = await sql.findPull(this.#db, located.id, number)
     if (row === null) throw new GitHostError('not_found', `no pull request ${number}`, { subject: 'pull' })
     return row
@@ -264,7 +278,7 @@ export class LocalHost implements GitHost {
       private: true,
       defaultBranch: branch !== null && (await this.#tip(located, branch, signal)) !== null ? branch : null,
       htmlUrl: url,
-      cloneUrl: `${url}.git`,
+      cloneUrl: null,
     }
   }
 
@@ -294,9 +308,16 @@ async function git(
   }
 }
 
-/** Moves a branch from one commit to another. @returns false where it is no longer there */
-async function moveBranch(gitDir: string, branch: string, to: string, from: string): Promise<boolean> {
-  const { exitCode } = await runGit(['update-ref', `refs/heads/${branch}`, to, from], { gitDir, exits: [0, 1, 128] })
+/** Moves the base branch from where it was, while the head still is what is merged. @returns false where either moved */
+async function moveBase(
+  gitDir: string,
+  { base_branch, head_branch }: sql.LocalPullRow,
+  { commit_oid, head_oid }: sql.MergeIntent,
+  from: string,
+): Promise<boolean> {
+  const verify = `verify refs/heads/${head_branch}\0${head_oid}\0`
+  const input = `${verify}update refs/heads/${base_branch}\0${commit_oid}\0${from}\0`
+  const { exitCode } = await runGit(['update-ref', '--stdin', '-z'], { gitDir, input, exits: [0, 1, 128] })
   return exitCode === 0
 }
 

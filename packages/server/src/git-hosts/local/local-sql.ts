@@ -18,7 +18,6 @@ export interface LocalPullRow {
   readonly base_branch: string
   /** The head when it was last looked at. */
   readonly head_oid: string
-  /** Of an open one: the commit that a merge was about to bring the base branch to. */
   readonly merge_commit_oid: string | null
   readonly created_at: Date
 }
@@ -150,28 +149,33 @@ export async function insertPull(
   return rows[0] ?? null
 }
 
-/** Says what an open pull request's merge is about to bring its base branch to. @returns whether it is still open */
-export async function intendMerge(
-  db: Queryable,
-  pull: LocalPullRow,
-  merge: { readonly headOid: string; readonly oid: string },
-): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `update local_pulls set head_oid = $3, merge_commit_oid = $4
-     where repository_id = $1 and number = $2 and state = 'open'`,
-    [pull.repository_id, pull.number, merge.headOid, merge.oid],
-  )
-  return rowCount > 0
+/** A commit that a merge was about to bring the base branch to, and the head that is in it. */
+export interface MergeIntent {
+  readonly commit_oid: string
+  readonly head_oid: string
 }
 
-export async function endPull(
-  db: Queryable,
-  pull: LocalPullRow,
-  end: { readonly state: 'merged' | 'closed'; readonly mergeCommitOid: string | null },
-): Promise<void> {
+export async function intendMerge(db: Queryable, pull: LocalPullRow, intent: MergeIntent): Promise<void> {
   await db.query(
-    `update local_pulls set state = $3, merge_commit_oid = $4
+    `insert into local_merge_intents (repository_id, number, commit_oid, head_oid) values ($1, $2, $3, $4)
+     on conflict do nothing`,
+    [pull.repository_id, pull.number, intent.commit_oid, intent.head_oid],
+  )
+}
+
+export async function listIntents(db: Queryable, pull: LocalPullRow): Promise<MergeIntent[]> {
+  const { rows } = await db.query<MergeIntent>(
+    'select commit_oid, head_oid from local_merge_intents where repository_id = $1 and number = $2',
+    [pull.repository_id, pull.number],
+  )
+  return rows
+}
+
+/** Records that an open pull request is merged. */
+export async function closeMerged(db: Queryable, pull: LocalPullRow, merged: MergeIntent): Promise<void> {
+  await db.query(
+    `update local_pulls set state = 'merged', merge_commit_oid = $3, head_oid = $4
      where repository_id = $1 and number = $2 and state = 'open'`,
-    [pull.repository_id, pull.number, end.state, end.mergeCommitOid],
+    [pull.repository_id, pull.number, merged.commit_oid, merged.head_oid],
   )
 }

@@ -71,6 +71,16 @@ create table local_pulls (
 );
 create unique index local_pulls_open on local_pulls (repository_id, head_branch, base_branch) where state = 'open';
 
+-- What merges were about to bring the base branch to, written before it moves. The one that is in the base was merged.
+create table local_merge_intents (
+  repository_id bigint not null,
+  number integer not null,
+  commit_oid text not null,
+  head_oid text not null,
+  primary key (repository_id, number, commit_oid),
+  foreign key (repository_id, number) references local_pulls
+);
+
 -- A Session on a repository, pinned (interface 2.3). What it shows is fixed at its creation.
 alter table sessions add column source jsonb;
 -- The host would not give the source to a restore any more.
