@@ -23,7 +23,7 @@ export interface TestService extends AsyncDisposable {
 }
 
 /** A URL for a database behind a unix socket, as an operator would write it. */
-export function databaseUrl({ connection }: TestDatabase): string {
+export function databaseUrl({ connection }: Pick<TestDatabase, 'connection'>): string {
   const { host, port, user, database } = connection
   return `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`
 }
