@@ -23,6 +23,7 @@ export class Updates {
   readonly #cwd: string
   readonly #delegationId: string | undefined
   #message = ''
+  #gap = ''
   readonly #args = new Map<string, unknown>()
   #last: Promise<unknown> = Promise.resolve()
 
@@ -61,7 +62,7 @@ export class Updates {
         const { assistantMessageEvent: part } = event
         if (this.#delegationId !== undefined) break
         if (part.type === 'text_delta') this.#chunk('agent_message_chunk', part.delta)
-        if (part.type === 'thinking_delta') this.#chunk('agent_thought_chunk', part.delta)
+        if (part.type === 'thinking_delta') this.#think(part.delta)
         break
       }
       case 'tool_execution_start':
@@ -113,7 +114,15 @@ export class Updates {
     for (const id of open) this.#callEnds(id, '', { content: [{ type: 'text', text: 'interrupted' }] }, true)
   }
 
+  /** What stands between two parts of a thought is told with the second: after the last part there is nothing. */
+  #think(delta: string): void {
+    const text = this.#gap + delta
+    this.#gap = delta.trim() === '' ? text : ''
+    if (this.#gap === '') this.#chunk('agent_thought_chunk', text)
+  }
+
   #begin(message: AssistantMessage): void {
+    this.#gap = ''
     this.#message = message.timestamp.toString(36)
   }
 
