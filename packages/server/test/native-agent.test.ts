@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto'
+import type { Event, Interaction, Session } from '@berth/contract'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { activitiesOf, endedRun, messagesOf, outcomeOf, typesOf } from './support/ended-run.ts'
+import { type GatewayService, startGatewayService } from './support/gateway-service.ts'
+import { refuses, says } from './support/scripted-upstream.ts'
+import { until } from './support/until.ts'
+
+let service: GatewayService
+beforeAll(async () => {
+  service = await startGatewayService({
+    variables: { BERTH_ROLES: 'api,gateway,worker' },
+    models: { default: 'main/m1' },
+  })
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const call = (name: string, args: Readonly<Record<string, unknown>>) => says({ calls: [{ name, args }] })
+const bash = (command: string) => call('bash', { command })
+const ended = (session: Session, runId = session.activeRunId ?? '') => endedRun(service.test.api, session, runId)
+
+async function next(session: Session, message: string) {
+  const id = randomUUID()
+  const { body } = await service.test.api.put<{ run: { id: string } }>(`/v1/sessions/${session.id}/turns/${id}`, {
+    message,
+  })
+  return ended(session, body.run.id)
+}
+
+const making = [
+  `echo '{"type":"module"}' > package.json`,
+  "echo 'export const add = (a, b) => a - b' > add.js",
+  `printf "import assert from 'node:assert'\\nimport { add } from './add.js'\\nassert.equal(add(1, 2), 3)\\n" > test.js`,
+].join('; ')
+
+test('a session without a runtime fixes a failing test, presents a file and remembers it', async () => {
+  service.upstream.next(
+    bash(making),
+    bash('node test.js'),
+    call('edit', { path: 'add.js', edits: [{ oldText: 'a - b', newText: 'a + b' }] }),
+    bash('node test.js && echo passed'),
+    call('present_file', { path: 'add.js' }),
+    says({ text: 'It added up wrongly; fixed.' }),
+  )
+  const session = await service.test.api.createSession({}, 'Fix the failing test')
+  expect(session).toMatchObject({ model: 'main/m1' })
+  const run = await ended(session)
+  expect(outcomeOf(run)).toBe('completed completed - 1')
+  expect(run.run).toMatchObject({
+    turns: 6,
+    costComplete: true,
+    usage: { inputTokens: 600, outputTokens: 60 },
+    result: { summary: 'It added up wrongly; fixed.' },
+  })
+  expect(activitiesOf(run)).toMatchObject([
+    { name: 'bash', status: 'succeeded' },
+    { name: 'bash', status: 'failed', output: expect.stringContaining('AssertionError') },
+    { name: 'edit', kind: 'edit', diff: [{ path: '/workspace/add.js', oldText: 'a - b', newText: 'a + b' }] },
+    { name: 'bash', status: 'succeeded', output: 'passed\n' },
+    { name: 'present_file', status: 'succeeded' },
+  ])
+  expect(messagesOf(run)).toMatchObject([{ role: 'assistant', text: 'It added up wrongly; fixed.' }])
+  expect(typesOf(run)).toContain('artifact.created')
+
+  service.upstream.next(says({ text: 'Addition.' }))
+  expect(outcomeOf(await next(session, 'What was wrong?'))).toBe('completed completed - 1')
+  expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('It added up wrongly; fixed.')
+})
+
+test('it asks people, and goes on with what they say', async () => {
+  const { api } = service.test
+  const questions = [{ question: 'Which colour?', options: ['red', 'blue'] }]
+  service.upstream.next(call('ask_user', { questions }), says({ text: 'Blue it is.' }))
+  const session = await api.createSession({}, 'Paint it')
+  const open = await until('a question', async () => {
+    const { body } = await api.get<{ interactions: Interaction[] }>(`/v1/sessions/${session.id}/interactions`)
+    return body.interactions.find(({ status }) => status === 'open')
+  })
+  expect(open).toMatchObject({ kind: 'ask_user', request: { questions: [{ question: 'Which colour?' }] } })
+  await api.put(`/v1/sessions/${session.id}/turns/${randomUUID()}`, {
+    message: 'blue',
+    replyTo: { interactionId: open.id },
+  })
+  const run = await ended(session)
+  expect(messagesOf(run)).toMatchObject([{ text: 'Blue it is.' }])
+  expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('→ blue')
+})
+
+test('its conversation outlives its sandbox, and what it tells beside is in the log', async () => {
+  const { api, db } = service.test
+  service.upstream.next(says({ text: 'A swan.' }))
+  const session = await api.createSession({}, 'Name a bird')
+  await ended(session)
+  await until('the seal', async () => (await api.session(session.id)).phase === 'idle')
+  await db.database.query("update leases set expires_at = now() - interval '1 minute' where session_id = $1", [
+    session.id,
+  ])
+  await until('the end of the lease', async () => (await api.session(session.id)).workspace.state === 'expired')
+  service.upstream.next(call('delegate', { task: 'Look' }), says({ text: 'Nothing.' }), says({ text: 'Still a swan.' }))
+  const run = await next(session, 'Look again')
+  expect(outcomeOf(run)).toBe('completed completed - 1')
+  expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('A swan.')
+  const told = (type: string) => run.events.filter((event: Event) => event.type === type).map(({ data }) => data)
+  expect(told('svc.delegation.completed')).toMatchObject([{ status: 'completed', summary: 'Nothing.' }])
+  service.upstream.next(says({ text: 'Which?' }))
+  expect(typesOf(await next(session, '/clear\nWhich bird?'))).toContain('conversation.cleared')
+  expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).not.toContain('swan')
+})
+
+test('a model that refuses fails the run, by name', async () => {
+  service.upstream.next(refuses(400))
+  const session = await service.test.api.createSession({}, 'hello')
+  expect(outcomeOf(await ended(session))).toBe('failed error model_request_refused 1')
+})
