@@ -277,7 +277,7 @@ describe('the budget', () => {
     await until('the requests to be under way', () => app.statements.count('find-session') === 8)
     leaving.abort()
     await Promise.all(requests)
-    const { status } = await fetch(`${app.url}/v1/runtimes`, { headers: { authorization } })
+    const { status } = await fetch(`${app.url}/v1/capabilities`, { headers: { authorization } })
     expect(status).toBe(200)
     release()
     const unknown = { ...key, sessionId: '5d1f0a2b-7c3e-4b68-8d9f-1a2b3c4d5e6f' }
