@@ -14,6 +14,7 @@ import { EventStreams } from './events/event-streams.ts'
 import { StreamBudget } from './events/stream-budget.ts'
 import type { ExecutionContext } from './execution/execution-context.ts'
 import { GatewayAccess } from './execution/gateway-access.ts'
+import { MirrorKeeper } from './execution/mirror-keeper.ts'
 import { RuntimeAnnouncer } from './execution/runtime-announcer.ts'
 import { Sweeper } from './execution/sweeper.ts'
 import { Worker } from './execution/worker.ts'
@@ -257,7 +258,13 @@ async function startWorking(
   }
   const desks = [reviewDesk(delivering), publicationDesk(delivering), mergeDesk(delivering)]
   const deliverer = new Deliverer(context, desks, { claimMs: execution.fenceSeconds * 1000, pollMs: 500 })
-  const services: Service[] = [new RuntimeAnnouncer(working), new Worker(working), new Sweeper(working), deliverer]
+  const services: Service[] = [
+    new RuntimeAnnouncer(working),
+    new Worker(working),
+    new Sweeper(working),
+    new MirrorKeeper(working),
+    deliverer,
+  ]
   for (const service of services) {
     stack.use(service)
     await service.start()

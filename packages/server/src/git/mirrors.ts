@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { closeSync } from 'node:fs'
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type GitHost, GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
 import { waitToLockFile } from '../storage/embedded/file-lock.ts'
@@ -49,7 +49,43 @@ export class Mirrors {
         if (!(await holds(gitDir, commit.oid, signal))) await fill(gitDir, commit, signal)
       })
     }
+    // When it was last used; the disk's clock, as `tidy` compares it.
+    const now = new Date()
+    await utimes(gitDir, now, now)
     return gitDir
+  }
+
+  /**
+   * Puts mirrors aside that nobody has used for long, and deletes those put aside that no sandbox can be reading.
+   * @param bounds.unusedSince a mirror last used before this goes
+   * @param bounds.oldestReader when the oldest of this host's sandboxes was begun; null where there is none
+   */
+  async tidy(
+    bounds: { readonly unusedSince: Date; readonly oldestReader: Date | null },
+    signal: AbortSignal,
+  ): Promise<{ setAside: number; deleted: number }> {
+    const { unusedSince, oldestReader } = bounds
+    const told = { setAside: 0, deleted: 0 }
+    for (const name of await readdir(this.#directory).catch(() => [])) {
+      signal.throwIfAborted()
+      const path = join(this.#directory, name)
+      if (name.endsWith('.git')) {
+        const isOld = async () => ((await timesOf(path))?.mtime ?? unusedSince) < unusedSince
+        if (!(await isOld())) continue
+        await this.#alone(path, signal, async () => {
+          if (!(await isOld())) return
+          await putAside(path)
+          told.setAside += 1
+        })
+      } else if (name.includes(ASIDE)) {
+        // The rename is the last change of the directory itself.
+        const since = (await timesOf(path))?.ctime
+        if (since === undefined || (oldestReader !== null && oldestReader <= since)) continue
+        await rm(path, { recursive: true, force: true })
+        told.deleted += 1
+      }
+    }
+    return told
   }
 
   /** Puts a mirror aside that turned out broken; the next to need it fetches anew. */
@@ -88,6 +124,10 @@ export class Mirrors {
 
 const pin = (oid: string) => `refs/berth/base/${oid}`
 
+async function timesOf(path: string): Promise<{ readonly mtime: Date; readonly ctime: Date } | undefined> {
+  return stat(path).catch(() => undefined)
+}
+
 /** Whether a commit was fetched whole, and is still there with its tree. */
 async function holds(gitDir: string, oid: string, signal: AbortSignal): Promise<boolean> {
   const args = ['rev-parse', '--verify', '--quiet', `${pin(oid)}^{tree}`]
@@ -125,9 +165,11 @@ async function prepare(gitDir: string, signal: AbortSignal): Promise<void> {
   }
 }
 
+const ASIDE = '.git.aside-'
+
 /** Sandboxes that live may still read from it, so it is not deleted under them. */
 async function putAside(gitDir: string): Promise<void> {
-  await rename(gitDir, `${gitDir}.broken-${randomUUID()}`).catch(error => {
+  await rename(gitDir, gitDir.replace(/\.git$/, `${ASIDE}${randomUUID()}`)).catch(error => {
     if (error.code !== 'ENOENT') throw error
   })
 }
