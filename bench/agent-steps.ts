@@ -1,6 +1,6 @@
 // What Berth adds to an agent at work. A Turn of 20 tool calls, from its `PUT` to the frame that ends it, against the same
 // agent driven over its pipes with the same scripted model; and how long a line of the agent takes to a client's stream.
-// Run as: node bench/agent-steps.ts [steps|codex] [turns] [delay of the model in milliseconds]
+// Run as: node bench/agent-steps.ts [steps|codex|native] [turns] [delay of the model in milliseconds]
 import { randomUUID } from 'node:crypto'
 import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -31,6 +31,7 @@ const gatewayInside = 'http://127.0.0.1:3128/v1'
 /** What the scripted model has each agent call. */
 const calls: Readonly<Record<string, object>> = {
   steps: { name: 'bash', args: {} },
+  native: { name: 'bash', args: { command: 'echo step >>steps.txt; tail -n 1 steps.txt' } },
   codex: { name: 'exec_command', args: { cmd: 'echo step >>steps.txt; tail -n 1 steps.txt' } },
 }
 
@@ -99,6 +100,12 @@ async function removeSandboxes(): Promise<void> {
 
 /** The agent as the catalog has it, outside of a sandbox and asking the model itself. */
 async function direct() {
+  const [cwd, home] = [join(agentDir, 'workspace'), join(agentDir, 'home')]
+  for (const made of [cwd, home]) await mkdir(made)
+  if (agent === 'native') {
+    const env = { BERTH_GATEWAY_URL: modelUrl, HOME: home }
+    return startDirectAgent({ command: [process.execPath, join(bundlesDir, 'engine.cjs')], env, cwd })
+  }
   const installs = installsIn(bench.dataDir)
   const entry = runtimeEntries(runtimes, { installs, inside: insidePaths.runtime }).find(({ id }) => id === agent)
   if (entry === undefined) throw new Error(`there is no agent ${agent}`)
@@ -108,8 +115,6 @@ async function direct() {
       .replaceAll(insidePaths.bundles, bundlesDir)
       .replaceAll(gatewayInside, modelUrl)
   const env = { ...entry.modelEnv?.({ id: 'main/m1', contextTokens: 1_000_000, outputTokens: 8192 }), ...entry.env }
-  const [cwd, home] = [join(agentDir, 'workspace'), join(agentDir, 'home')]
-  for (const made of [cwd, home]) await mkdir(made)
   return startDirectAgent({
     command: entry.command.map(outside),
     env: { ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, outside(value)])), HOME: home },

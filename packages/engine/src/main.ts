@@ -4,6 +4,8 @@ import { engineAgent } from './engine-agent.ts'
 import { readEnvironment } from './environment.ts'
 
 const VERSION = '1.0.0'
+/** What runs gets this long to end. */
+const END_MS = 800
 
 const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
 const { app, stop } = engineAgent(VERSION, readEnvironment(process.env))
@@ -11,6 +13,7 @@ const connection = app.connect(ndJsonStream(Writable.toWeb(process.stdout), inpu
 
 // Commands run in groups of their own, which a signal to this process does not reach: they are ended first.
 const end = async () => {
+  setTimeout(() => process.exit(1), END_MS)
   await stop()
   process.exit(0)
 }

@@ -9,7 +9,7 @@ import { until } from './support/until.ts'
 let service: GatewayService
 beforeAll(async () => {
   service = await startGatewayService({
-    variables: { BERTH_ROLES: 'api,gateway,worker' },
+    variables: { BERTH_ROLES: 'api,gateway,worker', BERTH_PARK_SECONDS: '1' },
     models: { default: 'main/m1' },
   })
 })
@@ -26,6 +26,15 @@ async function next(session: Session, message: string) {
   })
   return ended(session, body.run.id)
 }
+
+const openInteraction = (session: Session) =>
+  until('an open interaction', async () => {
+    const path = `/v1/sessions/${session.id}/interactions`
+    const { body } = await service.test.api.get<{ interactions: Interaction[] }>(path)
+    return body.interactions.find(({ status }) => status === 'open')
+  })
+const reply = (session: Session, { id }: Interaction, message: string) =>
+  service.test.api.put(`/v1/sessions/${session.id}/turns/${randomUUID()}`, { message, replyTo: { interactionId: id } })
 
 const making = [
   `echo '{"type":"module"}' > package.json`,
@@ -72,18 +81,26 @@ test('it asks people, and goes on with what they say', async () => {
   const questions = [{ question: 'Which colour?', options: ['red', 'blue'] }]
   service.upstream.next(call('ask_user', { questions }), says({ text: 'Blue it is.' }))
   const session = await api.createSession({}, 'Paint it')
-  const open = await until('a question', async () => {
-    const { body } = await api.get<{ interactions: Interaction[] }>(`/v1/sessions/${session.id}/interactions`)
-    return body.interactions.find(({ status }) => status === 'open')
-  })
+  const open = await openInteraction(session)
   expect(open).toMatchObject({ kind: 'ask_user', request: { questions: [{ question: 'Which colour?' }] } })
-  await api.put(`/v1/sessions/${session.id}/turns/${randomUUID()}`, {
-    message: 'blue',
-    replyTo: { interactionId: open.id },
-  })
+  await reply(session, open, 'blue')
   const run = await ended(session)
   expect(messagesOf(run)).toMatchObject([{ text: 'Blue it is.' }])
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('→ blue')
+})
+
+test('a plan that is approved when its sandbox has been given back is carried out in another one', async () => {
+  const { api } = service.test
+  const write = call('write', { path: 'a.txt', content: 'planned' })
+  service.upstream.next(write, call('exit_plan_mode', { plan: 'Write a.txt.' }), write, says({ text: 'Written.' }))
+  const session = await api.createSession({}, '/plan\nWrite it')
+  const plan = await openInteraction(session)
+  expect(plan).toMatchObject({ kind: 'exit_plan_mode', request: { plan: 'Write a.txt.' } })
+  await until('a parked run', async () => (await api.session(session.id)).workspace.state === 'expired')
+  await reply(session, plan, 'approve')
+  const run = await ended(session)
+  expect(outcomeOf(run)).toBe('completed completed - 1')
+  expect(activitiesOf(run).map(({ name, status }) => `${name} ${status}`)).toEqual(['write failed', 'write succeeded'])
 })
 
 test('its conversation outlives its sandbox, and what it tells beside is in the log', async () => {
