@@ -1,26 +1,29 @@
-// What the gateway adds to a provider, passed through: latency at one connection, requests at 32 against
-// `@portkey-ai/gateway`, first token and frames of a paced stream, and 500 such streams at once with their memory against
-// a bare `http` and `undici` pipe. Provider, gateways and pipe are processes of their own on loopback.
+// What the gateway adds to a provider: latency at one connection, requests at 32 against `@portkey-ai/gateway`, passed
+// through and translated, first token and frames of a paced stream, and 500 such streams at once with their memory against
+// a bare `http` and `undici` pipe. Gateways and pipe are processes of their own on loopback; provider and load are this
+// one, of sockets and bytes made ahead, so that the machine is left to the gateways.
 // Run as: node bench/gateway.ts [seconds]
 import { randomBytes, randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Pool } from 'undici'
 import { credentialDigest } from '../packages/server/src/storage/master-key.ts'
 import { openBenchDatabase } from './support/bench-database.ts'
 import { freePort, startBenchService } from './support/bench-service.ts'
 import { residentKib, startProcess } from './support/processes.ts'
-import { quantile, show } from './support/statistics.ts'
+import { RawConnection, rawMessage } from './support/raw-http.ts'
+import { framesOfStream, nowMs, startRawProvider } from './support/raw-provider.ts'
+import { median, quantile, show } from './support/statistics.ts'
 
 const seconds = Number(process.argv[2] ?? 6)
-const rounds = 6
+const rounds = 7
 const support = join(import.meta.dirname, 'support')
 const portkeyMain = resolve(import.meta.dirname, '../node_modules/@portkey-ai/gateway/build/start-server.js')
 
 await using stack = new AsyncDisposableStack()
-const upstream = stack.use(await startProcess([join(support, 'mock-upstream.ts')]))
-const origin = `http://127.0.0.1:${upstream.line}`
+const upstream = stack.use(await startRawProvider())
+const { origin } = upstream
 const bench = stack.use(await openBenchDatabase())
 const aiKey = `svc_ai_live_${randomBytes(32).toString('base64url')}`
 await bench.db.query(
@@ -29,12 +32,19 @@ await bench.db.query(
 )
 const config = join(bench.dataDir, 'gateway.json')
 const price = { input: 1, output: 2 }
-const provider = { id: 'mock', kind: 'openai', baseUrl: `${origin}/v1`, models: [{ id: 'm1', price }] }
-await writeFile(config, JSON.stringify({ providers: [provider] }))
+const provider = (id: string, kind: string) => ({
+  id,
+  kind,
+  baseUrl: `${origin}/v1`,
+  apiKey: { env: 'PROVIDER_KEY' },
+  models: [{ id: 'm1', outputTokens: 4096, price }],
+})
+await writeFile(config, JSON.stringify({ providers: [provider('mock', 'openai'), provider('claude', 'anthropic')] }))
 const startService = () =>
   startBenchService(bench, {
     BERTH_ROLES: 'gateway',
     BERTH_CONFIG: config,
+    PROVIDER_KEY: 'x',
     BERTH_GATEWAY_RATE_BURST: '100000000',
   })
 const service = stack.use(await startService())
@@ -43,142 +53,164 @@ const portkey = stack.use(await startProcess([portkeyMain, '--headless', `--port
 const pipe = stack.use(await startProcess([join(support, 'bare-pipe.ts'), origin]))
 
 interface Target {
-  readonly pool: Pool
+  readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly model: string
   readonly pid: number
 }
 
-const json = { 'content-type': 'application/json' }
 const target = (url: string, pid: number, headers: Record<string, string> = {}, model = 'm1'): Target => ({
-  pool: stack.adopt(new Pool(url, { connections: 1024 }), pool => pool.destroy()),
-  headers: { ...json, ...headers },
+  url,
+  headers: { host: 'localhost', 'content-type': 'application/json', ...headers },
   model,
   pid,
 })
-const direct = target(origin, upstream.pid)
-const berth = target(service.url, service.pid, { authorization: `Bearer ${aiKey}` }, 'mock/m1')
+const key = { authorization: `Bearer ${aiKey}` }
+const rivalFor = (kind: string) =>
+  target(`http://127.0.0.1:${portkeyPort}`, portkey.pid, {
+    authorization: 'Bearer x',
+    'x-portkey-provider': kind,
+    'x-portkey-custom-host': `${origin}/v1`,
+  })
+const direct = target(origin, process.pid)
+const berth = target(service.url, service.pid, key, 'mock/m1')
+const berthTranslating = target(service.url, service.pid, key, 'claude/m1')
 const bare = target(`http://127.0.0.1:${pipe.line}`, pipe.pid)
-const rival = target(`http://127.0.0.1:${portkeyPort}`, portkey.pid, {
-  authorization: 'Bearer x',
-  'x-portkey-provider': 'openai',
-  'x-portkey-custom-host': `${origin}/v1`,
-})
+const rival = rivalFor('openai')
+const rivalTranslating = rivalFor('anthropic')
 
-const bodyOf = ({ model }: Target, stream: boolean) =>
-  JSON.stringify({
-    model,
-    messages: [{ role: 'user', content: 'Hello, who are you? '.repeat(20) }],
-    ...(stream && { stream }),
-  })
+function requestTo({ headers, model }: Target, stream = false): Buffer {
+  const messages = [{ role: 'user', content: 'Hello, who are you? '.repeat(20) }]
+  const body = JSON.stringify({ model, max_tokens: 100, messages, ...(stream && { stream }) })
+  return rawMessage('POST /v1/chat/completions HTTP/1.1', headers, body)
+}
 
-async function ask(to: Target): Promise<number> {
-  const begun = performance.now()
-  const { statusCode, body } = await to.pool.request({
-    method: 'POST',
-    path: '/v1/chat/completions',
-    headers: to.headers,
-    body: bodyOf(to, false),
-  })
-  const text = await body.text()
-  if (statusCode !== 200) throw new Error(`answered ${statusCode} ${text}`)
-  return performance.now() - begun
+const open = (to: Target, stream = false) => new RawConnection(to.url, requestTo(to, stream))
+
+/** Processor time that a process has taken, in milliseconds. */
+function processorMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
 interface Load {
+  readonly perSecond: number[]
   readonly took: number[]
-  seconds: number
+  processor: number
 }
 
-async function load(to: Target, into: Load): Promise<void> {
-  const begun = performance.now()
-  const until = begun + (seconds * 1000) / rounds
-  const worker = async () => {
-    while (performance.now() < until) into.took.push(await ask(to))
+const print = (line: string) => process.stdout.write(`${line}\n`)
+
+/** 32 connections each, the targets in turn, so that whatever else the machine does is shared by all. */
+async function compare(targets: Readonly<Record<string, Target>>): Promise<Readonly<Record<string, Load>>> {
+  const loads: Record<string, Load> = {}
+  for (const name of Object.keys(targets)) loads[name] = { perSecond: [], took: [], processor: 0 }
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const [name, to] of Object.entries(targets)) {
+      const into = loads[name]
+      const connections = Array.from({ length: 32 }, () => open(to))
+      const took: number[] = []
+      const [begun, processor] = [performance.now(), processorMs(to.pid)]
+      const until = begun + (seconds * 1000) / rounds
+      const ask = async (connection: RawConnection) => {
+        while (performance.now() < until) took.push(await connection.ask())
+      }
+      await Promise.all(connections.map(ask))
+      for (const connection of connections) connection.close()
+      // The first round only warms up.
+      if (round === 0 || into === undefined) continue
+      into.perSecond.push((took.length / (performance.now() - begun)) * 1000)
+      into.took.push(...took)
+      into.processor += processorMs(to.pid) - processor
+    }
   }
-  await Promise.all(Array.from({ length: 32 }, worker))
-  into.seconds += (performance.now() - begun) / 1000
+  for (const [name, { perSecond, took, processor }] of Object.entries(loads)) {
+    print(
+      `${name.padEnd(18)} ${median(perSecond).toFixed(0)} requests/s, p99 ${show(quantile(took, 0.99), 1)} ms, processor ${show(processor / took.length)} ms a request`,
+    )
+  }
+  return loads
+}
+
+/** Median over the rounds of one load against the other of the same round. */
+const ratio = (ours: Load | undefined, other: Load | undefined) =>
+  show(median((ours?.perSecond ?? []).map((rate, round) => rate / (other?.perSecond[round] ?? Number.NaN))))
+
+while (!(await answers(rival))) await sleep(100)
+async function answers(to: Target): Promise<boolean> {
+  const connection = open(to)
+  try {
+    await connection.ask()
+    return true
+  } catch {
+    return false
+  } finally {
+    connection.close()
+  }
+}
+
+const passed = await compare({ berth, portkey: rival, pipe: bare })
+print(
+  `passed through, to portkey: ${ratio(passed['berth'], passed['portkey'])}, to the bare pipe: ${ratio(passed['berth'], passed['pipe'])}`,
+)
+const translated = await compare({ berth: berthTranslating, portkey: rivalTranslating })
+print(`translated, to portkey: ${ratio(translated['berth'], translated['portkey'])}`)
+
+// One connection, all in turn.
+const single = { direct: open(direct), berth: open(berth), pipe: open(bare), portkey: open(rival) }
+const added: Record<'berth' | 'pipe' | 'portkey', number[]> = { berth: [], pipe: [], portkey: [] }
+for (let until = performance.now() + seconds * 1000; performance.now() < until; ) {
+  const alone = await single.direct.ask()
+  for (const name of ['berth', 'pipe', 'portkey'] as const) added[name].push((await single[name].ask()) - alone)
+}
+for (const connection of Object.values(single)) connection.close()
+for (const [name, figures] of Object.entries(added)) {
+  print(
+    `added latency, ${name.padEnd(8)} p50 ${show(quantile(figures, 0.5))} ms, p99 ${show(quantile(figures, 0.99))} ms`,
+  )
 }
 
 /** Milliseconds to the first frame, and of each frame from where it was written to where it was read. */
 async function follow(to: Target): Promise<{ firstMs: number; lagsMs: number[] }> {
-  const begun = performance.now()
-  const { body } = await to.pool.request({
-    method: 'POST',
-    path: '/v1/chat/completions',
-    headers: to.headers,
-    body: bodyOf(to, true),
-  })
   let firstMs = 0
   const lagsMs: number[] = []
-  let rest = ''
-  for await (const part of body) {
-    const at = performance.timeOrigin + performance.now()
-    firstMs ||= performance.now() - begun
-    rest += part
-    const ends = rest.lastIndexOf('\n\n')
-    for (const match of rest.slice(0, ends).matchAll(/"content":"at ([\d.]+) /g)) lagsMs.push(at - Number(match[1]))
-    rest = rest.slice(ends)
+  const begun = performance.now()
+  const connection = open(to, true)
+  connection.onData = chunk => {
+    const [at, since] = [nowMs(), performance.now() - begun]
+    for (const match of chunk.toString('latin1').matchAll(/"content":"at ([\d.]+) /g)) {
+      firstMs ||= since
+      lagsMs.push(at - Number(match[1]))
+    }
   }
+  await connection.ask()
+  connection.close()
   return { firstMs, lagsMs }
 }
 
-const print = (line: string) => process.stdout.write(`${line}\n`)
-const warm = async (to: Target, times: number) => {
-  for (let n = 0; n < times; n += 1) await ask(to)
+// Paced streams, begun in turn while those before still run.
+const streamed: Record<'direct' | 'berth' | 'pipe', ReturnType<typeof follow>[]> = { direct: [], berth: [], pipe: [] }
+for (let n = 0; n < 60; n += 1) {
+  for (const [name, to] of [
+    ['direct', direct],
+    ['berth', berth],
+    ['pipe', bare],
+  ] as const) {
+    streamed[name].push(follow(to))
+    await sleep(20)
+  }
 }
-while (
-  !(await ask(rival).then(
-    () => true,
-    () => false,
-  ))
-)
-  await sleep(100)
-
-// One connection, the two in turn.
-for (const to of [direct, berth, rival]) await warm(to, 300)
-const added: number[] = []
-const rivalAdded: number[] = []
-for (let until = performance.now() + seconds * 1000; performance.now() < until; ) {
-  const alone = await ask(direct)
-  added.push((await ask(berth)) - alone)
-  rivalAdded.push((await ask(rival)) - alone)
+const followed = async (name: keyof typeof streamed) => {
+  const streams = await Promise.all(streamed[name])
+  return { firsts: streams.map(({ firstMs }) => firstMs), lags: streams.flatMap(({ lagsMs }) => lagsMs) }
 }
-print(`added latency, one connection: p50 ${show(quantile(added, 0.5))} ms, p99 ${show(quantile(added, 0.99))} ms`)
-print(
-  `the same of portkey:           p50 ${show(quantile(rivalAdded, 0.5))} ms, p99 ${show(quantile(rivalAdded, 0.99))} ms`,
-)
-
-// 32 connections, the three in turn, so that whatever else the machine does is shared by all.
-const loads = { berth: { took: [], seconds: 0 }, portkey: { took: [], seconds: 0 }, pipe: { took: [], seconds: 0 } }
-for (let round = 0; round < rounds; round += 1) {
-  await load(berth, loads.berth)
-  await load(rival, loads.portkey)
-  await load(bare, loads.pipe)
+const alone = await followed('direct')
+for (const name of ['berth', 'pipe'] as const) {
+  const { firsts, lags } = await followed(name)
+  const first = show(median(firsts) - median(alone.firsts))
+  const lag = (q: number) => show(quantile(lags, q) - quantile(alone.lags, q))
+  print(`${name}, added to the first token: p50 ${first} ms; to a frame: p50 ${lag(0.5)} ms, p99 ${lag(0.99)} ms`)
 }
-const perSecond = ({ took, seconds: spent }: Load) => took.length / spent
-for (const [name, made] of Object.entries(loads)) {
-  print(
-    `32 connections, ${name.padEnd(7)}: ${perSecond(made).toFixed(0)} requests/s, p99 ${show(quantile(made.took, 0.99), 1)} ms`,
-  )
-}
-const ratio = (other: Load) => show(perSecond(loads.berth) / perSecond(other))
-print(`ratio to portkey: ${ratio(loads.portkey)}, to the bare pipe: ${ratio(loads.pipe)}`)
-
-// Paced streams, one at a time in turn.
-const firsts: number[] = []
-const lags: { direct: number[]; berth: number[] } = { direct: [], berth: [] }
-for (let n = 0; n < 5; n += 1) {
-  const alone = await follow(direct)
-  const through = await follow(berth)
-  firsts.push(through.firstMs - alone.firstMs)
-  lags.direct.push(...alone.lagsMs)
-  lags.berth.push(...through.lagsMs)
-}
-const lag = (q: number) => show(quantile(lags.berth, q) - quantile(lags.direct, q))
-print(
-  `added time to first token: p50 ${show(quantile(firsts, 0.5))} ms; added to a frame: p50 ${lag(0.5)} ms, p99 ${lag(0.99)} ms`,
-)
 
 /** 500 paced streams at once, on a process that has done little else. @returns memory per stream in KiB, and frames that came */
 async function many(to: Target): Promise<{ kib: number; frames: number }> {
@@ -194,9 +226,10 @@ async function many(to: Target): Promise<{ kib: number; frames: number }> {
 }
 const fresh = stack.use(await startService())
 const freshPipe = stack.use(await startProcess([join(support, 'bare-pipe.ts'), origin]))
-const oursMany = await many(target(fresh.url, fresh.pid, berth.headers, berth.model))
+const oursMany = await many(target(fresh.url, fresh.pid, key, berth.model))
 const bareMany = await many(target(`http://127.0.0.1:${freshPipe.line}`, freshPipe.pid))
-print(`500 streams: ${oursMany.frames} of 25000 frames, ${show(oursMany.kib, 0)} KiB a stream`)
+const whole = 500 * framesOfStream
+print(`500 streams: ${oursMany.frames} of ${whole} frames, ${show(oursMany.kib, 0)} KiB a stream`)
 print(
-  `bare pipe:   ${bareMany.frames} of 25000 frames, ${show(bareMany.kib, 0)} KiB a stream; ratio ${show(oursMany.kib / bareMany.kib)}`,
+  `bare pipe:   ${bareMany.frames} of ${whole} frames, ${show(bareMany.kib, 0)} KiB a stream; ratio ${show(oursMany.kib / bareMany.kib)}`,
 )

@@ -252,6 +252,34 @@ describe('the configuration file', () => {
     ],
     [{ models: { default: 'local/m1' } }, 'models.default names the model local/m1, which no provider serves'],
     [{ models: { aliases: { fast: 'local/m1' } } }, 'models.aliases.fast names the model local/m1'],
+    [
+      { providers: [provider], models: { fallbacks: { 'other/m1': ['local/m1'] } } },
+      'models.fallbacks["other/m1"] names the model other/m1, which no provider serves',
+    ],
+    [
+      { providers: [provider], models: { fallbacks: { 'local/m1': ['other/m1'] } } },
+      'models.fallbacks["local/m1"][0] names the model other/m1, which no provider serves',
+    ],
+    [
+      { providers: [provider], models: { fallbacks: { 'local/m1': [] } } },
+      'models.fallbacks["local/m1"] must have at least 1 item',
+    ],
+    [
+      { providers: [provider], models: { fallbacks: { 'local/m1': ['local/m1'] } } },
+      'models.fallbacks["local/m1"] names local/m1 as its own fallback',
+    ],
+    [
+      { providers: [provider], models: { details: { 'other/m1': {} } } },
+      'models.details["other/m1"] names the model other/m1, which no provider serves',
+    ],
+    [
+      { providers: [provider], models: { details: { 'local/m1': { size: 1 } } } },
+      'models.details["local/m1"].size is not known here',
+    ],
+    [
+      { providers: [provider], models: { details: { 'local/m1': { modalities: ['smell'] } } } },
+      'models.details["local/m1"].modalities[0] must be one of',
+    ],
     [{ egress: { hosts: [] } }, 'egress.hosts must have at least 1 item'],
     [{ egress: { refuse: ['10.0.0.1'] } }, 'egress.refuse[0] must be a range of addresses'],
     [{ transcription: {} }, 'transcription.kind is missing'],

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type GatewayService, providerKey, startGatewayService } from './support/gateway-service.ts'
+import { framesOf } from './support/openai-wire.ts'
 import { type Behaviour, refuses, says, sends, streamsUntil } from './support/scripted-upstream.ts'
 import { until } from './support/until.ts'
 
@@ -156,6 +157,27 @@ describe('a stream that breaks', () => {
   })
 })
 
+it('replays no signature to a provider that can make nothing of it', async () => {
+  gateway.upstream.next(says({ text: 'ok' }))
+  const called = (extra_content: object) => ({
+    id: 'a',
+    type: 'function',
+    function: { name: 'f', arguments: '{}' },
+    extra_content,
+  })
+  const own = { google: { thought_signature: 'of-google' } }
+  const sealed = { google: { thought_signature: 'berth.1.AAAA' } }
+  const messages = [
+    { role: 'assistant', tool_calls: [called(sealed), called(own)] },
+    { role: 'tool', tool_call_id: 'a', content: 'b' },
+  ]
+  await gateway.call(pathOf.chat, { ...body('chat', false), messages })
+  const sent = gateway.upstream.requests.at(-1)?.body as { messages: { tool_calls: object[] }[] }
+  const [first, second] = sent.messages[0]?.tool_calls ?? []
+  expect(first).not.toHaveProperty('extra_content')
+  expect(second).toEqual(called(own))
+})
+
 describe('a fallback', () => {
   it('takes a request before the first byte, and under the name that was asked for', async () => {
     gateway.upstream.next(refuses(500))
@@ -205,5 +227,33 @@ describe('a client that stops reading', () => {
     await until('the provider is let go of', () => gateway.upstream.abandoned > before)
     expect(written).toBeLessThan(64 * 1024 ** 2)
     socket.destroy()
+  })
+})
+
+describe('a service that stops', () => {
+  it('lets a stream that is under way come to its end, and accounts it', async () => {
+    await using stopping = await startGatewayService()
+    const goOn = Promise.withResolvers<void>()
+    stopping.upstream.next(async (request, response) => {
+      const frames = framesOf({ text: 'hello there' }, request)
+      await sends(frames.slice(0, 2), 'silence')(request, response)
+      await goOn.promise
+      response.end(frames.slice(2).join(''))
+    })
+    const answer = await stopping.call(pathOf.chat, body('chat', true))
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let text = (await reader?.read())?.value ?? ''
+    const closed = stopping.test.service.close()
+    await until('the stop', () =>
+      fetch(stopping.test.url).then(
+        ({ status }) => status === 503,
+        () => true,
+      ),
+    )
+    goOn.resolve()
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) text += part.value
+    await closed
+    expect(text).toMatch(/data: \[DONE\]\n\n$/)
+    expect(await stopping.requests()).toMatchObject([{ outcome: 'completed', output_tokens: expect.any(Number) }])
   })
 })

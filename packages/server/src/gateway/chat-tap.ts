@@ -4,6 +4,10 @@ import { isObject, parseObject, readUsage, type StreamTap } from './stream-tap.t
 import type { GatewayUsage, UpstreamError } from './upstream.ts'
 import { upstreamWords } from './upstream-words.ts'
 
+/** Whether chunks hold something that the model said. */
+export const saysSomething = (chunks: string): boolean =>
+  /"(?:content|reasoning_content|arguments)":\s?"[^"]|"tool_calls"/.test(chunks)
+
 /**
  * Chat Completions as they pass through. A frame is parsed only where its bytes hold a name that matters: inside a
  * string of JSON the quotes of such a name would be escaped.
@@ -22,8 +26,7 @@ export class ChatTap implements StreamTap {
   }
 
   take(frame: Buffer): Buffer | string | null {
-    if (!this.begun)
-      this.begun = /"(?:content|reasoning_content|arguments)":\s?"[^"]|"tool_calls"/.test(frame.toString('latin1'))
+    this.begun ||= saysSomething(frame.toString('latin1'))
     if (frame.includes('[DONE]') && frameData(frame).trim() === '[DONE]') {
       this.done = true
       return frame

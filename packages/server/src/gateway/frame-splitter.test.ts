@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import { FrameSplitter, FrameTooLarge, frameData } from './frame-splitter.ts'
 
 test('frames are the same wherever the bytes were cut', () => {
-  const frames = fc.array(fc.tuple(fc.string({ unit: 'grapheme' }), fc.constantFrom('\n', '\r\n')), { maxLength: 6 })
+  const frames = fc.array(fc.tuple(fc.string({ unit: 'grapheme' }), fc.constantFrom('\n', '\r\n', '\r')), {
+    maxLength: 6,
+  })
   fc.assert(
     fc.property(frames, fc.array(fc.nat(40), { maxLength: 30 }), (said, cuts) => {
       const texts = said.map(([text, end]) => `event: a${end}data: ${JSON.stringify(text)}${end}${end}`)

@@ -23,10 +23,11 @@ export class FrameSplitter {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     // What was searched before ends no frame, but may hold the first half of what does.
     let searched = Math.max(0, this.#rest.length - 3)
+    const endOf = bytes.includes('\r\r', searched, 'latin1') ? frameEnd : lineFeedEnd
     const frames: Buffer[] = []
     let start = 0
     for (;;) {
-      const end = frameEnd(bytes, searched)
+      const end = endOf(bytes, searched)
       if (end === -1) break
       frames.push(bytes.subarray(start, end))
       start = end
@@ -59,8 +60,14 @@ export class FrameReader {
   }
 }
 
-/** Past the first blank line at or after `from`; -1 where there is none. Lines end with LF or CRLF. */
+/** Past the first blank line at or after `from`; -1 where there is none. Lines end with LF, CRLF or CR. */
 function frameEnd(bytes: Buffer, from: number): number {
+  const fed = lineFeedEnd(bytes, from)
+  const returned = bytes.indexOf('\r\r', from, 'latin1')
+  return returned === -1 || (fed !== -1 && fed <= returned) ? fed : returned + 2
+}
+
+function lineFeedEnd(bytes: Buffer, from: number): number {
   let at = from
   for (;;) {
     const line = bytes.indexOf(newline, at)
@@ -75,7 +82,7 @@ function frameEnd(bytes: Buffer, from: number): number {
 export function frameData(frame: Buffer): string {
   return frame
     .toString('utf8')
-    .split(/\r?\n/)
+    .split(/\r\n|\n|\r/)
     .filter(line => line.startsWith('data:'))
     .map(line => line.slice(line.startsWith('data: ') ? 6 : 5))
     .join('\n')

@@ -4,7 +4,7 @@ import { spliceMembers } from './json-splice.ts'
 import { connectionError, type ProviderClient } from './provider-client.ts'
 import { outputText, ResponsesTap } from './responses-tap.ts'
 import { isObject, parseObject, readUsage, type StreamTap } from './stream-tap.ts'
-import { sealedMark, withoutSealed } from './translate/sealed-reasoning.ts'
+import { sealedMark, withoutSealed, withoutSealedSignatures } from './translate/sealed-reasoning.ts'
 import { type GatewayUsage, type ResolvedModel, UpstreamError, type Wire } from './upstream.ts'
 import type { UpstreamAnswer } from './upstream-answer.ts'
 import { upstreamCode, upstreamError } from './upstream-status.ts'
@@ -47,8 +47,10 @@ export async function passThrough(client: ProviderClient, request: PassedRequest
     path: paths[wire],
     body: spliceMembers(bytes, {
       model: JSON.stringify(model.model),
-      ...(wire === 'responses' &&
-        bytes.includes(sealedMark) && { input: JSON.stringify(withoutSealed(body['input'])) }),
+      ...(bytes.includes(sealedMark) &&
+        (wire === 'responses'
+          ? { input: JSON.stringify(withoutSealed(body['input'])) }
+          : { messages: JSON.stringify(withoutSealedSignatures(body['messages'])) })),
       ...(wire === 'chat' && streams && { stream_options: JSON.stringify(withUsage(body['stream_options'])) }),
     }),
     signal,

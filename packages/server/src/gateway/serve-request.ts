@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { GatewayCaller } from '../identity/gateway-caller.ts'
 import type { Booking } from './accounting/booking.ts'
 import { RequestMeter } from './accounting/request-meter.ts'
+import { saysSomething } from './chat-tap.ts'
 import type { GatewayMetrics } from './gateway-metrics.ts'
 import type { ModelCatalog } from './model-catalog.ts'
 import { passThrough } from './pass-through.ts'
@@ -155,11 +156,12 @@ async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt)
     if (failed) meter.mayHaveCostMore()
     return meter.beforeEnd(usage, failed)
   }
-  const call = { wire, body, model, languageModel, signal, clock, beforeEnd, ...tools }
+  const { organizationId } = request.caller
+  const call = { wire, body, model, languageModel, organizationId, signal, clock, beforeEnd, ...tools }
   const translated = await gateway.callTranslated(call)
   if (translated.kind === 'stream') {
     const { frames, usage } = translated
-    const begun = (piece: Buffer | string) => String(piece).includes('"delta"')
+    const begun = (piece: Buffer | string) => hasBegun(String(piece), wire)
     return metered(frames, attempt, request, { usage: () => usage, begun, partial: true })
   }
   attempt.release()
@@ -179,11 +181,15 @@ async function* metered(
     readonly partial?: boolean
   },
 ): AsyncGenerator<Buffer | string> {
+  let begun = false
   let whole = false
   let failure: unknown = null
   try {
     for await (const piece of pieces) {
-      if (seen.begun(piece)) meter.firstToken()
+      if (!begun && seen.begun(piece)) {
+        begun = true
+        meter.firstToken()
+      }
       yield piece
     }
     whole = true
@@ -199,6 +205,10 @@ async function* metered(
     else await meter.failed(failure, failure === null || request.signal.aborted, usage)
   }
 }
+
+/** Whether frames made here hold something that the model said; a role or an item that is still empty is nothing. */
+const hasBegun = (frames: string, wire: Wire) =>
+  wire === 'chat' ? saysSomething(frames) : frames.includes('"delta":"')
 
 /** The client's signal, and a bound on the whole: a provider that drips for ever ends as well. */
 function bounded(signal: AbortSignal, totalMs: number): { signal: AbortSignal; release: () => void } {

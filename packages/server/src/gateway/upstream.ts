@@ -50,6 +50,8 @@ export interface TranslatedCall {
   readonly body: Readonly<Record<string, unknown>>
   readonly model: ResolvedModel
   readonly languageModel: LanguageModelV4
+  /** Whose request it is. What is sealed for one organization means nothing to another. */
+  readonly organizationId: string
   /** Aborted when the client has left or time is over. */
   readonly signal: AbortSignal
   /** Makes an id with a prefix, such as `resp` or `msg`. */

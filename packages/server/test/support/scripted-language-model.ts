@@ -54,12 +54,14 @@ export function translatedCall(
   call: Pick<TranslatedCall, 'wire' | 'body' | 'languageModel'> & {
     readonly model?: Partial<ResolvedModel>
     readonly signal?: AbortSignal
+    readonly organizationId?: string
     readonly beforeEnd?: TranslatedCall['beforeEnd']
   },
 ): TranslatedCall {
   let made = 0
   return {
     signal: new AbortController().signal,
+    organizationId: 'ours',
     ids: prefix => `${prefix}_${++made}`,
     clock: { now: () => new Date(1_800_000_000_000) },
     seal: (text, context) => key.seal(text, context).toString('base64url'),

@@ -9,13 +9,14 @@ interface Waiting {
 
 const maxBatch = 500
 const maxWaiting = 10_000
+const gatherMs = 20
 const retryMs = 500
 const closeMs = 5_000
 
 /**
- * Keeps what requests used, many in one statement: whatever comes while a statement is under way goes with the next. A
- * request of a key is answered without waiting for it, so a process that is killed loses what it has not yet kept: a few
- * milliseconds' worth. A Run's is kept before its answer ends. While the database is away records wait, up to a bound
+ * Keeps what requests used, many in one statement: whatever comes while a statement is under way, or within a moment
+ * after it, goes with the next. A request of a key is answered without waiting for it, so a process that is killed loses
+ * what it has not yet kept: some milliseconds' worth. A Run's is kept at once, and before its answer ends. While the database is away records wait, up to a bound
  * beyond which the gateway takes no more requests: nothing is served that could not be accounted.
  */
 export class Booking implements AsyncDisposable {
@@ -24,6 +25,8 @@ export class Booking implements AsyncDisposable {
   readonly #onError: (error: unknown) => void
   readonly #waiting = new Map<string, Waiting>()
   #running: Promise<void> | null = null
+  #urgent = false
+  #hurry = () => {}
   #closing = false
 
   constructor(db: Database, clock: Clock, onError: (error: unknown) => void) {
@@ -41,6 +44,7 @@ export class Booking implements AsyncDisposable {
     const before = this.#waiting.get(record.id)
     const kept = before?.kept ?? Promise.withResolvers<void>()
     this.#waiting.set(record.id, { record, kept })
+    if (record.runId !== null) this.#beUrgent()
     this.#running ??= this.#run()
     return kept.promise
   }
@@ -50,6 +54,7 @@ export class Booking implements AsyncDisposable {
     const cut = setTimeout(() => {
       this.#closing = true
     }, closeMs)
+    this.#beUrgent()
     await this.#running
     clearTimeout(cut)
   }
@@ -58,10 +63,12 @@ export class Booking implements AsyncDisposable {
     while (this.#waiting.size > 0 && !this.#closing) {
       const batch = [...this.#waiting.values()].slice(0, maxBatch)
       for (const { record } of batch) this.#waiting.delete(record.id)
+      this.#urgent &&= this.#waiting.size > 0
       try {
         const records = batch.map(({ record }) => record)
         await keepRequests(this.#db, records, this.#clock.now())
         for (const { kept } of batch) kept.resolve()
+        if (this.#waiting.size < maxBatch && !this.#urgent) await this.#gather()
       } catch (error) {
         this.#onError(error)
         this.#putBack(batch)
@@ -69,6 +76,22 @@ export class Booking implements AsyncDisposable {
       }
     }
     this.#running = null
+  }
+
+  #beUrgent(): void {
+    this.#urgent = true
+    this.#hurry()
+  }
+
+  /** Waits for more, until somebody waits for what is there. */
+  #gather(): Promise<void> {
+    return new Promise(resolve => {
+      const wait = setTimeout(resolve, gatherMs)
+      this.#hurry = () => {
+        clearTimeout(wait)
+        resolve()
+      }
+    })
   }
 
   #putBack(batch: readonly Waiting[]): void {

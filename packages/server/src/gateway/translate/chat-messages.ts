@@ -1,9 +1,9 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
-import { arrayAt, isObject, type JsonObject, objectAt, optionalString, stringAt } from './json.ts'
+import { arrayAt, type JsonObject, objectAt, optionalString, stringAt } from './json.ts'
 import { audioPart, filePart, imagePart } from './media.ts'
 import { PromptBuilder, type UserPart } from './prompt-builder.ts'
 import { refuse } from './refuse.ts'
-import { openReasoning, type Sealing } from './sealed-reasoning.ts'
+import { openReasoning, type Sealing, signatureIn } from './sealed-reasoning.ts'
 import type { Target } from './target.ts'
 
 /** Reads `messages` of a Chat Completions request. */
@@ -78,13 +78,6 @@ function readAssistant(message: JsonObject, param: string, prompt: PromptBuilder
       path,
     )
   }
-}
-
-/** Where clients of Gemini's own Chat Completions keep the signature of a call. */
-function signatureIn(call: JsonObject): unknown {
-  const extra = call['extra_content']
-  const google = isObject(extra) ? extra['google'] : undefined
-  return isObject(google) ? google['thought_signature'] : undefined
 }
 
 function readTexts(content: unknown, param: string): string[] {

@@ -24,10 +24,10 @@ async function say(parts: readonly LanguageModelV4StreamPart[], model: Partial<R
 }
 
 /** What the provider is told the assistant said, when these items are replayed. */
-async function replay(items: readonly Item[], model: Partial<ResolvedModel> = {}) {
+async function replay(items: readonly Item[], model: Partial<ResolvedModel> = {}, organizationId = 'ours') {
   const languageModel = scriptedLanguageModel([], model.kind)
   const body = { model: 'm', input: [user, ...items, { role: 'user', content: 'Go on' }] }
-  await callTranslated(translatedCall({ wire: 'responses', body, languageModel, model }))
+  await callTranslated(translatedCall({ wire: 'responses', body, languageModel, model, organizationId }))
   return languageModel.asked[0]?.prompt.filter(message => message.role === 'assistant').map(message => message.content)
 }
 
@@ -134,6 +134,14 @@ describe('what a provider wants back', () => {
         param: 'input[1].encrypted_content',
       })
     }
+  })
+
+  it('is refused to another organization', async () => {
+    const items = await say([...thinking({ signature: 'sig' }, 'Hm'), call])
+    await expect(replay([...items, result], {}, 'others')).rejects.toMatchObject({
+      status: 400,
+      param: 'input[1].encrypted_content',
+    })
   })
 
   it('is left out where what it led to is missing', async () => {

@@ -1,11 +1,11 @@
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import type { TranslatedCall } from '../upstream.ts'
-import { isObject } from './json.ts'
+import { isObject, type JsonObject } from './json.ts'
 import { refuse } from './refuse.ts'
 
 /** Marks opaque content as ours, so that a provider's own is told apart from ours that was altered. */
 const mark = 'berth.1.'
-const context = 'gateway/reasoning'
+const contextOf = ({ organizationId }: Pick<Sealing, 'organizationId'>) => `gateway/reasoning/${organizationId}`
 
 /**
  * What a provider wants back unchanged when its words are replayed. A thinking block is wanted with its text; a
@@ -16,34 +16,36 @@ export type Kept =
   | { readonly on: 'call'; readonly callId: string; readonly metadata: SharedV4ProviderMetadata }
   | { readonly on: 'text'; readonly metadata: SharedV4ProviderMetadata }
 
-export type Sealing = Pick<TranslatedCall, 'model' | 'seal' | 'open'>
+export type Sealing = Pick<TranslatedCall, 'model' | 'organizationId' | 'seal' | 'open'>
 
 /** Whether a reasoning item's `encrypted_content` was made here: no provider can make anything of it. */
 export function isSealedReasoning(content: unknown): boolean {
   return typeof content === 'string' && content.startsWith(mark)
 }
 
-/** Makes `encrypted_content`: opaque, authenticated, and of use with the same provider and model only. */
-export function sealReasoning(kept: Kept, { model, seal }: Sealing): string {
-  return mark + seal(JSON.stringify({ provider: model.provider, model: model.model, kept }), context)
+/** Makes `encrypted_content`: opaque, authenticated, of use to its organization with the same provider and model only. */
+export function sealReasoning(kept: Kept, sealing: Sealing): string {
+  const { model } = sealing
+  return mark + sealing.seal(JSON.stringify({ provider: model.provider, model: model.model, kept }), contextOf(sealing))
 }
 
 /**
  * Reads what `sealReasoning` made. Undefined for what another provider or model said, or a provider by itself: it has
  * no meaning here and is left out. @throws UpstreamError 400 for what claims to be ours and is not
  */
-export function openReasoning(content: unknown, param: string, { model, open }: Sealing): Kept | undefined {
+export function openReasoning(content: unknown, param: string, sealing: Sealing): Kept | undefined {
   if (typeof content !== 'string' || !isSealedReasoning(content)) return undefined
-  const read = readSealed(content, param, open)
+  const { model } = sealing
+  const read = readSealed(content, param, sealing)
   return read['provider'] === model.provider && read['model'] === model.model ? (read['kept'] as Kept) : undefined
 }
 
-function readSealed(content: string, param: string, open: Sealing['open']): Readonly<Record<string, unknown>> {
+function readSealed(content: string, param: string, sealing: Sealing): Readonly<Record<string, unknown>> {
   try {
-    const read: unknown = JSON.parse(open(content.slice(mark.length), context))
+    const read: unknown = JSON.parse(sealing.open(content.slice(mark.length), contextOf(sealing)))
     if (isObject(read)) return read
   } catch (cause) {
-    throw refuse(param, `${param} was altered, or comes from another deployment.`, cause)
+    throw refuse(param, `${param} was altered, or comes from another deployment or organization.`, cause)
   }
   throw refuse(param, `${param} is not what this gateway makes.`)
 }
@@ -66,4 +68,26 @@ export function withoutSealed(input: unknown): unknown {
   return input.filter(
     item => !(isObject(item) && item['type'] === 'reasoning' && isSealedReasoning(item['encrypted_content'])),
   )
+}
+
+/** Messages without the signatures that were sealed here, for the same reason. */
+export function withoutSealedSignatures(messages: unknown): unknown {
+  if (!Array.isArray(messages)) return messages
+  return messages.map(message => {
+    if (!isObject(message) || !Array.isArray(message['tool_calls'])) return message
+    return { ...message, tool_calls: message['tool_calls'].map(withoutSignature) }
+  })
+}
+
+function withoutSignature(call: unknown): unknown {
+  if (!isObject(call) || !isSealedReasoning(signatureIn(call))) return call
+  const { extra_content: _, ...bare } = call
+  return bare
+}
+
+/** Where clients of Gemini's own Chat Completions keep the signature of a call. */
+export function signatureIn(call: JsonObject): unknown {
+  const extra = call['extra_content']
+  const google = isObject(extra) ? extra['google'] : undefined
+  return isObject(google) ? google['thought_signature'] : undefined
 }
