@@ -52,7 +52,7 @@ export interface Reading {
   /** Where a worker that attaches later must begin. */
   readonly replayFrom: number
   readonly facts: AgentFacts
-  /** The agent has been given the prompt, and with it what it was told of earlier. */
+  /** The agent has now been given the prompt, and with it what it was told of earlier. */
   readonly prompted: boolean
 }
 
@@ -193,6 +193,7 @@ export class Conversation {
     this.#withdrawn = []
     this.#settled = []
     this.#toolCalls = 0
+    this.#given = false
     return reading
   }
 
