@@ -215,6 +215,21 @@ describe('a publication that cannot be', () => {
       ['400 invalid_request', { revision, title, delivery: 'direct_branch', branch: 'x' }],
       ['400 invalid_request', { revision, title, delivery: 'direct_branch', draft: true }],
     ]
+    for (const branch of [
+      '-x',
+      '--upload-pack=touch x',
+      'a\u0007',
+      'a b',
+      '@{u}',
+      '@',
+      'HEAD',
+      'x.lock',
+      '.git/config',
+    ])
+      expect([branch, outcome(await at.put(randomUUID(), { revision, title, branch }))]).toEqual([
+        branch,
+        '400 invalid_request',
+      ])
     for (const [expected, body] of cases)
       expect([outcome(await at.put(randomUUID(), body)), body]).toEqual([expected, body])
     const unknown = await at.put(randomUUID(), { revision: foreign.revision, title })

@@ -212,12 +212,15 @@ describe('a session on a repository', () => {
     }
   })
 
-  it.each(['nowhere', 'main~1', '../main', '-x', 'refs/heads/main'])('needs its branch: %s', async baseBranch => {
+  it('needs its branch, by its exact name', async () => {
     const { api } = await localTenant()
     const [repository] = await everything(api, 1)
     const { grantId, repositoryId } = repository as Repository
-    const answer = await create(api, { grantId, repositoryId, baseBranch })
-    expect([answer.status, answer.body.error]).toEqual([400, 'cloud_repository_branch_not_found'])
+    const revisions = ['main~1', 'main@{0}', 'main^{tree}', '@', 'refs/heads/main', '../main']
+    for (const baseBranch of ['nowhere', 'MAIN', 'main ', 'a\u0007', '-x', '--upload-pack=x', ...revisions]) {
+      const { status, body } = await create(api, { grantId, repositoryId, baseBranch })
+      expect([baseBranch, status, body.error]).toEqual([baseBranch, 400, 'cloud_repository_branch_not_found'])
+    }
   })
 
   it.each(['', 'a\nb', 'a\rb', 'a'.repeat(256)])('refuses a branch that is none: %j', async baseBranch => {

@@ -6,6 +6,7 @@ import { systemClock } from '../src/clock.ts'
 import { gitText, runGit } from '../src/git/run-git.ts'
 import { grantLocal } from '../src/repositories/grant-local.ts'
 import { grantRepository, replaceGrant, revokeGrant } from '../src/repositories/grant-repository.ts'
+import { topics } from '../src/storage/wakeups.ts'
 import { activitiesOf, type EndedRun, endedRun, outcomeOf } from './support/ended-run.ts'
 import { GitHubServer } from './support/github-server.ts'
 import { commitTo, sampleRepository, tipOf } from './support/repositories.ts'
@@ -61,6 +62,8 @@ async function expire(session: Session): Promise<void> {
   await test.db.database.query("update leases set expires_at = 'epoch' where session_id = $1 and ended_at is null", [
     session.id,
   ])
+  // A look of the sweeper's own comes every ten seconds.
+  await test.db.database.query("select pg_notify('berth', $1)", [`test\n${topics.leases}`])
   await until('an expired workspace', async () => (await test.api.session(session.id)).workspace.state === 'expired')
 }
 
@@ -194,19 +197,24 @@ describe('a hostile repository', () => {
     expect((await readdir('/tmp')).filter(name => name.startsWith('berth-hostile'))).toEqual([])
   })
 
-  it.each(['.git', '.GIT', 'git~1', '..'])('with %s in its tree is refused and writes nothing outside', async name => {
-    const { source } = await repository(async gitDir => {
-      const blob = await gitText(['hash-object', '-w', '--stdin'], { gitDir, input: 'evil' })
-      const tree = Buffer.concat([Buffer.from(`100644 ${name}\0`), Buffer.from(blob, 'hex')])
-      const args = ['hash-object', '-w', '-t', 'tree', '--literally', '--stdin']
-      const oid = await gitText(args, { gitDir, input: tree })
-      const env = { GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a' }
-      const commit = await gitText(['commit-tree', '-m', 'evil', oid], { gitDir, env })
-      await runGit(['update-ref', 'refs/heads/main', commit], { gitDir })
-    })
-    const ended = await run(await start(source, 'true'))
-    expect(outcomeOf(ended)).toMatch(/^failed error source_unavailable/)
-  })
+  it.each(['.git', '.GIT', 'git~1', '..', '.gitmodules'])(
+    'with %s in its tree is refused and writes nothing outside',
+    async name => {
+      const { source } = await repository(async gitDir => {
+        const blob = await gitText(['hash-object', '-w', '--stdin'], { gitDir, input: 'evil' })
+        // As a link, the last of them would be followed by whoever looks for submodules.
+        const mode = name === '.gitmodules' ? '120000' : '100644'
+        const tree = Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(blob, 'hex')])
+        const args = ['hash-object', '-w', '-t', 'tree', '--literally', '--stdin']
+        const oid = await gitText(args, { gitDir, input: tree })
+        const env = { GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a' }
+        const commit = await gitText(['commit-tree', '-m', 'evil', oid], { gitDir, env })
+        await runGit(['update-ref', 'refs/heads/main', commit], { gitDir })
+      })
+      const ended = await run(await start(source, 'true'))
+      expect(outcomeOf(ended)).toMatch(/^failed error source_unavailable/)
+    },
+  )
 
   it('cannot write through a link of its own', async () => {
     const { source } = await repository(async gitDir => {
@@ -229,12 +237,13 @@ describe('the development tenant', () => {
   it('works on a repository of the data directory', async () => {
     const gitDir = await sampleRepository(join(test.dataDir, 'repositories'))
     await grantLocal(context(), test.tenant)
-    const { body } = await test.api.get<{
-      repositories: { grantId: string; repositoryId: string; provider: string }[]
-    }>('/v1/repositories')
-    const found = body.repositories.find(one => one.provider === 'local')
+    // A page of repositories asks ten hosts at most, and this tenant has more.
+    const { body } = await test.api.get<{ grants: { id: string; repositoryId: string; provider: string }[] }>(
+      '/v1/repository-grants?limit=100',
+    )
+    const found = body.grants.find(one => one.provider === 'local')
     const session = await start(
-      { grantId: found?.grantId, repositoryId: found?.repositoryId },
+      { grantId: found?.id, repositoryId: found?.repositoryId },
       './test.sh; git rev-parse HEAD; git status -sb; git config remote.origin.url || echo unserved',
     )
     expect(output(await run(session))).toBe(`ok\n${await tipOf(gitDir, 'main')}\n## main...origin/main\nunserved\n`)

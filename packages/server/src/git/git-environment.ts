@@ -23,6 +23,9 @@ const hardened: readonly (readonly [key: string, value: string])[] = [
   ['commit.gpgSign', 'false'],
   ['tag.gpgSign', 'false'],
   ['http.followRedirects', 'false'],
+  // A host that has taken the connection and says nothing more.
+  ['http.lowSpeedLimit', '1'],
+  ['http.lowSpeedTime', '60'],
   ['protocol.allow', 'never'],
   ['protocol.file.allow', 'always'],
   ['protocol.http.allow', 'always'],

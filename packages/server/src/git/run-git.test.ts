@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -96,6 +98,22 @@ describe('the service runs git', () => {
       expect(failure.message).toContain('not allowed')
     },
   )
+
+  test('and does not wait for an other end that says nothing', async () => {
+    const held: Socket[] = []
+    const server = createServer(socket => held.push(socket)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const remote = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.git` }
+    try {
+      const settings = await gitText(['config', '--get', 'http.lowSpeedTime'], { remote })
+      expect(Number(settings)).toBeLessThanOrEqual(60)
+      const env = { GIT_HTTP_LOW_SPEED_TIME: '1' }
+      await expect(runGit(['ls-remote', remote.url], { remote, env })).rejects.toThrow('Operation too slow')
+    } finally {
+      for (const socket of held) socket.destroy()
+      server.close()
+    }
+  })
 
   test('within its time, its output and its signal', async () => {
     const slow = ['-c', 'alias.slow=!sleep 60', 'slow']
