@@ -24,8 +24,6 @@ export interface Failure {
   readonly status?: number
   /** `error.code` of the gateway's answer, or of a stream's last event. */
   readonly code?: string
-  /** `error.param`. */
-  readonly param?: string
   readonly message: string
   readonly retryAfterMs?: number
 }

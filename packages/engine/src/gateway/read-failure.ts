@@ -14,14 +14,13 @@ export async function readFailure(response: Response): Promise<Failure> {
   }
 }
 
-function errorOf(text: string): { code?: string; param?: string; message?: string } {
+function errorOf(text: string): { code?: string; message?: string } {
   try {
     const { error } = JSON.parse(text)
     // Our own errors are a string beside their message; OpenAI's are an object.
-    const { code, param, message } = typeof error === 'string' ? { ...JSON.parse(text), code: error } : error
+    const { code, message } = typeof error === 'string' ? { ...JSON.parse(text), code: error } : error
     return {
       ...(typeof code === 'string' && { code }),
-      ...(typeof param === 'string' && { param }),
       ...(typeof message === 'string' && { message }),
     }
   } catch {

@@ -6,8 +6,6 @@ export interface Watched {
   readonly fetch: typeof fetch
   /** What the gateway refused it with; null while it did not. */
   readonly refusal: Failure | null
-  /** Whether an answer began. */
-  readonly answered: boolean
   readonly unreachable: boolean
 }
 
@@ -16,13 +14,10 @@ export interface Watched {
  * the headers only.
  */
 export function watchFetch(idleMs: number): Watched {
-  const state = { refusal: null as Failure | null, answered: false, unreachable: false }
+  const state = { refusal: null as Failure | null, unreachable: false }
   return {
     get refusal() {
       return state.refusal
-    },
-    get answered() {
-      return state.answered
     },
     get unreachable() {
       return state.unreachable
@@ -39,7 +34,6 @@ export function watchFetch(idleMs: number): Watched {
         state.refusal = await readFailure(response.clone())
         return response
       }
-      state.answered = true
       if (response.body === null) return response
       return new Response(response.body.pipeThrough(idleGuard(idleMs)), response)
     },
