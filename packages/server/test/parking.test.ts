@@ -118,7 +118,7 @@ it('an answer that comes while it is being sealed goes to the agent that asked',
         return real.put(content)
       },
       get: sha256 => real.get(sha256),
-      has: sha256 => real.has(sha256),
+      has: (sha256, sizeBytes) => real.has(sha256, sizeBytes),
       stat: sha256 => real.stat(sha256),
       delete: sha256 => real.delete(sha256),
       check: () => real.check(),

@@ -1,4 +1,4 @@
-import type { BlobRef, Blobs } from '../storage/blobs.ts'
+import { BlobMissing, type BlobRef, type Blobs } from '../storage/blobs.ts'
 
 const AT_ONCE = 3
 
@@ -28,19 +28,31 @@ export class BlobSink {
   async add(content: Uint8Array, stored: (blob: BlobRef) => void): Promise<void> {
     while (this.#underWay.size >= AT_ONCE) await Promise.race(this.#underWay)
     this.#check()
-    const putting = this.#put(content)
-      .then(stored)
-      .catch((error: unknown) => {
-        this.#failure ??= { error }
-      })
-      .finally(() => this.#underWay.delete(putting))
-    this.#underWay.add(putting)
+    this.#begin(this.#put(content).then(stored))
+  }
+
+  /** Counts on a blob of an earlier checkpoint, which is looked up meanwhile. */
+  reuse({ sha256, sizeBytes }: BlobRef): void {
+    this.#begin(
+      this.#blobs.has(sha256, sizeBytes).then(there => {
+        if (!there) throw new BlobMissing(sha256)
+      }),
+    )
   }
 
   /** Waits for all that was added. */
   async settle(): Promise<void> {
     await Promise.all(this.#underWay)
     this.#check()
+  }
+
+  #begin(work: Promise<void>): void {
+    const underWay = work
+      .catch((error: unknown) => {
+        this.#failure ??= { error }
+      })
+      .finally(() => this.#underWay.delete(underWay))
+    this.#underWay.add(underWay)
   }
 
   #check(): void {

@@ -1,5 +1,5 @@
 import { packBytes } from '@berth/supervisor/tree'
-import { BlobCorrupt, BlobMissing, type BlobRef, type Blobs } from '../storage/blobs.ts'
+import { BlobCorrupt, BlobMissing, type Blobs } from '../storage/blobs.ts'
 import { type Manifest, ManifestError, type Pack, type PackTable, parseManifest, readPackTable } from './manifest.ts'
 
 /** Packs this much smaller than a full one are small. */
@@ -32,14 +32,6 @@ export async function previousOf(manifest: Uint8Array, blobs: Blobs, compact: bo
 }
 
 /**
- * Whether a checkpoint may name a blob without putting it. `has` protects it from then on and is false for what a
- * collector has set aside; only the size tells of one that was cut short.
- */
-export async function isWhole({ sha256, sizeBytes }: BlobRef, blobs: Blobs): Promise<boolean> {
-  return (await blobs.has(sha256)) && (await blobs.stat(sha256))?.sizeBytes === sizeBytes
-}
-
-/**
  * The packs of a checkpoint that the next one builds on: those that the store still has at their size, without those
  * that are not worth keeping. What lies in a pack left out here is read from the tree and stored again.
  *
@@ -53,7 +45,7 @@ async function reusablePacks(manifest: Manifest, blobs: Blobs, compact: boolean)
     const present: Pack[] = []
     for (let at = 0; at < table.packs.length; at += STATS_AT_ONCE) {
       const some = table.packs.slice(at, at + STATS_AT_ONCE)
-      const found = await Promise.all(some.map(pack => isWhole(pack, blobs)))
+      const found = await Promise.all(some.map(pack => blobs.has(pack.sha256, pack.sizeBytes)))
       present.push(...some.filter((_, n) => found[n]))
     }
     return { nextPack: table.nextPack, packs: worthKeeping(present) }

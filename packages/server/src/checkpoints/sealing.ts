@@ -1,12 +1,12 @@
 import { frameTypes, type Omitted, packBytes, type SealDone, type SealJob, segmentBytes } from '@berth/supervisor/tree'
-import { BlobMissing, type BlobRef, type Blobs } from '../storage/blobs.ts'
+import type { BlobRef, Blobs } from '../storage/blobs.ts'
 import { BlobSink } from './blob-sink.ts'
 import { type Conversation, ProgramGaveUp, ProgramLost } from './conversation.ts'
 import { SealFailed } from './errors.ts'
 import type { CheckpointLimits } from './limits.ts'
 import { encodeManifest, encodePackTable, type IndexBlob, type Pack, sha256Of } from './manifest.ts'
 import { CapExceeded, refuseOver } from './over-cap.ts'
-import { isWhole, type Previous } from './reusable-packs.ts'
+import type { Previous } from './reusable-packs.ts'
 
 /** Where blobs go, and how much of them. */
 export interface SealingOptions {
@@ -60,7 +60,7 @@ export class Sealing {
         const { type, payload } = await conversation.next()
         if (type === frameTypes.pack) await this.#addPack(payload)
         else if (type === frameTypes.segment) await this.#addSegment(payload)
-        else if (type === frameTypes.same) await this.#reuseSegment(payload.readUInt32LE(0))
+        else if (type === frameTypes.same) this.#reuseSegment(payload.readUInt32LE(0))
         else if (type === frameTypes.done) return await this.#finish(JSON.parse(payload.toString()) as SealDone)
         else throw new SealFailed(`the program beside the tree sent a frame of type ${type}`)
       }
@@ -90,11 +90,11 @@ export class Sealing {
     })
   }
 
-  async #reuseSegment(ordinal: number): Promise<void> {
+  #reuseSegment(ordinal: number): void {
     const part = this.#previous.manifest?.index[ordinal]
     if (part === undefined) throw new SealFailed('no such part of the previous index')
     this.#index[this.#parts++] = part
-    if (!(await isWhole(part, this.#options.blobs))) throw new BlobMissing(part.sha256)
+    this.#sink.reuse(part)
   }
 
   async #finish(done: SealDone): Promise<Sealed> {

@@ -34,9 +34,9 @@ export interface Blobs {
   stat(sha256: string): Promise<BlobRef | undefined>
   /**
    * Whether content need not be put again: true protects it from collection as a put would, and so is false for what is
-   * set aside, although that can be read.
+   * set aside, although that can be read. Only its size, where it is given, tells of one that was cut short.
    */
-  has(sha256: string): Promise<boolean>
+  has(sha256: string, sizeBytes?: number): Promise<boolean>
   /** Idempotent. A reader under way reads on. Racing with a put of the same content, either may win. */
   delete(sha256: string): Promise<void>
   /** Resolves when the store answers. */

@@ -67,8 +67,9 @@ export class FileBlobs implements CollectableBlobs {
     return found && { sha256, sizeBytes: found.size }
   }
 
-  async has(sha256: string): Promise<boolean> {
-    return (await statExisting(this.#path(sha256))) !== undefined
+  async has(sha256: string, sizeBytes?: number): Promise<boolean> {
+    const found = await statExisting(this.#path(sha256))
+    return found !== undefined && (sizeBytes === undefined || found.size === sizeBytes)
   }
 
   async delete(sha256: string): Promise<void> {

@@ -125,8 +125,9 @@ export class S3Blobs implements CollectableBlobs {
     return sizeBytes === undefined ? undefined : { sha256, sizeBytes }
   }
 
-  async has(sha256: string): Promise<boolean> {
-    return (await this.#size(this.#key(sha256))) !== undefined
+  async has(sha256: string, sizeBytes?: number): Promise<boolean> {
+    const found = await this.#size(this.#key(sha256))
+    return found !== undefined && (sizeBytes === undefined || found === sizeBytes)
   }
 
   async delete(sha256: string): Promise<void> {

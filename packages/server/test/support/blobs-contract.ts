@@ -138,6 +138,7 @@ export function blobsContract(subject: BlobsUnderTest): void {
     await blobs.bringBack(sha256)
     await blobs.bringBack(sha256)
     expect(await blobs.has(sha256)).toBe(true)
+    expect([await blobs.has(sha256, sizeBytes), await blobs.has(sha256, sizeBytes + 1)]).toEqual([true, false])
     expect(await asideEntries(blobs)).toEqual([])
     expect((await buffer(await blobs.get(sha256))).equals(content)).toBe(true)
   })

@@ -86,7 +86,7 @@ export class CrashPoint {
       put: content => this.#step('put a blob', away, () => real.put(content)),
       get: sha256 => this.#step('read a blob', away, () => real.get(sha256)),
       stat: sha256 => this.#step('look for a blob', away, () => real.stat(sha256)),
-      has: sha256 => this.#step('look for a blob', away, () => real.has(sha256)),
+      has: (sha256, sizeBytes) => this.#step('look for a blob', away, () => real.has(sha256, sizeBytes)),
       delete: sha256 => real.delete(sha256),
       check: () => real.check(),
     }

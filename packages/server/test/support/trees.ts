@@ -160,7 +160,8 @@ export function look(base: string): Record<string, string> {
       const path = prefix + name
       const full = Buffer.from(`${base}/${path}`, 'latin1')
       const stats = lstatSync(full)
-      const times = Math.round(stats.mtimeMs)
+      // By way of microseconds, which is what a seal keeps.
+      const times = Math.round(Math.round(stats.mtimeMs * 1000) / 1000)
       const mode = (stats.mode & 0o777).toString(8)
       if (stats.isDirectory()) {
         found[path] = `directory ${mode} ${times}`
