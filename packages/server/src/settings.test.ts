@@ -128,7 +128,7 @@ describe('the way out of sandboxes', () => {
   test('is open to public hosts unless it is closed or listed', () => {
     expect(load({}).egress).toEqual({ ports: [80, 443], only: undefined, refused: [] })
     expect(load({ BERTH_EGRESS: 'none', BERTH_EGRESS_PORTS: '443' }).egress).toBeUndefined()
-    const egress = { hosts: ['example.com', '*.npmjs.org'], refuse: ['198.51.100.0/24', '2606:4700::/32'] }
+    const egress = { hosts: ['example.com', '*.packages.example'], refuse: ['198.51.100.0/24', '2606:4700::/32'] }
     expect(load({ BERTH_EGRESS_PORTS: '443, 22' }, { egress }).egress).toEqual({
       ports: [443, 22],
       only: egress.hosts,

@@ -2,7 +2,10 @@ import { resolve } from 'node:path'
 import type { RunBudgets } from './runs/run-budgets.ts'
 import { type BlobStore, readBlobStore } from './settings/blob-store.ts'
 import { type Config, parseConfig } from './settings/config-file.ts'
-import { type Declaration, Environment } from './settings/environment.ts'
+import { type Egress, readEgress } from './settings/egress.ts'
+import { type Declaration, Environment, longestSeconds } from './settings/environment.ts'
+import { type GatewaySettings, readGateway } from './settings/gateway.ts'
+import { readBudgets } from './settings/run-budgets.ts'
 import { isLoopback, originOf, parseWebUrl } from './settings/web-url.ts'
 import { StartError } from './start-error.ts'
 import { parseMasterKey } from './storage/master-key.ts'
@@ -10,8 +13,6 @@ import { parseMasterKey } from './storage/master-key.ts'
 const roles = ['api', 'account', 'gateway', 'worker'] as const
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 const gibibyte = 1024 ** 3
-/** What a timer of Node holds. */
-const longestSeconds = 2_000_000
 
 export type Role = (typeof roles)[number]
 
@@ -51,20 +52,7 @@ export interface Settings {
   readonly metricsPort: number | undefined
   readonly rate: RateLimit
   readonly authRate: RateLimit
-  readonly gateway: {
-    readonly rate: RateLimit
-    readonly bodyBytes: number
-    readonly connectSeconds: number
-    readonly firstByteSeconds: number
-    readonly idleSeconds: number
-    readonly totalSeconds: number
-    /** Attempts at one model beside the first. */
-    readonly retries: number
-    readonly retryWaitSeconds: number
-    readonly clientPatienceSeconds: number
-    /** Connections to one provider at most. */
-    readonly connections: number
-  }
+  readonly gateway: GatewaySettings
   readonly lease: { readonly idleSeconds: number; readonly maxSeconds: number }
   /** A caller waits this long for a workspace that is being brought up. */
   readonly workspaceWaitSeconds: number
@@ -106,14 +94,6 @@ export interface Settings {
     readonly authoritySeconds: number
   }
   readonly config: Config
-}
-
-/** Public hosts that are open to sandboxes. */
-export interface Egress {
-  readonly ports: readonly number[]
-  /** Undefined: every public host. */
-  readonly only: readonly string[] | undefined
-  readonly refused: readonly string[]
 }
 
 type Variables = Readonly<Record<string, string | undefined>>
@@ -235,22 +215,16 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
     },
     gateway: readGateway(env),
     lease: {
-      idleSeconds: seconds(
-        env,
-        'BERTH_LEASE_IDLE_SECONDS',
-        900,
-        'A sandbox is given up after this long without a Run.',
-      ),
-      maxSeconds: seconds(env, 'BERTH_LEASE_MAX_SECONDS', 14_400, 'A sandbox is given up after this long in any case.'),
+      idleSeconds: env.seconds('BERTH_LEASE_IDLE_SECONDS', 900, 'A sandbox is given up after this long without a Run.'),
+      maxSeconds: env.seconds('BERTH_LEASE_MAX_SECONDS', 14_400, 'A sandbox is given up after this long in any case.'),
     },
-    workspaceWaitSeconds: seconds(
-      env,
+    workspaceWaitSeconds: env.seconds(
       'BERTH_WORKSPACE_WAIT_SECONDS',
       30,
       'A caller that wants a workspace back waits for it this long at most.',
     ),
     execution: {
-      fenceSeconds: seconds(env, 'BERTH_FENCE_SECONDS', 4, "A worker's claim on a Run, renewed four times as often."),
+      fenceSeconds: env.seconds('BERTH_FENCE_SECONDS', 4, "A worker's claim on a Run, renewed four times as often."),
       maxAttempts: env.integer(
         'BERTH_MAX_ATTEMPTS',
         3,
@@ -261,47 +235,37 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
         5,
         'Times that a Run may lose its worker before it is given up.',
       ),
-      provisionSeconds: seconds(env, 'BERTH_PROVISION_SECONDS', 60, 'A sandbox is made within this long, or not.'),
-      agentStartSeconds: seconds(env, 'BERTH_AGENT_START_SECONDS', 60, 'An agent answers within this long, or not.'),
-      runSeconds: seconds(env, 'BERTH_RUN_SECONDS', 14_400, 'A Run takes at most this long.'),
-      cancelGraceSeconds: seconds(
-        env,
+      provisionSeconds: env.seconds('BERTH_PROVISION_SECONDS', 60, 'A sandbox is made within this long, or not.'),
+      agentStartSeconds: env.seconds('BERTH_AGENT_START_SECONDS', 60, 'An agent answers within this long, or not.'),
+      runSeconds: env.seconds('BERTH_RUN_SECONDS', 14_400, 'A Run takes at most this long.'),
+      cancelGraceSeconds: env.seconds(
         'BERTH_CANCEL_GRACE_SECONDS',
         10,
         'A cancelled agent that goes on is killed then.',
       ),
-      parkSeconds: seconds(
-        env,
+      parkSeconds: env.seconds(
         'BERTH_PARK_SECONDS',
         600,
         'A native agent that has waited for an answer this long is sealed and gives its sandbox back.',
       ),
-      approvalSeconds: seconds(env, 'BERTH_APPROVAL_SECONDS', 600, 'An approval is decided within this long, or not.'),
-      pingSeconds: seconds(env, 'BERTH_PING_SECONDS', 10, 'A sandbox that is silent for this long counts as frozen.'),
+      approvalSeconds: env.seconds('BERTH_APPROVAL_SECONDS', 600, 'An approval is decided within this long, or not.'),
+      pingSeconds: env.seconds('BERTH_PING_SECONDS', 10, 'A sandbox that is silent for this long counts as frozen.'),
       concurrency: env.integer('BERTH_WORKER_CONCURRENCY', 8, 'Runs that a worker executes at once.'),
       budgets: readBudgets(env),
     },
     delivery: {
-      reviewWaitSeconds: seconds(
-        env,
-        'BERTH_REVIEW_WAIT_SECONDS',
-        60,
-        'A caller waits this long for a review at most.',
-      ),
-      publicationSeconds: seconds(
-        env,
+      reviewWaitSeconds: env.seconds('BERTH_REVIEW_WAIT_SECONDS', 60, 'A caller waits this long for a review at most.'),
+      publicationSeconds: env.seconds(
         'BERTH_PUBLICATION_SECONDS',
         600,
         'A publication or a merge whose Git host does not answer has failed after this long.',
       ),
-      mergeWaitSeconds: seconds(
-        env,
+      mergeWaitSeconds: env.seconds(
         'BERTH_MERGE_WAIT_SECONDS',
         86_400,
         'A merge waits this long at most for its pull request to become ready.',
       ),
-      mergeCheckSeconds: seconds(
-        env,
+      mergeCheckSeconds: env.seconds(
         'BERTH_MERGE_CHECK_SECONDS',
         5,
         'Before a merge that waits is looked at again; doubled each time, up to five minutes.',
@@ -323,118 +287,23 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
     streams: {
       perAuthority: env.integer('BERTH_STREAMS_PER_AUTHORITY', 64, 'Event streams open at once, for each principal.'),
       perProcess: env.integer('BERTH_STREAMS_PER_PROCESS', 256, 'Event streams open at once in this process.'),
-      minSeconds: seconds(
-        env,
+      minSeconds: env.seconds(
         'BERTH_STREAM_MIN_SECONDS',
         300,
         'Event streams are ended to be resumed, each at a random age: the least.',
       ),
-      maxSeconds: seconds(
-        env,
+      maxSeconds: env.seconds(
         'BERTH_STREAM_MAX_SECONDS',
         600,
         'Event streams are ended to be resumed, each at a random age: the most.',
       ),
-      authoritySeconds: seconds(
-        env,
+      authoritySeconds: env.seconds(
         'BERTH_STREAM_AUTHORITY_SECONDS',
         10,
         'An open event stream ends within this long of the revocation of its credential.',
       ),
     },
     config,
-  }
-}
-
-function readGateway(env: Environment): Settings['gateway'] {
-  return {
-    rate: {
-      burst: env.integer('BERTH_GATEWAY_RATE_BURST', 600, 'Model requests at once, for each installation or Run.'),
-      perMinute: env.integer(
-        'BERTH_GATEWAY_RATE_PER_MINUTE',
-        6000,
-        'Model requests a minute, for each installation or Run.',
-      ),
-    },
-    bodyBytes: env.integer('BERTH_GATEWAY_BODY_BYTES', 32 * 1024 ** 2, 'JSON that a model request holds at most.', {
-      least: 1024,
-      most: 256 * 1024 ** 2,
-    }),
-    connectSeconds: seconds(
-      env,
-      'BERTH_GATEWAY_CONNECT_SECONDS',
-      10,
-      'A provider is reached within this long, or not.',
-    ),
-    firstByteSeconds: seconds(
-      env,
-      'BERTH_GATEWAY_FIRST_BYTE_SECONDS',
-      600,
-      'A provider begins to answer within this long; without `stream` that is when it has finished.',
-    ),
-    idleSeconds: seconds(
-      env,
-      'BERTH_GATEWAY_IDLE_SECONDS',
-      300,
-      "A provider's answer may be silent for this long once it began.",
-    ),
-    totalSeconds: seconds(env, 'BERTH_GATEWAY_TOTAL_SECONDS', 3600, "A provider's answer takes at most this long."),
-    retries: env.integer('BERTH_GATEWAY_RETRIES', 2, 'Times that a model request is tried again, for each model.', {
-      least: 0,
-      most: 10,
-    }),
-    retryWaitSeconds: seconds(
-      env,
-      'BERTH_GATEWAY_RETRY_WAIT_SECONDS',
-      5,
-      'A provider that asks to wait for longer is not waited for.',
-    ),
-    clientPatienceSeconds: seconds(
-      env,
-      'BERTH_GATEWAY_CLIENT_PATIENCE_SECONDS',
-      60,
-      'A client that takes nothing of its answer for this long is let go of.',
-    ),
-    connections: env.integer('BERTH_GATEWAY_CONNECTIONS', 1024, 'Connections to one provider at most.'),
-  }
-}
-
-function seconds(env: Environment, name: string, fallback: number, meaning: string): number {
-  return env.integer(name, fallback, meaning, { least: 1, most: longestSeconds })
-}
-
-function readBudgets(env: Environment): RunBudgets {
-  const bound = (name: string, meaning: string, pattern: RegExp, expected: string) =>
-    env.parsed(
-      name,
-      meaning,
-      'no bound',
-      text => (pattern.test(text) && Number(text) > 0 ? Number(text) : undefined),
-      expected,
-    )
-  const whole = /^\d{1,9}$/
-  const costUsd = bound(
-    'BERTH_RUN_BUDGET_USD',
-    'US dollars that a Run may spend on models; then it ends with `cost_budget`.',
-    /^\d{1,9}(\.\d{1,6})?$/,
-    'a number of dollars above 0',
-  )
-  const turns = bound(
-    'BERTH_RUN_BUDGET_TURNS',
-    "Turns of the agent's own loop in a Run; then it ends with `turn_budget`.",
-    whole,
-    'a whole number above 0',
-  )
-  const budgetSeconds = bound(
-    'BERTH_RUN_BUDGET_SECONDS',
-    'Time that a Run may work, without waiting for people; then it ends with `time_budget`.',
-    whole,
-    'a whole number above 0',
-  )
-  return {
-    ...(costUsd !== undefined && { costUsd }),
-    ...(turns !== undefined && { turns }),
-    ...(budgetSeconds !== undefined && { seconds: budgetSeconds }),
   }
 }
 
@@ -446,25 +315,6 @@ function readRoles(env: Environment): ReadonlySet<Role> {
   }
   const meaning = 'Roles of this process, separated by commas.'
   return env.parsed('BERTH_ROLES', meaning, 'all', parse, `a list of ${roles.join(', ')}`) ?? new Set(roles)
-}
-
-function readEgress(env: Environment, { egress }: Config): Egress | undefined {
-  const parse = (text: string): number[] | undefined => {
-    const ports = text.split(',').map(port => (/^ *\d{1,5} *$/.test(port) ? Number(port) : 0))
-    return ports.every(port => port >= 1 && port <= 65_535) ? ports : undefined
-  }
-  const open = env.oneOf('BERTH_EGRESS', 'public', 'What sandboxes reach beside the `reach` of their runtime.', [
-    'public',
-    'none',
-  ])
-  const ports = env.parsed(
-    'BERTH_EGRESS_PORTS',
-    'Ports of public hosts that sandboxes reach, separated by commas.',
-    '`80,443`',
-    parse,
-    'a list of ports',
-  )
-  return open === 'none' ? undefined : { ports: ports ?? [80, 443], only: egress.hosts, refused: egress.refuse }
 }
 
 function readConfig(

@@ -241,11 +241,17 @@ describe('a policy', () => {
   })
 
   it('keeps to the hosts that it lists', () => {
-    const listed = createPublicPolicy({ ...open, only: ['example.com', '*.npmjs.org'] })
-    for (const host of ['example.com', 'example.com.', 'registry.npmjs.org', 'a.b.npmjs.org']) {
+    const listed = createPublicPolicy({ ...open, only: ['example.com', '*.packages.example'] })
+    for (const host of ['example.com', 'example.com.', 'registry.packages.example', 'a.b.packages.example']) {
       expect(judge(`${host}:443`, listed), host).toBe('public')
     }
-    for (const host of ['www.example.com', 'npmjs.org', 'evilnpmjs.org', 'npmjs.org.evil.com', '93.184.216.34']) {
+    for (const host of [
+      'www.example.com',
+      'packages.example',
+      'evilpackages.example',
+      'packages.example.evil.com',
+      '93.184.216.34',
+    ]) {
       expect(judge(`${host}:443`, listed), host).toMatch(/not among the hosts/)
     }
   })

@@ -1,5 +1,8 @@
 import { StartError } from '../start-error.ts'
 
+/** What a timer of Node holds. */
+export const longestSeconds = 2_000_000
+
 /** One setting as the documentation lists it. */
 export interface Declaration {
   readonly name: string
@@ -48,6 +51,11 @@ export class Environment {
     const value = parse(text)
     if (value === undefined) throw new StartError(`${name} must be ${expected}`)
     return value
+  }
+
+  /** A time in whole seconds, within what a timer of Node holds. */
+  seconds(name: string, fallback: number, meaning: string): number {
+    return this.integer(name, fallback, meaning, { least: 1, most: longestSeconds })
   }
 
   integer(name: string, fallback: number, meaning: string, range: Partial<Range> = {}): number {

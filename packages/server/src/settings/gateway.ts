@@ -1,0 +1,63 @@
+import type { RateLimit } from '../settings.ts'
+import type { Environment } from './environment.ts'
+
+/** How the AI gateway is held to its bounds. */
+export interface GatewaySettings {
+  readonly rate: RateLimit
+  readonly bodyBytes: number
+  readonly connectSeconds: number
+  readonly firstByteSeconds: number
+  readonly idleSeconds: number
+  readonly totalSeconds: number
+  /** Attempts at one model beside the first. */
+  readonly retries: number
+  readonly retryWaitSeconds: number
+  readonly clientPatienceSeconds: number
+  /** Connections to one provider at most. */
+  readonly connections: number
+}
+
+/** Reads them. */
+export function readGateway(env: Environment): GatewaySettings {
+  return {
+    rate: {
+      burst: env.integer('BERTH_GATEWAY_RATE_BURST', 600, 'Model requests at once, for each installation or Run.'),
+      perMinute: env.integer(
+        'BERTH_GATEWAY_RATE_PER_MINUTE',
+        6000,
+        'Model requests a minute, for each installation or Run.',
+      ),
+    },
+    bodyBytes: env.integer('BERTH_GATEWAY_BODY_BYTES', 32 * 1024 ** 2, 'JSON that a model request holds at most.', {
+      least: 1024,
+      most: 256 * 1024 ** 2,
+    }),
+    connectSeconds: env.seconds('BERTH_GATEWAY_CONNECT_SECONDS', 10, 'A provider is reached within this long, or not.'),
+    firstByteSeconds: env.seconds(
+      'BERTH_GATEWAY_FIRST_BYTE_SECONDS',
+      600,
+      'A provider begins to answer within this long; without `stream` that is when it has finished.',
+    ),
+    idleSeconds: env.seconds(
+      'BERTH_GATEWAY_IDLE_SECONDS',
+      300,
+      "A provider's answer may be silent for this long once it began.",
+    ),
+    totalSeconds: env.seconds('BERTH_GATEWAY_TOTAL_SECONDS', 3600, "A provider's answer takes at most this long."),
+    retries: env.integer('BERTH_GATEWAY_RETRIES', 2, 'Times that a model request is tried again, for each model.', {
+      least: 0,
+      most: 10,
+    }),
+    retryWaitSeconds: env.seconds(
+      'BERTH_GATEWAY_RETRY_WAIT_SECONDS',
+      5,
+      'A provider that asks to wait for longer is not waited for.',
+    ),
+    clientPatienceSeconds: env.seconds(
+      'BERTH_GATEWAY_CLIENT_PATIENCE_SECONDS',
+      60,
+      'A client that takes nothing of its answer for this long is let go of.',
+    ),
+    connections: env.integer('BERTH_GATEWAY_CONNECTIONS', 1024, 'Connections to one provider at most.'),
+  }
+}

@@ -1,0 +1,38 @@
+import type { RunBudgets } from '../runs/run-budgets.ts'
+import type { Environment } from './environment.ts'
+
+/** What a Run may use, as far as the deployment bounds it. */
+export function readBudgets(env: Environment): RunBudgets {
+  const bound = (name: string, meaning: string, pattern: RegExp, expected: string) =>
+    env.parsed(
+      name,
+      meaning,
+      'no bound',
+      text => (pattern.test(text) && Number(text) > 0 ? Number(text) : undefined),
+      expected,
+    )
+  const whole = /^\d{1,9}$/
+  const costUsd = bound(
+    'BERTH_RUN_BUDGET_USD',
+    'US dollars that a Run may spend on models; then it ends with `cost_budget`.',
+    /^\d{1,9}(\.\d{1,6})?$/,
+    'a number of dollars above 0',
+  )
+  const turns = bound(
+    'BERTH_RUN_BUDGET_TURNS',
+    "Turns of the agent's own loop in a Run; then it ends with `turn_budget`.",
+    whole,
+    'a whole number above 0',
+  )
+  const budgetSeconds = bound(
+    'BERTH_RUN_BUDGET_SECONDS',
+    'Time that a Run may work, without waiting for people; then it ends with `time_budget`.',
+    whole,
+    'a whole number above 0',
+  )
+  return {
+    ...(costUsd !== undefined && { costUsd }),
+    ...(turns !== undefined && { turns }),
+    ...(budgetSeconds !== undefined && { seconds: budgetSeconds }),
+  }
+}
