@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
-import type { BudgetOptions } from './commands/budget.ts'
+import type { BudgetOptions, QuotaOptions } from './commands/budget.ts'
 import type { EventsOptions } from './commands/events.ts'
 import type { AnswerOptions, ApproveOptions } from './commands/interactions.ts'
 import type { MergeOptions } from './commands/merge.ts'
@@ -237,6 +237,17 @@ function addAdmin(program: Command): void {
     .action(async (organizationId: string, options: BudgetOptions) => {
       const { setBudget } = await import('./commands/budget.ts')
       await setBudget(organizationId, options, process.env)
+    })
+  admin
+    .command('quota')
+    .description('bound what an organization, or one of its keys, spends on models')
+    .argument('<organization>')
+    .requiredOption('--usd <dollars>', 'US dollars, or none', text => (text === 'none' ? null : amount(text)))
+    .addOption(new Option('--per <period>', 'of UTC').choices(['day', 'month', 'total']).default('month'))
+    .option('--key <id>', 'one key instead of the whole organization')
+    .action(async (organizationId: string, options: QuotaOptions) => {
+      const { setQuota } = await import('./commands/budget.ts')
+      await setQuota(organizationId, options, process.env)
     })
 }
 

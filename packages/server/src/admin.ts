@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { type Quota, setQuotaOf } from './gateway/accounting/set-quota.ts'
 import { reportUsage, type UsageGrouping, type UsageRow } from './gateway/accounting/usage-report.ts'
 import { type RunBudgets, setRunBudgets } from './runs/run-budgets.ts'
 import { loadSettings } from './settings.ts'
@@ -33,11 +34,32 @@ export async function setBudgets(
   budgets: RunBudgets,
 ): Promise<void> {
   await withDatabase(variables, async db => {
-    const { rows } = await db.query({ text: 'select 1 from organizations where id = $1', values: [organizationId] })
-    if (rows.length === 0) throw new StartError(`there is no organization ${organizationId}`)
+    await requireOrganization(db, organizationId)
     await setRunBudgets(db, organizationId, budgets)
   })
 }
+
+/**
+ * Bounds what an organization, or one of its keys, spends on models in each period.
+ * @throws StartError in one line, for what an operator can mend
+ */
+export async function setQuota(variables: Readonly<Record<string, string | undefined>>, budget: Quota): Promise<void> {
+  await withDatabase(variables, async db => {
+    await requireOrganization(db, budget.organizationId)
+    const key = budget.apiKeyId
+    const known = (key === undefined || isUuid(key)) && (await setQuotaOf(db, budget, new Date()))
+    if (!known)
+      throw new StartError(`the organization has no key ${key}; berth admin usage --by key shows those in use`)
+  })
+}
+
+async function requireOrganization(db: Database, id: string): Promise<void> {
+  const text = 'select 1 from organizations where id = $1'
+  const { rows } = isUuid(id) ? await db.query({ text, values: [id] }) : { rows: [] }
+  if (rows.length === 0) throw new StartError(`there is no organization ${id}`)
+}
+
+const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
 
 async function withDatabase<Result>(
   variables: Readonly<Record<string, string | undefined>>,

@@ -1,8 +1,11 @@
-import type { RunBudgets } from '../runs/run-budgets.ts'
 import type { Environment } from './environment.ts'
 
 /** What a Run may use, as far as the deployment bounds it. */
-export function readBudgets(env: Environment): RunBudgets {
+export function readBudgets(env: Environment): {
+  readonly costUsd?: number
+  readonly turns?: number
+  readonly seconds?: number
+} {
   const bound = (name: string, meaning: string, pattern: RegExp, expected: string) =>
     env.parsed(
       name,
