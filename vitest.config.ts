@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
@@ -7,5 +8,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
+    // One fewer than there are cores would be one where there are two, and most of a test is waiting.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
   },
 })
