@@ -33,6 +33,7 @@ export {
   type InteractionStatus,
   type Question,
   type Resolution,
+  toolKinds,
 } from './interaction.ts'
 export { artifactLimits, defaultPageSize, interactionLimits, limits, originLimits, sourceLimits } from './limits.ts'
 export {

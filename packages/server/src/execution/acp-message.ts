@@ -1,4 +1,5 @@
 import type { ToolCallStatus, ToolKind } from '@agentclientprotocol/sdk'
+import { toolKinds } from '@berth/contract'
 import { storable } from '../events/bounded-text.ts'
 import { boundDiffs, boundInput, boundOutput, type Diff } from './bounded-activity.ts'
 import { clip } from './clip.ts'
@@ -163,16 +164,4 @@ function contentText(content: unknown): string | null {
   return block?.['type'] === 'text' ? (asText(block['text']) ?? null) : null
 }
 
-const toolKinds: readonly ToolKind[] = [
-  'read',
-  'edit',
-  'delete',
-  'move',
-  'search',
-  'execute',
-  'think',
-  'fetch',
-  'switch_mode',
-  'other',
-]
 const toolStatuses: readonly ToolCallStatus[] = ['pending', 'in_progress', 'completed', 'failed']
