@@ -55,7 +55,7 @@ describe('a limit', () => {
     engine.gateway.next(call('bash', { command: 'echo $$ > pid; exec sleep 600' }))
     const turn = await engine.prompt('go', { budgets: { seconds: 1 } })
     expect(turn).toMatchObject({ stopReason: 'time_budget' })
-    expect(isAlive(readFileSync(join(engine.workspace, 'pid'), 'utf8'))).toBe(false)
+    await until(() => hasEnded(readFileSync(join(engine.workspace, 'pid'), 'utf8')))
   })
 })
 
@@ -139,7 +139,7 @@ describe('cancelling', () => {
     await engine.cancel()
     expect(await turn).toMatchObject({ stopReason: 'aborted' })
     expect(callsOf(engine.updates)).toMatchObject([{ call: 'bash failed' }])
-    expect(isAlive(readFileSync(join(engine.workspace, 'pid'), 'utf8'))).toBe(false)
+    await until(() => hasEnded(readFileSync(join(engine.workspace, 'pid'), 'utf8')))
     expect(await engine.prompt('go on')).toMatchObject({ stopReason: 'completed' })
   })
 
@@ -171,11 +171,11 @@ describe('cancelling', () => {
   })
 })
 
-function isAlive(pid: string): boolean {
+/** A killed process that nobody has waited for yet still has its number. */
+function hasEnded(pid: string): boolean {
   try {
-    process.kill(Number(pid), 0)
-    return true
+    return / Z /.test(readFileSync(`/proc/${pid.trim()}/stat`, 'utf8').replace(/^.*\)/, ''))
   } catch {
-    return false
+    return true
   }
 }
