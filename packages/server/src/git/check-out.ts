@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers'
 import { confine } from '../checkpoints/confined.ts'
 import { insidePaths } from '../sandboxes/bubblewrap/options.ts'
 import type { TreePlace } from '../sandboxes/driver.ts'
+import { confinedGitEnvironment } from './git-environment.ts'
 import { gitText } from './run-git.ts'
 
 /** The repository could not be put into the workspace. */
@@ -51,16 +52,8 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
     ...(uid !== undefined && { uid }),
     readsAll: false,
     environment: {
-      PATH: '/usr/bin:/bin',
-      HOME: '/nonexistent',
+      ...confinedGitEnvironment,
       LC_ALL: 'C.UTF-8',
-      GIT_CONFIG_NOSYSTEM: '1',
-      GIT_CONFIG_GLOBAL: '/dev/null',
-      GIT_ATTR_NOSYSTEM: '1',
-      GIT_NO_REPLACE_OBJECTS: '1',
-      GIT_NO_LAZY_FETCH: '1',
-      GIT_TERMINAL_PROMPT: '0',
-      GIT_ALLOW_PROTOCOL: 'none',
       BRANCH: branch,
       ORIGIN: originUrl ?? '',
       OBJECTS: insidePaths.objects,

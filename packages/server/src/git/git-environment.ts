@@ -104,3 +104,16 @@ export function transferOptions(direction: 'fetch' | 'push', remote: RemoteAcces
     ? [`--upload-pack=git ${options} upload-pack`]
     : [`--receive-pack=git ${options} receive-pack`]
 }
+
+/** Of git in a confined process that works on a sandbox's tree: no settings but its own, no other host, nobody to ask. */
+export const confinedGitEnvironment = {
+  PATH: '/usr/bin:/bin',
+  HOME: '/nonexistent',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_ATTR_NOSYSTEM: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_ALLOW_PROTOCOL: 'none',
+} as const

@@ -2,6 +2,7 @@ import { chown, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough, type Readable } from 'node:stream'
 import { confine } from '../checkpoints/confined.ts'
+import { confinedGitEnvironment } from '../git/git-environment.ts'
 import { type ReviewPlace, ReviewRefused } from './review-place.ts'
 import { insideTree, treeScript } from './tree-script.ts'
 
@@ -69,18 +70,10 @@ export async function writeTree(place: ReviewPlace, baseTree: string, signal: Ab
     ...(uid !== undefined && { uid }),
     readsAll: true,
     environment: {
-      PATH: '/usr/bin:/bin',
-      HOME: '/nonexistent',
+      ...confinedGitEnvironment,
       GIT_DIR: `${insideTree.scratch}/git`,
       GIT_WORK_TREE: insideTree.project,
       GIT_INDEX_FILE: `${insideTree.scratch}/index`,
-      GIT_CONFIG_NOSYSTEM: '1',
-      GIT_CONFIG_GLOBAL: '/dev/null',
-      GIT_ATTR_NOSYSTEM: '1',
-      GIT_NO_REPLACE_OBJECTS: '1',
-      GIT_NO_LAZY_FETCH: '1',
-      GIT_TERMINAL_PROMPT: '0',
-      GIT_ALLOW_PROTOCOL: 'none',
       BASE_TREE: baseTree,
     },
     directories: ['/tree/x', '/scratch/x', '/base/x'],
