@@ -75,6 +75,36 @@ describe('the feed of changed sessions', () => {
     expect(refusedFields(await at.api.get('/v1/sessions/stream?after=1'))).toBe('400 invalid_request after')
   })
 
+  test('has nothing of what was before, although it is heard of only then', async () => {
+    const at = await newTenant()
+    const [before = ''] = await insertSessions(at.tenant, 1, new Date())
+    const feed = await follow(at)
+    await feed.opened
+    publish(at.key, before)
+    await writer.append(at.key)
+    await feed.reached(at.key.sessionId, 1)
+    publish(at.key, before)
+    await writer.append(at.key)
+    await feed.reached(at.key.sessionId, 2)
+    expect(new Set(feed.sessionIds)).toEqual(new Set([at.key.sessionId]))
+  })
+
+  test('has what was begun before and committed after, although nobody says so', async () => {
+    const at = await newTenant()
+    await using way = await severable(db)
+    await using shaky = await startStreamingApp({ ...db, connection: way.connection })
+    const feed = await db.database.transaction(async tx => {
+      await appendEvents(tx, at.key, [{ type: 'svc.test', data: {} }], ago(500))
+      const opened = await follow({ ...at, url: shaky.url })
+      await opened.opened
+      return opened
+    })
+    await way.cut()
+    await way.mend()
+    await feed.reached(at.key.sessionId, 1)
+    expect(feed.sessionIds).toEqual([at.key.sessionId])
+  })
+
   test('still has nothing of what was before when it looks for what it may have missed', async () => {
     const at = await newTenant()
     await insertSessions(at.tenant, 5, ago(2_000))

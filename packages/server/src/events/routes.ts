@@ -38,7 +38,7 @@ export function eventHandlers(
       const { principal, headerParams } = request
       const cursor = headerParams['last-event-id']
       hold(budget, request)
-      const open = (signal: AbortSignal) => followSessions(context, principal, cursor, signal)
+      const open = await followSessions(context, principal, cursor)
       return { events: withLife(open, request, life, context.clock) }
     },
   }

@@ -1,6 +1,6 @@
 import type { Queryable } from '../storage/database.ts'
 import type { Look } from './change-feed-moves.ts'
-import { type Change, changesOf, changesSince, type Owner } from './change-feed-sql.ts'
+import { type Change, changesOf, changesSince, type Owner, takeSnapshot } from './change-feed-sql.ts'
 import { Told } from './change-feed-told.ts'
 
 /**
@@ -21,29 +21,35 @@ export class FeedReader {
   readonly #told = new Told()
   /** The reader's cursor: the time of the newest change it was told of, never beyond this process's clock. */
   #since: number
-  /** A look back never goes before this: what moved before the feed began is not news. */
-  #floor: number
+  /**
+   * What was committed before the feed began is not news, whenever it is heard of, and what was not is, whatever time it
+   * bears. Null where the reader's own cursor says what it knows.
+   */
+  #begun: string | null
 
-  constructor(db: Queryable, owner: Owner, cursor: number | undefined, now: number) {
+  /** The frame that the feed starts with: an id, so that it can be resumed however early it is cut off, or a reset. */
+  readonly first: Uint8Array | null
+
+  private constructor(db: Queryable, owner: Owner, since: number, begun: string | null, isLate = false) {
     this.#db = db
     this.#owner = owner
-    this.#since = Math.min(cursor ?? now, now)
-    this.#floor = cursor === undefined ? now : 0
+    this.#since = since
+    this.#begun = begun
+    const place = encoder.encode(`id: ${since}\n\n`)
+    this.first = isLate ? this.#frame({ reset: true }) : begun === null ? null : place
   }
 
-  isTooFarBehind(now: number): boolean {
-    return now - this.#since > MAX_AGE_MS
-  }
-
-  /** An id without data: the reader's place before its first notice. Cut off earlier it would have none to resume from. */
-  place(): Uint8Array {
-    return encoder.encode(`id: ${this.#since}\n\n`)
+  /** Begins now, or where a reader was cut off, unless that is too long ago. */
+  static async open(db: Queryable, owner: Owner, cursor: number | undefined, now: number): Promise<FeedReader> {
+    const isLate = cursor !== undefined && now - cursor > MAX_AGE_MS
+    if (cursor === undefined || isLate) return new FeedReader(db, owner, now, await takeSnapshot(db), isLate)
+    return new FeedReader(db, owner, Math.min(cursor, now), null)
   }
 
   /** Frames for what moved, in the order of time; a reset where that is too much; null where nothing did. */
   async read(look: Look, now: () => number): Promise<Uint8Array | null> {
     const news = await this.#news(look)
-    if (news.length > MAX_CHANGES) return this.reset(now())
+    if (news.length > MAX_CHANGES) return this.#reset(now())
     if (news.length === 0) return null
     const frames = news.map(change => this.#notice(change, now()))
     this.#told.forget(new Date(this.#since - 2 * OVERLAP_MS))
@@ -51,19 +57,19 @@ export class FeedReader {
   }
 
   /** Begins anew from now on. */
-  reset(now: number): Uint8Array {
+  async #reset(now: number): Promise<Uint8Array> {
+    this.#begun = await takeSnapshot(this.#db)
     this.#told.clear()
     this.#since = now
-    this.#floor = now
     return this.#frame({ reset: true })
   }
 
   async #news({ ids, back }: Look): Promise<Change[]> {
-    const from = new Date(Math.max(this.#since - OVERLAP_MS, this.#floor))
+    const from = new Date(this.#since - OVERLAP_MS)
     // What was told may fill the look back; behind it there must be room for one more than is too much.
     const limit = MAX_CHANGES + 1 + this.#told.size
-    const found = back ? await changesSince(this.#db, this.#owner, from, limit) : []
-    const named = await changesOf(this.#db, this.#owner, ids)
+    const found = back ? await changesSince(this.#db, this.#owner, from, this.#begun, limit) : []
+    const named = await changesOf(this.#db, this.#owner, ids, this.#begun)
     const changes = new Map([...found, ...named].map(change => [change.id, change]))
     return [...changes.values()]
       .filter(change => !this.#told.has(change))

@@ -11,34 +11,36 @@ const COALESCE_MS = 250
 
 /**
  * Notices of which Sessions of an installation changed (interface 4.7): each says that a Session moved, not how. Without
- * a cursor it starts now. The cursor is a time in milliseconds; resuming looks back a little further than it, so a
- * notice may come twice, and none is missed.
+ * a cursor it starts now, which is when this resolves. The cursor is a time in milliseconds; resuming looks back a little
+ * further than it, so a notice may come twice, and none is missed.
  *
  * A change opens a window; what moves until it closes is read once, and told where its row is another version than the
  * one told last. While the database is away the windows pass and nothing is forgotten.
+ * @throws DatabaseUnavailable
  */
-export async function* followSessions(
+export async function followSessions(
   { db, wakeups, clock }: Context,
   { organizationId, id }: Principal,
   cursor: number | undefined,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
+): Promise<(signal: AbortSignal) => AsyncGenerator<Uint8Array>> {
   const now = () => clock.now().getTime()
-  using moves = new Moves(wakeups, topics.organization(organizationId))
-  const reader = new FeedReader(db, { organizationId, ownerId: id }, cursor, now())
-  if (cursor === undefined) yield reader.place()
-  else if (reader.isTooFarBehind(now())) yield reader.reset(now())
-  else moves.lookBack()
-  while (!signal.aborted) {
-    await moves.some(signal)
-    await sleep(COALESCE_MS, undefined, { signal }).catch(() => undefined)
-    if (signal.aborted) return
-    const look = moves.take()
-    const frames = await reader.read(look, now).catch(error => {
-      if (!(error instanceof DatabaseUnavailable)) throw error
-      moves.putBack(look)
-      return null
-    })
-    if (frames !== null) yield frames
+  const reader = await FeedReader.open(db, { organizationId, ownerId: id }, cursor, now())
+  return async function* follow(signal) {
+    using moves = new Moves(wakeups, topics.organization(organizationId))
+    // What moved since it began may have been said before anybody listened.
+    moves.lookBack()
+    if (reader.first !== null) yield reader.first
+    while (!signal.aborted) {
+      await moves.some(signal)
+      await sleep(COALESCE_MS, undefined, { signal }).catch(() => undefined)
+      if (signal.aborted) return
+      const look = moves.take()
+      const frames = await reader.read(look, now).catch(error => {
+        if (!(error instanceof DatabaseUnavailable)) throw error
+        moves.putBack(look)
+        return null
+      })
+      if (frames !== null) yield frames
+    }
   }
 }
