@@ -52,10 +52,10 @@ describe('a limit', () => {
 
   test('of time ends what runs', async () => {
     engine = await openEngine()
-    engine.gateway.next(call('bash', { command: 'echo $$ > pid; exec sleep 600' }))
+    engine.gateway.next(call('bash', { command: 'echo $$ > new; mv new pid; exec sleep 600' }))
     const turn = await engine.prompt('go', { budgets: { seconds: 1 } })
     expect(turn).toMatchObject({ stopReason: 'time_budget' })
-    await until(() => hasEnded(readFileSync(join(engine.workspace, 'pid'), 'utf8')))
+    await until(() => hasEnded(join(engine.workspace, 'pid')))
   })
 })
 
@@ -133,13 +133,13 @@ describe('cancelling', () => {
 
   test('ends a command with all that it started', async () => {
     engine = await openEngine()
-    engine.gateway.next(call('bash', { command: 'sleep 600 & echo $! > pid; wait' }), done)
+    engine.gateway.next(call('bash', { command: 'sleep 600 & echo $! > new; mv new pid; wait' }), done)
     const turn = engine.prompt('go')
     await until(() => existsSync(join(engine.workspace, 'pid')))
     await engine.cancel()
     expect(await turn).toMatchObject({ stopReason: 'aborted' })
     expect(callsOf(engine.updates)).toMatchObject([{ call: 'bash failed' }])
-    await until(() => hasEnded(readFileSync(join(engine.workspace, 'pid'), 'utf8')))
+    await until(() => hasEnded(join(engine.workspace, 'pid')))
     expect(await engine.prompt('go on')).toMatchObject({ stopReason: 'completed' })
   })
 
@@ -171,10 +171,10 @@ describe('cancelling', () => {
   })
 })
 
-/** A killed process that nobody has waited for yet still has its number. */
-function hasEnded(pid: string): boolean {
+/** Of the process named in a file; one that was killed before it could write it has ended. A zombie still has its number. */
+function hasEnded(file: string): boolean {
   try {
-    return / Z /.test(readFileSync(`/proc/${pid.trim()}/stat`, 'utf8').replace(/^.*\)/, ''))
+    return /\) [ZX] /.test(readFileSync(`/proc/${Number(readFileSync(file, 'utf8'))}/stat`, 'utf8'))
   } catch {
     return true
   }

@@ -237,6 +237,7 @@ async function startWorking(
       approvalMs: execution.approvalSeconds * 1000,
       parkMs: execution.parkSeconds * 1000,
       pingMs: execution.pingSeconds * 1000,
+      pulseMs: execution.pingSeconds * 500,
       leaseIdleMs: lease.idleSeconds * 1000,
       leaseMaxMs: lease.maxSeconds * 1000,
       pollMs: 500,

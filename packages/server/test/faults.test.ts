@@ -23,7 +23,7 @@ beforeAll(async () => {
   way = stack.use(await severable(db))
   const variables = {
     DATABASE_URL: databaseUrl({ ...db, connection: way.connection }),
-    BERTH_PING_SECONDS: '1',
+    BERTH_PING_SECONDS: '3',
     BERTH_CANCEL_GRACE_SECONDS: '1',
   }
   test = stack.use(await startTestService({ variables, config: { runtimes } }))

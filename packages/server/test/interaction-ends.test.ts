@@ -152,7 +152,7 @@ describe('what is open', () => {
 
   it('ends with the bound of the sandbox that a foreign agent waits in, not with the time of its run', async () => {
     await using stack = new AsyncDisposableStack()
-    await resuming.work(stack, { limits: { runMs: 1000, leaseMaxMs: 4000, leaseIdleMs: 3000 } })
+    await resuming.work(stack, { limits: { runMs: 1000, leaseMaxMs: 8000, leaseIdleMs: 6000 } })
     const session = await begin(form)
     const question = await onlyAsked(session)
     const run = await resuming.ended(session)

@@ -82,7 +82,7 @@ describe('a run that reaches the bound of its lease', () => {
     ['remembering', 'remember harbour\ntool a\nhang', 'exact', 'recall', 'loaded: harbour'],
     ['remembering', 'remember quay\nopen a\nignore-cancel\nhang', 'result_only', null, ''],
   ])('has crashed, and what it left is carried on: %s, %j', async (runtime, message, fidelity, look, found) => {
-    await bench.work(stack, { limits: { leaseMaxMs: 3000, cancelGraceMs: 300 } })
+    await bench.work(stack, { limits: { leaseMaxMs: 5000, cancelGraceMs: 300 } })
     const ended = await bench.sealed(runtime, message)
     const { session, run } = ended
     expect(activitiesOf(ended)).toMatchObject([{ status: message.includes('tool a') ? 'succeeded' : 'failed' }])

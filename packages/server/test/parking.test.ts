@@ -24,7 +24,7 @@ afterEach(() => stack.disposeAsync())
 /** A worker that parks at once, for an agent in the native one's place whose conversation is sealed. */
 async function work({ limits, ...options }: WorkerOptions = {}, runs = stack) {
   const native = runs.use(await nativeStandIn())
-  const more = { ...options, runtimes: [native.entry], limits: { parkMs: 1, pingMs: 500, ...limits } }
+  const more = { ...options, runtimes: [native.entry], limits: { parkMs: 1, pulseMs: 250, ...limits } }
   const context = { ...(await workerContext(resuming.test, runs, more)), defaultModel: 'any' }
   for (const service of [new Worker(context), new Sweeper(context)]) await runs.use(service).start()
   return context
@@ -101,9 +101,12 @@ it('it may wait again, in each sandbox that it is given', async () => {
 })
 
 it('it is parked where its sandbox lasts no longer, however short it has waited', async () => {
-  await work({ limits: { parkMs: 600_000, leaseMaxMs: 3000, leaseIdleMs: 3000 } })
+  await using short = new AsyncDisposableStack()
+  await work({ limits: { parkMs: 600_000, leaseMaxMs: 3000, leaseIdleMs: 3000 } }, short)
   const session = await resuming.api.createSession({}, ask('a'))
   await parked(session)
+  await short.disposeAsync()
+  await work()
   await reply(session, await asked(session), 'late')
   expect(outcomeOf(await resuming.settled(session))).toBe('completed completed - 1')
 })

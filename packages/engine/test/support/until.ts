@@ -1,4 +1,11 @@
-/** Waits until something is so; a test's own timeout bounds it. */
+/**
+ * Waits until something is so.
+ * @throws Error that shows what was looked at, after a minute
+ */
 export async function until(reached: () => boolean): Promise<void> {
-  while (!reached()) await new Promise(resolve => setTimeout(resolve, 5))
+  const deadline = performance.now() + 60_000
+  while (!reached()) {
+    if (performance.now() > deadline) throw new Error(`not within a minute: ${reached}`)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
 }

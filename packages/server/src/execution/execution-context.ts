@@ -22,6 +22,8 @@ export interface ExecutionLimits {
   readonly parkMs: number
   /** Silence of a supervisor after which its sandbox counts as frozen. */
   readonly pingMs: number
+  /** Between two looks at a supervisor, and at its Run when nothing wakes the worker. */
+  readonly pulseMs: number
   readonly leaseIdleMs: number
   readonly leaseMaxMs: number
   /** Between two looks at the queue and at lapsed claims when nothing wakes the worker. */

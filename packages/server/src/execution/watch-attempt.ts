@@ -127,9 +127,9 @@ export function watchAttempt(
   const pulse = async () => {
     await connection.ping(limits.pingMs)
     lookAgain()
-    later(pulse, limits.pingMs / 2)
+    later(pulse, limits.pulseMs)
   }
-  later(pulse, limits.pingMs / 2)
+  later(pulse, limits.pulseMs)
 
   return {
     [Symbol.dispose]() {
