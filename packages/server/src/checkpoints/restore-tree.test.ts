@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { zstdCompressSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { limited, owners, TreeLab } from '../../test/support/trees.ts'
+import { until } from '../../test/support/until.ts'
+import type { Blobs } from '../storage/blobs.ts'
 import { blobsOf, verifyCheckpoint } from './check.ts'
 import { RestoreRefused } from './errors.ts'
 import { encodeManifest, encodePackTable } from './manifest.ts'
@@ -22,6 +24,18 @@ async function example() {
   return { lab, sealed: await lab.sealed('tree') }
 }
 
+/** What this process has open below a directory. */
+function openBelow(directory: string): readonly string[] {
+  const paths = readdirSync('/proc/self/fd').map(fd => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      return 'closed since it was listed'
+    }
+  })
+  return paths.filter(path => path.startsWith(directory))
+}
+
 const isEmpty = (lab: TreeLab, name: string) => expect(readdirSync(lab.path(name))).toEqual([])
 
 describe('a damaged checkpoint is refused and leaves nothing', () => {
@@ -30,7 +44,6 @@ describe('a damaged checkpoint is refused and leaves nothing', () => {
     using _ = lab
     for (const { sha256 } of await blobsOf(sealed.manifest, lab.blobs)) {
       const path = lab.path(`blobs/${sha256.slice(0, 2)}/${sha256.slice(2)}`)
-      const { readFileSync } = await import('node:fs')
       const content = readFileSync(path)
       if (damage === 'missing') rmSync(path)
       else if (damage === 'truncated') writeFileSync(path, content.subarray(0, -1))
@@ -271,6 +284,43 @@ describe('a target', () => {
       execFileSync('umount', [lab.path('small')])
     }
   })
+})
+
+test('a restore that is refused, or called off at any time, leaves nothing open', async () => {
+  const { lab, sealed } = await example()
+  using _ = lab
+  lab.make('taken', { mine: 'work' })
+  const refused = async (manifest: Uint8Array, name: string, options: Parameters<TreeLab['restore']>[2] = {}) => {
+    const error = await lab.restore(manifest, name, options).catch((reason: unknown) => reason)
+    await until('all is closed', () => openBelow(lab.dir).length === 0, 10_000).catch(() => undefined)
+    expect(openBelow(lab.dir)).toEqual([])
+    return error
+  }
+  expect(await refused(sealed.manifest, 'taken')).toMatchObject({ code: 'target_not_empty' })
+  const file = entry(2, 'a', content(10, [0, 0, 10]))
+  const bomb = zstdCompressSync(Buffer.alloc(64 * 1024 * 1024))
+  for (const forged of [await forge(lab, entry(2, '../a')), await forge(lab, file, { pack: bomb })]) {
+    expect(await refused(forged, 'copy')).toMatchObject({ code: 'malformed' })
+  }
+  for (const { sha256 } of await blobsOf(sealed.manifest, lab.blobs)) {
+    const path = lab.path(`blobs/${sha256.slice(0, 2)}/${sha256.slice(2)}`)
+    const stored = readFileSync(path)
+    writeFileSync(path, Buffer.alloc(stored.length))
+    expect(await refused(sealed.manifest, 'copy')).toMatchObject({ code: 'corrupt' })
+    writeFileSync(path, stored)
+  }
+  for (let gets = 1; gets <= 4; gets++) {
+    const death = new AbortController()
+    let left = gets
+    const blobs: Blobs = Object.assign(Object.create(lab.blobs), {
+      stat: (sha256: string) => lab.blobs.stat(sha256),
+      get: (sha256: string) => {
+        if (--left === 0) death.abort(new Error('called off'))
+        return lab.blobs.get(sha256)
+      },
+    })
+    expect(await refused(sealed.manifest, 'copy', { blobs, signal: death.signal })).toBe(death.signal.reason)
+  }
 })
 
 test('a refusal is an error with a code', () => {

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { ExecutionContext } from '../../src/execution/execution-context.ts'
 import type { SandboxDriver } from '../../src/sandboxes/driver.ts'
 import { type Blobs, BlobsUnavailable } from '../../src/storage/blobs.ts'
@@ -86,7 +87,14 @@ export class CrashPoint {
     const away = () => new BlobsUnavailable(new Error('struck'))
     return {
       put: content => this.#step('put a blob', away, () => real.put(content)),
-      get: sha256 => this.#step('read a blob', away, () => real.get(sha256)),
+      get: async sha256 => {
+        let opened: Readable | undefined
+        const read = async () => (opened = await real.get(sha256))
+        return this.#step('read a blob', away, read).catch(error => {
+          opened?.destroy()
+          throw error
+        })
+      },
       stat: sha256 => this.#step('look for a blob', away, () => real.stat(sha256)),
       has: (sha256, sizeBytes) => this.#step('look for a blob', away, () => real.has(sha256, sizeBytes)),
       delete: sha256 => real.delete(sha256),
