@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readUsage } from '../src/admin.ts'
+import { keepRequests, type RequestRecord } from '../src/gateway/accounting/gateway-request-sql.ts'
 import { usageOfRun } from '../src/gateway/accounting/usage-of-run.ts'
 import { usageGroupings } from '../src/gateway/accounting/usage-report.ts'
 import { mintRuntimeCredential } from '../src/identity/runtime-credential.ts'
@@ -152,6 +153,27 @@ describe('what a request used', () => {
     await until('the provider is let go of', () => other.upstream.abandoned === 1)
     await until('the request is kept', async () => (await other.requests()).length === 1)
     expect((await other.requests())[0]).toMatchObject({ outcome: 'left', cost_usd: null, input_tokens: null })
+  })
+
+  it('is on disk when it is kept, unless its row was there before', async () => {
+    const run = await newRun()
+    const request: RequestRecord = {
+      ...{ id: randomUUID(), organizationId: run.organizationId, sessionId: run.sessionId, runId: run.runId },
+      ...{ credentialKind: 'runtime', apiKeyId: null, wire: 'chat', provider: 'main', model: 'main/m1' },
+      ...{ outcome: 'open', errorCode: null, usage: null, costUsd: null },
+      ...{ firstTokenMs: null, durationMs: null, startedAt: new Date() },
+    }
+    const commit = (record: RequestRecord, flushed: boolean) =>
+      db().transaction(async transaction => {
+        await transaction.query('set local synchronous_commit = on')
+        await keepRequests(transaction, [record], new Date(), { flushed })
+        return (await transaction.query('show synchronous_commit')).rows
+      })
+    expect(await commit(request, true)).toEqual([{ synchronous_commit: 'on' }])
+    expect(await commit({ ...request, outcome: 'completed', costUsd: 1 }, false)).toEqual([
+      { synchronous_commit: 'off' },
+    ])
+    expect(await usageOfRun(db(), run)).toMatchObject({ costUsd: 1, costComplete: true, open: 0 })
   })
 })
 

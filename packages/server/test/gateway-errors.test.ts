@@ -1,7 +1,10 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAiKey, type GatewayService, startGatewayService } from './support/gateway-service.ts'
 import { says } from './support/scripted-upstream.ts'
 import { startTestService } from './support/service.ts'
+import { until } from './support/until.ts'
 
 let gateway: GatewayService
 beforeAll(async () => {
@@ -50,6 +53,22 @@ describe('a refusal has the body of OpenAI, in the order of checks', () => {
       401,
       'authentication_error',
       'invalid_or_expired_credential',
+      null,
+    ],
+    [
+      'a bearer of nobody before no JSON',
+      () => send('POST', chat, { ...json, authorization: 'Bearer x' }, '{"model":'),
+      401,
+      'authentication_error',
+      'invalid_or_expired_credential',
+      null,
+    ],
+    [
+      'the organization header before no JSON',
+      () => send('POST', chat, { ...json, 'x-svc-organization': 'x' }, '{"model":'),
+      400,
+      'invalid_request_error',
+      'invalid_organization',
       null,
     ],
     [
@@ -193,5 +212,58 @@ describe('metrics', () => {
     expect(text).toContain('process_resident_memory_bytes')
     expect(text).toContain('# TYPE berth_runs_active gauge')
     expect((await fetch(`${origin}/`)).status).toBe(404)
+  })
+})
+
+describe('a body', () => {
+  const body = Buffer.from(JSON.stringify({ model: 'fast', messages }))
+  const head = (length: string, bearer = gateway.aiKey) =>
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${bearer}\r\n` +
+    `content-type: application/json\r\nconnection: close\r\n${length}\r\n\r\n`
+  const dial = () => connect(Number(new URL(gateway.test.url).port), '127.0.0.1')
+
+  it.each([
+    ['in pieces', (length: number) => `content-length: ${length}`, (part: Buffer) => part],
+    [
+      'in chunks of no told length',
+      () => 'transfer-encoding: chunked',
+      (part: Buffer, last: boolean) =>
+        Buffer.concat([
+          Buffer.from(`${part.length.toString(16)}\r\n`),
+          part,
+          Buffer.from(`\r\n${last ? '0\r\n\r\n' : ''}`),
+        ]),
+    ],
+  ])('may come after the guard has judged, %s', async (_, length, framed) => {
+    const db = gateway.test.db.database
+    const { aiKey, apiKeyId } = await createAiKey(db, (await gateway.test.newTenant()).tenant)
+    const socket = dial()
+    socket.write(head(length(body.length), aiKey))
+    await until('the guard has judged', async () => {
+      const { rows } = await db.query(
+        "select from rate_buckets where key = (select 'ai/installation/' || installation_id from api_keys where id = $1)",
+        [apiKeyId],
+      )
+      return rows.length > 0
+    })
+    socket.write(framed(body.subarray(0, 10), false))
+    socket.write(framed(body.subarray(10), true))
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  it('that is broken off is no fault of anybody else, however its sender is judged', async () => {
+    for (const bearer of [gateway.aiKey, 'x']) {
+      const socket = dial()
+      socket.write(head(`content-length: ${body.length}`, bearer))
+      socket.end(body.subarray(0, 10))
+      await text(socket)
+    }
+    expect((await post('/v1/chat/completions', '{')).status).toBe(400)
+  })
+
+  it('is judged after the capability', async () => {
+    const { aiKey } = await createAiKey(gateway.test.db.database, gateway.test.tenant, ['svc.cloud.access'])
+    const refused = await send('POST', '/v1/chat/completions', { ...json, authorization: `Bearer ${aiKey}` }, '{')
+    expect([refused.status, refused.error.code]).toEqual([403, 'insufficient_scope'])
   })
 })

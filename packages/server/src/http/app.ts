@@ -9,6 +9,7 @@ import type { Authority } from '../identity/principal.ts'
 import { readBody } from './body-reader.ts'
 import { answerClientError } from './client-error.ts'
 import { accessOf, registerEntryChecks, type ServedOperations } from './entry-checks.ts'
+import type { GatewayBody } from './gateway-body.ts'
 import { type GatewaySurface, registerGatewayRoutes } from './gateway-routes.ts'
 import type { Admission, GatewayAdmission } from './guard.ts'
 import type { Handlers } from './handler.ts'
@@ -27,12 +28,16 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The row of the route table this route serves; none for the probes. */
     readonly operationId?: OperationId
+    /** Begins with the body while the guard judges; null where that waits for the guard. */
+    readonly readAhead?: (request: FastifyRequest) => FastifyRequest['bodyAhead']
   }
   interface FastifyRequest {
     /** Whom the guard let in; null where no bearer is asked for. */
     admission: Admission | null
     /** Whom the gateway's guard let in; null everywhere else. */
     gatewayAdmission: GatewayAdmission | null
+    /** A body of the gateway's that was begun before the guard had judged. */
+    bodyAhead: Promise<() => GatewayBody> | null
   }
 }
 
@@ -85,6 +90,10 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', async (request: FastifyRequest, payload: IncomingMessage) => {
     if (takesForm(request)) return undefined
+    if (request.bodyAhead !== null) {
+      await request.bodyAhead
+      return undefined
+    }
     return readBody(
       payload,
       Number(request.headers['content-length'] ?? 0),

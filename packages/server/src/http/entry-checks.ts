@@ -26,12 +26,15 @@ export interface Authorities {
 export function registerEntryChecks(app: FastifyInstance, served: ServedOperations, authorities: Authorities): void {
   app.decorateRequest('admission', null)
   app.decorateRequest('gatewayAdmission', null)
+  app.decorateRequest('bodyAhead', null)
   app.addHook('onRequest', async (request, reply) => {
     if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) throw refusal('malformed_request')
     const asked = { rawHeaders: request.raw.rawHeaders, clientAddress: request.ip }
     const access = accessOf(request, served)
     if (access === 'gateway' && authorities.gateway !== undefined) {
-      request.gatewayAdmission = await admitToGateway(asked, authorities.gateway)
+      const judging = admitToGateway(asked, authorities.gateway)
+      request.bodyAhead = request.routeOptions.config.readAhead?.(request) ?? null
+      request.gatewayAdmission = await judging
       reply.headers(rateLimitHeaders(request.gatewayAdmission.metering))
     } else if (access !== 'public') {
       request.admission = await admit(asked, authorities.api)

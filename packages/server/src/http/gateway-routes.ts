@@ -1,15 +1,14 @@
 import { type GatewayOperation, gatewayOperationIds, gatewayOperationOf } from '@berth/contract'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refusal } from '../api-errors.ts'
 import type { GatewayAuthority } from '../identity/gateway-caller.ts'
 import type { BodyReading } from './body-reader.ts'
+import { judgeBody, readAhead } from './gateway-body.ts'
 import type { GatewayAdmission } from './guard.ts'
 import type { GatewayHandlers } from './handler.ts'
-import { parseJson } from './json-body.ts'
 import { requireMediaType } from './media-type.ts'
 import type { OpenStreams } from './open-streams.ts'
 import { RequestContract } from './request-contract.ts'
-import { queryOf } from './request-path.ts'
 import { writePieces } from './write-pieces.ts'
 
 /** The gateway as the HTTP layer serves it. */
@@ -39,24 +38,26 @@ function registerRow(
 ): void {
   const contract = new RequestContract(row)
   const takesBody = row.body !== undefined
+  const bodyOf = (request: FastifyRequest, reading: BodyReading | undefined) =>
+    judgeBody(request, reading, contract, takesBody)
   app.route<{ Body: BodyReading | undefined }>({
     method: row.method,
     url: row.path,
-    config: { operationId: id },
+    config: {
+      operationId: id,
+      ...(takesBody && { readAhead: request => readAhead(request, reading => bodyOf(request, reading)) }),
+    },
     onRequest: async request => {
       const { capabilities } = admissionOf(request).caller
       if (!capabilities.has(row.capability)) throw refusal('insufficient_scope', { requiredScope: row.capability })
       if (takesBody) requireMediaType(request.headers, 'json')
     },
     handler: async (request, reply) => {
-      const sent = takesBody ? parseJson(request.body, true) : undefined
-      const { body } = contract.parts({ query: queryOf(request.url), headers: request.headers, body: sent })
-      const bytes = request.body?.kind === 'read' ? request.body.bytes : Buffer.alloc(0)
+      const asked = (await request.bodyAhead)?.() ?? bodyOf(request, request.body)
       const { signal, release } = leaving(reply, gateway, open)
       try {
         const { caller } = admissionOf(request)
-        const object = typeof body === 'object' && body !== null ? { ...body } : {}
-        const answer = await gateway.handlers[id]({ id: request.id, caller, body: object, bytes, signal })
+        const answer = await gateway.handlers[id]({ id: request.id, caller, ...asked, signal })
         if (typeof answer.body === 'string' || Buffer.isBuffer(answer.body)) {
           return await reply.type(answer.contentType).send(answer.body)
         }

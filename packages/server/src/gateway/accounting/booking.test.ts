@@ -27,10 +27,19 @@ const record = (given: Partial<RequestRecord> = {}): RequestRecord => ({
 
 /** A database that keeps what it was told, while it is there. */
 function scriptedDatabase() {
-  const state = { away: false, kept: [] as { id: string; outcome: string }[][] }
+  const state = {
+    away: false,
+    kept: [] as { id: string; outcome: string }[][],
+    /** Of each statement: whether it waits for the disk. */
+    flushed: [] as unknown[],
+    /** What a statement that waits for the disk waits for. */
+    hold: undefined as PromiseWithResolvers<void> | undefined,
+  }
   const query: Database['query'] = async statement => {
     if (state.away) throw new Error('away')
     const values = typeof statement === 'string' ? [] : (statement.values ?? [])
+    state.flushed.push(values[2])
+    if (values[2] === true) await state.hold?.promise
     state.kept.push(JSON.parse(String(values[0])))
     return { rows: [], rowCount: 0 }
   }
@@ -69,6 +78,20 @@ test('more than can wait is told, so that nothing is served that could not be ac
   await Promise.all(kept)
   expect(booking.isFull).toBe(false)
   expect(state.kept.flat()).toHaveLength(10_000)
+})
+
+test('the end of a request whose row is kept waits for no other, and not for the disk', async () => {
+  const { state, db } = scriptedDatabase()
+  const booking = new Booking(db, systemClock, () => {})
+  const of = { runId: randomUUID(), sessionId: randomUUID() }
+  state.hold = Promise.withResolvers<void>()
+  const held = booking.keep(record(of))
+  await booking.settle(record(of))
+  await booking.settle(record(of))
+  expect(state.flushed).toEqual([true, false, false])
+  state.hold.resolve()
+  await held
+  await booking[Symbol.asyncDispose]()
 })
 
 test("a Run's request does not wait for others to come, and the end waits for all", async () => {

@@ -14,14 +14,50 @@ const retryMs = 500
 const closeMs = 5_000
 
 /**
- * Keeps what requests used, many in one statement: whatever comes while a statement is under way, or within a moment
- * after it, goes with the next. A request of a key is answered without waiting for it, so a process that is killed loses
- * what it has not yet kept: some milliseconds' worth. A Run's is kept at once, and before its answer ends. While the database is away records wait, up to a bound
- * beyond which the gateway takes no more requests: nothing is served that could not be accounted.
+ * Keeps what requests used. A request of a key is answered without waiting for it, so a process that is killed loses
+ * what it has not yet kept: some milliseconds' worth. A Run's is kept at once, and before its answer ends. While the
+ * database is away records wait, up to a bound beyond which the gateway takes no more requests: nothing is served that
+ * could not be accounted.
+ *
+ * What settles a request whose row is there, `open` and on disk, is waited for only until all see it. Should the database
+ * crash in the moment before it is on disk too, the row says that the cost is not known, and a Run that has ended since
+ * has taken it to disk with its own end.
  */
 export class Booking implements AsyncDisposable {
-  readonly #db: Database
-  readonly #clock: Clock
+  readonly #lasting: Lane
+  readonly #settling: Lane
+
+  constructor(db: Database, clock: Clock, onError: (error: unknown) => void) {
+    this.#lasting = new Lane(records => keepRequests(db, records, clock.now()), onError)
+    this.#settling = new Lane(records => keepRequests(db, records, clock.now(), { flushed: false }), onError)
+  }
+
+  get isFull(): boolean {
+    return this.#lasting.size + this.#settling.size >= maxWaiting
+  }
+
+  /**
+   * Resolves once the record is kept, on disk. A later record of the same request takes the place of one that still
+   * waits.
+   */
+  keep(record: RequestRecord): Promise<void> {
+    return this.#lasting.keep(record, record.runId !== null)
+  }
+
+  /** Resolves once the end of a request is kept whose row was kept before. */
+  settle(record: RequestRecord): Promise<void> {
+    return this.#settling.keep(record, true)
+  }
+
+  /** Keeps what waits, within a bound. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#lasting.close(), this.#settling.close()])
+  }
+}
+
+/** Keeps many records in one statement: whatever comes while one is under way, or within a moment after it, goes next. */
+class Lane {
+  readonly #keepAll: (records: readonly RequestRecord[]) => Promise<void>
   readonly #onError: (error: unknown) => void
   readonly #waiting = new Map<string, Waiting>()
   #running: Promise<void> | null = null
@@ -29,28 +65,26 @@ export class Booking implements AsyncDisposable {
   #hurry = () => {}
   #closing = false
 
-  constructor(db: Database, clock: Clock, onError: (error: unknown) => void) {
-    this.#db = db
-    this.#clock = clock
+  constructor(keepAll: (records: readonly RequestRecord[]) => Promise<void>, onError: (error: unknown) => void) {
+    this.#keepAll = keepAll
     this.#onError = onError
   }
 
-  get isFull(): boolean {
-    return this.#waiting.size >= maxWaiting
+  get size(): number {
+    return this.#waiting.size
   }
 
-  /** Resolves once the record is kept. A later record of the same request takes the place of one that still waits. */
-  keep(record: RequestRecord): Promise<void> {
+  /** @param urgent whether somebody waits for it */
+  keep(record: RequestRecord, urgent: boolean): Promise<void> {
     const before = this.#waiting.get(record.id)
     const kept = before?.kept ?? Promise.withResolvers<void>()
     this.#waiting.set(record.id, { record, kept })
-    if (record.runId !== null) this.#beUrgent()
+    if (urgent) this.#beUrgent()
     this.#running ??= this.#run()
     return kept.promise
   }
 
-  /** Keeps what waits, within a bound. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  async close(): Promise<void> {
     const cut = setTimeout(() => {
       this.#closing = true
     }, closeMs)
@@ -65,8 +99,7 @@ export class Booking implements AsyncDisposable {
       for (const { record } of batch) this.#waiting.delete(record.id)
       this.#urgent &&= this.#waiting.size > 0
       try {
-        const records = batch.map(({ record }) => record)
-        await keepRequests(this.#db, records, this.#clock.now())
+        await this.#keepAll(batch.map(({ record }) => record))
         for (const { kept } of batch) kept.resolve()
         if (this.#waiting.size < maxBatch && !this.#urgent) await this.#gather()
       } catch (error) {

@@ -25,8 +25,14 @@ export interface RequestRecord {
  * Keeps requests, and adds what they cost to the budgets they count against. A request is settled once: it may be kept
  * again, as when nobody knows whether a commit arrived, and only a row that is new or `open` changes anything. Ids in
  * one call are distinct. Budgets are found by their unique index; each is one row, changed once.
+ * @param flushed whether to wait until it is on disk; where not, all see it, and a crash of the database may undo it
  */
-export async function keepRequests(db: Queryable, records: readonly RequestRecord[], now: Date): Promise<void> {
+export async function keepRequests(
+  db: Queryable,
+  records: readonly RequestRecord[],
+  now: Date,
+  { flushed }: { readonly flushed: boolean } = { flushed: true },
+): Promise<void> {
   await db.query({
     name: 'keep-gateway-requests',
     text: `
@@ -40,6 +46,7 @@ export async function keepRequests(db: Queryable, records: readonly RequestRecor
           provider text, model text, outcome text, error_code text, input_tokens bigint, cached_input_tokens bigint,
           output_tokens bigint, reasoning_tokens bigint, cost_usd numeric, first_token_ms integer, duration_ms integer,
           started_at timestamptz)
+        where case when $3 then true else set_config('synchronous_commit', 'off', true) is not null end
         on conflict (id) do update set
           provider = excluded.provider, model = excluded.model, outcome = excluded.outcome,
           error_code = excluded.error_code, input_tokens = excluded.input_tokens,
@@ -59,7 +66,7 @@ export async function keepRequests(db: Queryable, records: readonly RequestRecor
           + case when b.period_started_at < gateway_period_start(b.period, $2) then 0 else b.spent_usd end,
         period_started_at = greatest(b.period_started_at, gateway_period_start(b.period, $2))
       from spent s where s.id = b.id`,
-    values: [JSON.stringify(records.map(rowOf)), now],
+    values: [JSON.stringify(records.map(rowOf)), now, flushed],
   })
 }
 

@@ -17,6 +17,7 @@ export class RequestMeter {
   #model: ResolvedModel
   #firstTokenMs: number | null = null
   #unknownCost = false
+  #opened = false
   #booked: Promise<void> | null = null
 
   constructor(
@@ -31,7 +32,7 @@ export class RequestMeter {
     this.#model = model
     this.#metrics.open.inc()
     // A Run's cost is read when it ends: a request that nobody settles must then be seen.
-    if (request.caller.run !== null) this.#keep(this.#record('open', null, null)).catch(() => {})
+    if (request.caller.run !== null) void this.#open()
   }
 
   servedBy(model: ResolvedModel): void {
@@ -66,19 +67,19 @@ export class RequestMeter {
     await this.#book(left ? 'left' : 'failed', code, usage ?? (this.#unknownCost ? null : nothing))
   }
 
+  async #open(): Promise<void> {
+    await this.#booking.keep(this.#record('open', null, null))
+    this.#opened = true
+  }
+
   /** Only a Run's request waits for it to be kept. */
   async #book(outcome: RequestRecord['outcome'], code: string | null, usage: GatewayUsage | null): Promise<void> {
     if (this.#booked !== null) return this.#booked
     const record = this.#record(outcome, code, usage)
     this.#measure(record)
-    const kept = this.#keep(record)
-    kept.catch(() => {})
+    const kept = this.#opened ? this.#booking.settle(record) : this.#booking.keep(record)
     this.#booked = this.#request.caller.run === null ? Promise.resolve() : kept
     return this.#booked
-  }
-
-  #keep(record: RequestRecord): Promise<void> {
-    return this.#booking.keep(record)
   }
 
   #record(outcome: RequestRecord['outcome'], errorCode: string | null, usage: GatewayUsage | null): RequestRecord {

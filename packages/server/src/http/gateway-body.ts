@@ -1,0 +1,58 @@
+import type { FastifyRequest } from 'fastify'
+import { type BodyReading, readBody } from './body-reader.ts'
+import { parseJson } from './json-body.ts'
+import type { RequestContract } from './request-contract.ts'
+import { queryOf } from './request-path.ts'
+
+/** What a gateway's request asks: its body as it came, and as the contract has it. */
+export interface GatewayBody {
+  readonly bytes: Buffer
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** As much of a body as Node reads in by itself, whether or not anybody asks for it. */
+const aheadBytes = 64 * 1024
+
+/**
+ * Begins to read a small body, and judges it, while the guard still judges its sender: the guard's statement takes longer
+ * than both. What was found is told when it is asked for, which is after the guard and every check that comes before the
+ * body's. A large body, and one of a length that is not told, waits.
+ */
+export function readAhead(
+  request: FastifyRequest,
+  judge: (reading: BodyReading) => GatewayBody,
+): Promise<() => GatewayBody> | null {
+  const length = Number(request.headers['content-length'] ?? Number.NaN)
+  if (!(length <= aheadBytes) || request.headers.authorization === undefined) return null
+  const ahead = readBody(request.raw, length, aheadBytes).then(reading => settled(() => judge(reading)))
+  // Whoever is refused before its body is asked for may break it off.
+  ahead.catch(() => {})
+  return ahead
+}
+
+/** @throws ApiError 413, 400 */
+export function judgeBody(
+  request: FastifyRequest,
+  reading: BodyReading | undefined,
+  contract: RequestContract,
+  takesBody: boolean,
+): GatewayBody {
+  const sent = takesBody ? parseJson(reading, true) : undefined
+  const { body } = contract.parts({ query: queryOf(request.url), headers: request.headers, body: sent })
+  return {
+    bytes: reading?.kind === 'read' ? reading.bytes : Buffer.alloc(0),
+    body: typeof body === 'object' && body !== null ? { ...body } : {},
+  }
+}
+
+/** Does the work now, and tells what came of it later. */
+function settled<Value>(work: () => Value): () => Value {
+  try {
+    const value = work()
+    return () => value
+  } catch (error) {
+    return () => {
+      throw error
+    }
+  }
+}
