@@ -20,12 +20,16 @@ const leftOut: readonly RegExp[] = [
   /\/api\/(anthropic|azure|bedrock|cloudflare|google|mistral|openai-codex|openrouter|pi-messages|openai-completions)[a-z-]*\.js$/,
 ]
 
+/** Checks what servers of tools answer; the servers have done so themselves. */
+const validator = '@modelcontextprotocol/client/_shims'
+
 /** What modules need of those that are left out merely to load. */
 const standIns: Readonly<Record<string, string>> = {
   '@earendil-works/pi-tui': 'module.exports = { Container: class {}, Text: class {} }',
   '@earendil-works/pi-ai/providers/all':
     'module.exports = { builtinModels: () => ({}), builtinProviders: () => [], getBuiltinModelDataGeneratedAt: () => 0 }',
   './providers/all.js': 'module.exports = { builtinModels: () => ({}) }',
+  [validator]: 'module.exports = { CORS_IS_POSSIBLE: false, DefaultJsonSchemaValidator: class {} }',
 }
 
 const sdk = /node_modules\/@earendil-works\/pi-/
@@ -35,6 +39,7 @@ const trimmed: Plugin = {
   setup(build) {
     build.onResolve({ filter: /.*/ }, async ({ path, importer, kind, resolveDir, pluginData }) => {
       if (pluginData === 'resolved') return undefined
+      if (path === validator) return { path, namespace: 'left-out' }
       if (sdk.test(importer) && leftOut.some(pattern => pattern.test(path))) return { path, namespace: 'left-out' }
       if (!sdk.test(importer) && !path.startsWith('@earendil-works/')) return undefined
       // The packages do not say so, but none of their modules does anything by being imported that the engine needs.

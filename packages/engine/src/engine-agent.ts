@@ -31,20 +31,25 @@ export function engineAgent(version: string, environment: Environment): EngineAg
       return {
         protocolVersion: PROTOCOL_VERSION,
         agentInfo: { name: 'berth', title: 'Berth', version },
-        agentCapabilities: { loadSession: true, promptCapabilities: { image: true, embeddedContext: true } },
+        agentCapabilities: {
+          loadSession: true,
+          promptCapabilities: { image: true, embeddedContext: true },
+          mcpCapabilities: { http: true, sse: true },
+        },
       }
     })
     .onRequest(methods.agent.session.new, async ({ params, client }) => {
       const { EngineSession } = await loaded()
       const id = randomUUID()
-      sessions.set(id, EngineSession.create({ id, cwd: params.cwd, client, capabilities, environment }))
+      const { cwd, mcpServers } = params
+      sessions.set(id, EngineSession.create({ id, cwd, mcpServers, client, capabilities, environment }))
       return { sessionId: id }
     })
     .onRequest(methods.agent.session.load, async ({ params, client }) => {
       const { EngineSession } = await loaded()
-      const { sessionId: id, cwd } = params
+      const { sessionId: id, cwd, mcpServers } = params
       await sessions.get(id)?.close()
-      const session = EngineSession.load({ id, cwd, client, capabilities, environment })
+      const session = EngineSession.load({ id, cwd, mcpServers, client, capabilities, environment })
       if (session === null) throw RequestError.resourceNotFound(id)
       sessions.set(id, session)
       await session.told

@@ -13,6 +13,10 @@ export interface Environment {
   readonly modelIdleMs: number
   /** Requests to the model within one prompt, whatever budget was given. */
   readonly maxTurns: number
+  /** Of MCP servers: time to come up, how much of it a prompt waits for, and time for one call. */
+  readonly serverStartMs: number
+  readonly serverWaitMs: number
+  readonly serverCallMs: number
 }
 
 /**
@@ -30,6 +34,9 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
     retryBaseMs: positive(env['BERTH_ENGINE_RETRY_MS']) ?? 1000,
     modelIdleMs: positive(env['BERTH_ENGINE_MODEL_IDLE_MS']) ?? 300_000,
     maxTurns: positive(env['BERTH_ENGINE_MAX_TURNS']) ?? 200,
+    serverStartMs: positive(env['BERTH_ENGINE_MCP_START_MS']) ?? 60_000,
+    serverWaitMs: positive(env['BERTH_ENGINE_MCP_WAIT_MS']) ?? 10_000,
+    serverCallMs: positive(env['BERTH_ENGINE_MCP_CALL_MS']) ?? 600_000,
   }
 }
 

@@ -21,13 +21,14 @@ export interface ToolView {
   readonly locations: ToolCallLocation[]
 }
 
-export function viewOf(name: string, args: unknown, cwd: string): ToolView {
+/** @param foreign what a server says of its tool, where it is one of a server's */
+export function viewOf(name: string, args: unknown, cwd: string, foreign?: Pick<ToolView, 'title' | 'kind'>): ToolView {
   const given = textsOf(args)
   const path = given('path')
   const touches = path !== '' && ['read', 'edit', 'write', 'present_file'].includes(name)
   return {
-    title: firstLine(titleOf(name, given)),
-    kind: kinds[name] ?? 'other',
+    title: firstLine(foreign?.title ?? titleOf(name, given)),
+    kind: foreign?.kind ?? kinds[name] ?? 'other',
     locations: touches ? [{ path: resolve(cwd, path) }] : [],
   }
 }

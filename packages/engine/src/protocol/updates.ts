@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { AgentContext, SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk'
 import type { AssistantMessage } from '@earendil-works/pi-ai'
 import type { AgentSessionEvent, SessionEntry } from '@earendil-works/pi-coding-agent'
-import { contentOf, viewOf } from './tool-view.ts'
+import { contentOf, type ToolView, viewOf } from './tool-view.ts'
 
 /** An Event that ACP has no word for, with its data as the platform logs it. */
 export type BerthEvent =
@@ -21,16 +22,25 @@ export class Updates {
   readonly #client: AgentContext
   readonly #sessionId: string
   readonly #cwd: string
+  readonly #foreign: (name: string) => Pick<ToolView, 'title' | 'kind'> | undefined
   readonly #delegationId: string | undefined
   #message = ''
   #gap = ''
   readonly #args = new Map<string, unknown>()
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(client: AgentContext, sessionId: string, cwd: string, delegationId?: string) {
+  /** @param foreign how a tool of a server is shown, where it is one */
+  constructor(
+    client: AgentContext,
+    sessionId: string,
+    cwd: string,
+    foreign: (name: string) => Pick<ToolView, 'title' | 'kind'> | undefined,
+    delegationId?: string,
+  ) {
     this.#client = client
     this.#sessionId = sessionId
     this.#cwd = cwd
+    this.#foreign = foreign
     this.#delegationId = delegationId
   }
 
@@ -50,6 +60,16 @@ export class Updates {
 
   say(text: string): void {
     this.#chunk('agent_message_chunk', text)
+  }
+
+  /** A server of tools is of no use: shown as something that was done and failed, which is what it is. */
+  serverTrouble(server: string, reason: string): void {
+    const toolCallId = `server-${randomUUID()}`
+    const call = { toolCallId, name: 'mcp_server', title: `MCP server ${server}`, kind: 'other' as const }
+    const text = `MCP server ${server}: ${reason}`
+    this.#update({ sessionUpdate: 'tool_call', ...call, status: 'in_progress' })
+    const content = [{ type: 'content' as const, content: { type: 'text' as const, text } }]
+    this.#update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'failed', content })
   }
 
   /** Follows an agent at work. Of a sub-agent only its calls are told: its words are for the agent that sent it. */
@@ -141,7 +161,7 @@ export class Updates {
       name,
       status: 'in_progress',
       rawInput: args,
-      ...viewOf(name, args, this.#cwd),
+      ...viewOf(name, args, this.#cwd, this.#foreign(name)),
       ...this.#meta(),
     })
   }

@@ -9,9 +9,11 @@ import {
 } from '@earendil-works/pi-coding-agent'
 import type { Environment } from '../environment.ts'
 import type { GatewayProvider } from '../gateway/gateway-provider.ts'
-import { guarded } from '../tools/tool-set.ts'
+import type { ServerTool } from '../mcp/server-tools.ts'
+import type { Servers } from '../mcp/servers.ts'
+import { guarded, usable } from '../tools/tool-set.ts'
 import type { Limits } from './limits.ts'
-import { workspaceResources } from './workspace-resources.ts'
+import { noTools, workspaceResources } from './workspace-resources.ts'
 
 /** Attempts after the first, of a request that failed for a cause that may pass. */
 const MODEL_RETRIES = 4
@@ -23,39 +25,68 @@ export interface AgentParts {
   readonly model: Model<Api>
   readonly manager: SessionManager
   readonly tools: readonly ToolDefinition[]
+  /** Whose tools it has besides, as they are before each request to the model. */
+  readonly servers: Servers
+  readonly planning: () => boolean
   readonly cwd: string
   /** What it may use now; another one for each prompt. */
   readonly limits: () => Limits
+}
+
+/** An agent, and how it is given the tools of this moment; that is also done before each request but the first. */
+export interface MadeAgent {
+  readonly agent: AgentSession
+  equip(): void
 }
 
 /**
  * An agent of the SDK with nothing of its surroundings: no settings of a file, no extensions, no prompts of a
  * directory, no catalogs, and no models but the gateway's.
  */
-export async function makeAgent(parts: AgentParts): Promise<AgentSession> {
-  const { environment, provider, model, manager, tools, cwd, limits } = parts
+export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
+  const { environment, provider, model, manager, tools, servers, planning, cwd, limits } = parts
   const agentDir = join(environment.sessionsDir, '..', 'agent')
+  const extension = noTools()
+  const resourceLoader = workspaceResources(cwd, agentDir, extension, () => servers.notes)
   const { session } = await createAgentSession({
     cwd,
     agentDir,
     modelRuntime: provider.runtime,
     model,
     thinkingLevel: 'medium',
-    tools: tools.map(({ name }) => name),
+    noTools: 'builtin',
     customTools: guarded(tools),
-    resourceLoader: workspaceResources(cwd, agentDir),
+    resourceLoader,
     sessionManager: manager,
     settingsManager: settingsFor(model, environment),
   })
+  let known: readonly ServerTool[] | null = null
+  let planned = false
+  const equip = () => {
+    const offered = servers.tools
+    if (offered === known && planning() === planned) return
+    known = offered
+    planned = planning()
+    extension.tools.clear()
+    for (const definition of guarded(offered.map(tool => tool.definition))) {
+      extension.tools.set(definition.name, { definition, sourceInfo: extension.sourceInfo })
+    }
+    resourceLoader.getExtensions().runtime.refreshTools()
+    session.setActiveToolsByName(usable(tools, offered, planned))
+  }
+  equip()
   const settled = session.agent.finishTurn
   session.agent.finishTurn = async (turn, signal) => {
     const decision = await settled?.(turn, signal)
     const { message, toolResults } = turn
     if (message.stopReason === 'error' || message.stopReason === 'aborted') return decision ?? undefined
     limits().count(message)
-    return limits().settle(message, toolResults) ? { action: 'end' } : (decision ?? undefined)
+    if (limits().settle(message, toolResults)) return { action: 'end' }
+    await servers.listed()
+    equip()
+    return decision ?? undefined
   }
-  return session
+  return { agent: session, equip }
 }
 
 /** The context is compacted before what is kept, what is added and what is answered could exceed the model's. */

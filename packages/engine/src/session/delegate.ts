@@ -3,9 +3,9 @@ import { type Api, type Model, Type } from '@earendil-works/pi-ai'
 import { defineTool, SessionManager, type ToolDefinition } from '@earendil-works/pi-coding-agent'
 import type { Environment } from '../environment.ts'
 import type { GatewayProvider } from '../gateway/gateway-provider.ts'
+import type { Servers } from '../mcp/servers.ts'
 import type { Updates } from '../protocol/updates.ts'
 import { textResult } from '../tools/text-result.ts'
-import { usable } from '../tools/tool-set.ts'
 import { makeAgent } from './agent-parts.ts'
 import { faultOfMessage } from './fault-of-message.ts'
 import { Limits } from './limits.ts'
@@ -28,6 +28,7 @@ export interface Delegating {
   readonly model: () => Model<Api>
   /** Tools without those that need people, or delegate further. */
   readonly tools: readonly ToolDefinition[]
+  readonly servers: Servers
   readonly planning: () => boolean
   readonly limits: () => Limits
   readonly updates: (delegationId: string) => Updates
@@ -43,20 +44,21 @@ export function delegate(parts: Delegating) {
     parameters: Parameters,
     async execute(_toolCallId, { task }, signal) {
       signal?.throwIfAborted()
-      const { environment, provider, cwd } = parts
+      const { environment, provider, tools, servers, planning, cwd } = parts
       const delegationId = randomUUID()
       const updates = parts.updates(delegationId)
       const limits = new Limits({}, MAX_TURNS, parts.limits())
-      const session = await makeAgent({
+      const { agent: session } = await makeAgent({
         environment,
         provider,
         model: parts.model(),
         manager: SessionManager.inMemory(cwd),
-        tools: parts.tools,
+        tools,
+        servers,
+        planning,
         cwd,
         limits: () => limits,
       })
-      session.setActiveToolsByName(usable(parts.tools, parts.planning()))
       const abort = () => void session.abort()
       signal?.addEventListener('abort', abort, { once: true })
       const end = (status: 'completed' | 'failed' | 'cancelled', summary = '') => {

@@ -1,15 +1,23 @@
-import type { AgentContext, ClientCapabilities, PromptRequest, PromptResponse } from '@agentclientprotocol/sdk'
+import type {
+  AgentContext,
+  ClientCapabilities,
+  McpServer,
+  PromptRequest,
+  PromptResponse,
+} from '@agentclientprotocol/sdk'
 import type { Api, Model } from '@earendil-works/pi-ai'
 import type { AgentSession, SessionManager, ToolDefinition } from '@earendil-works/pi-coding-agent'
 import type { Environment } from '../environment.ts'
 import { GatewayProvider } from '../gateway/gateway-provider.ts'
 import { ModelFaultError } from '../gateway/model-facts.ts'
+import { configOf } from '../mcp/server-config.ts'
+import { Servers } from '../mcp/servers.ts'
 import { Updates } from '../protocol/updates.ts'
 import { askUser } from '../tools/ask-user.ts'
 import { exitPlanMode } from '../tools/exit-plan-mode.ts'
 import { type People, takenBackBy } from '../tools/people.ts'
-import { usable, workspaceTools } from '../tools/tool-set.ts'
-import { makeAgent } from './agent-parts.ts'
+import { workspaceTools } from '../tools/tool-set.ts'
+import { type MadeAgent, makeAgent } from './agent-parts.ts'
 import { readCommand } from './command.ts'
 import { PLAN_MODE, planningIn, settleOpenCalls } from './conversation-state.ts'
 import { delegate } from './delegate.ts'
@@ -25,6 +33,8 @@ import { planReminder } from './system-prompt.ts'
 export interface Opening {
   readonly id: string
   readonly cwd: string
+  /** Besides those that the workspace names. */
+  readonly mcpServers: readonly McpServer[]
   readonly client: AgentContext
   readonly capabilities: ClientCapabilities
   readonly environment: Environment
@@ -42,9 +52,9 @@ export class EngineSession {
   readonly #updates: Updates
   readonly #people: People
   readonly #workspaceTools: readonly ToolDefinition[]
-  #tools: readonly ToolDefinition[] = []
+  readonly #servers: Servers
   #provider: GatewayProvider | null = null
-  #agent: AgentSession | null = null
+  #made: MadeAgent | null = null
   #planning: boolean
   #limits = new Limits({}, 1)
   /** Of this prompt, also one that the conversation goes on without. */
@@ -69,10 +79,10 @@ export class EngineSession {
   }
 
   private constructor(opening: Opening, manager: SessionManager) {
-    const { client, id, cwd, capabilities } = opening
+    const { client, id, cwd, mcpServers, capabilities, environment } = opening
     this.#opening = opening
     this.#manager = manager
-    this.#updates = new Updates(client, id, cwd)
+    this.#updates = this.#tellAs()
     this.#people = {
       sessionId: id,
       capabilities,
@@ -80,6 +90,15 @@ export class EngineSession {
       ask: (method, params, asked) => this.#clock.pausedFor(() => client.request(method, params, takenBackBy(asked))),
     }
     this.#workspaceTools = workspaceTools(cwd)
+    this.#servers = new Servers(mcpServers.map(configOf), {
+      cwd,
+      env: process.env,
+      people: this.#people,
+      startMs: environment.serverStartMs,
+      waitMs: environment.serverWaitMs,
+      listMs: environment.serverStartMs,
+      callMs: environment.serverCallMs,
+    })
     this.#planning = planningIn(manager.getBranch())
     settleOpenCalls(manager)
   }
@@ -125,8 +144,12 @@ export class EngineSession {
   /** Ends what runs, its commands with it. */
   async close(): Promise<void> {
     this.cancel()
-    await this.#agent?.abort()
+    await Promise.all([this.#agent?.abort(), this.#servers.close()])
     this.#agent?.dispose()
+  }
+
+  get #agent(): AgentSession | undefined {
+    return this.#made?.agent
   }
 
   #end(reason: 'aborted' | 'time_budget'): void {
@@ -161,17 +184,20 @@ export class EngineSession {
 
   /** The agent, with this model. */
   async #agentFor(modelId: string, signal: AbortSignal): Promise<AgentSession> {
-    const { environment, cwd, client, id } = this.#opening
+    const { environment, cwd } = this.#opening
     this.#provider ??= await GatewayProvider.create(environment)
     const provider = this.#provider
     provider.gate = {
       stopped: () => this.#limits.reason !== null,
       outputTokensLeft: () => this.#limits.outputTokensLeft,
     }
-    const model = await provider.model(modelId, signal)
-    if (this.#agent !== null) {
-      if (this.#agent.model?.id !== model.id) await this.#agent.setModel(model)
-      return this.#agent
+    const [model] = await Promise.all([provider.model(modelId, signal), this.#servers.refresh(signal)])
+    for (const { server, reason } of this.#servers.takeNotices()) this.#updates.serverTrouble(server, reason)
+    if (this.#made !== null) {
+      const { agent, equip } = this.#made
+      if (agent.model?.id !== model.id) await agent.setModel(model)
+      equip()
+      return agent
     }
     const delegating = {
       environment,
@@ -179,33 +205,43 @@ export class EngineSession {
       cwd,
       model: () => this.#modelInUse(model),
       tools: this.#workspaceTools,
+      servers: this.#servers,
       planning: () => this.#planning,
       limits: () => this.#limits,
-      updates: (delegationId: string) => new Updates(client, id, cwd, delegationId),
+      updates: (delegationId: string) => this.#tellAs(delegationId),
     }
-    this.#tools = [
+    const tools = [
       ...this.#workspaceTools,
       askUser(this.#people),
       exitPlanMode(this.#people, () => this.#setPlanning(false)),
       delegate(delegating),
     ]
     const limits = () => this.#limits
-    const agent = await makeAgent({
+    const { planning } = delegating
+    const made = await makeAgent({
       environment,
       provider,
       model,
       manager: this.#manager,
-      tools: this.#tools,
+      tools,
+      servers: this.#servers,
+      planning,
       cwd,
       limits,
     })
+    const { agent } = made
     agent.subscribe(event => {
       if (event.type === 'message_end' && event.message.role === 'assistant') this.#last = event.message
       this.#updates.follow(event)
     })
-    this.#agent = agent
-    agent.setActiveToolsByName(usable(this.#tools, this.#planning))
+    this.#made = made
     return agent
+  }
+
+  #tellAs(delegationId?: string): Updates {
+    const { client, id, cwd } = this.#opening
+    const viewOfTool = (name: string) => this.#servers.tools.find(({ definition }) => definition.name === name)
+    return new Updates(client, id, cwd, viewOfTool, delegationId)
   }
 
   #modelInUse(first: Model<Api>): Model<Api> {
@@ -215,7 +251,7 @@ export class EngineSession {
   #setPlanning(planning: boolean): void {
     this.#planning = planning
     this.#manager.appendCustomEntry(PLAN_MODE, { on: planning })
-    this.#agent?.setActiveToolsByName(usable(this.#tools, planning))
+    this.#made?.equip()
   }
 
   /** What was said before stays in the file, and out of the model's sight. */

@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   createExtensionRuntime,
+  createSyntheticSourceInfo,
+  type Extension,
   loadProjectContextFiles,
   loadSkills,
   type ResourceLoader,
@@ -16,9 +18,16 @@ const MAX_INSTRUCTIONS = 64 * 1024
 
 /**
  * What a workspace tells its agents: AGENTS.md of it and of the directories above, and its skills. All of it is text for
- * the model; nothing of a workspace is run, or changes a setting, by being there.
+ * the model; nothing of it is run, or changes a setting, by being there.
+ * @param extension what is registered while the agent lives: tools of servers
+ * @param notes what the model is told of these
  */
-export function workspaceResources(cwd: string, agentDir: string): ResourceLoader {
+export function workspaceResources(
+  cwd: string,
+  agentDir: string,
+  extension: Extension,
+  notes: () => readonly string[],
+): ResourceLoader {
   let skills: Skill[] = []
   let agentsFiles: { path: string; content: string }[] = []
   const read = () => {
@@ -30,7 +39,7 @@ export function workspaceResources(cwd: string, agentDir: string): ResourceLoade
     }))
   }
   read()
-  const extensions = { extensions: [], errors: [], runtime: createExtensionRuntime() }
+  const extensions = { extensions: [extension], errors: [], runtime: createExtensionRuntime() }
   return {
     getExtensions: () => extensions,
     getSkills: () => ({ skills, diagnostics: [] }),
@@ -39,10 +48,26 @@ export function workspaceResources(cwd: string, agentDir: string): ResourceLoade
     getAgentsFiles: () => ({ agentsFiles }),
     getSystemPrompt: () => systemPrompt,
     getSystemPromptSource: () => undefined,
-    getAppendSystemPrompt: () => [],
+    getAppendSystemPrompt: () => [...notes()],
     getAppendSystemPromptSources: () => [],
     extendResources: () => undefined,
     reload: async () => read(),
+  }
+}
+
+/** The SDK's place for tools that come and go, with none in it. */
+export function noTools(): Extension {
+  const path = '<servers>'
+  return {
+    path,
+    resolvedPath: path,
+    sourceInfo: createSyntheticSourceInfo(path, { source: 'sdk' }),
+    handlers: new Map(),
+    tools: new Map(),
+    messageRenderers: new Map(),
+    commands: new Map(),
+    flags: new Map(),
+    shortcuts: new Map(),
   }
 }
 

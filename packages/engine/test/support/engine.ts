@@ -9,6 +9,7 @@ import {
   type CreateElicitationRequest,
   type CreateElicitationResponse,
   client,
+  type McpServer,
   methods,
   type NewSessionResponse,
   ndJsonStream,
@@ -64,6 +65,7 @@ export async function openEngine(
     model?: object
     env?: Record<string, string>
     people?: Partial<People>
+    mcpServers?: McpServer[]
     /** Called with the workspace before the engine starts. */
     prepare?: (workspace: string) => void
   } = {},
@@ -114,7 +116,7 @@ export async function openEngine(
     const or = <T>(work: Promise<T>): Promise<T> => Promise.race([work, gone])
     const clientCapabilities = options.people?.elicit === undefined ? {} : { elicitation: { form: {} } }
     await or(agent.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities }))
-    const opening = { cwd: workspace, mcpServers: [] }
+    const opening = { cwd: workspace, mcpServers: options.mcpServers ?? [] }
     if (sessionId !== null) await or(agent.request(methods.agent.session.load, { sessionId, ...opening }))
     const id = sessionId ?? (await or<NewSessionResponse>(agent.request(methods.agent.session.new, opening))).sessionId
     const kill = async () => {

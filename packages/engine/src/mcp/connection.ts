@@ -1,0 +1,250 @@
+import type { CreateElicitationResponse } from '@agentclientprotocol/sdk'
+import {
+  Client,
+  type ElicitRequest,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  type StandardSchemaV1,
+  type Tool,
+  type Transport,
+} from '@modelcontextprotocol/client'
+import { Stopwatch } from '../session/stopwatch.ts'
+import type { People } from '../tools/people.ts'
+import { httpTransport } from './http-transport.ts'
+import type { ServerConfig } from './server-config.ts'
+import { StdioTransport } from './stdio-transport.ts'
+
+/** Tools of a server that are looked at, and pages that they may come on. */
+const MAX_LISTED = 1000
+const MAX_PAGES = 50
+/** Our own clocks decide; the library's must not come first. */
+const FOREVER_MS = 2 ** 31 - 1
+
+/** What a connection is made with. */
+export interface Connecting {
+  readonly name: string
+  readonly cwd: string
+  readonly env: NodeJS.ProcessEnv
+  readonly people: People
+  /** Time for a call, without that in which people are asked. */
+  readonly callMs: number
+  /** Time to list tools anew. */
+  readonly listMs: number
+  /** The tools are others, or the server is gone. */
+  readonly changed: () => void
+}
+
+/** Of a tool, what a call needs. */
+export interface CalledTool {
+  readonly name: string
+  readonly inputSchema: unknown
+}
+
+/** A server that answered. It is used until it is gone: a new one is made then. */
+export class Connection {
+  readonly #client: Client
+  readonly #transport: Transport
+  readonly #options: Connecting
+  readonly #clocks = new Set<Stopwatch>()
+  #listing: Promise<void> = Promise.resolve()
+  #tools: readonly unknown[] = []
+  #ended: string | null = null
+
+  /**
+   * Connects, and asks for the tools. Most servers speak the handshake of 2025; one that refuses it is asked again in the
+   * newer way. The other order would have the older ones meet a request that some of them never answer.
+   * @throws with words on the server, or the signal's reason
+   */
+  static async open(config: ServerConfig, options: Connecting, signal: AbortSignal): Promise<Connection> {
+    try {
+      return await Connection.#open(config, options, signal, 'legacy')
+    } catch (error) {
+      if (!refusesHandshake(error)) throw error
+      return Connection.#open(config, options, signal, 'auto')
+    }
+  }
+
+  static async #open(config: ServerConfig, options: Connecting, signal: AbortSignal, mode: 'legacy' | 'auto') {
+    const transport = transportOf(config, options)
+    const connection = new Connection(transport, options, mode)
+    try {
+      await until(signal, connection.#client.connect(transport, { signal, timeout: FOREVER_MS }))
+      await connection.#list(signal)
+      if (connection.#ended !== null) throw new Error(connection.#ended)
+      return connection
+    } catch (error) {
+      await connection.close()
+      signal.throwIfAborted()
+      throw transport instanceof StdioTransport && transport.ending !== '' && !refusesHandshake(error)
+        ? new Error(transport.ending)
+        : error
+    }
+  }
+
+  private constructor(transport: Transport, options: Connecting, mode: 'legacy' | 'auto') {
+    this.#transport = transport
+    this.#options = options
+    const asks = options.people.capabilities.elicitation?.form
+    this.#client = new Client(
+      { name: 'berth', version: '1.0.0' },
+      {
+        capabilities: asks ? { elicitation: { form: {} } } : {},
+        // The server has validated what it says; the model reads it either way.
+        jsonSchemaValidator: {
+          getValidator: () => input => ({ valid: true, data: input as never, errorMessage: undefined }),
+        },
+        versionNegotiation: { mode },
+        listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => this.#listAgain() } },
+      },
+    )
+    this.#client.onclose = () => this.#end(this.ending || 'closed the connection')
+    if (asks)
+      this.#client.setRequestHandler('elicitation/create', (request, context) =>
+        this.#ask(request, context.mcpReq.signal),
+      )
+  }
+
+  /** Why it is of no use any more; null while it is. */
+  get ended(): string | null {
+    return this.#ended
+  }
+
+  /** As the server lists them, unread. */
+  get tools(): readonly unknown[] {
+    return this.#tools
+  }
+
+  /** What the server tells of itself, for the model. */
+  get instructions(): string {
+    return this.#client.getInstructions() ?? ''
+  }
+
+  /** Resolves when no list is on its way. */
+  get listed(): Promise<void> {
+    return this.#listing
+  }
+
+  private get ending(): string {
+    return this.#transport instanceof StdioTransport ? this.#transport.ending : ''
+  }
+
+  /** @throws with words for the model */
+  async call(
+    tool: CalledTool,
+    args: Readonly<Record<string, unknown>>,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    if (this.#ended !== null) throw new Error(this.#ended)
+    const overdue = new AbortController()
+    const clock = new Stopwatch(this.#options.callMs, () => overdue.abort())
+    this.#clocks.add(clock)
+    try {
+      return await this.#client.callTool(
+        { name: tool.name, arguments: args },
+        {
+          signal: AbortSignal.any([overdue.signal, ...(signal === undefined ? [] : [signal])]),
+          timeout: FOREVER_MS,
+          toolDefinition: tool as Tool,
+        },
+      )
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (overdue.signal.aborted) throw new Error(`gave no answer within ${this.#options.callMs / 1000} seconds`)
+      // An answer that is an error is one of a server that works; what has no answer is a connection that does not.
+      if (!(error instanceof ProtocolError) && !isUnreadable(error)) {
+        this.#end(this.ending || wordsOf(error))
+        void this.close()
+      }
+      throw new Error(this.#ended ?? wordsOf(error))
+    } finally {
+      clock.stop()
+      this.#clocks.delete(clock)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#end('is not connected any more')
+    await this.#client.close().catch(() => undefined)
+    await this.#transport.close().catch(() => undefined)
+  }
+
+  #end(reason: string): void {
+    if (this.#ended !== null) return
+    this.#ended = reason
+    this.#options.changed()
+  }
+
+  #listAgain(): void {
+    const once = this.#listing.then(() => this.#list(AbortSignal.timeout(this.#options.listMs)))
+    // What it listed before stands.
+    this.#listing = once.then(this.#options.changed, () => undefined)
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const tools: unknown[] = []
+    let cursor: string | undefined
+    for (let page = 0; page < MAX_PAGES && tools.length < MAX_LISTED; page += 1) {
+      if (this.#client.getServerCapabilities()?.tools === undefined) break
+      const request = { method: 'tools/list' as const, ...(cursor !== undefined && { params: { cursor } }) }
+      const answer = await this.#client.request(request, anything, { signal, timeout: FOREVER_MS })
+      const { tools: listed, nextCursor } = (answer ?? {}) as { tools?: unknown; nextCursor?: unknown }
+      if (!Array.isArray(listed)) throw new Error('lists its tools in a way that cannot be read')
+      tools.push(...listed)
+      if (typeof nextCursor !== 'string' || nextCursor === cursor) break
+      cursor = nextCursor
+    }
+    this.#tools = tools.slice(0, MAX_LISTED)
+  }
+
+  /** A question of the server is one to people; the time of its calls stands still meanwhile. */
+  async #ask({ params }: ElicitRequest, signal: AbortSignal) {
+    const { name, people } = this.#options
+    const { sessionId, ask } = people
+    if (!('requestedSchema' in params)) return { action: 'decline' as const }
+    const { message, requestedSchema } = params
+    const form = { mode: 'form', sessionId, message: `${name} asks: ${message}`, requestedSchema }
+    const asked = () => ask<CreateElicitationResponse>('elicitation/create', form, signal)
+    const response = await [...this.#clocks].reduce((work, clock) => () => clock.pausedFor(work), asked)()
+    return { action: response.action, content: 'content' in response ? response.content : undefined } as never
+  }
+}
+
+function transportOf(config: ServerConfig, { cwd, env }: Connecting): Transport {
+  if (config.kind !== 'stdio') return httpTransport(config.kind, config.url, config.headers)
+  const { command, args } = config
+  return new StdioTransport({ command, args, cwd, env: { ...env, ...config.env } })
+}
+
+/** Not all waits of the library end with the signal that they are given. */
+async function until<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const { promise: over, reject } = Promise.withResolvers<never>()
+  const end = () => reject(signal.reason)
+  if (signal.aborted) end()
+  signal.addEventListener('abort', end, { once: true })
+  try {
+    return await Promise.race([work, over])
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+}
+
+/** Whatever a server lists: one tool that makes no sense must not hide the others. */
+const anything: StandardSchemaV1<unknown, unknown> = {
+  '~standard': { version: 1, vendor: 'berth', validate: value => ({ value }) },
+}
+
+const refusesHandshake = (error: unknown): boolean =>
+  error instanceof ProtocolError || (error instanceof SdkHttpError && error.status === 400)
+
+const isUnreadable = (error: unknown): boolean => error instanceof SdkError && error.code === SdkErrorCode.InvalidResult
+
+/** What went wrong, with its cause: that of `fetch` is all that is known of a server that is not there. */
+export function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { cause } = error
+  return cause instanceof Error
+    ? `${error.message}: ${cause.message || String((cause as { code?: string }).code)}`
+    : error.message
+}

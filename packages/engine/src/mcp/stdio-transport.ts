@@ -1,0 +1,147 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import {
+  type JSONRPCMessage,
+  parseJSONRPCMessage,
+  serializeMessage,
+  type Transport,
+} from '@modelcontextprotocol/client'
+
+/** Longest message. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+/** Of what is no message; servers log to the wrong output by mistake, and some never stop. */
+const MAX_RUBBISH_BYTES = 1024 * 1024
+/** Of what it says beside the protocol, the end, for whoever has to know why it ended. */
+const MAX_COMPLAINTS = 500
+/** Between being asked to end and being made to. */
+const GRACE_MS = 300
+/** A process that is gone has nothing more to say after this; something that it left behind may hold its output open. */
+const DRAIN_MS = 200
+
+/** What a server is started with. */
+export interface StdioServer {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+  readonly cwd: string
+}
+
+/**
+ * A server as a process of its own group, spoken to by lines of its input and output. The group ends whole: when the
+ * process does, when the transport is closed, and when it says what nobody can read.
+ */
+export class StdioTransport implements Transport {
+  readonly #server: StdioServer
+  #child: ChildProcess | null = null
+  #line: Buffer[] = []
+  #lineBytes = 0
+  #rubbishBytes = 0
+  #complaints = ''
+  #fault = ''
+  #over = false
+  readonly #gone = Promise.withResolvers<void>()
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: (message: JSONRPCMessage) => void
+
+  constructor(server: StdioServer) {
+    this.#server = server
+  }
+
+  /** How it ended, in words; empty while it runs. */
+  ending = ''
+
+  async start(): Promise<void> {
+    const { command, args, env, cwd } = this.#server
+    const child = spawn(command, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+    this.#child = child
+    child.stdout.on('data', (chunk: Buffer) => this.#take(chunk))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.#complaints = (this.#complaints + text).slice(-MAX_COMPLAINTS)
+    })
+    // What cannot be written is told by the end of the process.
+    child.stdin.on('error', () => undefined)
+    child.once('exit', (code, signal) => {
+      this.#kill('SIGKILL')
+      const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
+      const end = () =>
+        this.#finish(this.#fault || `${how}${this.#complaints.trim() && `: ${this.#complaints.trim()}`}`)
+      child.once('close', end)
+      setTimeout(end, DRAIN_MS).unref()
+    })
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve)
+      child.once('error', (error: NodeJS.ErrnoException) => {
+        this.#finish(`cannot be started: ${error.code === 'ENOENT' ? `there is no ${command}` : error.message}`)
+        reject(new Error(this.ending))
+      })
+    })
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#child?.stdin
+    if (this.#over || !stdin?.writable) throw new Error(this.ending || 'it does not run')
+    await new Promise<void>(resolve => void stdin.write(serializeMessage(message), () => resolve()))
+  }
+
+  async close(): Promise<void> {
+    if (this.#over) return
+    this.#child?.stdin?.end()
+    this.#kill('SIGTERM')
+    const timer = setTimeout(() => this.#kill('SIGKILL'), GRACE_MS)
+    await this.#gone.promise
+    clearTimeout(timer)
+  }
+
+  #take(chunk: Buffer): void {
+    let from = 0
+    for (let at = chunk.indexOf(0x0a); at !== -1 && !this.#over; at = chunk.indexOf(0x0a, from)) {
+      this.#line.push(chunk.subarray(from, at))
+      from = at + 1
+      const line = Buffer.concat(this.#line).toString('utf8')
+      this.#line = []
+      this.#lineBytes = 0
+      this.#read(line)
+    }
+    this.#line.push(chunk.subarray(from))
+    this.#lineBytes += chunk.length - from
+    if (this.#lineBytes > MAX_MESSAGE_BYTES) this.#give('sent a message that is too long')
+  }
+
+  #read(line: string): void {
+    let message: JSONRPCMessage
+    try {
+      message = parseJSONRPCMessage(JSON.parse(line))
+    } catch {
+      this.#rubbishBytes += line.length
+      if (this.#rubbishBytes > MAX_RUBBISH_BYTES) this.#give('writes to its output what is no message of the protocol')
+      return
+    }
+    this.onmessage?.(message)
+  }
+
+  /** Gives it up. */
+  #give(fault: string): void {
+    this.#fault ||= fault
+    this.#line = []
+    this.#lineBytes = 0
+    this.#child?.stdout?.destroy()
+    this.#kill('SIGKILL')
+  }
+
+  #kill(signal: NodeJS.Signals): void {
+    try {
+      if (this.#child?.pid !== undefined) process.kill(-this.#child.pid, signal)
+    } catch {
+      // Nobody is left of the group.
+    }
+  }
+
+  #finish(ending: string): void {
+    if (this.#over) return
+    this.#over = true
+    this.ending = ending
+    for (const stream of [this.#child?.stdin, this.#child?.stdout, this.#child?.stderr]) stream?.destroy()
+    this.#gone.resolve()
+    this.onclose?.()
+  }
+}
