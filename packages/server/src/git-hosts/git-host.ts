@@ -89,6 +89,8 @@ export interface GitHost {
   readonly id: string
   /** `local`, `github`, `gitlab`, `forgejo` (interface 2.3, `source.kind`). */
   readonly kind: string
+  /** What the host calls the account now. @throws GitHostError `not_found` for one that this deployment does not reach */
+  readAccount(account: string, signal?: AbortSignal): Promise<string>
   /** A page of the account's repositories that this deployment reaches. */
   listRepositories(
     account: string,

@@ -9,6 +9,6 @@ export async function grantLocal(
   context: Pick<Context, 'clock'> & { readonly db: Queryable },
   grantee: Grantee,
 ): Promise<void> {
-  const account = { host: LOCAL_HOST, provider: 'local', account: LOCAL_ACCOUNT, accountLogin: 'local' }
+  const account = { host: LOCAL_HOST, provider: 'local', account: LOCAL_ACCOUNT, accountLogin: LOCAL_ACCOUNT }
   await connectAccount(context, grantee, account, true)
 }

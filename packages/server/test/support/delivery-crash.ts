@@ -96,6 +96,7 @@ export class DeliveryCrash {
     return {
       id: real.id,
       kind: real.kind,
+      readAccount: (account, signal) => real.readAccount(account, signal),
       listRepositories: (account, page, signal) => real.listRepositories(account, page, signal),
       readRepository: (ref, signal) => real.readRepository(ref, signal),
       readBranch: (ref, branch, signal) => step('read a branch', () => real.readBranch(ref, branch, signal)),

@@ -36,13 +36,14 @@ interface ServedPull {
   mergeCommitOid: string | null
 }
 
-/** A fault to answer with instead: a status, or silence. */
+/** A fault to answer with instead: a status, silence, no answer, or after the work was done half of the answer. */
 export interface Fault {
   /** Requests it meets: `GET /repositories/7`; git's are `GET /owner/name.git/…`. */
   readonly when: RegExp
   readonly answer:
     | 'never'
     | 'cut'
+    | 'half'
     | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: unknown }
   /** How many requests; all of them unless said. */
   readonly times?: number
@@ -143,7 +144,8 @@ export class GitHubServer implements AsyncDisposable {
       const { answer } = met.fault
       if (answer === 'never') return
       if (answer === 'cut') return void response.destroy()
-      return reply(response, answer.status, answer.body ?? { message: 'fault' }, answer.headers)
+      if (answer === 'half') halved.add(response)
+      else return reply(response, answer.status, answer.body ?? { message: 'fault' }, answer.headers)
     }
     try {
       if (url.pathname.startsWith('/api/v3/')) await this.#rest(request, response, path, url.searchParams)
@@ -158,6 +160,8 @@ export class GitHubServer implements AsyncDisposable {
     const body = await readJson(request)
     const minted = path.match(/^\/app\/installations\/(\d+)\/access_tokens$/)
     if (minted?.[1] !== undefined) return reply(response, 201, this.#mint(minted[1], request, body))
+    const read = path.match(/^\/app\/installations\/(\d+)$/)
+    if (read?.[1] !== undefined) return reply(response, 200, this.#account(read[1], request))
     const { installation, repositories } = this.#bearer(request.headers.authorization?.replace(/^(token|bearer) /i, ''))
     if (path === '/installation/repositories') {
       const all = [...this.#repositories.values()].filter(one => one.installations.has(installation))
@@ -273,7 +277,13 @@ export class GitHubServer implements AsyncDisposable {
     }
   }
 
-  #mint(installation: string, request: IncomingMessage, body: Record<string, unknown>): unknown {
+  #account(installation: string, request: IncomingMessage): unknown {
+    const [first] = this.#reached(installation, request)
+    return { id: Number(installation), account: { login: first?.fullName.split('/')[0] } }
+  }
+
+  /** What an installation reaches, told to the App alone. */
+  #reached(installation: string, request: IncomingMessage): ServedRepository[] {
     const [head = '', claims = '', signature = ''] =
       request.headers.authorization?.replace(/^bearer /i, '').split('.') ?? []
     const signed = verify(
@@ -283,8 +293,13 @@ export class GitHubServer implements AsyncDisposable {
       Buffer.from(signature, 'base64url'),
     )
     if (!signed) throw new Refused(401, 'A JSON web token could not be decoded')
-    const known = [...this.#repositories.values()].some(one => one.installations.has(installation))
-    if (!known) throw new Refused(404, 'Not Found')
+    const reached = [...this.#repositories.values()].filter(one => one.installations.has(installation))
+    if (reached.length === 0) throw new Refused(404, 'Not Found')
+    return reached
+  }
+
+  #mint(installation: string, request: IncomingMessage, body: Record<string, unknown>): unknown {
+    this.#reached(installation, request)
     const token = `ghs_${randomUUID().replaceAll('-', '')}`
     const permissions = body.permissions as { contents?: string } | undefined
     const expiresAt = Date.now() + this.tokenMs
@@ -385,7 +400,8 @@ export class GitHubServer implements AsyncDisposable {
       response.write(body)
       head = null
     }
-    response.end()
+    if (halved.has(response)) response.destroy()
+    else response.end()
   }
 }
 
@@ -409,7 +425,13 @@ async function readJson(request: IncomingMessage): Promise<Record<string, unknow
   return text === '' ? {} : JSON.parse(text)
 }
 
+/** Answers whose connection is closed in their middle. */
+const halved = new WeakSet<ServerResponse>()
+
 function reply(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers })
-  response.end(JSON.stringify(body))
+  const text = JSON.stringify(body)
+  const length = String(Buffer.byteLength(text))
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers })
+  if (halved.has(response)) response.write(text.slice(0, text.length / 2), () => response.destroy())
+  else response.end(text)
 }

@@ -18,12 +18,25 @@ export function toHostError(error: unknown): GitHostError {
   })
 }
 
-function kindOf({ status, response }: RequestError, asksForTime: boolean): GitHostErrorKind {
+/**
+ * An answer as it was meant. Where the connection was cut in the middle, or something in between answered in another
+ * language, the client gives text for an object, and says that all is well.
+ * @throws GitHostError `unavailable`
+ */
+export function wholeOf<Body>(data: Body): Body {
+  if (typeof data === 'object' && data !== null && !(data instanceof ArrayBuffer)) return data
+  throw new GitHostError('unavailable', 'the host did not finish its answer')
+}
+
+function kindOf({ status, response, message }: RequestError, asksForTime: boolean): GitHostErrorKind {
   switch (status) {
     case 401:
       return 'unauthorized'
-    case 403:
-      return asksForTime || response?.headers['x-ratelimit-remaining'] === '0' ? 'rate_limited' : 'forbidden'
+    case 403: {
+      // A secondary limit may say so in words alone.
+      const limited = response?.headers['x-ratelimit-remaining'] === '0' || /rate limit/i.test(message)
+      return asksForTime || limited ? 'rate_limited' : 'forbidden'
+    }
     case 429:
       return 'rate_limited'
     case 404:
@@ -32,7 +45,8 @@ function kindOf({ status, response }: RequestError, asksForTime: boolean): GitHo
     case 451:
       return 'forbidden'
     case 405:
-      return 'not_mergeable'
+      // A strategy that the repository does not have will not be taken later either.
+      return /are not allowed on this repository/i.test(message) ? 'invalid' : 'not_mergeable'
     case 409:
       return 'conflict'
     default:

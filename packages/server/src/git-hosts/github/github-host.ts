@@ -13,7 +13,7 @@ import {
   type RepositoryListing,
   type RepositoryRef,
 } from '../git-host.ts'
-import { toHostError } from './github-errors.ts'
+import { toHostError, wholeOf } from './github-errors.ts'
 import { InstallationTokens } from './installation-tokens.ts'
 
 /** An App of a GitHub, as the deployment registered it. */
@@ -24,7 +24,7 @@ export interface GitHubApp {
   readonly baseUrl?: string
 }
 
-/** Longest that one call may take, its body included. */
+/** Longest that one call may take, its body included, unless said otherwise. */
 const CALL_MS = 15_000
 const PUBLIC_URL = 'https://github.com'
 
@@ -42,10 +42,12 @@ export class GitHubHost implements GitHost, Disposable {
   readonly id: string
   readonly kind = 'github'
   readonly #api: Octokit
+  readonly #app: App
   readonly #tokens: InstallationTokens
   readonly #webUrl: string
+  readonly #callMs: number
 
-  constructor({ appId, privateKey, baseUrl }: GitHubApp, clock: Clock) {
+  constructor({ appId, privateKey, baseUrl }: GitHubApp, clock: Clock, callMs = CALL_MS) {
     this.#webUrl = (baseUrl ?? PUBLIC_URL).replace(/\/+$/, '')
     this.id = `github:${new URL(this.#webUrl).host}`
     const defaults = {
@@ -56,7 +58,19 @@ export class GitHubHost implements GitHost, Disposable {
     }
     const Client = Octokit.defaults(defaults)
     this.#api = new Client()
-    this.#tokens = new InstallationTokens(new App({ appId, privateKey, Octokit: Client, log: defaults.log }), clock)
+    this.#app = new App({ appId, privateKey, Octokit: Client, log: defaults.log })
+    this.#tokens = new InstallationTokens(this.#app, clock, callMs)
+    this.#callMs = callMs
+  }
+
+  async readAccount(account: string, signal?: AbortSignal): Promise<string> {
+    const read = () =>
+      this.#app.octokit.request('GET /app/installations/{installation_id}', {
+        installation_id: toInstallation(account),
+        request: { signal: this.#bounded(signal) },
+      })
+    const { account: owner } = wholeOf((await this.#guard(read, signal)).data)
+    return owner === null ? account : 'login' in owner ? owner.login : owner.slug
   }
 
   async listRepositories(
@@ -88,18 +102,14 @@ export class GitHubHost implements GitHost, Disposable {
       if (found.name !== branch) throw new GitHostError('not_found', 'the branch was renamed', { subject: 'branch' })
       return { name: found.name, oid: found.commit.sha, protected: found.protected }
     } catch (error) {
-      if (!(error instanceof GitHostError) || error.kind !== 'not_found') throw error
-      // The same answer stands for a repository that is not there or not to be seen.
-      await this.readRepository(ref, signal)
-      throw new GitHostError('not_found', `no branch ${branch}`, { subject: 'branch', cause: error })
+      throw await this.#missing(ref, 'branch', error, signal)
     }
   }
 
   async access(ref: RepositoryRef, right: 'read' | 'write', signal?: AbortSignal): Promise<RemoteAccess> {
     const { clone_url: url } = await this.#read(ref, signal)
-    const token = await this.#guard(() =>
-      this.#tokens.get({ installation: ref.account, repository: { id: ref.repositoryId, contents: right } }),
-    )
+    const scope = { installation: ref.account, repository: { id: ref.repositoryId, contents: right } }
+    const token = await this.#guard(() => within(this.#bounded(signal), this.#tokens.get(scope)), signal)
     return { url, authorization: `Basic ${token.basic}`, expiresAt: token.expiresAt }
   }
 
@@ -126,9 +136,12 @@ export class GitHubHost implements GitHost, Disposable {
   }
 
   async readPull(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<HostPull> {
-    return toPull(
-      await this.#call<Pull>(ref.account, `GET /repositories/${ref.repositoryId}/pulls/${number}`, {}, signal),
-    )
+    try {
+      const route = `GET /repositories/${ref.repositoryId}/pulls/${number}`
+      return toPull(await this.#call<Pull>(ref.account, route, {}, signal))
+    } catch (error) {
+      throw await this.#missing(ref, 'pull', error, signal)
+    }
   }
 
   async mergePull(
@@ -161,6 +174,18 @@ export class GitHubHost implements GitHost, Disposable {
     return this.#call<Repository>(account, `GET /repositories/${repositoryId}`, {}, signal)
   }
 
+  /** What was not found: the same answer stands for a repository that is not there or not to be seen. */
+  async #missing(
+    ref: RepositoryRef,
+    subject: 'branch' | 'pull',
+    error: unknown,
+    signal?: AbortSignal,
+  ): Promise<unknown> {
+    if (!(error instanceof GitHostError) || error.kind !== 'not_found') return error
+    await this.readRepository(ref, signal)
+    return new GitHostError('not_found', `no such ${subject}`, { subject, cause: error })
+  }
+
   /** One call as the installation; a token that was refused before its time is replaced once. */
   async #call<Body>(account: string, route: string, parameters: Parameters, signal?: AbortSignal): Promise<Body> {
     const attempt = () => this.#guard(() => this.#request<Body>(account, route, parameters, signal), signal)
@@ -174,15 +199,18 @@ export class GitHubHost implements GitHost, Disposable {
   }
 
   async #request<Body>(account: string, route: string, parameters: Parameters, signal?: AbortSignal): Promise<Body> {
-    if (!/^[0-9]{1,15}$/.test(account)) throw new GitHostError('not_found', 'not an installation')
-    const token = await this.#tokens.get({ installation: account })
-    const bounded = AbortSignal.any([AbortSignal.timeout(CALL_MS), ...(signal === undefined ? [] : [signal])])
+    const bounded = this.#bounded(signal)
+    const token = await within(bounded, this.#tokens.get({ installation: String(toInstallation(account)) }))
     const { data } = await this.#api.request(route, {
       ...parameters,
       headers: { authorization: `token ${token.value}` },
       request: { signal: bounded },
     })
-    return data as Body
+    return wholeOf(data as Body)
+  }
+
+  #bounded(signal: AbortSignal | undefined): AbortSignal {
+    return AbortSignal.any([AbortSignal.timeout(this.#callMs), ...(signal === undefined ? [] : [signal])])
   }
 
   async #guard<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -193,6 +221,20 @@ export class GitHubHost implements GitHost, Disposable {
       throw toHostError(error)
     }
   }
+}
+
+/** Waits no longer than the signal; the work goes on for whoever else waits for it. */
+function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const end = () => reject(signal.reason)
+  signal.addEventListener('abort', end, { once: true })
+  if (signal.aborted) end()
+  return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', end))
+}
+
+function toInstallation(account: string): number {
+  if (!/^[0-9]{1,15}$/.test(account)) throw new GitHostError('not_found', 'not an installation')
+  return Number(account)
 }
 
 function toRepository(repository: ListedRepository): HostRepository {

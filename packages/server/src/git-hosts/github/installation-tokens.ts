@@ -1,6 +1,7 @@
 import type { App } from 'octokit'
 import type { Clock } from '../../clock.ts'
 import { knownSecrets } from '../../secrets.ts'
+import { wholeOf } from './github-errors.ts'
 
 /** What a token is for. */
 export interface TokenScope {
@@ -18,7 +19,6 @@ export interface Token {
 
 /** A token is not used in the last of its time: what is begun with it must end within it. */
 const MARGIN_MS = 5 * 60_000
-const MINT_MS = 10_000
 
 interface Kept {
   readonly token: Promise<Token>
@@ -33,12 +33,14 @@ interface Kept {
 export class InstallationTokens implements Disposable {
   readonly #app: App
   readonly #clock: Clock
+  readonly #mintMs: number
   readonly #kept = new Map<string, Kept>()
   readonly #secrets = new Map<string, Disposable>()
 
-  constructor(app: App, clock: Clock) {
+  constructor(app: App, clock: Clock, mintMs: number) {
     this.#app = app
     this.#clock = clock
+    this.#mintMs = mintMs
   }
 
   get(scope: TokenScope): Promise<Token> {
@@ -77,9 +79,10 @@ export class InstallationTokens implements Disposable {
         repository_ids: [Number(repository.id)],
         permissions: { contents: repository.contents, metadata: 'read' as const },
       }),
-      request: { signal: AbortSignal.timeout(MINT_MS) },
+      request: { signal: AbortSignal.timeout(this.#mintMs) },
     })
-    const basic = Buffer.from(`x-access-token:${data.token}`).toString('base64')
-    return { value: data.token, basic, expiresAt: new Date(data.expires_at) }
+    const { token: value, expires_at: expiry } = wholeOf(data)
+    const basic = Buffer.from(`x-access-token:${value}`).toString('base64')
+    return { value, basic, expiresAt: new Date(expiry) }
   }
 }

@@ -16,7 +16,7 @@ import {
 } from '../git-host.ts'
 import * as sql from './local-sql.ts'
 import { findRepositories, type LocalPath, localPath } from './repositories.ts'
-import { blockersOf, type CheckState } from './rules.ts'
+import { type BranchRule, blockersOf, type Check, type CheckState } from './rules.ts'
 
 /** Account of every repository of a data directory. */
 export const LOCAL_ACCOUNT = 'local'
@@ -55,12 +55,17 @@ export class LocalHost implements GitHost {
     this.#baseUrl = baseUrl
   }
 
+  async readAccount(account: string): Promise<string> {
+    if (account !== LOCAL_ACCOUNT) throw new GitHostError('not_found', `no account ${account} here`)
+    return LOCAL_ACCOUNT
+  }
+
   async listRepositories(
     account: string,
     { limit, from }: { readonly limit: number; readonly from: string | null },
     signal?: AbortSignal,
   ): Promise<RepositoryListing> {
-    if (account !== LOCAL_ACCOUNT) throw new GitHostError('not_found', `no account ${account} here`)
+    await this.readAccount(account)
     const named = ({ owner, name }: LocalPath) => `${owner}/${name}`
     const all = (await findRepositories(this.#root)).filter(path => from === null || named(path) > from)
     const page = all.toSorted((one, other) => (named(one) < named(other) ? -1 : 1)).slice(0, limit)
@@ -142,6 +147,21 @@ export class LocalHost implements GitHost {
     throw new GitHostError('unavailable', 'the base branch keeps moving')
   }
 
+  /** The repository of this name; null where there is none. */
+  async findRepository(fullName: string): Promise<RepositoryRef | null> {
+    const [owner = '', name = '', ...more] = fullName.split('/')
+    const path = more.length === 0 ? await localPath(this.#root, owner, name) : null
+    const [row] = path === null ? [] : await sql.identifyRepositories(this.#db, [path])
+    return row === undefined ? null : { account: LOCAL_ACCOUNT, repositoryId: row.id }
+  }
+
+  /** The rules of a repository's branches, in the order of their names. */
+  async listRules(ref: RepositoryRef): Promise<BranchRule[]> {
+    const { id } = await this.#locate(ref)
+    const rows = await sql.listRules(this.#db, id)
+    return rows.map(({ branch, required_checks: requiredChecks }) => ({ branch, requiredChecks }))
+  }
+
   /** Protects a branch: no direct push, and pull requests into it need these checks. Null lifts it. */
   async setRule(ref: RepositoryRef, branch: string, rule: { requiredChecks: readonly string[] } | null): Promise<void> {
     const { id } = await this.#locate(ref)
@@ -149,9 +169,22 @@ export class LocalHost implements GitHost {
     else await sql.putRule(this.#db, id, { branch, required_checks: rule.requiredChecks })
   }
 
+  /** Says how a check of a commit went; what was said of it before is forgotten. */
   async recordCheck(ref: RepositoryRef, check: { oid: string; name: string; state: CheckState }): Promise<void> {
     const { id } = await this.#locate(ref)
     await sql.putCheck(this.#db, id, { ...check, now: this.#clock.now() })
+  }
+
+  /** What was said of a commit, in the order of the checks' names. */
+  async listChecks(ref: RepositoryRef, oid: string): Promise<Check[]> {
+    const rows = await sql.listChecks(this.#db, (await this.#locate(ref)).id, oid)
+    return rows.map(({ name, state, updated_at: updatedAt }) => ({ name, state, updatedAt }))
+  }
+
+  /** Whether the repository has this commit, on whatever branch. @param oid 40 lower-case hex */
+  async hasCommit(ref: RepositoryRef, oid: string): Promise<boolean> {
+    const { gitDir } = await this.#locate(ref)
+    return (await git(['cat-file', '-t', oid], { gitDir, exits: [0, 128], signal: undefined })) === 'commit'
   }
 
   /** @returns null where the base branch or the head moved meanwhile */

@@ -64,6 +64,14 @@ export async function findRule(db: Queryable, repositoryId: string, branch: stri
   return rows[0] ?? null
 }
 
+export async function listRules(db: Queryable, repositoryId: string): Promise<LocalRuleRow[]> {
+  const { rows } = await db.query<LocalRuleRow>(
+    'select branch, required_checks from local_branch_rules where repository_id = $1 order by branch',
+    [repositoryId],
+  )
+  return rows
+}
+
 export async function putRule(db: Queryable, repositoryId: string, rule: LocalRuleRow): Promise<void> {
   await db.query(
     `insert into local_branch_rules (repository_id, branch, required_checks) values ($1, $2, $3)
@@ -83,6 +91,18 @@ export async function listPassedChecks(db: Queryable, repositoryId: string, oid:
     [repositoryId, oid],
   )
   return rows.map(row => row.name)
+}
+
+export async function listChecks(
+  db: Queryable,
+  repositoryId: string,
+  oid: string,
+): Promise<{ readonly name: string; readonly state: CheckState; readonly updated_at: Date }[]> {
+  const { rows } = await db.query<{ name: string; state: CheckState; updated_at: Date }>(
+    'select name, state, updated_at from local_checks where repository_id = $1 and commit_oid = $2 order by name',
+    [repositoryId, oid],
+  )
+  return rows
 }
 
 export async function putCheck(
