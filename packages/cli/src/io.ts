@@ -8,3 +8,9 @@ export interface CommandIo {
   readonly stdout: Output
   readonly stderr: Output
 }
+
+/** What a command of an operator works with: the service's settings, and where its lines go. */
+export interface AdminIo {
+  readonly env: NodeJS.ProcessEnv
+  readonly print: (line: string) => void
+}

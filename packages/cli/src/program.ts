@@ -1,6 +1,6 @@
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
-import type { BudgetOptions, QuotaOptions } from './commands/budget.ts'
+import { addAdmin } from './admin-program.ts'
 import type { EventsOptions } from './commands/events.ts'
 import type { AnswerOptions, ApproveOptions } from './commands/interactions.ts'
 import type { MergeOptions } from './commands/merge.ts'
@@ -8,10 +8,10 @@ import type { PublishOptions } from './commands/publish.ts'
 import type { ReviewOptions } from './commands/review.ts'
 import type { RunOptions } from './commands/run.ts'
 import type { SessionsOptions } from './commands/sessions.ts'
-import type { UsageOptions } from './commands/usage.ts'
 import type { ConnectionFlags } from './connection.ts'
 import type { ExitCode } from './exit-code.ts'
 import type { CommandIo } from './io.ts'
+import { count } from './option-values.ts'
 
 /** What the command line needs from the process around it. */
 export interface ProgramHost {
@@ -208,57 +208,4 @@ function addMerge(program: Command, host: ProgramHost): void {
       const { merge } = await import('./commands/merge.ts')
       await host.withService(command.optsWithGlobals(), io => merge(sessionId, publicationId, options, io))
     })
-}
-
-/** What operators do, on the machine of the service: it needs the service's settings, and no key. */
-function addAdmin(program: Command): void {
-  const admin = program.command('admin').description("look after a deployment, with the service's own settings")
-  admin
-    .command('usage')
-    .description('show what the models were used for')
-    .addOption(
-      new Option('--by <what>', 'what to add up by')
-        .choices(['model', 'provider', 'organization', 'key', 'run', 'day'])
-        .default('model'),
-    )
-    .option('--days <count>', 'how far back', count, 30)
-    .option('--json', 'print JSON, one group a line')
-    .action(async (options: UsageOptions) => {
-      const { usage } = await import('./commands/usage.ts')
-      await usage(options, process.env, line => process.stdout.write(`${line}\n`))
-    })
-  admin
-    .command('budget')
-    .description("bound each run of an organization; what is left out is the deployment's bound again")
-    .argument('<organization>')
-    .option('--cost-usd <dollars>', 'spent on models', amount)
-    .option('--turns <count>', "turns of the agent's own loop", amount)
-    .option('--seconds <count>', 'of work, without waiting for people', amount)
-    .action(async (organizationId: string, options: BudgetOptions) => {
-      const { setBudget } = await import('./commands/budget.ts')
-      await setBudget(organizationId, options, process.env)
-    })
-  admin
-    .command('quota')
-    .description('bound what an organization, or one of its keys, spends on models')
-    .argument('<organization>')
-    .requiredOption('--usd <dollars>', 'US dollars, or none', text => (text === 'none' ? null : amount(text)))
-    .addOption(new Option('--per <period>', 'of UTC').choices(['day', 'month', 'total']).default('month'))
-    .option('--key <id>', 'one key instead of the whole organization')
-    .action(async (organizationId: string, options: QuotaOptions) => {
-      const { setQuota } = await import('./commands/budget.ts')
-      await setQuota(organizationId, options, process.env)
-    })
-}
-
-function amount(text: string): number {
-  const value = Number(text)
-  if (!/^\d{1,9}(\.\d{1,6})?$/.test(text) || value <= 0) throw new InvalidArgumentError('Not a number above 0.')
-  return value
-}
-
-function count(text: string): number {
-  const value = Number(text)
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new InvalidArgumentError('Not a whole number.')
-  return value
 }

@@ -1,24 +1,16 @@
-import { readFileSync } from 'node:fs'
+import { isUuid, type Variables, withDatabase } from './admin-database.ts'
 import { type Quota, setQuotaOf } from './gateway/accounting/set-quota.ts'
 import { reportUsage, type UsageGrouping, type UsageRow } from './gateway/accounting/usage-report.ts'
 import { type RunBudgets, setRunBudgets } from './runs/run-budgets.ts'
-import { loadSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
 import type { Database } from './storage/database.ts'
-import { DatabaseUnavailable } from './storage/database-errors.ts'
-import { embeddedConnection } from './storage/embedded-postgres.ts'
-import { openDatabase } from './storage/pool.ts'
-
-const quiet = { info() {}, warn() {}, error() {} }
 
 /**
- * What the models of a deployment were used for, read from its database: the one that the settings name or, beside a
- * service that runs, its embedded one.
- * @param variables the environment, as the service reads it
+ * What the models of a deployment were used for, read from its database.
  * @throws StartError in one line, for what an operator can mend
  */
 export async function readUsage(
-  variables: Readonly<Record<string, string | undefined>>,
+  variables: Variables,
   asked: { readonly by: UsageGrouping; readonly since: Date },
 ): Promise<readonly UsageRow[]> {
   return withDatabase(variables, db => reportUsage(db, asked.by, asked.since))
@@ -28,11 +20,7 @@ export async function readUsage(
  * Gives an organization budgets of its own for each Run, in place of the deployment's.
  * @throws StartError in one line, for what an operator can mend
  */
-export async function setBudgets(
-  variables: Readonly<Record<string, string | undefined>>,
-  organizationId: string,
-  budgets: RunBudgets,
-): Promise<void> {
+export async function setBudgets(variables: Variables, organizationId: string, budgets: RunBudgets): Promise<void> {
   await withDatabase(variables, async db => {
     await requireOrganization(db, organizationId)
     await setRunBudgets(db, organizationId, budgets)
@@ -43,7 +31,7 @@ export async function setBudgets(
  * Bounds what an organization, or one of its keys, spends on models in each period.
  * @throws StartError in one line, for what an operator can mend
  */
-export async function setQuota(variables: Readonly<Record<string, string | undefined>>, budget: Quota): Promise<void> {
+export async function setQuota(variables: Variables, budget: Quota): Promise<void> {
   await withDatabase(variables, async db => {
     await requireOrganization(db, budget.organizationId)
     const key = budget.apiKeyId
@@ -57,28 +45,4 @@ async function requireOrganization(db: Database, id: string): Promise<void> {
   const text = 'select 1 from organizations where id = $1'
   const { rows } = isUuid(id) ? await db.query({ text, values: [id] }) : { rows: [] }
   if (rows.length === 0) throw new StartError(`there is no organization ${id}`)
-}
-
-const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
-
-async function withDatabase<Result>(
-  variables: Readonly<Record<string, string | undefined>>,
-  work: (db: Database) => Promise<Result>,
-): Promise<Result> {
-  const { databaseUrl, dataDir } = loadSettings(variables, path => {
-    try {
-      return readFileSync(path, 'utf8')
-    } catch {
-      return undefined
-    }
-  })
-  const connection = databaseUrl === undefined ? embeddedConnection(dataDir) : { connectionString: databaseUrl }
-  await using db = openDatabase({ connection, log: quiet, connections: 1 })
-  try {
-    return await work(db)
-  } catch (error) {
-    if (!(error instanceof DatabaseUnavailable)) throw error
-    const where = databaseUrl === undefined ? `no service runs on ${dataDir}` : 'the database does not answer'
-    throw new StartError(`${where}; start it, or name the database with DATABASE_URL`, { cause: error })
-  }
 }

@@ -1,4 +1,5 @@
-import { UsageError } from '../failure.ts'
+import type { AdminIo } from '../io.ts'
+import { withServer } from '../server-module.ts'
 
 interface AdminModule {
   setQuota(env: NodeJS.ProcessEnv, budget: object): Promise<void>
@@ -17,23 +18,16 @@ export interface QuotaOptions {
   readonly key?: string
 }
 
-/** Held in a variable so that the bundle leaves the service outside. */
-const adminModule: string = '@berth/server/admin'
-
 /** Gives an organization budgets of its own for each Run. It writes to the database, not to the service. */
-export async function setBudget(organizationId: string, budgets: BudgetOptions, env: NodeJS.ProcessEnv): Promise<void> {
-  const { setBudgets } = (await import(adminModule)) as AdminModule
-  await setBudgets(env, organizationId, budgets).catch(explained)
+export function setBudget(organizationId: string, budgets: BudgetOptions, { env }: AdminIo): Promise<void> {
+  return withAdmin(admin => admin.setBudgets(env, organizationId, budgets))
 }
 
 /** Bounds what an organization, or one of its keys, spends on models in each period. */
-export async function setQuota(organizationId: string, options: QuotaOptions, env: NodeJS.ProcessEnv): Promise<void> {
-  const admin = (await import(adminModule)) as AdminModule
+export function setQuota(organizationId: string, options: QuotaOptions, { env }: AdminIo): Promise<void> {
   const { usd: limitUsd, per: period, key: apiKeyId } = options
   const budget = { organizationId, period, limitUsd, ...(apiKeyId !== undefined && { apiKeyId }) }
-  await admin.setQuota(env, budget).catch(explained)
+  return withAdmin(admin => admin.setQuota(env, budget))
 }
 
-function explained(error: unknown): never {
-  throw error instanceof Error && error.name === 'StartError' ? new UsageError(error.message) : error
-}
+const withAdmin = (work: (admin: AdminModule) => Promise<void>) => withServer('@berth/server/admin', work)

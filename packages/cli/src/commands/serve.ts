@@ -1,4 +1,4 @@
-import { UsageError } from '../failure.ts'
+import { withServer } from '../server-module.ts'
 
 /** What the server package promises of its composition root. */
 interface ServerModule {
@@ -12,27 +12,12 @@ interface InstallModule {
   installCommand(env: NodeJS.ProcessEnv, id: string): Promise<number>
 }
 
-/** Held in variables so that the bundle leaves the service outside: a client alone must not carry or load it. */
-const serverModule: string = '@berth/server/main'
-const installModule: string = '@berth/server/install'
-
 /** Runs the service in this process until it is told to stop; returns the exit code. */
-export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
-  const { serve: start } = await load<ServerModule>(serverModule)
-  return start(env)
+export function serve(env: NodeJS.ProcessEnv): Promise<number> {
+  return withServer('@berth/server/main', (server: ServerModule) => server.serve(env))
 }
 
 /** Installs an agent beside the service of these settings; returns the exit code. */
-export async function installRuntime(env: NodeJS.ProcessEnv, id: string): Promise<number> {
-  const { installCommand } = await load<InstallModule>(installModule)
-  return installCommand(env, id)
-}
-
-async function load<Module>(name: string): Promise<Module> {
-  try {
-    return (await import(name)) as Module
-  } catch (cause) {
-    const missing = cause instanceof Error && cause.message.includes("'@berth/server'")
-    throw missing ? new UsageError('this installation has the client only; the service is not part of it') : cause
-  }
+export function installRuntime(env: NodeJS.ProcessEnv, id: string): Promise<number> {
+  return withServer('@berth/server/install', ({ installCommand }: InstallModule) => installCommand(env, id))
 }

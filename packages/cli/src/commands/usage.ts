@@ -1,4 +1,5 @@
-import { UsageError } from '../failure.ts'
+import type { AdminIo } from '../io.ts'
+import { withServer } from '../server-module.ts'
 
 /** A row of the report, as the server package makes it. */
 interface UsageRow {
@@ -23,22 +24,13 @@ export interface UsageOptions {
   readonly json?: boolean
 }
 
-/** Held in a variable so that the bundle leaves the service outside. */
-const adminModule: string = '@berth/server/admin'
-
 const columns = ['requests', 'failed', 'input', 'cached', 'output', 'reasoning', 'USD', 'cost unknown'] as const
 
 /** Prints what the models were used for, the costliest first. It reads the database, not the service. */
-export async function usage(
-  options: UsageOptions,
-  env: NodeJS.ProcessEnv,
-  print: (line: string) => void,
-): Promise<void> {
-  const { readUsage } = (await import(adminModule)) as AdminModule
+export async function usage(options: UsageOptions, { env, print }: AdminIo): Promise<void> {
   const since = new Date(Date.now() - options.days * 86_400_000)
-  const rows = await readUsage(env, { by: options.by, since }).catch(error => {
-    throw error instanceof Error && error.name === 'StartError' ? new UsageError(error.message) : error
-  })
+  const asked = { by: options.by, since }
+  const rows = await withServer('@berth/server/admin', ({ readUsage }: AdminModule) => readUsage(env, asked))
   if (options.json === true) {
     for (const row of rows) print(JSON.stringify(row))
     return

@@ -32,6 +32,39 @@ export async function insertConnection(db: Queryable, row: ConnectionRow, now: D
   return kept
 }
 
+/** Ends a connection, and with it what it grants. */
+export async function endConnection(db: Queryable, id: string, now: Date): Promise<void> {
+  await db.query('update host_connections set revoked_at = $2 where id = $1 and revoked_at is null', [id, now])
+}
+
+/** A connection with one of its grants, or with none. */
+export interface AccountRow extends ConnectionRow {
+  readonly ended: boolean
+  readonly grant_id: string | null
+  readonly repository_id: string
+  readonly full_name: string
+  readonly grant_ended: boolean
+  readonly replaced: boolean
+}
+
+/** Connections with their grants, for operators: it reads both tables whole unless one is named. */
+export async function listAccountRows(
+  db: Queryable,
+  { installationId, id }: { readonly installationId?: string; readonly id?: string },
+): Promise<AccountRow[]> {
+  const { rows } = await db.query<AccountRow>(
+    `select c.id, c.organization_id, c.installation_id, c.host, c.provider, c.account, c.account_login, c.whole,
+       c.revoked_at is not null as ended, g.id as grant_id, g.repository_id, g.full_name,
+       g.revoked_at is not null as grant_ended, g.replaced_by is not null as replaced
+     from host_connections c left join repository_grants g on g.connection_id = c.id
+     where ($1::uuid is null or c.installation_id = $1)
+       and ($2::uuid is null or c.id = $2 or c.id = (select connection_id from repository_grants where id = $2))
+     order by c.created_at, c.id, g.full_name, g.created_at`,
+    [installationId ?? null, id ?? null],
+  )
+  return rows
+}
+
 /** The connections of an installation from a place on, in the order of their ids, on `host_connections_live`. */
 export async function listConnections(
   db: Queryable,

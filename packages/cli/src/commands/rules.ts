@@ -1,0 +1,77 @@
+import type { AdminIo } from '../io.ts'
+import { withServer } from '../server-module.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
+
+interface Rule {
+  readonly branch: string
+  readonly requiredChecks: readonly string[]
+}
+
+interface Check {
+  readonly name: string
+  readonly state: string
+  readonly updatedAt: Date
+}
+
+interface RepositoriesModule {
+  setBranchRule(
+    env: NodeJS.ProcessEnv,
+    repository: string,
+    branch: string,
+    checks: readonly string[] | null,
+  ): Promise<void>
+  readBranchRules(env: NodeJS.ProcessEnv, repository: string): Promise<readonly Rule[]>
+  recordCheck(env: NodeJS.ProcessEnv, repository: string, check: object): Promise<void>
+  readChecks(env: NodeJS.ProcessEnv, repository: string, oid: string): Promise<readonly Check[]>
+}
+
+const withRepositories = <Result>(work: (module: RepositoriesModule) => Promise<Result>) =>
+  withServer('@berth/server/admin-repositories', work)
+
+/** Protects a branch of the data directory, or lets go of it. It writes to the database, not to the service. */
+export async function setRule(
+  repository: string,
+  branch: string,
+  checks: readonly string[] | null,
+  { env, print }: AdminIo,
+): Promise<void> {
+  await withRepositories(({ setBranchRule }) => setBranchRule(env, repository, branch, checks))
+  print(printableLine(checks === null ? `${branch} is not protected` : ruleLine({ branch, requiredChecks: checks })))
+}
+
+export async function listRules(
+  repository: string,
+  options: { json?: boolean },
+  { env, print }: AdminIo,
+): Promise<void> {
+  const rules = await withRepositories(({ readBranchRules }) => readBranchRules(env, repository))
+  for (const rule of rules) print(options.json ? jsonLine(rule) : printableLine(ruleLine(rule)))
+}
+
+/** Says how a check of a commit went. It writes to the database, not to the service. */
+export async function recordCheck(
+  repository: string,
+  check: { readonly oid: string; readonly name: string; readonly state: string },
+  { env }: AdminIo,
+): Promise<void> {
+  await withRepositories(module => module.recordCheck(env, repository, check))
+}
+
+export async function listChecks(
+  repository: string,
+  oid: string,
+  options: { json?: boolean },
+  { env, print }: AdminIo,
+): Promise<void> {
+  const checks = await withRepositories(({ readChecks }) => readChecks(env, repository, oid))
+  for (const check of checks) {
+    const { name, state, updatedAt } = check
+    const line = `${state.padEnd(7)}  ${updatedAt.toISOString()}  ${name}`
+    print(options.json ? jsonLine(check) : printableLine(line))
+  }
+}
+
+function ruleLine({ branch, requiredChecks }: Rule): string {
+  const needs = requiredChecks.length === 0 ? 'no checks' : requiredChecks.join(', ')
+  return `${branch} takes pull requests only, which need ${needs}`
+}

@@ -1,0 +1,29 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { BerthProcess } from './berth-process.ts'
+
+const cwd = mkdtempSync(join(tmpdir(), 'berth-cli-'))
+afterAll(() => rmSync(cwd, { recursive: true }))
+
+const admin = (...args: string[]) => new BerthProcess(['admin', ...args], { cwd })
+
+test('every command of an operator says what it is for', async () => {
+  const it = admin('--help')
+  expect(await it.ended()).toBe(0)
+  for (const name of ['usage', 'budget', 'quota', 'grant', 'rule', 'check']) expect(it.stdout).toContain(`\n  ${name}`)
+  const add = admin('grant', 'add', '--help')
+  expect(await add.ended()).toBe(0)
+  expect(add.stdout).toMatch(/--account <id>[\s\S]*--repository <owner\/name>/)
+})
+
+test.each([
+  [['check', 'record', 'a/b', 'c', 'tests', 'passed'], /Allowed choices are pending, success, failure/],
+  [['rule', 'set', 'a/b'], /missing required argument 'branch'/],
+  [['grant', 'list'], /^berth: no service runs on .*; start it, or name the database with DATABASE_URL\n$/],
+])('%j cannot be, and says why', async (args, told) => {
+  const it = admin(...args)
+  expect(await it.ended()).toBe(2)
+  expect(it.stderr).toMatch(told)
+})

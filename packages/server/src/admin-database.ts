@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs'
+import { loadSettings, type Settings } from './settings.ts'
+import { StartError } from './start-error.ts'
+import { DatabaseUnavailable } from './storage/database-errors.ts'
+import { embeddedConnection } from './storage/embedded-postgres.ts'
+import type { PooledDatabase } from './storage/pool.ts'
+import { openDatabase } from './storage/pool.ts'
+
+/** The environment, as the service reads it. */
+export type Variables = Readonly<Record<string, string | undefined>>
+
+const quiet = { info() {}, warn() {}, error() {} }
+
+/**
+ * Works on a deployment's database: the one that the settings name or, beside a service that runs, its embedded one.
+ * @throws StartError in one line where it cannot be reached
+ */
+export async function withDatabase<Result>(
+  variables: Variables,
+  work: (db: PooledDatabase, settings: Settings) => Promise<Result>,
+): Promise<Result> {
+  const settings = loadSettings(variables, path => {
+    try {
+      return readFileSync(path, 'utf8')
+    } catch {
+      return undefined
+    }
+  })
+  const { databaseUrl, dataDir } = settings
+  const connection = databaseUrl === undefined ? embeddedConnection(dataDir) : { connectionString: databaseUrl }
+  await using db = openDatabase({ connection, log: quiet, connections: 1 })
+  try {
+    return await work(db, settings)
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailable)) throw error
+    const where = databaseUrl === undefined ? `no service runs on ${dataDir}` : 'the database does not answer'
+    throw new StartError(`${where}; start it, or name the database with DATABASE_URL`, { cause: error })
+  }
+}
+
+/** Whether PostgreSQL would take the text for an id. */
+export const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)

@@ -1,0 +1,94 @@
+import { join } from 'node:path'
+import { type Variables, withDatabase } from './admin-database.ts'
+import { systemClock } from './clock.ts'
+import { GitHostError, type RepositoryRef } from './git-hosts/git-host.ts'
+import { LocalHost } from './git-hosts/local/local-host.ts'
+import type { BranchRule, Check, CheckState } from './git-hosts/local/rules.ts'
+import { isBranchName } from './publications/branch-name.ts'
+import { StartError } from './start-error.ts'
+
+const MAX_CHECKS = 100
+
+/**
+ * Protects a branch of a repository of the data directory, in place of the rule that it had.
+ * @param requiredChecks names of checks; null takes the rule away
+ * @throws StartError in one line, for what an operator can mend
+ */
+export async function setBranchRule(
+  variables: Variables,
+  fullName: string,
+  branch: string,
+  requiredChecks: readonly string[] | null,
+): Promise<void> {
+  if (!isBranchName(branch)) throw new StartError(`${branch} is not a name that git takes for a branch`)
+  const names = requiredChecks === null ? null : [...new Set(requiredChecks)]
+  for (const name of names ?? []) requireCheckName(name)
+  if (names !== null && names.length > MAX_CHECKS) throw new StartError(`a rule has at most ${MAX_CHECKS} checks`)
+  await withRepository(variables, fullName, (host, repository) =>
+    host.setRule(repository, branch, names === null ? null : { requiredChecks: names }),
+  )
+}
+
+/** The rules of a repository of the data directory. @throws StartError */
+export function readBranchRules(variables: Variables, fullName: string): Promise<BranchRule[]> {
+  return withRepository(variables, fullName, (host, repository) => host.listRules(repository))
+}
+
+/**
+ * Says how a check of a commit went, in place of what was said before.
+ * @throws StartError in one line, for what an operator can mend
+ */
+export async function recordCheck(
+  variables: Variables,
+  fullName: string,
+  check: { readonly oid: string; readonly name: string; readonly state: CheckState },
+): Promise<void> {
+  requireCheckName(check.name)
+  await withCommit(variables, fullName, check.oid, (host, repository, oid) =>
+    host.recordCheck(repository, { ...check, oid }),
+  )
+}
+
+/** What was said of a commit. @throws StartError */
+export function readChecks(variables: Variables, fullName: string, oid: string): Promise<Check[]> {
+  return withCommit(variables, fullName, oid, (host, repository, known) => host.listChecks(repository, known))
+}
+
+function requireCheckName(name: string): void {
+  if (name.trim() !== name || !/^\P{Cc}{1,255}$/u.test(name)) {
+    throw new StartError(`${JSON.stringify(name)} is no name of a check: one line of 1 to 255 characters`)
+  }
+}
+
+async function withCommit<Result>(
+  variables: Variables,
+  fullName: string,
+  text: string,
+  work: (host: LocalHost, repository: RepositoryRef, oid: string) => Promise<Result>,
+): Promise<Result> {
+  const oid = text.toLowerCase()
+  if (!/^[0-9a-f]{40}$/.test(oid))
+    throw new StartError(`${text} is no commit id of 40 digits, as git rev-parse gives it`)
+  return withRepository(variables, fullName, async (host, repository) => {
+    if (!(await host.hasCommit(repository, oid))) throw new StartError(`${fullName} has no commit ${oid}`)
+    return work(host, repository, oid)
+  })
+}
+
+function withRepository<Result>(
+  variables: Variables,
+  fullName: string,
+  work: (host: LocalHost, repository: RepositoryRef) => Promise<Result>,
+): Promise<Result> {
+  return withDatabase(variables, async (db, { dataDir, baseUrl }) => {
+    const root = join(dataDir, 'repositories')
+    const host = new LocalHost(db, systemClock, root, () => baseUrl)
+    try {
+      const repository = await host.findRepository(fullName)
+      if (repository === null) throw new StartError(`there is no bare repository ${join(root, fullName)}.git`)
+      return await work(host, repository)
+    } catch (error) {
+      throw error instanceof GitHostError ? new StartError(error.message, { cause: error }) : error
+    }
+  })
+}

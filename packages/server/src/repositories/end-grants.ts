@@ -1,0 +1,78 @@
+import type { Context } from '../context.ts'
+import { StartError } from '../start-error.ts'
+import type { Database, Queryable } from '../storage/database.ts'
+import { replaceGrant, revokeGrant } from './grant-repository.ts'
+import { endConnection } from './grant-sql.ts'
+import { type GrantedAccount, type GrantedRepository, listAccounts } from './granted-accounts.ts'
+
+type Ending = Pick<Context, 'clock'> & { readonly db: Database }
+
+/** What an id of `listAccounts` names: an account, or one repository of it. */
+interface Named {
+  readonly account: GrantedAccount
+  readonly repository: GrantedRepository | undefined
+}
+
+/**
+ * Ends an account with all that it grants, or the grant of one repository. Idempotent.
+ * @throws StartError for an id of nothing, and for one repository of an account that is granted whole
+ */
+export async function endGrants({ db, clock }: Ending, id: string): Promise<void> {
+  const { account, repository } = await findNamed(db, id)
+  if (repository === undefined) return endConnection(db, account.id, clock.now())
+  if (account.whole && repository.status === 'active') {
+    throw new StartError(
+      `${repository.fullName} comes with all of ${account.accountLogin} and would come again: revoke ${account.id}`,
+    )
+  }
+  await revokeGrant({ db, clock }, account, id)
+}
+
+/**
+ * Has a grant stand in for another, or an account for another, as after an App was installed anew: then each repository
+ * that both grant goes over, and the old account ends. Sessions go on under what stands in. Idempotent.
+ * @returns the names of what went over
+ * @throws StartError for ids that do not go together
+ */
+export async function replaceGrants({ db, clock }: Ending, id: string, byId: string): Promise<string[]> {
+  return db.transaction(async tx => {
+    const [old, by] = [await findNamed(tx, id), await findNamed(tx, byId)]
+    const replaced: string[] = []
+    for (const [{ grantId, fullName }, successor] of pairsOf(old, by)) {
+      if (await replaceGrant({ db: tx, clock }, old.account, grantId, successor.grantId)) replaced.push(fullName)
+    }
+    if (old.repository === undefined) await endConnection(tx, old.account.id, clock.now())
+    return replaced
+  })
+}
+
+type Pair = readonly [old: GrantedRepository, by: GrantedRepository]
+
+/** Decides what replaces what. @throws StartError */
+function pairsOf(old: Named, by: Named): Pair[] {
+  if ((old.repository === undefined) !== (by.repository === undefined)) {
+    throw new StartError('a grant is replaced by a grant, and an account by an account')
+  }
+  if (old.account.installationId !== by.account.installationId) {
+    throw new StartError('both must be of one installation')
+  }
+  if (nameOf(old) === nameOf(by)) throw new StartError('nothing is replaced by itself')
+  if (by.account.status !== 'active' || (by.repository?.status ?? 'active') !== 'active') {
+    throw new StartError(`${nameOf(by)} has ended`)
+  }
+  if (old.repository !== undefined && by.repository !== undefined) return [[old.repository, by.repository]]
+  return old.account.repositories.flatMap(repository => {
+    const successor = by.account.repositories.find(
+      ({ repositoryId, status }) => repositoryId === repository.repositoryId && status === 'active',
+    )
+    return successor === undefined ? [] : [[repository, successor] as const]
+  })
+}
+
+const nameOf = ({ account, repository }: Named): string => repository?.grantId ?? account.id
+
+async function findNamed(db: Queryable, id: string): Promise<Named> {
+  const [account] = await listAccounts(db, { id })
+  if (account === undefined) throw new StartError(`there is no grant ${id}; berth admin grant list shows them`)
+  return { account, repository: account.repositories.find(({ grantId }) => grantId === id) }
+}

@@ -1,0 +1,56 @@
+import type { Queryable } from '../storage/database.ts'
+import { type AccountRow, listAccountRows } from './grant-sql.ts'
+
+/** A repository of an account, as an installation was granted it. */
+export interface GrantedRepository {
+  readonly grantId: string
+  readonly repositoryId: string
+  readonly fullName: string
+  readonly status: 'active' | 'revoked' | 'replaced'
+}
+
+/** An account of a host that an installation was connected to, with what that grants; as operators see it. */
+export interface GrantedAccount {
+  readonly id: string
+  readonly organizationId: string
+  readonly installationId: string
+  readonly host: string
+  readonly account: string
+  readonly accountLogin: string
+  /** Every repository of the account is granted as soon as it is seen. */
+  readonly whole: boolean
+  readonly status: 'active' | 'revoked'
+  readonly repositories: readonly GrantedRepository[]
+}
+
+/**
+ * Accounts with all that was ever granted of them, the oldest first.
+ * @param of those of an installation, or the one that has this id or a grant of this id; all of them unless said
+ */
+export async function listAccounts(
+  db: Queryable,
+  of: { readonly installationId?: string; readonly id?: string } = {},
+): Promise<GrantedAccount[]> {
+  const accounts = Map.groupBy(await listAccountRows(db, of), row => row.id)
+  return [...accounts.values()].flatMap(([first, ...more]) => (first === undefined ? [] : [toAccount(first, more)]))
+}
+
+function toAccount(first: AccountRow, more: readonly AccountRow[]): GrantedAccount {
+  return {
+    id: first.id,
+    organizationId: first.organization_id,
+    installationId: first.installation_id,
+    host: first.host,
+    account: first.account,
+    accountLogin: first.account_login,
+    whole: first.whole,
+    status: first.ended ? 'revoked' : 'active',
+    repositories: [first, ...more].flatMap(toRepository),
+  }
+}
+
+function toRepository({ grant_id, repository_id, full_name, ended, grant_ended, replaced }: AccountRow) {
+  if (grant_id === null) return []
+  const status = replaced ? 'replaced' : ended || grant_ended ? 'revoked' : 'active'
+  return [{ grantId: grant_id, repositoryId: repository_id, fullName: full_name, status } as const]
+}
