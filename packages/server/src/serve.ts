@@ -224,6 +224,7 @@ async function startWorking(
     host: await hostName(settings.dataDir),
     supervisorCommand: [insidePaths.node, `${insidePaths.bundles}/supervisor.js`],
     budgets: execution.budgets,
+    approvalRules: execution.approvalRules,
     checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits },
     limits: {
       fenceMs: execution.fenceSeconds * 1000,

@@ -202,6 +202,27 @@ describe('the configuration file', () => {
     })
   })
 
+  test.each([
+    ['{\n  "allow": [,]\n}', /^\/rules\.json: it is not JSON: /],
+    [{}, 'allow is missing'],
+    [{ allow: [], deny: [] }, 'deny is not known here; known are allow'],
+    [{ allow: [{ runtimes: ['codex'] }] }, 'allow[0] must name tools, kinds, commands or paths'],
+    [{ allow: [{ kinds: ['write'] }] }, 'allow[0].kinds[0] must be one of read, edit'],
+    [{ allow: [{ commands: ['a | b'] }] }, 'allow[0].commands[0] must be the words of one command'],
+    [{ allow: [{ commands: ['*'] }] }, 'allow[0].commands[0] must be the words of one command'],
+    [{ allow: [{ paths: ['/a'] }] }, 'allow[0] names paths, so its kinds must be of read, search, edit, delete'],
+    [{ allow: [{ kinds: ['edit'], paths: ['a/**'] }] }, 'allow[0].paths[0] must be an absolute path'],
+    [{ allow: [{ kinds: ['edit'], paths: ['/a/*.ts'] }] }, 'allow[0].paths[0] must be an absolute path'],
+    [{ allow: [{ tools: ['a'], organizations: ['me'] }] }, 'allow[0].organizations[0] must match'],
+  ])('of approval rules that is wrong ends the start: %j', (rules, message) => {
+    const text = typeof rules === 'string' ? rules : JSON.stringify(rules)
+    const read = (path: string) => (path === '/rules.json' ? text : undefined)
+    expect(() => loadSettings({ BERTH_APPROVAL_RULES: '/rules.json' }, read)).toThrow(message)
+    expect(() => loadSettings({ BERTH_APPROVAL_RULES: '/other.json' }, read)).toThrow(
+      '/other.json, which does not exist',
+    )
+  })
+
   test('elsewhere is read where BERTH_CONFIG says', () => {
     const read = (path: string) => (path === '/etc/berth.json' ? JSON.stringify({ runtimes: [runtime] }) : undefined)
     expect(loadSettings({ BERTH_CONFIG: '/etc/berth.json' }, read).config.runtimes).toHaveLength(1)

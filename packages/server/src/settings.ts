@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { RunBudgets } from './runs/run-budgets.ts'
+import { type ApprovalRule, parseApprovalRules } from './settings/approval-rules.ts'
 import { type BlobStore, readBlobStore } from './settings/blob-store.ts'
 import { type Config, parseConfig } from './settings/config-file.ts'
 import { type Egress, readEgress } from './settings/egress.ts'
@@ -65,6 +66,7 @@ export interface Settings {
     readonly runSeconds: number
     readonly cancelGraceSeconds: number
     readonly approvalSeconds: number
+    readonly approvalRules: readonly ApprovalRule[]
     readonly parkSeconds: number
     readonly pingSeconds: number
     readonly concurrency: number
@@ -249,6 +251,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
         'A native agent that has waited for an answer this long is sealed and gives its sandbox back.',
       ),
       approvalSeconds: env.seconds('BERTH_APPROVAL_SECONDS', 600, 'An approval is decided within this long, or not.'),
+      approvalRules: readApprovalRules(env, readFile),
       pingSeconds: env.seconds('BERTH_PING_SECONDS', 10, 'A sandbox that is silent for this long counts as frozen.'),
       concurrency: env.integer('BERTH_WORKER_CONCURRENCY', 8, 'Runs that a worker executes at once.'),
       budgets: readBudgets(env),
@@ -333,6 +336,22 @@ function readConfig(
   if (text === undefined && named !== undefined)
     throw new StartError(`BERTH_CONFIG names ${path}, which does not exist`)
   return parseConfig(text ?? '{}', path, variables)
+}
+
+function readApprovalRules(
+  env: Environment,
+  readFile: (path: string) => string | undefined,
+): Settings['execution']['approvalRules'] {
+  const named = env.text(
+    'BERTH_APPROVAL_RULES',
+    'JSON file of approvals that workers allow without people ([interactions](interactions.md)).',
+    'people are asked',
+  )
+  if (named === undefined) return []
+  const path = resolve(named)
+  const text = readFile(path)
+  if (text === undefined) throw new StartError(`BERTH_APPROVAL_RULES names ${path}, which does not exist`)
+  return parseApprovalRules(text, path)
 }
 
 function requireConsistent(settings: Settings): void {

@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { DecisionChoice, Event, Interaction, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Answer } from './support/api.ts'
@@ -11,7 +14,11 @@ const stack = new AsyncDisposableStack()
 let test: TestService
 beforeAll(async () => {
   const { runtimes } = stack.use(await scriptedRuntimes())
-  const variables = { BERTH_CANCEL_GRACE_SECONDS: '2' }
+  const directory = await mkdtemp(join(tmpdir(), 'berth-rules-'))
+  stack.defer(() => rm(directory, { recursive: true }))
+  const rules = join(directory, 'rules.json')
+  await writeFile(rules, JSON.stringify({ allow: [{ runtimes: ['scripted'], commands: ['make check *'] }] }))
+  const variables = { BERTH_CANCEL_GRACE_SECONDS: '2', BERTH_APPROVAL_RULES: rules }
   test = stack.use(await startTestService({ variables, config: { runtimes } }))
 })
 afterAll(() => stack.disposeAsync())
@@ -156,6 +163,26 @@ describe('an approval', () => {
     expect(said(after)).toEqual([`permission: ${choice === 'allow_chat' ? 'yes' : 'no'}`])
   })
 
+  it("that a rule of the operator's allows is nobody's to decide, and is in the log", async () => {
+    const run = await ended(await begin('permission make check --fast'))
+    expect([said(run), outcomeOf(run)]).toEqual([['permission: yes'], 'completed completed - 1'])
+    const [allowed, ...others] = run.events.filter(event => event.type.startsWith('svc.interaction.'))
+    expect([allowed, others]).toMatchObject([
+      {
+        type: 'svc.interaction.resolved',
+        data: {
+          status: 'resolved',
+          resolution: 'project_allowed',
+          request: { approval: { title: 'make check --fast', toolName: 'execute' } },
+        },
+      },
+      [],
+    ])
+    const session = await begin('permission make check; make deploy')
+    await decide(session, await onlyAsked(session), 'deny')
+    expect(said(await ended(session))).toEqual(['permission: no'])
+  })
+
   it('that two people decide at once goes to one, and the other is told who', async () => {
     const session = await begin('permission deploy')
     const approval = await onlyAsked(session)
@@ -216,9 +243,9 @@ describe('an approval', () => {
     ['no options', [], 'cancelled'],
     ['no way to allow it once', [{ optionId: 'a', name: 'A', kind: 'allow_always' }], 'cancelled'],
     ['only a way to say no', [{ optionId: 'n', name: 'N', kind: 'reject_once' }], 'n'],
-  ])('with %s is not put to people', async (_, options, outcome) => {
+  ])('with %s is not put to people, which the log says', async (_, options, outcome) => {
     const run = await ended(await begin(`options ${JSON.stringify(options)}`))
-    expect([said(run), interactionEvents(run.events)]).toEqual([[`permission: ${outcome}`], []])
+    expect([said(run), interactionEvents(run.events)]).toEqual([[`permission: ${outcome}`], [['expired', 'cancelled']]])
   })
 
   it('ends with the cancellation of its run', async () => {
@@ -325,7 +352,9 @@ describe('a question', () => {
     const session = await begin('asks 100')
     const open = await asked(session, 32)
     for (const question of open) expect((await reply(session, question, 'x')).status).toBe(202)
-    expect(said(await ended(session))).toEqual(['accepted 32, cancelled 68'])
+    const run = await ended(session)
+    expect(said(run)).toEqual(['accepted 32, cancelled 68'])
+    expect(interactionEvents(run.events).filter(([, resolution]) => resolution === 'cancelled')).toHaveLength(68)
   })
 
   it('ends at once with a cancelled run, whose agent is let go and whose work is kept', async () => {

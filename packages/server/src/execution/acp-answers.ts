@@ -24,7 +24,8 @@ function formResult(row: InteractionRow): object {
 
 function permissionResult(row: InteractionRow, request: Extract<AgentRequest, { method: 'permission' }>): object {
   if (row.resolution === 'run_cancelled') return { outcome: { outcome: 'cancelled' } }
-  if (row.status === 'resolved' && row.resolution !== 'denied') return { outcome: selected(request.allow) }
+  const granted = row.status === 'resolved' && row.resolution !== 'denied'
+  if (granted && request.allow !== null) return { outcome: selected(request.allow) }
   const { text }: { text?: string } = row.answer === null ? {} : JSON.parse(row.answer)
   return { outcome: denial(request.deny), ...(text !== undefined && { _meta: { berth: { feedback: text } } }) }
 }

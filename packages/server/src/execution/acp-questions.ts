@@ -13,7 +13,8 @@ export type AgentRequest =
   | {
       readonly method: 'permission'
       readonly id: number | string
-      readonly allow: string
+      /** Null where it is declined. */
+      readonly allow: string | null
       readonly deny: string | null
     }
   | { readonly method: 'form'; readonly id: number | string }
@@ -22,6 +23,8 @@ export type AgentRequest =
 export interface Question {
   readonly ask: Ask
   readonly agentRequest: AgentRequest
+  /** There is nothing that people could decide, or could be shown. */
+  readonly declined?: boolean
 }
 
 /** The proposed action is shown whole or not at all: nobody can approve what they do not see. */
@@ -29,8 +32,8 @@ const MAX_INPUT_BYTES = 256 * 1024
 
 /**
  * A permission request as people see it: leaving plan mode where the call is one to switch the mode, else an approval.
- * Null where there is nothing to decide: the agent offers no way to allow it this once, or what it is about to do is too
- * much to show.
+ * Declined where there is nothing to decide: the agent offers no way to allow it this once, or what it is about to do is
+ * too much to show.
  * @param call what the transcript knows of the call; a request need not repeat it
  */
 export function readPermission(
@@ -38,34 +41,33 @@ export function readPermission(
   params: Json,
   update: ToolUpdate | null,
   call: KnownCall | null,
-): Question | null {
+): Question {
   const given = asObject(params['toolCall']) ?? {}
   const options = optionsOf(params)
   const allow = optionIdOf(options, 'allow_once')
-  if (allow === null) return null
   const agentRequest: AgentRequest = { method: 'permission', id, allow, deny: denyOptionOf(params) }
   const kind = update?.kind ?? call?.kind ?? 'other'
   const title = update?.title ?? call?.title ?? ''
   if (kind === 'switch_mode') {
     const plan = update?.text ?? call?.text ?? asText(asObject(given['rawInput'])?.['plan']) ?? ''
     const prompt = clip(title, bounds.questionCharacters)
-    return { ask: { kind: 'exit_plan_mode', prompt, plan: clip(plan, bounds.planCharacters) }, agentRequest }
+    const ask = { kind: 'exit_plan_mode', prompt, plan: clip(plan, bounds.planCharacters) } as const
+    return { ask, agentRequest, declined: allow === null }
   }
   const input = inputOf(given, call)
-  if (input === null) return null
   const meta = { ...berthMeta(given), ...berthMeta(params) }
   const confinement = confinements.find(known => known === meta['confinement'])
   const approval: Omit<Approval, 'requestId' | 'runId' | 'deadline'> = {
     toolName: call?.toolName ?? kind,
     ...(title !== '' && { title: clip(title, bounds.questionCharacters) }),
-    input,
+    ...(input !== null && { input }),
     options: options.slice(0, bounds.options).flatMap(readOption),
     kind,
     ...textsOf(meta, ['reason', 'destination']),
     ...(call !== null && { itemId: call.activityId }),
     confinement: confinement ?? (kind === 'fetch' ? 'network' : 'sandbox'),
   }
-  return { ask: { kind: 'approval', approval }, agentRequest }
+  return { ask: { kind: 'approval', approval }, agentRequest, declined: allow === null || input === null }
 }
 
 /** The option by which an agent is told no; null where it offers none. Its always-options are never chosen. */
@@ -77,12 +79,12 @@ const optionsOf = (params: Json): Json[] =>
 const optionIdOf = (options: readonly Json[], kind: string): string | null =>
   asText(options.find(option => option['kind'] === kind)?.['optionId']) ?? null
 
-/** A form of an agent's. Null for what is no form that belongs to the conversation. */
-export function readElicitation(id: number | string, params: Json): Question | null {
+/** A form of an agent's; declined where it is none: what people were to do elsewhere they are not sent to. */
+export function readElicitation(id: number | string, params: Json): Question {
   const schema = asObject(params['requestedSchema'])
-  if (params['mode'] !== 'form' || schema === null) return null
-  const questions = readForm(asText(params['message']) ?? '', schema)
-  return { ask: { kind: 'ask_user', questions }, agentRequest: { method: 'form', id } }
+  const questions = readForm(asText(params['message']) ?? '', schema ?? {})
+  const declined = params['mode'] !== 'form' || schema === null
+  return { ask: { kind: 'ask_user', questions }, agentRequest: { method: 'form', id }, declined }
 }
 
 /** What the tool is given; where the agent does not say, what it shows of the call. */

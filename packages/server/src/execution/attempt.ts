@@ -462,7 +462,7 @@ export class Attempt {
     const { drafts, asked, withdrawn, settled, facts, offset } = reading
     const says = [drafts, asked, withdrawn, settled].some(part => part.length > 0) || facts !== this.#savedFacts
     if (!says && offset - this.#committed < COMMIT_BYTES) return
-    if (asked.some(({ ask }) => ask.kind !== 'approval')) {
+    if (asked.some(({ ask, declined }) => ask.kind !== 'approval' && declined !== true)) {
       await presentBeforeWaiting(this.#context, this.#claim, this.#lease.id)
     }
     try {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { EventDraft } from '../events/envelope.ts'
 import { promptKeyOf, replyKey, wireIds } from './acp-orders.ts'
 import type { AgentRequest } from './acp-questions.ts'
-import { type AgentFacts, Conversation, MAX_WAITING_ASKS, type Reading } from './conversation.ts'
+import { type AgentFacts, Conversation, type Reading } from './conversation.ts'
 import type { JournalRecord } from './supervisor-stream.ts'
 
 const of = { runId: 'run', attempt: 1, turnSequence: 2 }
@@ -177,10 +177,10 @@ describe('a request of an agent', () => {
     })
   })
 
-  test('that comes on top of too many is turned down by its own option', () => {
-    const many = Array.from({ length: MAX_WAITING_ASKS + 2 }, (_, id) => asks(id))
-    const conversation = read(working, ...many)
-    expect(conversation.take().asked).toHaveLength(MAX_WAITING_ASKS)
+  test('that comes on top of too many is declined, and on top of far too many turned down by its own option', () => {
+    const conversation = read(working, ...Array.from({ length: 130 }, (_, id) => asks(id)))
+    const { asked } = conversation.take()
+    expect([asked.length, asked.findIndex(({ declined }) => declined)]).toEqual([128, 32])
     const outcomes = conversation.takeReplies().map(order => JSON.parse(order.line).result.outcome.optionId)
     expect(outcomes).toEqual(['no', 'no'])
   })

@@ -61,8 +61,10 @@ export interface NewAsk extends Asked {
   readonly draftsBefore: number
 }
 
-/** Requests of one agent that may wait for people at once. An agent that asks more is told no. */
-export const MAX_WAITING_ASKS = 32
+/** Requests of one agent that may wait for people at once. What it asks beyond is declined. */
+const MAX_WAITING_ASKS = 32
+/** Requests of one agent that are in the log at once, with those declined. Beyond it is told no and nothing is kept. */
+const MAX_TOLD_ASKS = 128
 
 /**
  * Reads the journal of a sandbox as the conversation of one attempt.
@@ -304,18 +306,20 @@ export class Conversation {
   }
 
   /**
-   * Has people asked, or declines: what cannot be asked, what comes when nobody is to be asked, and what is too much. A
-   * request that was read before is asked already, or was declined, and then is again: an order is carried out once.
+   * Has people asked, or has it recorded that they are not: what cannot be asked, and what is too much. Nothing is kept
+   * of what comes when nobody is to be asked. A request that was read before is recorded already, or was refused, and then
+   * is again: an order is carried out once.
    */
-  #ask(question: Question | null, offset: number, replayed: boolean, refusal: () => Order): void {
+  #ask(question: Question, offset: number, replayed: boolean, refusal: () => Order): void {
     if (replayed && this.#waiting.has(offset)) return
-    const askable = this.prompted && !this.cancelling && !replayed && this.#waiting.size < MAX_WAITING_ASKS
-    if (question === null || !askable) {
+    const told = this.prompted && !this.cancelling && !replayed && this.#waiting.size < MAX_TOLD_ASKS
+    if (!told) {
       this.#answerAtOnce(refusal(), offset)
       return
     }
+    const declined = question.declined === true || this.#waiting.size >= MAX_WAITING_ASKS
     this.#waiting.set(offset, question.agentRequest.id)
-    this.#asked.push({ ...question, offset, draftsBefore: this.#drafts.length })
+    this.#asked.push({ ...question, declined, offset, draftsBefore: this.#drafts.length })
   }
 
   #answerAtOnce(order: Order, offset: number): void {

@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import type { Mirrors } from '../git/mirrors.ts'
 import type { RunBudgets } from '../runs/run-budgets.ts'
 import type { PublicHosts, SandboxBounds, SandboxDriver } from '../sandboxes/driver.ts'
+import type { ApprovalRule } from '../settings/approval-rules.ts'
 import type { GatewayAccess } from './gateway-access.ts'
 
 /** Times and counts of execution; each is a setting. */
@@ -44,6 +45,8 @@ export interface ExecutionContext extends Context {
   readonly limits: ExecutionLimits
   /** What a Run may use, unless its organization has budgets of its own. */
   readonly budgets: RunBudgets
+  /** Approvals that nobody need be asked for. */
+  readonly approvalRules: readonly ApprovalRule[]
   /** What is kept of a workspace and of a conversation at most (interface 8.5). */
   readonly checkpointLimits: { readonly workspace: CheckpointLimits; readonly conversation: CheckpointLimits }
   /** Names this machine: sandboxes are reached from where they were made. */

@@ -5,6 +5,7 @@ import { markDelivered, settleEarlier } from '../interactions/interaction-sql.ts
 import { letRunGoOn } from '../interactions/let-run-go-on.ts'
 import { openInteraction } from '../interactions/open-interactions.ts'
 import { findRun } from '../runs/run-sql.ts'
+import { NATIVE_RUNTIME } from '../runtimes/catalog.ts'
 import { lockSession } from '../sessions/session-sql.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { Reading } from './conversation.ts'
@@ -86,6 +87,8 @@ async function recordAsking(
     runId,
     leaseId,
     now,
+    runtime: run?.runtime ?? NATIVE_RUNTIME,
+    rules: context.approvalRules,
     approvalMs: context.limits.approvalMs,
     cancelled: run === null || run.cancel_requested_at !== null,
   }

@@ -4,7 +4,9 @@ import type { SessionKey } from '../events/append.ts'
 import type { EventDraft } from '../events/envelope.ts'
 import { awaitPeople } from '../runs/await-run.ts'
 import { knownSecrets } from '../secrets.ts'
+import type { ApprovalRule } from '../settings/approval-rules.ts'
 import type { Queryable } from '../storage/database.ts'
+import { isAllowed } from './approval-rules.ts'
 import { type Ask, type InteractionRow, interactionEvent, likenessOf } from './interaction.ts'
 import { findRemembered, insertInteraction } from './interaction-sql.ts'
 
@@ -13,6 +15,8 @@ export interface Asked {
   /** Where it stands in the lease's journal. */
   readonly offset: number
   readonly ask: Ask
+  /** People cannot be asked: it is more than they may be, or nothing that could be decided. */
+  readonly declined?: boolean
   /** What the agent's answer is made of; none of the domain's business. */
   readonly agentRequest: object
 }
@@ -21,6 +25,9 @@ export interface Asking extends SessionKey {
   readonly runId: string
   readonly leaseId: string
   readonly now: Date
+  readonly runtime: string
+  /** What the operator allows. */
+  readonly rules: readonly ApprovalRule[]
   /** An approval is decided within this long, or not. */
   readonly approvalMs: number
   /** The Run is to be cancelled: nobody is asked any more. */
@@ -28,24 +35,24 @@ export interface Asking extends SessionKey {
 }
 
 /**
- * Opens what an agent asks, in the transaction that commits the reading of it. A question or a plan suspends the Run; an
- * approval that a remembered decision covers is answered without being opened. The caller holds the Session's lock and
- * appends the Events.
+ * Opens what an agent asks, in the transaction that commits the reading of it. A question or a plan suspends the Run. An
+ * approval that a remembered decision covers, or a rule of the operator's, is answered without being opened, and what
+ * nobody can be asked ends as `cancelled`; both are in the log. The caller holds the Session's lock and appends the Events.
  */
 export async function openInteraction(tx: Queryable, asking: Asking, asked: Asked): Promise<EventDraft[]> {
   const { now, runId, organizationId, sessionId } = asking
   const deadline = asked.ask.kind === 'approval' ? new Date(now.getTime() + asking.approvalMs) : null
   const requestId = asked.ask.kind === 'approval' ? randomUUID() : null
   const request = knownSecrets.value(shownRequest(asked.ask, runId, requestId, deadline)) as InteractionRequest
-  const remembered = asking.cancelled ? null : await remembers(tx, asking, request)
-  const closing = asking.cancelled ? 'run_cancelled' : remembered
+  const allowed = asking.cancelled || asked.declined === true ? null : await allowance(tx, asking, asked.ask)
+  const closing = asking.cancelled ? 'run_cancelled' : asked.declined === true ? 'cancelled' : allowed
   const row: InteractionRow = {
     organization_id: organizationId,
     session_id: sessionId,
     id: randomUUID(),
     run_id: runId,
     kind: asked.ask.kind,
-    status: asking.cancelled ? 'expired' : remembered === null ? 'open' : 'resolved',
+    status: closing === null ? 'open' : allowed === null ? 'expired' : 'resolved',
     resolution: closing,
     request: JSON.stringify(request),
     lease_id: asking.leaseId,
@@ -66,14 +73,17 @@ export async function openInteraction(tx: Queryable, asking: Asking, asked: Aske
   return [interactionEvent(row, request)]
 }
 
-async function remembers(
+/** By whom an approval is allowed already: people come first, because they say more. */
+async function allowance(
   tx: Queryable,
   asking: Asking,
-  { approval }: InteractionRequest,
-): Promise<'always_allowed' | 'turn_allowed' | null> {
-  if (approval === undefined) return null
-  const scope = await findRemembered(tx, asking, asking.runId, likenessOf(approval))
-  return scope === null ? null : scope === 'chat' ? 'always_allowed' : 'turn_allowed'
+  ask: Ask,
+): Promise<'always_allowed' | 'turn_allowed' | 'project_allowed' | null> {
+  if (ask.kind !== 'approval') return null
+  const scope = await findRemembered(tx, asking, asking.runId, likenessOf(ask.approval))
+  if (scope !== null) return scope === 'chat' ? 'always_allowed' : 'turn_allowed'
+  const { rules, organizationId, runtime } = asking
+  return isAllowed(rules, { organizationId, runtime, approval: ask.approval }) ? 'project_allowed' : null
 }
 
 function shownRequest(ask: Ask, runId: string, requestId: string | null, deadline: Date | null): InteractionRequest {

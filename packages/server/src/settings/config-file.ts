@@ -1,7 +1,6 @@
 import { isAbsolute, normalize } from 'node:path'
 import ipaddr from 'ipaddr.js'
-import { StartError } from '../start-error.ts'
-import { JsonNode } from './json-node.ts'
+import { JsonNode, parseJson } from './json-node.ts'
 import { parseOrigin, parseWebUrl } from './web-url.ts'
 
 /** US dollars per million tokens. */
@@ -111,13 +110,7 @@ export function parseConfig(
   file: string,
   variables: Readonly<Record<string, string | undefined>>,
 ): Config {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw new StartError(`${file}: it is not JSON: ${error instanceof Error ? error.message : String(error)}`)
-  }
-  const root = new JsonNode(value, { file, path: '', variables })
+  const root = new JsonNode(parseJson(text, file), { file, path: '', variables })
   const members = root.object('providers', 'models', 'runtimes', 'gitHosts', 'egress', 'transcription')
   const providers = members.providers?.array().map(readProvider) ?? []
   requireUnique(members.providers, providers)

@@ -1,5 +1,14 @@
 import { StartError } from '../start-error.ts'
 
+/** The value of a file's text. @throws StartError that names the line where it is not JSON */
+export function parseJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new StartError(`${file}: it is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
 /** A value of the configuration file with its place, so that whatever is wrong can be named. */
 export class JsonNode {
   readonly #value: unknown

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -65,9 +66,7 @@ export async function startTestService(
     DATABASE_URL: databaseUrl(db),
     ...options.variables,
   }
-  const settings = loadSettings(variables, path =>
-    path.endsWith('berth.json') && options.config !== undefined ? JSON.stringify(options.config) : undefined,
-  )
+  const settings = loadSettings(variables, path => (existsSync(path) ? readFileSync(path, 'utf8') : undefined))
   const service = stack.use(await serve(settings, pino({ level: settings.logLevel })))
   const url = service.settings.baseUrl
   const tenant = await createTenant(db.database)

@@ -57,6 +57,7 @@ export async function workerContext(
   more: {
     limits?: Partial<ExecutionLimits>
     budgets?: RunBudgets
+    approvalRules?: ExecutionContext['approvalRules']
     checkpointLimits?: Partial<ExecutionContext['checkpointLimits']>
     driver?: (real: SandboxDriver) => SandboxDriver
     blobs?: (real: Blobs) => Blobs
@@ -125,6 +126,7 @@ export async function workerContext(
     publicHosts: more.publicHosts,
     limits: { ...limits, ...more.limits },
     budgets: more.budgets ?? {},
+    approvalRules: more.approvalRules ?? [],
     checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits, ...more.checkpointLimits },
     host: await hostName(dataDir),
     supervisorCommand: inside('supervisor'),
