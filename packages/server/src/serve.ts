@@ -39,7 +39,6 @@ import { serviceMetrics } from './metrics/service-metrics.ts'
 import { publicationDesk } from './publications/publication-desk.ts'
 import { grantLocal } from './repositories/grant-local.ts'
 import { reviewDesk } from './reviews/review-desk.ts'
-import { findRunBudgets } from './runs/run-budgets.ts'
 import { NATIVE_RUNTIME, RuntimeCatalog } from './runtimes/catalog.ts'
 import { runtimeEntries } from './runtimes/foreign/foreign-entries.ts'
 import { installsIn } from './runtimes/install-runtime.ts'
@@ -213,8 +212,7 @@ async function startWorking(
     mirrors: new Mirrors(join(settings.dataDir, 'mirrors')),
     gateway: new GatewayAccess({
       url: gatewayUrl,
-      async mint(run) {
-        const { costUsd } = await findRunBudgets(context.db, run.organizationId, execution.budgets)
+      mint(run, { costUsd }) {
         const bound = costUsd === undefined ? run : { ...run, budgetUsd: costUsd }
         return mintRuntimeCredential(context.db, bound, context.clock.now())
       },

@@ -1,5 +1,6 @@
 import { keepArtifact, omitted } from '../artifacts/keep-artifact.ts'
 import { appendEvents } from '../events/append.ts'
+import type { EventDraft } from '../events/envelope.ts'
 import { usageOfRun } from '../gateway/accounting/usage-of-run.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import { endRun } from '../runs/end-run.ts'
@@ -88,22 +89,26 @@ export async function recordEnd(
   { leaseId, reading, decided, begun }: { leaseId: string; reading: Reading; decided: Decided | null; begun: boolean },
 ): Promise<void> {
   const now = context.clock.now()
-  const result = await keepResult(context.blobs, decided?.outcome.summary, decided?.longBytes)
+  const keeping = keepResult(context.blobs, decided?.outcome.summary, decided?.longBytes)
+  keeping.catch(() => undefined)
   // What an agent presented to a Run that is over already is the next one's to keep.
   const isOver = (await taskOf(context.db, claim)) === 'seal'
   await using presented = isOver ? null : await collectPresented(context, claim, leaseId)
+  const result = await keeping
   await underFence(context, claim, async (tx, task) => {
     const open = task === 'run'
-    if (open && reading.drafts.length > 0) await appendEvents(tx, claim, reading.drafts, now)
-    await recordPosition(tx, claim, leaseId, reading, now)
-    if (!open) return
+    // Nothing here waits for what was read: the order of sending is that of the log.
+    const read = [
+      open && reading.drafts.length > 0 ? appendEvents(tx, claim, reading.drafts, now) : null,
+      recordPosition(tx, claim, leaseId, reading, now),
+    ]
     const keep = () => keepPresented(tx, claim, presented, now)
-    if (decided === null) {
+    const end = async () => {
+      if (decided !== null) return endWithResult(tx, claim, decided.outcome, { result, keep, begun, now })
       await closeInteractions(tx, claim, 'request_gone', now)
       await settleLoss(tx, context, claim, { sandboxLost: false, outcome: executionLost, keep })
-    } else {
-      await endWithResult(tx, claim, decided.outcome, { result, keep, begun, now })
     }
+    await Promise.all([...read, open ? end() : null])
   })
   announce(context, claim)
   await presented?.settle()
@@ -124,16 +129,21 @@ async function endWithResult(
   { result, keep, begun, now }: Leaving,
 ): Promise<void> {
   const { runId } = claim
-  if (result.kind === 'kept') {
-    const { draft } = await keepArtifact(tx, claim, { runId, ...result.artifact }, now)
-    await appendEvents(tx, claim, [draft], now)
-  }
-  if (result.kind === 'too_large') await appendEvents(tx, claim, [omitted(runId, result.omission)], now)
+  const drafts = await keepResultRow(tx, claim, result, now)
+  const told = drafts.length > 0 ? appendEvents(tx, claim, drafts, now) : null
   await keep()
   // The sandbox is given up with its bound, and with it the agent that waits for people (completions, Resolutions).
   if (outcome === deadlineExceeded) await closeInteractions(tx, claim, 'workspace_lost', now)
   const { summary, ...rest } = outcome
-  const told = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest
+  const tells = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest
   const seal = begun && (outcome.status !== 'crashed' || outcome === deadlineExceeded)
-  await endRun(tx, claim, runId, told, now, { seal })
+  await Promise.all([told, endRun(tx, claim, runId, tells, now, { seal })])
+}
+
+async function keepResultRow(tx: Queryable, claim: RunClaim, result: Result, now: Date): Promise<EventDraft[]> {
+  const { runId } = claim
+  if (result.kind === 'too_large') return [omitted(runId, result.omission)]
+  if (result.kind === 'none') return []
+  const { draft } = await keepArtifact(tx, claim, { runId, ...result.artifact }, now)
+  return [draft]
 }

@@ -28,7 +28,7 @@ import { modelOf } from './run-model.ts'
 import type { SupervisorConnection } from './supervisor-connection.ts'
 import type { JournalRecord } from './supervisor-stream.ts'
 import type { LastAnswer } from './transcript.ts'
-import { underFence } from './under-fence.ts'
+import { inOneFlight, underFence } from './under-fence.ts'
 
 /** Text chunks wait this long in the journal only, before an offset is committed without an event. */
 const COMMIT_BYTES = 256 * 1024
@@ -396,19 +396,16 @@ export class Attempt {
   async #begin(): Promise<void> {
     if (this.#begun) return
     this.#begun = true
-    await discardPresented(this.#context, this.#claim, this.#lease.id)
     const { id, attempts } = this.#claim.run
-    await underFence(this.#context, this.#claim, async tx => {
-      const now = this.#context.clock.now()
-      await markRunning(tx, this.#claim, id, now)
-      await extendLease(tx, this.#claim, now)
-      await appendEvents(
-        tx,
-        this.#claim,
-        [{ type: 'svc.run.started', runId: id, data: { status: 'running', attempt: attempts } }],
-        now,
-      )
-    })
+    const data = { status: 'running', attempt: attempts }
+    await Promise.all([
+      discardPresented(this.#context, this.#claim, this.#lease.id),
+      inOneFlight(this.#context, this.#claim, (tx, now) => [
+        markRunning(tx, this.#claim, id, now),
+        extendLease(tx, this.#claim, now),
+        appendEvents(tx, this.#claim, [{ type: 'svc.run.started', runId: id, data }], now),
+      ]),
+    ])
     this.#announce()
   }
 

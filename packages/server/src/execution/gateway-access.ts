@@ -1,3 +1,4 @@
+import type { RunBudgets } from '../runs/run-budgets.ts'
 import type { GatewayRoute } from '../sandboxes/driver.ts'
 import { knownSecrets } from '../secrets.ts'
 import type { RunClaim } from './execution-sql.ts'
@@ -6,8 +7,8 @@ import type { RunClaim } from './execution-sql.ts'
 export interface GatewayMeans {
   /** Answers the gateway's URL, which may not be known before the service listens. */
   url(): string
-  /** Makes a credential that reaches the gateway and ends with the Run. */
-  mint(run: RunClaim): Promise<string>
+  /** Makes a credential that reaches the gateway within the Run's budgets and ends with it. */
+  mint(run: RunClaim, budgets: RunBudgets): Promise<string>
 }
 
 /**
@@ -35,8 +36,8 @@ export class GatewayAccess {
   }
 
   /** Lets a Run that is at work on a lease through, until it is disposed of. */
-  async open(run: RunClaim, leaseId: string): Promise<Disposable> {
-    const credential = await this.#means.mint(run)
+  async open(run: RunClaim, leaseId: string, budgets: RunBudgets): Promise<Disposable> {
+    const credential = await this.#means.mint(run, budgets)
     using stack = new DisposableStack()
     stack.use(knownSecrets.add(credential))
     this.#credentials.set(leaseId, credential)

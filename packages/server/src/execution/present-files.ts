@@ -55,9 +55,11 @@ export async function collectPresented(
   claim: RunClaim,
   leaseId: string,
 ): Promise<PresentedFiles | null> {
-  const trees = await context.driver.trees(leaseId).catch(unlessGone)
+  const [trees, already] = await Promise.all([
+    context.driver.trees(leaseId).catch(unlessGone),
+    presentedSoFar(context.db, claim, claim.runId),
+  ])
   if (trees === null) return null
-  const already = await presentedSoFar(context.db, claim, claim.runId)
   const batch = `${claim.runId}.${already.count}`
   if (!(await holdsAny(trees, batch))) return null
   try {

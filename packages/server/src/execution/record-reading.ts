@@ -6,7 +6,7 @@ import { letRunGoOn } from '../interactions/let-run-go-on.ts'
 import { openInteraction } from '../interactions/open-interactions.ts'
 import { findRun } from '../runs/run-sql.ts'
 import { NATIVE_RUNTIME } from '../runtimes/catalog.ts'
-import { lockSession } from '../sessions/session-sql.ts'
+import { holdSession } from '../sessions/session-sql.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { Reading } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
@@ -41,7 +41,7 @@ export function recordReading(
       mustRun(task)
       return
     }
-    const [, task] = await Promise.all([lockSession(tx, claim), holdsFence(tx, claim, now)])
+    const [, task] = await Promise.all([holdSession(tx, claim), holdsFence(tx, claim, now)])
     mustRun(task)
     await recordAsking(tx, context, claim, leaseId, reading, now)
     await recordPosition(tx, claim, leaseId, reading, now)

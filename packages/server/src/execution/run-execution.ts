@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { allSettled } from '../all-settled.ts'
 import { dropCheckpoint } from '../checkpoints/checkpoint-sql.ts'
 import { listUndelivered, listUnheard } from '../interactions/interaction-sql.ts'
 import { findLiveLease } from '../leases/lease-sql.ts'
@@ -12,7 +13,6 @@ import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { findSession } from '../sessions/session-sql.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
-import type { TurnRow } from '../turns/turn.ts'
 import { findTurn } from '../turns/turn-sql.ts'
 import { Attempt } from './attempt.ts'
 import type { ExecutionContext } from './execution-context.ts'
@@ -49,7 +49,7 @@ const MAX_VAIN_CONNECTIONS = 10
  * costs a handover, which are counted, so that poison work ends.
  */
 export async function executeRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
-  const known: Known = { vain: { offset: -1, count: 0 }, unparkable: false }
+  const known: Known = { claimed: claim.run, vain: { offset: -1, count: 0 }, unparkable: false }
   for (;;) {
     try {
       if (await step(context, claim, signal, known)) return
@@ -67,6 +67,8 @@ export async function executeRun(context: ExecutionContext, claim: RunClaim, sig
 
 /** What an execution has learnt on the way. */
 interface Known {
+  /** The Run as the claim found it, until something was tried. */
+  claimed: RunRow | null
   /** Connections that ended with nothing of the journal committed since the one before, and where that stood. */
   vain: { offset: number; count: number }
   /** The Run could not be parked, and keeps its sandbox. */
@@ -75,7 +77,8 @@ interface Known {
 
 /** Goes on from what the rows say. @returns whether nothing is left to do */
 async function step(context: ExecutionContext, given: RunClaim, signal: AbortSignal, known: Known): Promise<boolean> {
-  const run = await findRun(context.db, given, given.runId)
+  const run = known.claimed ?? (await findRun(context.db, given, given.runId))
+  known.claimed = null
   if (run === null || run.status === 'queued') return true
   const claim: RunClaim = { ...given, run }
   if (run.ended_at !== null) {
@@ -88,8 +91,6 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
     return true
   }
   const runtime = context.runtimes.find(run.runtime ?? NATIVE_RUNTIME)
-  const turn = await findTurn(context.db, claim, run.turn_id)
-  if (turn === null) throw new Error(`run ${run.id} has no turn`)
   const refused = refuseRuntime(context, run, runtime)
   if (refused !== null || runtime === null) {
     await finishRun(context, claim, refused ?? executionLost)
@@ -101,7 +102,7 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
     return true
   }
   try {
-    if ((await attach(context, claim, turn, runtime, signal, known)) === 'again') return false
+    if ((await attach(context, claim, runtime, signal, known)) === 'again') return false
     if ((await taskOf(context.db, claim)) === 'seal') await sealEnded(context, claim, signal)
     return true
   } catch (error) {
@@ -177,27 +178,37 @@ async function loseSandbox(context: ExecutionContext, claim: RunClaim, cause: Er
 async function attach(
   context: ExecutionContext,
   claim: RunClaim,
-  turn: TurnRow,
   runtime: RuntimeEntry,
   signal: AbortSignal,
   known: Known,
 ): Promise<'done' | 'again'> {
-  const { limits } = context
+  const { db, driver, gateway, limits } = context
+  // What needs no sandbox is read while there comes to be one.
+  const reading = Promise.all([
+    findTurn(db, claim, claim.run.turn_id),
+    findSession(db, claim),
+    findRunBudgets(db, claim.organizationId, context.budgets),
+  ])
+  reading.catch(() => undefined)
   const lease = await provision(context, claim, runtime, signal)
+  const [turn, session, budgets] = await reading
+  if (turn === null) throw new Error(`run ${claim.runId} has no turn`)
   await placeInputs(context, lease.id, turn)
-  using _gateway = await context.gateway.open(claim, lease.id)
   const interrupt = new AbortController()
-  const stream = await context.driver.attach(lease.id, signal)
-  await using connection = await SupervisorConnection.open(stream, {
-    fence: claim.token,
-    from: lease.replay_from,
-    helloDeadlineMs: limits.pingMs,
-    signal: AbortSignal.any([signal, interrupt.signal]),
-  })
-  const waiting = await listUndelivered(context.db, lease.id)
-  const unheard = await listUnheard(context.db, claim, claim.runId, lease.id)
-  const session = await findSession(context.db, claim)
-  const budgets = await findRunBudgets(context.db, claim.organizationId, context.budgets)
+  await using held = new AsyncDisposableStack()
+  const connect = async () =>
+    SupervisorConnection.open(await driver.attach(lease.id, signal), {
+      fence: claim.token,
+      from: lease.replay_from,
+      helloDeadlineMs: limits.pingMs,
+      signal: AbortSignal.any([signal, interrupt.signal]),
+    })
+  const [connection, waiting, unheard] = await allSettled([
+    connect().then(opened => held.use(opened)),
+    listUndelivered(db, lease.id),
+    listUnheard(db, claim, claim.runId, lease.id),
+    gateway.open(claim, lease.id, budgets).then(opened => held.use(opened)),
+  ])
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace
   const attempt = new Attempt(context, { claim, turn, runtime, lease, connection, waiting, unheard, cwd, budgets })
   // Of a foreign agent nobody knows whether it can go on in the middle of a prompt (completions, Answers).

@@ -34,10 +34,11 @@ export async function endRun(
   // An agent that asked the gateway for nothing may have used what nobody counts.
   const counted = used.requests > 0 ? used : null
   if (!(await finishRun(tx, key, runId, clean, counted, now))) return false
-  if (options.seal === true) await keepFenceToSeal(tx, key)
-  else await releaseFence(tx, key)
-  await extendLease(tx, key, now)
-  await closeInteractions(tx, key, outcome.status === 'cancelled' ? 'run_cancelled' : 'run_ended', now)
+  await Promise.all([
+    options.seal === true ? keepFenceToSeal(tx, key) : releaseFence(tx, key),
+    extendLease(tx, key, now),
+    closeInteractions(tx, key, outcome.status === 'cancelled' ? 'run_cancelled' : 'run_ended', now),
+  ])
   const { status, stopReason, errorCode, turns } = outcome
   await appendEvents(
     tx,

@@ -29,14 +29,17 @@ export async function insertRun(
   tx: Queryable,
   key: SessionKey,
   run: { id: string; turnId: string; runtime: string | null; model: string | null; now: Date },
-): Promise<void> {
-  await tx.query({
+): Promise<RunRow> {
+  const { rows } = await tx.query<RunRow>({
     name: 'insert-run',
     text: `
       insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, queued_at, claimable_at)
-      values ($1, $2, $3, $4, 'queued', $5, $6, $7, $7)`,
+      values ($1, $2, $3, $4, 'queued', $5, $6, $7, $7) returning *`,
     values: [key.organizationId, key.sessionId, run.id, run.turnId, run.runtime, run.model, run.now],
   })
+  const row = rows[0]
+  if (row === undefined) throw new Error('an insert returned no row')
+  return row
 }
 
 export async function requestCancel(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {

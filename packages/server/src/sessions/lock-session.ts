@@ -2,7 +2,7 @@ import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { SessionRow } from './session.ts'
-import { lockSession } from './session-sql.ts'
+import { holdSession, lockSession } from './session-sql.ts'
 import { requireSeen } from './visibility.ts'
 
 /** Takes the lock under which a command on the Session decides. @throws ApiError 404 `cloud_session_not_found` */
@@ -11,6 +11,6 @@ export async function lockVisibleSession(tx: Queryable, principal: Principal, ke
 }
 
 /** The same lock for work that acts for nobody in particular. */
-export async function lockSessionOf(tx: Queryable, key: SessionKey): Promise<SessionRow | null> {
-  return lockSession(tx, key)
+export async function lockSessionOf(tx: Queryable, key: SessionKey): Promise<void> {
+  await holdSession(tx, key)
 }

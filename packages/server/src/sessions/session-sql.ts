@@ -47,13 +47,18 @@ export async function findSession(db: Queryable, key: SessionKey): Promise<Sessi
  * would wait here for its `executions` row while it holds the Run that a cancellation under this lock waits for.
  */
 export async function lockSession(tx: Queryable, key: SessionKey): Promise<SessionRow | null> {
-  const locked = tx.query({
+  const locked = holdSession(tx, key)
+  const [session] = await Promise.all([findSession(tx, key), locked])
+  return session
+}
+
+/** The same lock, for work that needs nothing of the row. */
+export async function holdSession(tx: Queryable, key: SessionKey): Promise<void> {
+  await tx.query({
     name: 'lock-session',
     text: 'select 1 from sessions where organization_id = $1 and id = $2 for no key update',
     values: [key.organizationId, key.sessionId],
   })
-  const [session] = await Promise.all([findSession(tx, key), locked])
-  return session
 }
 
 export interface NewSession {

@@ -174,6 +174,7 @@ async function run<Row>(
   const { name, text, values: own } = typeof statement === 'string' ? { text: statement } : { values, ...statement }
   const parameters = own ?? values
   try {
+    gather(client)
     const result = await client.query({
       text,
       ...(timeoutMs === undefined ? {} : { query_timeout: timeoutMs }),
@@ -184,6 +185,17 @@ async function run<Row>(
   } catch (error) {
     throw isUnavailable(error) ? new DatabaseUnavailable(error) : error
   }
+}
+
+/**
+ * Statements that are sent within one turn of the loop leave in one write. Each write of its own wakes the server, which
+ * takes the processor from whoever had more to send: a flight of five cost five times as much to send.
+ */
+function gather(client: pg.PoolClient): void {
+  const { stream } = client.connection
+  if (stream.writableCorked > 0) return
+  stream.cork()
+  process.nextTick(() => stream.uncork())
 }
 
 /** Serialization failure or deadlock: PostgreSQL asks for the same transaction again. */

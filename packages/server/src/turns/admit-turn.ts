@@ -5,6 +5,7 @@ import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import { answerByTurn, readReply } from '../interactions/answer-by-turn.ts'
 import { runOfTurn } from '../runs/read-run.ts'
+import { toRun } from '../runs/run.ts'
 import { lockVisibleSession } from '../sessions/lock-session.ts'
 import { continuationOfSession, type SessionRow } from '../sessions/session.ts'
 import { topics } from '../storage/wakeups.ts'
@@ -36,8 +37,7 @@ export async function admitTurn(
   )
   const replyTo = body.replyTo?.interactionId ?? null
   const admission = await context.db.transaction(async tx => {
-    const session = await lockVisibleSession(tx, principal, key)
-    const known = await findTurn(tx, key, turnId)
+    const [session, known] = await Promise.all([lockVisibleSession(tx, principal, key), findTurn(tx, key, turnId)])
     if (known !== null) {
       if (!known.request_hash.equals(turnHash(body.message, replyTo, files))) throw refusal('cloud_turn_conflict')
       return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id) }
@@ -47,9 +47,9 @@ export async function admitTurn(
     if (reply === null && session.active_run_id !== null) throw refusal('cloud_run_in_progress')
     if (session.turn_count >= limits.turnsPerSession) throw refusal('cloud_turn_limit_reached')
     const turn = { id: turnId, message: body.message, replyTo, files, author: principal, now }
-    const row = await insertTurn(tx, session, turn, reply?.interaction.run_id)
+    const { row, queued } = await insertTurn(tx, session, turn, reply?.interaction.run_id)
     if (reply !== null) await answerByTurn(tx, key, reply, turnId, now)
-    return { created: true, row, run: await runOfTurn(tx, key, row.run_id) }
+    return { created: true, row, run: queued === null ? await runOfTurn(tx, key, row.run_id) : toRun(queued) }
   })
   if (admission.created) {
     const { organizationId, sessionId } = key

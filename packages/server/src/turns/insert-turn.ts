@@ -3,6 +3,7 @@ import { appendEvents } from '../events/append.ts'
 import { cutText } from '../events/bounded-text.ts'
 import type { Principal } from '../identity/principal.ts'
 import { queueRun } from '../runs/queue-run.ts'
+import type { RunRow } from '../runs/run.ts'
 import type { SessionRow } from '../sessions/session.ts'
 import type { Queryable } from '../storage/database.ts'
 import { type StoredFile, type TurnRow, turnHash } from './turn.ts'
@@ -18,7 +19,7 @@ export interface NewTurn {
 }
 
 /**
- * Writes a Turn, its queued Run and its message in the transcript. The caller holds the Session's lock.
+ * Writes a Turn, its queued Run and its message in the transcript, in one flight. The caller holds the Session's lock.
  * @param resumed the Run that goes on with this Turn, where it is an answer: it makes none of its own
  */
 export async function insertTurn(
@@ -26,10 +27,10 @@ export async function insertTurn(
   session: SessionRow,
   turn: NewTurn,
   resumed?: string,
-): Promise<TurnRow> {
+): Promise<{ readonly row: TurnRow; readonly queued: RunRow | null }> {
   const key = { organizationId: session.organization_id, sessionId: session.id }
   const { model, runtime } = session
-  const runId = resumed ?? (await queueRun(tx, key, { turnId: turn.id, runtime, model, now: turn.now }))
+  const runId = resumed ?? randomUUID()
   const row: TurnRow = {
     session_id: session.id,
     id: turn.id,
@@ -45,7 +46,6 @@ export async function insertTurn(
     author_id: turn.author.id,
     created_at: turn.now,
   }
-  await insertTurnRow(tx, session.organization_id, row)
   const text = cutText(turn.message)
   const data = {
     messageId: randomUUID(),
@@ -54,6 +54,10 @@ export async function insertTurn(
     turnId: turn.id,
     ...(text.truncated && { truncated: true }),
   }
-  await appendEvents(tx, key, [{ type: 'svc.message.created', runId, visibility: 'transcript', data }], turn.now)
-  return row
+  const [queued] = await Promise.all([
+    resumed === undefined ? queueRun(tx, key, { id: runId, turnId: turn.id, runtime, model, now: turn.now }) : null,
+    insertTurnRow(tx, session.organization_id, row),
+    appendEvents(tx, key, [{ type: 'svc.message.created', runId, visibility: 'transcript', data }], turn.now),
+  ])
+  return { row, queued }
 }
