@@ -51,6 +51,11 @@ export class Attachment {
     })
   }
 
+  /** How far this worker was sent the journal: what lies behind is still to be read here. */
+  get position(): number {
+    return this.#position ?? 0
+  }
+
   /** Sends what the journal has beyond what was sent, until the socket is full. */
   pump(): void {
     if (this.#position === undefined || this.#socket.destroyed) return

@@ -1,4 +1,4 @@
-import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, constants, fstatSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -11,7 +11,7 @@ let fd = 0
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'berth-journal-'))
   path = join(directory, 'journal')
-  fd = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o600)
+  fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600)
 })
 
 afterEach(() => {
@@ -71,4 +71,38 @@ test('acknowledgements never move back and never past the end', () => {
   expect(journal.unacknowledgedBytes).toBe(0)
   journal.append(encodeRecord('o', ''))
   expect(journal.unacknowledgedBytes).toBe(3)
+})
+
+test('records that no worker will read again are let go of, and offsets stay what they were', () => {
+  const journal = new Journal(fd)
+  const line = encodeRecord('o', 'x'.repeat(1021))
+  const records = Buffer.concat(Array.from({ length: 1024 }, () => line))
+  for (let n = 0; n < 20; n += 1) {
+    journal.append(records)
+    // The last record of what came before is still open.
+    journal.forget(journal.size - records.length - line.length)
+    // No record begins there.
+    journal.forget(journal.size - 1)
+  }
+  const kept = records.length + line.length
+  expect(journal.size).toBe(20 * records.length)
+  expect(fstatSync(fd).size).toBeLessThan(kept + 8 * 1024 * 1024 + records.length)
+  expect(journal.read(journal.size - kept, line.length).equals(line)).toBe(true)
+  expect(
+    [0, journal.size - kept - line.length, journal.size - kept, journal.size - line.length].map(offset =>
+      journal.isBoundary(offset),
+    ),
+  ).toEqual([false, false, true, true])
+})
+
+test('what was let go of makes room below the limit', () => {
+  const journal = new Journal(fd, 32 * 1024 * 1024)
+  const record = encodeRecord('o', 'x'.repeat(1024 * 1024))
+  for (let n = 0; n < 100; n += 1) {
+    expect(journal.append(record)).toBe(true)
+    journal.forget(journal.size)
+  }
+  for (let n = 0; n < 20; n += 1) expect(journal.append(record)).toBe(true)
+  while (journal.append(record));
+  expect(journal.seal).toEqual({ signal: 'JOURNAL_FULL' })
 })

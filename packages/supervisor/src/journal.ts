@@ -1,4 +1,4 @@
-import { fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs'
+import { JournalFile } from './journal-file.ts'
 import { MAX_JOURNAL_BYTES, type RecordType, type SupervisorSignal, type TimedRecordType } from './protocol.ts'
 
 const SPACE = Buffer.from(' ')
@@ -26,16 +26,19 @@ export interface Seal {
 
 /**
  * The one file in which everything between worker and agent is written down, and the only source of what a worker
- * reads. Writes are synchronous, so that a record is in the file before anything that follows from it happens.
+ * reads. Writes are synchronous, so that a record is in the file before anything that follows from it happens. Of what
+ * a worker has committed, only that is kept which the next one has to read again.
  *
- * Invariant: `size` is always a record boundary. A write that fails half-way is cut back, and the journal is sealed:
- * from then on it takes only last records (the end of the agent, refused starts), which live in memory behind the
- * file, so that a worker learns of a full disk although nothing can be written to it.
+ * Invariant: `size` and the beginning of what is kept are always record boundaries. A write that fails half-way is cut
+ * back, and the journal is sealed: from then on it takes only last records (the end of the agent, refused starts), which
+ * live in memory behind the file, so that a worker learns of a full disk although nothing can be written to it.
+ *
+ * Nobody but this process reads the file, and the sandbox ends with this process: what a kill leaves in the file is
+ * never looked at, whichever step it came at.
  */
 export class Journal {
-  readonly #fd: number
+  readonly #file: JournalFile
   readonly #maxBytes: number
-  #fileBytes: number
   #last: Buffer = Buffer.alloc(0)
   #acknowledged = 0
   #seal: Seal | undefined
@@ -45,13 +48,13 @@ export class Journal {
   onSeal: (seal: Seal) => void = () => {}
 
   constructor(fd: number, maxBytes = MAX_JOURNAL_BYTES) {
-    this.#fd = fd
+    this.#file = new JournalFile(fd)
     this.#maxBytes = maxBytes
-    this.#fileBytes = fstatSync(fd).size
   }
 
+  /** The offset behind the last record. */
   get size(): number {
-    return this.#fileBytes + this.#last.length
+    return this.#file.end + this.#last.length
   }
 
   get seal(): Seal | undefined {
@@ -67,17 +70,20 @@ export class Journal {
     this.#acknowledged = Math.max(this.#acknowledged, Math.min(offset, this.size))
   }
 
+  /** Lets go of the records before one: no worker will read them again. */
+  forget(offset: number): void {
+    if (offset > this.#file.start && this.isBoundary(offset)) this.#file.forget(offset)
+  }
+
   /** Adds whole records at once. False when the journal is sealed or this write sealed it: nothing was added. */
   append(records: Buffer): boolean {
     if (this.#seal) return false
-    if (this.#fileBytes + records.length > this.#maxBytes) return this.#sealWith({ signal: 'JOURNAL_FULL' })
+    if (this.#file.fileBytes + records.length > this.#maxBytes) return this.#sealWith({ signal: 'JOURNAL_FULL' })
     try {
-      for (let written = 0; written < records.length; ) written += writeSync(this.#fd, records, written)
+      this.#file.append(records)
     } catch (error) {
-      this.#cutBack()
       return this.#sealWith({ signal: 'JOURNAL_FAILED', error: errorCode(error) })
     }
-    this.#fileBytes += records.length
     this.onGrowth()
     return true
   }
@@ -89,36 +95,31 @@ export class Journal {
     this.onGrowth()
   }
 
-  /** Up to `maxBytes` from `offset`; ends between two records unless a single record is longer than that. */
+  /**
+   * Up to `maxBytes` from `offset`, which was not let go of; ends between two records unless a single record is longer
+   * than that.
+   */
   read(offset: number, maxBytes: number): Buffer {
-    if (offset >= this.#fileBytes) return this.#last.subarray(offset - this.#fileBytes)
-    const buffer = Buffer.allocUnsafe(Math.min(maxBytes, this.#fileBytes - offset))
-    const bytes = buffer.subarray(0, readSync(this.#fd, buffer, 0, buffer.length, offset))
+    const { end } = this.#file
+    if (offset >= end) return this.#last.subarray(offset - end)
+    const bytes = this.#file.read(offset, Buffer.allocUnsafe(Math.min(maxBytes, end - offset)))
     const boundary = bytes.lastIndexOf(NEWLINE_BYTE) + 1
     return boundary > 0 ? bytes.subarray(0, boundary) : bytes
   }
 
-  /** Whether a worker may read from here: a position between two records of this journal. */
+  /** Whether a worker may read from here: a position between two records that the journal has. */
   isBoundary(offset: number): boolean {
-    if (offset === 0) return true
-    if (!Number.isSafeInteger(offset) || offset < 0 || offset > this.size) return false
-    if (offset > this.#fileBytes) return this.#last[offset - this.#fileBytes - 1] === NEWLINE_BYTE
-    const byte = Buffer.alloc(1)
-    return readSync(this.#fd, byte, 0, 1, offset - 1) === 1 && byte[0] === NEWLINE_BYTE
+    const { start, end } = this.#file
+    if (offset === start) return true
+    if (!Number.isSafeInteger(offset) || offset < start || offset > this.size) return false
+    if (offset > end) return this.#last[offset - end - 1] === NEWLINE_BYTE
+    return this.#file.read(offset - 1, Buffer.alloc(1))[0] === NEWLINE_BYTE
   }
 
   #sealWith(seal: Seal): false {
     this.#seal = seal
     this.onSeal(seal)
     return false
-  }
-
-  #cutBack(): void {
-    try {
-      ftruncateSync(this.#fd, this.#fileBytes)
-    } catch {
-      // Readers never go past `#fileBytes`, so a torn record behind it stays unseen.
-    }
   }
 }
 

@@ -16,20 +16,20 @@
 
 /**
  * Messages of the worker. `key` (1-200 characters, no white space) makes a message idempotent: a key the journal
- * already holds, for whatever message, is dropped. `ack` is the offset up to which the worker has committed; `from`
- * counts as one.
+ * already held, for whatever message, is dropped. `ack` is the offset up to which the worker has committed; `keep`
+ * the one from which the next worker will read, and what lies before it is let go of. `from` counts as both.
  */
 export type WorkerMessage =
   | { hello: { fence: number; from: number } }
   | { start: { key: string; command: readonly string[]; env: Readonly<Record<string, string>>; cwd: string } }
   | { in: { key: string; line: string } }
   | { stop: { key: string; graceMs: number } }
-  | { ack: number }
+  | { ack: number; keep?: number }
   | { ping: number }
 
 /**
  * First line of the supervisor. `refused`: a worker with a higher fence token has been here. `invalid`: `from` is no
- * offset of this journal. After both the connection ends.
+ * offset of this journal, or was let go of. After both the connection ends.
  */
 export type SupervisorGreeting =
   | { welcome: { fence: number; size: number } }
@@ -74,7 +74,10 @@ export const MAX_STDERR_LINE_BYTES = 4096
 export const MAX_UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024
 /** Input that waits for an agent to read it; an agent further behind is killed. */
 export const MAX_STDIN_QUEUE_BYTES = 64 * 1024 * 1024
-/** A journal never grows past this. */
+/**
+ * A journal's file never grows past this. What an agent writes fills it only while no worker lets go of anything: behind
+ * a tool call, say, that never ends.
+ */
 export const MAX_JOURNAL_BYTES = 1024 * 1024 * 1024
 /** Longest line of a worker; a longer one ends its connection. */
 export const MAX_MESSAGE_BYTES = 2 * MAX_LINE_BYTES

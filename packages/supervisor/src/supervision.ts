@@ -34,7 +34,7 @@ export class Supervision implements AttachmentHost {
     this.#current = undefined
     if (!this.#journal.isBoundary(hello.from)) return { invalid: { size: this.#journal.size } }
     this.#current = attachment
-    this.#acknowledge(hello.from)
+    this.#acknowledge(hello.from, hello.from)
     return { welcome: { fence: hello.fence, size: this.#journal.size } }
   }
 
@@ -44,7 +44,7 @@ export class Supervision implements AttachmentHost {
 
   command(command: Command, attachment: Attachment): void {
     if (this.#current !== attachment) return
-    if ('ack' in command) this.#acknowledge(command.ack)
+    if ('ack' in command) this.#acknowledge(command.ack, Math.min(command.keep ?? 0, attachment.position))
     else if ('start' in command) this.#once(command.start.key, () => this.#start(command.start))
     else if ('in' in command) this.#once(command.in.key, () => this.#give(command.in.key, command.in.line))
     else this.#once(command.stop.key, () => this.#stop(command.stop.key, command.stop.graceMs))
@@ -56,8 +56,9 @@ export class Supervision implements AttachmentHost {
     act()
   }
 
-  #acknowledge(offset: number): void {
+  #acknowledge(offset: number, keep: number): void {
     this.#journal.acknowledge(offset)
+    this.#journal.forget(keep)
     this.#agent?.resume()
   }
 

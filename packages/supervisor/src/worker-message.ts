@@ -18,7 +18,7 @@ export function parseWorkerMessage(line: string): WorkerMessage | undefined {
   if (isFields(value.start)) return parseStart(value.start)
   if (isFields(value.in)) return parseIn(value.in)
   if (isFields(value.stop)) return parseStop(value.stop)
-  if (isOffset(value.ack)) return { ack: value.ack }
+  if (isOffset(value.ack)) return parseAck(value.ack, value.keep)
   if (isOffset(value.ping)) return { ping: value.ping }
   return undefined
 }
@@ -37,6 +37,11 @@ function parseStart({ key, command, env, cwd }: Fields): WorkerMessage | undefin
     variables[name] = variable
   }
   return { start: { key, command: strings, env: variables, cwd } }
+}
+
+function parseAck(ack: number, keep: unknown): WorkerMessage | undefined {
+  if (keep === undefined) return { ack }
+  return isOffset(keep) && keep <= ack ? { ack, keep } : undefined
 }
 
 function parseIn({ key, line }: Fields): WorkerMessage | undefined {

@@ -456,7 +456,7 @@ export class Attempt {
   /** Commits what was read, where it says something or has grown long. */
   async #commit(): Promise<void> {
     const reading = this.#conversation.take()
-    const { drafts, asked, withdrawn, settled, facts, offset } = reading
+    const { drafts, asked, withdrawn, settled, facts, offset, replayFrom } = reading
     const says = [drafts, asked, withdrawn, settled].some(part => part.length > 0) || facts !== this.#savedFacts
     if (!says && offset - this.#committed < COMMIT_BYTES) return
     if (asked.some(({ ask, declined }) => ask.kind !== 'approval' && declined !== true)) {
@@ -474,7 +474,7 @@ export class Attempt {
     if (asked.length > 0) this.#answersDue = true
     this.#committed = offset
     this.#savedFacts = facts
-    this.#connection.ack(offset)
+    this.#connection.ack(offset, replayFrom)
     if (drafts.length + asked.length + withdrawn.length > 0) this.#announce()
   }
 

@@ -82,7 +82,7 @@ describe('the agent outlives its workers', () => {
         } else {
           updates.push(message.params.update.content.text)
         }
-        if (left % 20 === 0) worker.ack(committed)
+        if (left % 20 === 0) worker.ack(committed, committed)
         finished = answers.has(2)
         if (finished) break
       }
@@ -196,14 +196,44 @@ describe('what agents write', () => {
     expect(size).toBeLessThan(MAX_UNACKNOWLEDGED_BYTES + 1024 * 1024)
     for (let i = 0; i < 50; i += 1) await worker.ping(10_000)
     expect(statSync(supervisor.journalPath).size).toBe(size)
-    worker.ack(committed)
+    worker.ack(committed, committed)
     await readUntil(worker, record => record.type === 'o' && record.end > committed + 1024 * 1024)
     await worker.stop('stop', 0)
     for await (const batch of worker.batches()) {
       const last = batch.at(-1)
-      worker.ack(last?.end ?? 0)
+      worker.ack(last?.end ?? 0, 0)
       if (last?.type === 'x') break
     }
+  })
+
+  test('takes no more disk than what may be read again, whoever reads it', async () => {
+    await using supervisor = await runSupervisor()
+    const lines = 40_000
+    const start = bash('k', `exec seq -f %04000.0f 1 ${lines}`)
+    const committed = { line: 0, end: 0, keep: 0 }
+    let largest = 0
+    for (let fence = 1, line = 0; line < lines; fence += 1) {
+      await using worker = await attach(supervisor, fence, committed.keep)
+      await worker.start(start)
+      line = committed.line
+      for await (const record of worker.records()) {
+        // Each dies with records read that it never committed.
+        if (record.end > 20 * 1024 * 1024 * fence) break
+        if (record.type !== 'o' || record.end <= committed.end) continue
+        line += 1
+        expect(Number(record.payload)).toBe(line)
+        if (line === lines) break
+        if (line % 256 !== 0) continue
+        Object.assign(committed, { line, end: record.end, keep: record.start })
+        worker.ack(committed.end, committed.keep)
+        largest = Math.max(largest, statSync(supervisor.journalPath).size)
+      }
+    }
+    expect(committed.end).toBeGreaterThan(128 * 1024 * 1024)
+    expect(largest).toBeLessThan(2 * (MAX_UNACKNOWLEDGED_BYTES + 1024 * 1024))
+    await expect(attach(supervisor, 1000, 0)).rejects.toBeInstanceOf(SupervisorProtocolError)
+    await using last = await attach(supervisor, 1000, committed.keep)
+    expect((await readUntil(last, isExit)).at(-1)?.payload.toString()).toBe('{"code":0,"signal":null}')
   })
 
   test('an agent that is paused at the bound can be ended without acknowledging anything', async () => {

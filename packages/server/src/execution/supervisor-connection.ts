@@ -54,7 +54,7 @@ export class SupervisorConnection implements AsyncDisposable {
   #pings = new Set<Ping>()
   #lastPing = 0
   #activity = 0
-  #unsentAck: number | undefined
+  #unsentAck: { readonly ack: number; readonly keep: number } | undefined
   #size = 0
 
   private constructor(stream: Duplex, options: SupervisorConnectionOptions) {
@@ -165,9 +165,12 @@ export class SupervisorConnection implements AsyncDisposable {
     return this.#write({ stop: { key, graceMs } })
   }
 
-  /** Tells how far the journal is committed, which lets a paused agent write on. Only the newest offset matters. */
-  ack(offset: number): void {
-    this.#unsentAck = offset
+  /**
+   * Tells how far the journal is committed, which lets a paused agent write on, and from where it will be read again:
+   * what lies before that the supervisor lets go of. Only the newest offsets matter.
+   */
+  ack(offset: number, keep: number): void {
+    this.#unsentAck = { ack: offset, keep }
     if (!this.#stream.writableNeedDrain) this.#sendAck()
   }
 
@@ -231,7 +234,7 @@ export class SupervisorConnection implements AsyncDisposable {
     if (this.#unsentAck === undefined || this.#failure) return
     const ack = this.#unsentAck
     this.#unsentAck = undefined
-    this.#write({ ack }).catch(() => {})
+    this.#write(ack).catch(() => {})
   }
 
   #write(message: WorkerMessage): Promise<void> {

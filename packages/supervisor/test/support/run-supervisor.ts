@@ -32,7 +32,7 @@ export async function runSupervisor(options: SupervisorOptions = {}): Promise<Ru
   const directory = mkdtempSync(join(tmpdir(), 'berth-supervisor-'))
   const socketPath = join(directory, 's')
   const journalPath = options.journalPath ?? join(directory, 'journal')
-  const journal = openSync(journalPath, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o600)
+  const journal = openSync(journalPath, constants.O_RDWR | constants.O_CREAT, 0o600)
   // Under another name first: closing this end's listener unlinks the name it was made with.
   const server = createServer().listen(`${socketPath}.new`)
   await once(server, 'listening')

@@ -26,7 +26,7 @@ export async function startWaitingShell(
   joinFiles: readonly string[],
 ): Promise<{ readonly shell: ChildProcess; readonly socket: Socket }> {
   const { O_RDWR, O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants
-  const journal = openSync(join(host, hostNames.journal), O_RDWR | O_APPEND | O_CREAT | O_EXCL, 0o600)
+  const journal = openSync(join(host, hostNames.journal), O_RDWR | O_CREAT | O_EXCL, 0o600)
   const log = openSync(join(host, hostNames.log), O_WRONLY | O_APPEND | O_CREAT | O_EXCL, 0o600)
   try {
     return await withListener(host, async listener => {
