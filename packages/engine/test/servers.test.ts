@@ -1,10 +1,12 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { callsOf, type Engine, openEngine } from './support/engine.ts'
 import { startHttpToolServer } from './support/http-tool-server.ts'
 import { call, inputOf, toolsOf } from './support/scripted-gateway.ts'
+import { until } from './support/until.ts'
 
 let engine: Engine
 afterEach(() => engine[Symbol.asyncDispose]())
@@ -20,44 +22,41 @@ const stdio = (name: string, file: string, ...args: string[]) => ({
 const serverTools = (request: Parameters<typeof toolsOf>[0]) =>
   toolsOf(request).filter(name => name.startsWith('mcp__'))
 
-describe('a server of tools', () => {
-  test('over its input and output has its tools called, as the model and people see them', async () => {
-    engine = await openEngine({
-      model: { input_modalities: ['text', 'image'] },
-      mcpServers: [stdio('tools', 'stdio-tool-server.ts')],
-    })
-    engine.gateway.next(
-      call('mcp__tools__add', { a: 1, b: 2 }),
-      call('mcp__tools__look', {}),
-      call('mcp__tools__refuse', {}),
-      call('mcp__tools__surroundings', {}),
-      call('mcp__tools__add', { a: 'one' }),
-      { text: 'done' },
-    )
-    const { updates } = await engine.prompt('go')
-    const surroundings = { cwd: engine.workspace, token: 'token-of-the-tools', home: engine.home }
-    expect(callsOf(updates)).toEqual([
-      { call: 'mcp__tools__add completed', text: '{\n  "sum": 3\n}' },
-      {
-        call: 'mcp__tools__look completed',
-        text: 'docs://one:\nChapter one\n[resource two: docs://two]\n[audio of type audio/wav, 4 bytes in base64: left out]',
-      },
-      { call: 'mcp__tools__refuse failed', text: 'The shelf is empty.' },
-      { call: 'mcp__tools__surroundings completed', text: JSON.stringify(surroundings) },
-      { call: 'mcp__tools__add failed', text: expect.stringContaining('must be number') },
-    ])
-    const begun = updates.find(update => update.sessionUpdate === 'tool_call')
-    expect(begun).toMatchObject({ title: 'tools: Add numbers', kind: 'read' })
-    const [first, , afterLook] = engine.gateway.requests
-    expect(serverTools(first)).toEqual(
-      ['add', 'grow', 'look', 'pick', 'refuse', 'surroundings'].map(name => `mcp__tools__${name}`),
-    )
-    expect(inputOf(first)).toContain('Adds two numbers')
-    expect(inputOf(first)).toContain('MCP server tools says of itself:\\nAdd numbers with add.')
-    expect(inputOf(afterLook)).toContain('data:image/png;base64,')
+test('a server of tools over its input and output has its tools called, as the model and people see them', async () => {
+  engine = await openEngine({
+    model: { input_modalities: ['text', 'image'] },
+    mcpServers: [stdio('tools', 'stdio-tool-server.ts')],
   })
+  engine.gateway.next(
+    call('mcp__tools__add', { a: 1, b: 2 }),
+    call('mcp__tools__look', {}),
+    call('mcp__tools__refuse', {}),
+    call('mcp__tools__surroundings', {}),
+    call('mcp__tools__add', { a: 'one' }),
+    { text: 'done' },
+  )
+  const { updates } = await engine.prompt('go')
+  const surroundings = { cwd: engine.workspace, token: 'token-of-the-tools', home: engine.home }
+  expect(callsOf(updates)).toEqual([
+    { call: 'mcp__tools__add completed', text: '{\n  "sum": 3\n}' },
+    {
+      call: 'mcp__tools__look completed',
+      text: 'docs://one:\nChapter one\n[resource two: docs://two]\n[audio of type audio/wav, 4 bytes in base64: left out]',
+    },
+    { call: 'mcp__tools__refuse failed', text: 'The shelf is empty.' },
+    { call: 'mcp__tools__surroundings completed', text: JSON.stringify(surroundings) },
+    { call: 'mcp__tools__add failed', text: expect.stringContaining('must be number') },
+  ])
+  const begun = updates.find(update => update.sessionUpdate === 'tool_call')
+  expect(begun).toMatchObject({ title: 'tools: Add numbers', kind: 'read' })
+  const [first, , afterLook] = engine.gateway.requests
+  expect(serverTools(first)).toEqual(
+    ['add', 'grow', 'look', 'pick', 'refuse', 'surroundings'].map(name => `mcp__tools__${name}`),
+  )
+  expect(inputOf(first)).toContain('Adds two numbers')
+  expect(inputOf(first)).toContain('MCP server tools says of itself:\\nAdd numbers with add.')
+  expect(inputOf(afterLook)).toContain('data:image/png;base64,')
 })
-
 test('a server over HTTP, on loopback, has its tools called', async () => {
   await using http = await startHttpToolServer()
   engine = await openEngine({
@@ -105,3 +104,194 @@ test('the workspace names servers of its own, and those of the protocol win', as
   ])
   expect(inputOf(engine.gateway.requests[0])).toContain('MCP server unset is not available: .mcp.json: the variable')
 })
+
+test('sub-agents have the tools too, plan mode those that only read, and new ones come at once', async () => {
+  await using http = await startHttpToolServer('reject')
+  const asked: unknown[] = []
+  engine = await openEngine({
+    mcpServers: [
+      stdio('tools', 'stdio-tool-server.ts'),
+      // Both speak the newest protocol only.
+      stdio('new', 'stdio-tool-server.ts', 'new'),
+      { name: 'web', type: 'http', url: http.url, headers: [] },
+    ],
+    people: {
+      async elicit(request) {
+        asked.push(request)
+        return { action: 'accept', content: { colour: 'blue' } }
+      },
+    },
+  })
+  engine.gateway.next(
+    call('delegate', { task: 'Add' }),
+    call('mcp__new__add', { a: 1, b: 1 }),
+    { text: 'Two.' },
+    call('mcp__web__add', { a: 1, b: 2 }),
+    call('mcp__tools__pick', {}),
+    call('mcp__tools__grow', {}),
+    call('mcp__tools__grown', {}),
+    { text: 'done' },
+  )
+  const { updates } = await engine.prompt('go')
+  expect(callsOf(updates)).toEqual([
+    { call: 'mcp__new__add completed', text: '{\n  "sum": 2\n}' },
+    { call: 'delegate completed', text: 'Two.' },
+    { call: 'mcp__web__add completed', text: '{\n  "sum": 3\n}' },
+    { call: 'mcp__tools__pick completed', text: '{"action":"accept","content":{"colour":"blue"}}' },
+    { call: 'mcp__tools__grow completed', text: 'grew' },
+    { call: 'mcp__tools__grown completed', text: 'new' },
+  ])
+  expect(asked).toMatchObject([{ mode: 'form', sessionId: engine.sessionId, message: 'tools asks: Which colour?' }])
+  expect(serverTools(engine.gateway.requests[1])).toContain('mcp__web__refuse')
+  engine.gateway.next({ text: 'planned' })
+  await engine.prompt('/plan\nthink')
+  expect(serverTools(engine.gateway.requests.at(-1))).toEqual(['mcp__new__add', 'mcp__tools__add', 'mcp__web__add'])
+})
+
+test('a server that is of no use costs its tools and nothing else, and says why', async () => {
+  const raw = (fault: string) => stdio(fault, 'raw-tool-server.ts', fault)
+  const gone = await startHttpToolServer()
+  await gone[Symbol.asyncDispose]()
+  const { url } = gone
+  engine = await openEngine({
+    mcpServers: [
+      raw('exits'),
+      raw('floods'),
+      raw('endless'),
+      { name: 'missing', command: 'no-such-program', args: [], env: [] },
+      { name: 'away', type: 'http', url, headers: [] },
+      { name: 'older', type: 'sse', url, headers: [] },
+      { name: 'nowhere', type: 'http', url: 'file:///etc/passwd', headers: [] },
+      raw('schemas'),
+      raw('names'),
+      raw('many'),
+    ],
+  })
+  engine.gateway.next(call('mcp__schemas__broken', { rows: [1], name: 'n' }), { text: 'done' })
+  const turn = await engine.prompt('go')
+  expect(turn.stopReason).toBe('completed')
+  const calls = callsOf(turn.updates)
+  const told = calls.slice(0, -1).map(({ call: name, text }) => `${name}: ${text}`)
+  const trouble = (server: string, why: string) => `mcp_server failed: MCP server ${server}: ${why}`
+  const leftOut = 'tools left out, as too many, too large or without a schema that can be used: '
+  expect(told.toSorted()).toEqual(
+    [
+      trouble('exits', 'ended with exit code 3: cannot read ***'),
+      trouble('floods', 'writes to its output what is no message of the protocol'),
+      trouble('endless', 'sent a message that is too long'),
+      trouble('missing', 'cannot be started: there is no no-such-program'),
+      trouble('away', `fetch failed: connect ECONNREFUSED ${new URL(url).host}`),
+      trouble('older', `SSE error: TypeError: fetch failed: connect ECONNREFUSED ${new URL(url).host}`),
+      trouble('nowhere', 'its URL is none of http or https'),
+      trouble('schemas', `${leftOut}text, list, vast`),
+      trouble('names', `${leftOut}a b, (no name), (no name)`),
+      trouble(
+        'many',
+        `${leftOut}${[95, 96, 97, 98, 99, 100, 101, 102].map(n => `tool-${n}`).join(', ')}, and 897 more`,
+      ),
+    ].toSorted(),
+  )
+  expect(calls.at(-1)).toMatchObject({ call: 'mcp__schemas__broken completed' })
+  const [request] = engine.gateway.requests
+  const names = toolsOf(request)
+  const own = names.filter(name => !/^mcp__(many|names)/.test(name))
+  expect(own).toEqual(
+    [
+      ...['bash', 'delegate', 'edit', 'list', 'mcp__schemas__broken', 'present_file', 'read'],
+      ...['search', 'write', 'ask_user'],
+    ].toSorted(),
+  )
+  expect(names.filter(name => name.startsWith('mcp__names'))).toHaveLength(4)
+  expect(inputOf(request)).not.toContain('https://example.com/schema.json')
+  expect(names.length).toBeLessThanOrEqual(128)
+  expect(new Set(names).size).toBe(names.length)
+  for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
+  expect(inputOf(request)).toContain('MCP server missing is not available: cannot be started')
+  // Tried again with the next prompt, and the same once more is no news.
+  engine.gateway.next({ text: 'done' })
+  expect((await engine.prompt('again')).updates.filter(update => update.sessionUpdate === 'tool_call')).toEqual([])
+})
+
+test('a call that goes wrong fails, and the next prompt has the server again', async () => {
+  const cancelled = join(mkdtempSync(join(tmpdir(), 'berth-cancelled-')), 'cancelled')
+  const raw = stdio('raw', 'raw-tool-server.ts', 'stays')
+  engine = await openEngine({
+    mcpServers: [{ ...raw, env: [{ name: 'CANCELLED', value: cancelled }] }],
+  })
+  engine.gateway.next(
+    call('mcp__raw__large', {}),
+    call('mcp__raw__rubbish', {}),
+    call('mcp__raw__pid', {}),
+    call('mcp__raw__die', {}),
+    call('mcp__raw__pid', {}),
+    { text: 'done' },
+  )
+  const calls = callsOf((await engine.prompt('go')).updates)
+  const [large, rubbish, pid, die, gone] = calls
+  const [, kept = ''] = large?.text.match(/the whole is in (\S+)\]$/) ?? []
+  expect(large?.text.length).toBeLessThan(52_000)
+  expect(statSync(kept).size).toBe(5_320_000)
+  rmSync(kept)
+  expect(rubbish).toMatchObject({ call: 'mcp__raw__rubbish failed', text: expect.stringContaining('MCP server raw:') })
+  expect(die).toEqual({ call: 'mcp__raw__die failed', text: 'MCP server raw: ended with exit code 4' })
+  expect(gone).toMatchObject({ call: 'mcp__raw__pid failed' })
+  expect(serverTools(engine.gateway.requests.at(-1))).toEqual([])
+
+  engine.gateway.next(call('mcp__raw__pid', {}), { text: 'done' })
+  const again = callsOf((await engine.prompt('again')).updates)
+  expect(again).toMatchObject([
+    { call: 'mcp_server failed', text: 'MCP server raw: ended with exit code 4' },
+    { call: 'mcp__raw__pid completed', text: expect.not.stringMatching(`^${pid?.text}$`) },
+  ])
+
+  engine.gateway.next(call('mcp__raw__wait', {}), { text: 'never said' })
+  const waiting = engine.prompt('wait')
+  const begun = () =>
+    engine.updates.some(update => update.sessionUpdate === 'tool_call' && update.name === 'mcp__raw__wait')
+  await until(begun)
+  await engine.cancel()
+  expect((await waiting).stopReason).toBe('aborted')
+  await until(() => existsSync(cancelled))
+  // Nothing of it is left when the engine ends, though it does not end when asked to.
+  process.kill(engine.pid, 'SIGTERM')
+  await until(() => !isRunning(Number(again[1]?.text)))
+  rmSync(dirname(cancelled), { recursive: true })
+})
+
+test('a server that says nothing is waited for as long as is right, and a call too', async () => {
+  engine = await openEngine({
+    mcpServers: [stdio('silent', 'raw-tool-server.ts', 'silent')],
+    env: { BERTH_ENGINE_MCP_WAIT_MS: '50' },
+  })
+  engine.gateway.next({ text: 'done' })
+  expect((await engine.prompt('go')).stopReason).toBe('completed')
+  expect(inputOf(engine.gateway.requests[0])).toContain('MCP server silent is not available: is still starting')
+  await engine[Symbol.asyncDispose]()
+
+  engine = await openEngine({
+    mcpServers: [stdio('silent', 'raw-tool-server.ts', 'silent')],
+    env: { BERTH_ENGINE_MCP_START_MS: '100' },
+  })
+  engine.gateway.next({ text: 'done' })
+  expect(callsOf((await engine.prompt('go')).updates)).toEqual([
+    { call: 'mcp_server failed', text: 'MCP server silent: did not come up within 0.1 seconds' },
+  ])
+  await engine[Symbol.asyncDispose]()
+
+  engine = await openEngine({
+    mcpServers: [stdio('raw', 'raw-tool-server.ts')],
+    env: { BERTH_ENGINE_MCP_CALL_MS: '100' },
+  })
+  engine.gateway.next(call('mcp__raw__wait', {}), { text: 'done' })
+  expect(callsOf((await engine.prompt('go')).updates)).toEqual([
+    { call: 'mcp__raw__wait failed', text: 'MCP server raw: gave no answer within 0.1 seconds' },
+  ])
+})
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
