@@ -1,6 +1,10 @@
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
 import { callsOf, type Engine, openEngine } from './support/engine.ts'
@@ -68,6 +72,29 @@ test('a server over HTTP, on loopback, has its tools called', async () => {
   const { updates } = await engine.prompt('go')
   expect(callsOf(updates)).toEqual([{ call: 'mcp__tools__add completed', text: '{\n  "sum": 3\n}' }])
   expect(http.requests.every(headers => headers['x-key'] === 'key-of-the-tools')).toBe(true)
+})
+
+test('a server elsewhere is reached through the proxy, as the environment says', async () => {
+  await using http = await startHttpToolServer()
+  const asked: string[] = []
+  const proxy = createServer()
+  proxy.on('connect', ({ url = '' }, socket) => {
+    asked.push(url)
+    const upstream = connect(Number(new URL(http.url).port), '127.0.0.1')
+    socket.write('HTTP/1.1 200 OK\r\n\r\n')
+    void pipeline(socket, upstream, socket).catch(() => undefined)
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  const { port } = proxy.address() as AddressInfo
+  engine = await openEngine({
+    mcpServers: [{ name: 'tools', type: 'http', url: 'http://tools.example/mcp', headers: [] }],
+    env: { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: `http://127.0.0.1:${port}`, NO_PROXY: '127.0.0.1' },
+  })
+  engine.gateway.next(call('mcp__tools__add', { a: 1, b: 2 }), { text: 'done' })
+  expect(callsOf((await engine.prompt('go')).updates)).toMatchObject([{ call: 'mcp__tools__add completed' }])
+  expect(new Set(asked)).toEqual(new Set(['tools.example:80']))
+  await engine.kill()
+  proxy.close()
 })
 
 test('the workspace names servers of its own, and those of the protocol win', async () => {

@@ -124,6 +124,43 @@ test('its conversation outlives its sandbox, and what it tells beside is in the 
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).not.toContain('swan')
 })
 
+/** A server of tools in the fewest words, as a repository may hold one. */
+const shelf = `
+const say = message => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }))
+require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
+  const { id, method, params } = JSON.parse(line)
+  const { protocolVersion } = params ?? {}
+  const tools = [{ name: 'find', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }]
+  const text = () => process.env.SHELF + ' ' + process.cwd() + ' ' + params.arguments.title
+  if (method === 'initialize') {
+    say({ id, result: { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'shelf', version: '1' } } })
+  }
+  if (method === 'tools/list') say({ id, result: { tools } })
+  if (method === 'tools/call') say({ id, result: { content: [{ type: 'text', text: text() }] } })
+})
+`
+
+test('servers of tools that the workspace names are started in the sandbox, and what becomes of them is in the log', async () => {
+  const mcpServers = {
+    shelf: { command: 'node', args: ['shelf.cjs'], env: { SHELF: `\${LANG}` } },
+    gone: { command: 'no-such-program' },
+  }
+  service.upstream.next(
+    call('write', { path: 'shelf.cjs', content: shelf }),
+    call('write', { path: '.mcp.json', content: JSON.stringify({ mcpServers }) }),
+    says({ text: 'There.' }),
+  )
+  const session = await service.test.api.createSession({}, 'Make a shelf')
+  await ended(session)
+  service.upstream.next(call('mcp__shelf__find', { title: 'Emma' }), says({ text: 'Found.' }))
+  const run = await next(session, 'Find Emma')
+  expect(outcomeOf(run)).toBe('completed completed - 1')
+  expect(activitiesOf(run)).toMatchObject([
+    { name: 'mcp_server', status: 'failed', output: expect.stringContaining('there is no no-such-program') },
+    { name: 'mcp__shelf__find', kind: 'read', status: 'succeeded', output: 'C.UTF-8 /workspace Emma' },
+  ])
+})
+
 test('a model that refuses fails the run, by name', async () => {
   service.upstream.next(refuses(400))
   const session = await service.test.api.createSession({}, 'hello')
