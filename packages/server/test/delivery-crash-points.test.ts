@@ -34,7 +34,8 @@ const limits = { publicationMs: 600_000, mergeMs: 600_000, mergeWaitMs: 600_000,
 
 beforeAll(async () => {
   test = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' } }))
-  const working = await workerContext(test, stack)
+  // The lease lasts longer than the file, however slow the machine: its last case has a sweeper.
+  const working = await workerContext(test, stack, { limits: { leaseIdleMs: 600_000, leaseMaxMs: 600_000 } })
   const host = new LocalHost(test.db.database, systemClock, join(test.dataDir, 'repositories'), () => test.url)
   gitDir = await sampleRepository(join(test.dataDir, 'repositories'))
   const [repository] = (await host.listRepositories(LOCAL_ACCOUNT, { limit: 1, from: null })).repositories

@@ -104,7 +104,7 @@ async function tryMerge(
     case 'failed':
       return { errorCode: step.code }
     case 'look_again':
-      return row.failures < LOOKS ? { laterMs: pauseMs(row.failures, null) } : notReady(context, row)
+      return lookAgain(context, row)
     case 'not_ready':
       return notReady(context, row)
     case 'merge':
@@ -125,12 +125,17 @@ async function tryMerge(
     return { commit: merged.mergeCommitOid }
   } catch (error) {
     if (!(error instanceof GitHostError) || error.kind !== 'not_mergeable') throw error
-    // Another may have merged or closed it since it was read.
+    // Another may have merged or closed it since it was read, or moved its base.
     const after = nextStep(await host.readPull(repository, row.pull_number, signal), row.head_sha)
     if (after.kind === 'succeeded') return { commit: after.commit }
-    return after.kind === 'failed' ? { errorCode: after.code } : notReady(context, row)
+    if (after.kind === 'failed') return { errorCode: after.code }
+    return after.kind === 'not_ready' ? notReady(context, row) : lookAgain(context, row)
   }
 }
+
+/** The host will know better soon: it is still working it out, or refused what it says that it would take. */
+const lookAgain = (context: DeliveryContext, row: MergeRow): Outcome =>
+  row.failures < LOOKS ? { laterMs: pauseMs(row.failures, null) } : notReady(context, row)
 
 function notReady(context: DeliveryContext, row: MergeRow): Outcome {
   const { mergeCheckMs, mergeWaitMs } = context.delivery

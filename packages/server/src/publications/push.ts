@@ -1,7 +1,7 @@
 import { transferOptions } from '../git/git-environment.ts'
 import type { RemoteAccess } from '../git/remote-access.ts'
 import { GitError, runGit } from '../git/run-git.ts'
-import { GitHostError } from '../git-hosts/git-host.ts'
+import { GitHostError, type GitHostErrorKind } from '../git-hosts/git-host.ts'
 
 /** What became of a push. */
 export type Pushed = 'pushed' | 'moved' | 'protected' | 'forbidden' | 'refused'
@@ -9,7 +9,7 @@ export type Pushed = 'pushed' | 'moved' | 'protected' | 'forbidden' | 'refused'
 /**
  * Moves a branch of the host from exactly where it is known to stand, or makes it where it is known not to be there.
  * @param from where the branch stands; null where there is none. Its commit is fetched first, for the push to build on
- * @throws GitHostError `unavailable` where the host was not reached, so that nothing is known
+ * @throws GitHostError where the host did not let git get there; `unavailable` where nothing is known
  */
 export async function push(
   gitDir: string,
@@ -41,10 +41,18 @@ export async function push(
   }
 }
 
-/** What keeps git from getting to the branch at all. @throws GitHostError `unavailable` unless it was sent away */
-function unreached(said: string, cause?: unknown): 'forbidden' {
-  if (/authentication failed|access denied|error: 40[13]|could not read Username/i.test(said)) return 'forbidden'
-  throw new GitHostError('unavailable', `git did not reach the host: ${said.trim().slice(0, 200)}`, { cause })
+/** What keeps git from getting to the branch at all, by what it says of the host's answer. */
+const words: readonly (readonly [RegExp, GitHostErrorKind])[] = [
+  [/authentication failed|could not read Username|error: 401/i, 'unauthorized'],
+  [/access denied|error: 403/i, 'forbidden'],
+  [/repository .* not found|error: 404/i, 'not_found'],
+  [/error: 429/, 'rate_limited'],
+]
+
+/** @throws GitHostError `unavailable` where nothing better is known */
+function unreached(said: string, cause?: unknown): never {
+  const kind = words.find(([pattern]) => pattern.test(said))?.[1] ?? 'unavailable'
+  throw new GitHostError(kind, `git did not reach the branch: ${said.trim().slice(0, 200)}`, { cause })
 }
 
 /** What a refused ref's line says, in git's words and in those that hosts add. */
