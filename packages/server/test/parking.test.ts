@@ -3,7 +3,7 @@ import type { Interaction, Session, TurnAdmission } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { Sweeper } from '../src/execution/sweeper.ts'
 import { Worker } from '../src/execution/worker.ts'
-import { messagesOf, outcomeOf, startsOf } from './support/ended-run.ts'
+import { activitiesOf, type EndedRun, messagesOf, outcomeOf, startsOf } from './support/ended-run.ts'
 import { Gate, Resuming, type WorkerOptions } from './support/resuming.ts'
 import { nativeStandIn } from './support/scripted-runtimes.ts'
 import { until } from './support/until.ts'
@@ -48,6 +48,18 @@ const reply = (session: Session, { id }: Interaction, message: string) =>
     message,
     replyTo: { interactionId: id },
   })
+/** A Run is not parked while something is to be decided in it. */
+const decideAll = (session: Session) =>
+  until('a decision', async () => {
+    const [approval] = (await open(session)).filter(({ kind }) => kind === 'approval')
+    if (approval === undefined) return false
+    const { status } = await resuming.api.put(`/v1/sessions/${session.id}/interactions/${approval.id}/decision`, {
+      requestId: approval.request.approval?.requestId,
+      choice: 'allow_once',
+      idempotencyKey: randomUUID(),
+    })
+    return status === 200
+  })
 const cancel = (session: Session) =>
   resuming.api.call('POST', `/v1/sessions/${session.id}/runs/${session.activeRunId}/cancel`)
 
@@ -81,6 +93,29 @@ it('a native agent that waits gives its sandbox back, and goes on in another wit
   expect(kept).toEqual([expect.any(String), 'draft', expect.any(String), 'summary.md'])
   expect(ended.run.result?.artifactIds).toEqual([kept[0], kept[2]])
   expect(messagesOf(await resuming.next(session, 'recall'))).toMatchObject([{ text: 'loaded: before' }])
+})
+
+it('the call that asked has ended once people have answered, although its process has not', async () => {
+  await work()
+  const calls = (ended: EndedRun) =>
+    activitiesOf(ended).flatMap(({ title, status }) => (/^edit/.test(String(title)) ? [] : [[title, status]]))
+  const script = `leave other\n${ask('a').replace('ask', 'asking')}`
+  const open = await resuming.api.createSession({}, script)
+  await decideAll(open)
+  await parked(open)
+  await reply(open, await asked(open), 'mine')
+  expect(calls(await resuming.settled(open))).toEqual([
+    ['other', 'failed'],
+    ['asking', 'succeeded'],
+  ])
+  const given = await resuming.api.createSession({}, script)
+  await decideAll(given)
+  await parked(given)
+  await cancel(given)
+  expect(calls(await resuming.settled(given))).toEqual([
+    ['other', 'failed'],
+    ['asking', 'failed'],
+  ])
 })
 
 it('it may wait again, in each sandbox that it is given', async () => {

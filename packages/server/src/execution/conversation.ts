@@ -1,6 +1,7 @@
 import { CLIENT_METHODS, PROTOCOL_METHODS } from '@agentclientprotocol/sdk'
 import type { EventDraft } from '../events/envelope.ts'
 import type { Asked } from '../interactions/open-interactions.ts'
+import type { OpenCall } from '../runs/open-calls.ts'
 import type { Outcome } from '../runs/run.ts'
 import { denial } from './acp-answers.ts'
 import {
@@ -46,7 +47,10 @@ export interface Reading {
   readonly withdrawn: readonly number[]
   /** Offsets of requests whose answer the journal holds, or whose agent is gone. */
   readonly settled: readonly number[]
+  /** Tool calls that have begun. */
   readonly toolCalls: number
+  /** Those that have not ended by now; null where that is as it was. */
+  readonly openCalls: readonly OpenCall[] | null
   /** End of the last record read. */
   readonly offset: number
   /** Where a worker that attaches later must begin. */
@@ -84,6 +88,7 @@ export class Conversation {
   #offset: number
   #drafts: EventDraft[] = []
   #toolCalls = 0
+  #callsMoved = false
   #given = false
   #asked: NewAsk[] = []
   #withdrawn: number[] = []
@@ -185,6 +190,7 @@ export class Conversation {
       withdrawn: this.#withdrawn,
       settled: this.#settled,
       toolCalls: this.#toolCalls,
+      openCalls: this.#callsMoved ? this.#transcript.openCalls : null,
       offset: this.#offset,
       replayFrom: Math.min(this.#offset, this.#transcript.openSince ?? this.#offset, ...this.#unanswered.values()),
       facts: this.#facts,
@@ -195,6 +201,7 @@ export class Conversation {
     this.#withdrawn = []
     this.#settled = []
     this.#toolCalls = 0
+    this.#callsMoved = false
     this.#given = false
     return reading
   }
@@ -246,6 +253,7 @@ export class Conversation {
   #take(drafts: readonly EventDraft[]): void {
     this.#drafts.push(...drafts)
     this.#toolCalls += drafts.filter(draft => draft.data['status'] === 'started').length
+    this.#callsMoved ||= drafts.some(draft => draft.type === 'svc.run.progress')
     if (drafts.some(draft => draft.data['role'] === 'assistant')) this.#lastAnswer = this.#transcript.lastAnswer
   }
 
@@ -293,16 +301,23 @@ export class Conversation {
       const call = update.kind === 'tool' ? update.call : null
       const known = call === null ? null : this.#transcript.callOf(call.id)
       const question = readPermission(id, params, call, known)
+      if (call !== null && question.ask.kind === 'exit_plan_mode') this.#asks(call.id)
       this.#ask(question, offset, replayed, () =>
         reply(offset, id, { outcome: denial(this.cancelling ? null : denyOptionOf(params)) }),
       )
     } else if (method === CLIENT_METHODS.elicitation_create) {
       this.#told({ kind: 'pause' }, offset, replayed)
       const question = readElicitation(id, params)
+      this.#asks(asText(params['toolCallId']))
       this.#ask(question, offset, replayed, () => reply(offset, id, { action: 'cancel' }))
     } else {
       this.#answerAtOnce(refuse(offset, id, -32601, `${method} is not offered here`), offset)
     }
+  }
+
+  /** A call that waits for people has ended when they have spoken, whatever becomes of its process. */
+  #asks(toolCallId: string | undefined): void {
+    if (toolCallId !== undefined && this.#transcript.markAsking(toolCallId)) this.#callsMoved = true
   }
 
   /**

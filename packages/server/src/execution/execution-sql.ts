@@ -1,6 +1,8 @@
 import type { SessionKey } from '../events/append.ts'
+import type { OpenCall } from '../runs/open-calls.ts'
 import type { RunRow } from '../runs/run.ts'
 import { HOST_AWAY_MS } from '../runtimes/runtime-hosts.ts'
+import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { AgentFacts, Reading } from './conversation.ts'
 import type { LastAnswer } from './transcript.ts'
@@ -247,14 +249,22 @@ export async function saveAgentModel(tx: Queryable, leaseId: string, model: stri
   })
 }
 
-/** Counts tool calls of the attempt, which decide whether it may be started again. */
-export async function countToolCalls(tx: Queryable, claim: Claim, toolCalls: number): Promise<void> {
+/**
+ * Counts tool calls of the attempt, which decide whether it may be started again, and keeps those that are open for
+ * whoever ends the Run without its agent.
+ */
+export async function saveToolCalls(
+  tx: Queryable,
+  claim: Claim,
+  begun: number,
+  open: readonly OpenCall[],
+): Promise<void> {
   await tx.query({
-    name: 'count-tool-calls',
+    name: 'save-tool-calls',
     text: `
-      update runs set tool_calls = tool_calls + $4
+      update runs set tool_calls = tool_calls + $4, open_calls = $5
       where organization_id = $1 and session_id = $2 and id = $3`,
-    values: [claim.organizationId, claim.sessionId, claim.runId, toolCalls],
+    values: [claim.organizationId, claim.sessionId, claim.runId, begun, JSON.stringify(knownSecrets.value(open))],
   })
 }
 

@@ -2,11 +2,16 @@ import { createHash } from 'node:crypto'
 import type { ToolKind } from '@agentclientprotocol/sdk'
 import { cutText, TextCollector } from '../events/bounded-text.ts'
 import type { EventDraft } from '../events/envelope.ts'
+import { callEnd, callProgress, type OpenCall } from '../runs/open-calls.ts'
 import type { ToolUpdate, Update } from './acp-message.ts'
 import type { PromptOf } from './acp-orders.ts'
+import { boundInput } from './bounded-activity.ts'
 import { MAX_SUMMARY_BYTES } from './prompt-outcome.ts'
 
 const MAX_TITLE_BYTES = 1024
+/** Open calls that a Run's row keeps. */
+const MAX_KEPT_CALLS = 256
+const MAX_KEPT_INPUT_BYTES = 4096
 
 /** What an assistant said last: its text, or how much it was where that is more than a summary may be. */
 export type LastAnswer = string | { readonly sizeBytes: number }
@@ -20,7 +25,7 @@ interface OpenMessage {
   readonly whole: TextCollector
 }
 
-interface OpenCall {
+interface CallInFold {
   readonly offset: number
   readonly startedAt: Date
   name: string | undefined
@@ -31,6 +36,7 @@ interface OpenCall {
   diffs: ToolUpdate['diffs']
   delegationId: string | undefined
   truncated: boolean
+  asks: boolean
 }
 
 /** What is known of a tool call that has not ended. */
@@ -55,7 +61,7 @@ export interface KnownCall {
 export class Transcript {
   readonly #of: PromptOf
   #message: OpenMessage | null = null
-  readonly #calls = new Map<string, OpenCall>()
+  readonly #calls = new Map<string, CallInFold>()
   #lastAnswer: LastAnswer | null = null
 
   constructor(of: PromptOf) {
@@ -80,6 +86,22 @@ export class Transcript {
     if (call === undefined) return null
     const { kind, title, input, text, truncated } = call
     return { activityId: this.#activityId(call), toolName: nameOf(call), kind, title, input, text, truncated }
+  }
+
+  /** What a Run's row is to keep of the calls that have not ended, the oldest first. */
+  get openCalls(): OpenCall[] {
+    return [...this.#calls.values()].slice(0, MAX_KEPT_CALLS).map(call => {
+      const { value: input } = call.asks ? boundInput(call.input, MAX_KEPT_INPUT_BYTES) : { value: undefined }
+      return { ...this.#told(call), ...(call.asks && { asks: true }), ...(input !== undefined && { input }) }
+    })
+  }
+
+  /** Says that a call waits for people. @returns whether it is open, and was not known to */
+  markAsking(id: string): boolean {
+    const call = this.#calls.get(id)
+    if (call === undefined || call.asks) return false
+    call.asks = true
+    return true
   }
 
   /** @param offset where the update stands in the journal; @param at when it was written */
@@ -137,7 +159,7 @@ export class Transcript {
     merge(call, update)
     if (known === undefined) {
       this.#calls.set(update.id, call)
-      drafts.push(this.#progress(call, 'started', at))
+      drafts.push(callProgress(this.#of.runId, this.#told(call), 'started', at))
     }
     if (update.status === 'completed' || update.status === 'failed') {
       drafts.push(...this.#endCall(update.id, call, update.status === 'completed' ? 'succeeded' : 'failed', at))
@@ -145,39 +167,26 @@ export class Transcript {
     return drafts
   }
 
-  #endCall(id: string, call: OpenCall, status: 'succeeded' | 'failed', at: Date): EventDraft[] {
+  #endCall(id: string, call: CallInFold, status: 'succeeded' | 'failed', at: Date): EventDraft[] {
     this.#calls.delete(id)
-    const { kind, title, input, text, diffs, truncated } = call
-    return [
-      this.#progress(call, status, at),
-      this.#transcript('svc.activity.completed', {
-        activityId: this.#activityId(call),
-        name: nameOf(call),
-        kind,
-        title,
-        status,
-        ...(input !== undefined && { input }),
-        ...(text !== undefined && { output: text }),
-        ...(diffs !== undefined && { diff: diffs }),
-        ...(truncated && { truncated }),
-        durationMs: Math.max(0, at.getTime() - call.startedAt.getTime()),
-      }),
-    ]
+    const { input, text, diffs, truncated } = call
+    return callEnd(this.#of.runId, this.#told(call), status, at, {
+      ...(input !== undefined && { input }),
+      ...(text !== undefined && { output: text }),
+      ...(diffs !== undefined && { diff: diffs }),
+      ...(truncated && { truncated }),
+    })
   }
 
-  /** Says nothing of arguments, output, command line or path (interface 6.4): a title may hold any of them. */
-  #progress(call: OpenCall, status: string, at: Date): EventDraft {
+  #told(call: CallInFold): Omit<OpenCall, 'asks' | 'input'> {
+    const { kind, title, startedAt, delegationId } = call
     return {
-      type: 'svc.run.progress',
-      runId: this.#of.runId,
-      data: {
-        activityId: this.#activityId(call),
-        category: 'tool',
-        name: nameOf(call),
-        status,
-        ...(call.delegationId !== undefined && { delegationId: call.delegationId }),
-        occurredAt: at.toISOString(),
-      },
+      activityId: this.#activityId(call),
+      name: nameOf(call),
+      kind,
+      title,
+      startedAt: startedAt.toISOString(),
+      ...(delegationId !== undefined && { delegationId }),
     }
   }
 
@@ -186,7 +195,7 @@ export class Transcript {
   }
 
   /** By its place, not by the agent's id for it, which an agent may use again. */
-  #activityId(call: OpenCall): string {
+  #activityId(call: CallInFold): string {
     return this.#id('activity', call.offset)
   }
 
@@ -202,7 +211,7 @@ export class Transcript {
   }
 }
 
-function openCall(offset: number, startedAt: Date): OpenCall {
+function openCall(offset: number, startedAt: Date): CallInFold {
   return {
     offset,
     startedAt,
@@ -214,10 +223,11 @@ function openCall(offset: number, startedAt: Date): OpenCall {
     diffs: undefined,
     delegationId: undefined,
     truncated: false,
+    asks: false,
   }
 }
 
-function merge(call: OpenCall, update: ToolUpdate): void {
+function merge(call: CallInFold, update: ToolUpdate): void {
   const title = update.title === undefined ? null : cutText(update.title, MAX_TITLE_BYTES)
   call.name = update.name ?? call.name
   call.kind = update.kind ?? call.kind
@@ -230,6 +240,6 @@ function merge(call: OpenCall, update: ToolUpdate): void {
 }
 
 /** The tool's own name where the agent gives one that is a name, else its kind. */
-function nameOf(call: OpenCall): string {
+function nameOf(call: CallInFold): string {
   return call.name !== undefined && /^[\w.:-]{1,128}$/.test(call.name) ? call.name : call.kind
 }

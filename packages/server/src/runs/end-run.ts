@@ -5,6 +5,7 @@ import { extendLease } from '../leases/extend-lease.ts'
 import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
 import { keepFenceToSeal, releaseFence } from './fence-sql.ts'
+import { endOpenCalls } from './open-calls.ts'
 import type { Outcome } from './run.ts'
 import { finishRun } from './run-sql.ts'
 
@@ -17,7 +18,7 @@ export async function freeExecution(tx: Queryable, key: SessionKey): Promise<voi
  * Ends a Run: terminal status, freed fence and terminal event in the caller's transaction, under the Session's lock.
  * It is the only way to end one, so there is exactly one terminal event for each Run, whoever got here first.
  * With `seal` the worker that holds the fence, if there is one, keeps it, to seal what the Run left (completions, Ending).
- * What people were asked and have not answered is closed, ahead of the terminal event.
+ * What people were asked and have not answered is closed, ahead of the terminal event, and so are its tool calls.
  * @returns false where the Run had already ended; nothing was changed then.
  */
 export async function endRun(
@@ -33,7 +34,8 @@ export async function endRun(
   const used = await usageOfRun(tx, { ...key, runId })
   // An agent that asked the gateway for nothing may have used what nobody counts.
   const counted = used.requests > 0 ? used : null
-  if (!(await finishRun(tx, key, runId, clean, counted, now))) return false
+  const openCalls = await finishRun(tx, key, runId, clean, counted, now)
+  if (openCalls === null) return false
   await Promise.all([
     options.seal === true ? keepFenceToSeal(tx, key) : releaseFence(tx, key),
     extendLease(tx, key, now),
@@ -44,6 +46,7 @@ export async function endRun(
     tx,
     key,
     [
+      ...endOpenCalls(runId, openCalls, false, now),
       {
         type: `svc.run.${status}`,
         runId,

@@ -23,17 +23,19 @@ export async function keepFenceToSeal(tx: Queryable, key: SessionKey): Promise<v
 
 /**
  * Offers a running Run that nobody executes to any worker, as one whose claim has lapsed: it was parked, and goes on in the
- * same attempt.
+ * same attempt. @returns whether there was one
  */
-export async function offerParked(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
-  await tx.query({
+export async function offerParked(tx: Queryable, key: SessionKey, runId: string): Promise<boolean> {
+  const { rows } = await tx.query({
     text: `
       update executions e set task = 'run', run_id = r.id, attempt = r.attempts, expires_at = 'epoch'
       from runs r
       where e.organization_id = $1 and e.session_id = $2 and e.task is null
-        and r.organization_id = $1 and r.session_id = $2 and r.id = $3 and r.status = 'running'`,
+        and r.organization_id = $1 and r.session_id = $2 and r.id = $3 and r.status = 'running'
+      returning 1`,
     values: [key.organizationId, key.sessionId, runId],
   })
+  return rows.length > 0
 }
 
 /** The fence of a Session, null while nothing executes (completions, Session). */

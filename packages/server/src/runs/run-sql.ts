@@ -1,6 +1,7 @@
 import type { SessionKey } from '../events/append.ts'
 import type { RunUsage } from '../gateway/accounting/usage-of-run.ts'
 import type { Queryable } from '../storage/database.ts'
+import type { OpenCall } from './open-calls.ts'
 import type { Outcome, RunRow } from './run.ts'
 
 export async function findRun(db: Queryable, key: SessionKey, runId: string): Promise<RunRow | null> {
@@ -52,8 +53,8 @@ export async function requestCancel(tx: Queryable, key: SessionKey, runId: strin
 }
 
 /**
- * Gives the Run its terminal status, and a result of what it has said and kept, where there is any; false where it has a
- * status of that kind already. Its Artifacts are looked up among the Session's, on `artifacts_in_order`.
+ * Gives the Run its terminal status, and a result of what it has said and kept, where there is any. @returns the tool calls
+ * that are open; null where it has a status of that kind already. Its Artifacts are looked up among the Session's, on `artifacts_in_order`.
  */
 export async function finishRun(
   tx: Queryable,
@@ -62,8 +63,8 @@ export async function finishRun(
   outcome: Outcome,
   used: RunUsage | null,
   now: Date,
-): Promise<boolean> {
-  const { rows } = await tx.query({
+): Promise<readonly OpenCall[] | null> {
+  const { rows } = await tx.query<{ open_calls: OpenCall[] }>({
     name: 'finish-run',
     text: `
       with kept as (
@@ -78,7 +79,7 @@ export async function finishRun(
         cancel_requested_at = case when $4 = 'cancelled' then coalesce(cancel_requested_at, $8) else cancel_requested_at end
       from kept
       where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null
-      returning 1`,
+      returning open_calls`,
     values: [
       key.organizationId,
       key.sessionId,
@@ -94,7 +95,21 @@ export async function finishRun(
       used?.usage ?? null,
     ],
   })
-  return rows.length > 0
+  return rows[0]?.open_calls ?? null
+}
+
+/** Takes the open tool calls off a Run. */
+export async function takeOpenCalls(tx: Queryable, key: SessionKey, runId: string): Promise<readonly OpenCall[]> {
+  const { rows } = await tx.query<{ open_calls: OpenCall[] }>({
+    text: `
+      with open as (
+        select open_calls from runs where organization_id = $1 and session_id = $2 and id = $3 for update
+      )
+      update runs set open_calls = '[]' from open
+      where organization_id = $1 and session_id = $2 and id = $3 returning open.open_calls`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows[0]?.open_calls ?? []
 }
 
 /**

@@ -43,6 +43,7 @@ import {
  *     leave TITLE               asks for permission and goes on without waiting
  *     plan TEXT                 asks to leave plan mode and says the outcome
  *     ask JSON                  asks people to fill in a form (`message`, `requestedSchema`) and says the answer
+ *     asking JSON               the same, by a tool call
  *     asks N                    asks N questions at once and says how many were answered, and how
  *     big BYTES                 asks a question of that length and says the answer
  *     tell TYPE JSON            an extension notification, `_berth/event`
@@ -162,6 +163,11 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
     await message(turn, `plan: ${await permission(turn, asked, choices)}`)
   },
   ask: async (turn, rest) => message(turn, JSON.stringify(await elicit(turn, JSON.parse(rest)))),
+  asking: async (turn, rest) => {
+    const toolCallId = await openTool(turn, 'asking')
+    await message(turn, JSON.stringify(await elicit(turn, { toolCallId, ...JSON.parse(rest) })))
+    await update(turn, { sessionUpdate: 'tool_call_update', toolCallId, status: 'completed' })
+  },
   asks: async (turn, n) => {
     const question = (_: unknown, i: number) => elicit(turn, { message: `question ${i}`, requestedSchema: {} })
     const answers = await Promise.all(Array.from({ length: Number(n) }, question))

@@ -12,7 +12,7 @@ export interface EndedRun {
 
 /**
  * Waits for the end of a Run, and holds the log to what it promises whatever happened: no gap, one terminal event, none
- * of this Run behind it, and one start for each attempt that began.
+ * of this Run behind it, one start for each attempt that began, and one end for each tool call.
  */
 export async function endedRun(api: Api, session: Session, runId: string, timeoutMs?: number): Promise<EndedRun> {
   const over = async () => {
@@ -29,11 +29,28 @@ export async function endedRun(api: Api, session: Session, runId: string, timeou
     terminal: events.filter(isTerminal).map(event => event.data['status']),
     last: events.at(-1)?.type,
     attemptsTwice: attempts.length - new Set(attempts).size,
+    openCalls: openCalls(events),
   }
-  const promised = { gaps: [], terminal: [run.status], last: `svc.run.${run.status}`, attemptsTwice: 0 }
+  const promised = { gaps: [], terminal: [run.status], last: `svc.run.${run.status}`, attemptsTwice: 0, openCalls: [] }
   if (JSON.stringify(facts) !== JSON.stringify(promised))
     throw new Error(`the log breaks its word: ${JSON.stringify(facts)}`)
   return { session, run, events }
+}
+
+/** What the log says of tool calls that is not a start, an end, and what they did. */
+function openCalls(events: readonly Event[]): readonly (readonly [activity: unknown, told: readonly string[]])[] {
+  const calls = Map.groupBy(
+    events.filter(({ type }) => type === 'svc.run.progress' || type === 'svc.activity.completed'),
+    event => event.data['activityId'],
+  )
+  const told = [...calls].map(
+    ([activity, facts]) =>
+      [activity, facts.map(({ type, data }) => `${type === 'svc.run.progress'} ${data['status']}`)] as const,
+  )
+  return told.filter(([, [start, end, done, ...more]]) => {
+    const status = done?.replace('false ', '')
+    return start !== 'true started' || status === undefined || end !== `true ${status}` || more.length > 0
+  })
 }
 
 /** Status of the Run, why it stopped, its code and its attempts, in one line to compare. */
