@@ -148,7 +148,8 @@ async function drive(points: readonly Pick<Case, CrashPhase>[]): Promise<void> {
   const sealed = await turn(cases, second, 'seal')
   for (const [index, { session }] of cases.entries()) {
     const ended = await endedRun(test.api, session, sealed[index] ?? '')
-    expect(outcomeOf(ended)).toBe('completed completed - 1')
+    const said = activitiesOf(ended).map(({ output }) => output)
+    expect([outcomeOf(ended), ...said]).toEqual(['completed completed - 1', 'presented turn\n'])
     expect(ended.events.filter(({ data }) => data['kind'] === 'presented_file')).toMatchObject([
       { type: 'svc.artifact.created', data: { name: 'turn', sizeBytes: 2 } },
     ])
