@@ -8,6 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
 import { callsOf, type Engine, openEngine } from './support/engine.ts'
+import { startEventToolServer } from './support/event-tool-server.ts'
 import { startHttpToolServer } from './support/http-tool-server.ts'
 import { call, inputOf, toolsOf } from './support/scripted-gateway.ts'
 import { until } from './support/until.ts'
@@ -95,6 +96,35 @@ test('a server elsewhere is reached through the proxy, as the environment says',
   expect(new Set(asked)).toEqual(new Set(['tools.example:80']))
   await engine.kill()
   proxy.close()
+})
+
+test('a server over HTTP that breaks off fails the call at once, and is there again with the next prompt', async () => {
+  await using http = await startHttpToolServer()
+  await using events = await startEventToolServer()
+  engine = await openEngine({
+    mcpServers: [
+      { name: 'web', type: 'http', url: http.url, headers: [] },
+      { name: 'events', type: 'sse', url: events.url, headers: [] },
+    ],
+  })
+  engine.gateway.next(
+    call('mcp__events__here', {}),
+    call('mcp__events__gone', {}),
+    call('mcp__web__refuse', {}),
+    call('mcp__web__add', { a: 1, b: 2 }),
+    { text: 'done' },
+  )
+  expect(callsOf((await engine.prompt('go')).updates)).toMatchObject([
+    { call: 'mcp__events__here completed' },
+    { call: 'mcp__events__gone failed', text: expect.stringContaining('MCP server events: SSE error') },
+    { call: 'mcp__web__refuse failed', text: 'MCP server web: it ended its answer before it was there' },
+    { call: 'mcp__web__add completed' },
+  ])
+  engine.gateway.next(call('mcp__events__here', {}), { text: 'done' })
+  expect(callsOf((await engine.prompt('again')).updates)).toMatchObject([
+    { call: 'mcp_server failed', text: expect.stringContaining('MCP server events: SSE error') },
+    { call: 'mcp__events__here completed' },
+  ])
 })
 
 test('the workspace names servers of its own, and those of the protocol win', async () => {

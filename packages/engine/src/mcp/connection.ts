@@ -4,8 +4,8 @@ import {
   type ElicitRequest,
   ProtocolError,
   SdkError,
-  SdkErrorCode,
   SdkHttpError,
+  SseError,
   type StandardSchemaV1,
   type Tool,
   type Transport,
@@ -47,7 +47,10 @@ export class Connection {
   readonly #client: Client
   readonly #transport: Transport
   readonly #options: Connecting
+  /** Of the calls that are on their way. */
   readonly #clocks = new Set<Stopwatch>()
+  /** Over with the last of these. */
+  #asking = new AbortController()
   #listing: Promise<void> = Promise.resolve()
   #tools: readonly unknown[] = []
   #ended: string | null = null
@@ -99,7 +102,11 @@ export class Connection {
         listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => this.#listAgain() } },
       },
     )
-    this.#client.onclose = () => this.#end(this.ending || 'closed the connection')
+    this.#client.onerror = error => {
+      // Its stream is the whole connection, and one that is begun anew is of another.
+      if (error instanceof SseError) this.#lose(wordsOf(error))
+    }
+    this.#client.onclose = () => this.#end(this.#ending || 'closed the connection')
     if (asks)
       this.#client.setRequestHandler('elicitation/create', (request, context) =>
         this.#ask(request, context.mcpReq.signal),
@@ -126,7 +133,7 @@ export class Connection {
     return this.#listing
   }
 
-  private get ending(): string {
+  get #ending(): string {
     return this.#transport instanceof StdioTransport ? this.#transport.ending : ''
   }
 
@@ -152,15 +159,15 @@ export class Connection {
     } catch (error) {
       signal?.throwIfAborted()
       if (overdue.signal.aborted) throw new Error(`gave no answer within ${this.#options.callMs / 1000} seconds`)
-      // An answer that is an error is one of a server that works; what has no answer is a connection that does not.
-      if (!(error instanceof ProtocolError) && !isUnreadable(error)) {
-        this.#end(this.ending || wordsOf(error))
-        void this.close()
-      }
+      if (isEnd(error)) this.#lose(wordsOf(error))
       throw new Error(this.#ended ?? wordsOf(error))
     } finally {
       clock.stop()
       this.#clocks.delete(clock)
+      if (this.#clocks.size === 0) {
+        this.#asking.abort()
+        this.#asking = new AbortController()
+      }
     }
   }
 
@@ -168,6 +175,11 @@ export class Connection {
     this.#end('is not connected any more')
     await this.#client.close().catch(() => undefined)
     await this.#transport.close().catch(() => undefined)
+  }
+
+  #lose(reason: string): void {
+    this.#end(reason)
+    void this.close()
   }
 
   #end(reason: string): void {
@@ -198,14 +210,15 @@ export class Connection {
     this.#tools = tools.slice(0, MAX_LISTED)
   }
 
-  /** A question of the server is one to people; the time of its calls stands still meanwhile. */
+  /** A question within a call is one to people, and the time of calls stands still meanwhile; others are declined. */
   async #ask({ params }: ElicitRequest, signal: AbortSignal) {
     const { name, people } = this.#options
     const { sessionId, ask } = people
-    if (!('requestedSchema' in params)) return { action: 'decline' as const }
+    if (!('requestedSchema' in params) || this.#clocks.size === 0) return { action: 'decline' as const }
     const { message, requestedSchema } = params
     const form = { mode: 'form', sessionId, message: `${name} asks: ${message}`, requestedSchema }
-    const asked = () => ask<CreateElicitationResponse>('elicitation/create', form, signal)
+    const over = AbortSignal.any([signal, this.#asking.signal])
+    const asked = () => ask<CreateElicitationResponse>('elicitation/create', form, over)
     const response = await [...this.#clocks].reduce((work, clock) => () => clock.pausedFor(work), asked)()
     return { action: response.action, content: 'content' in response ? response.content : undefined } as never
   }
@@ -238,7 +251,9 @@ const anything: StandardSchemaV1<unknown, unknown> = {
 const refusesHandshake = (error: unknown): boolean =>
   error instanceof ProtocolError || (error instanceof SdkHttpError && error.status === 400)
 
-const isUnreadable = (error: unknown): boolean => error instanceof SdkError && error.code === SdkErrorCode.InvalidResult
+/** Whether the server is gone: it cannot be reached, or knows nothing any more of what was agreed. */
+const isEnd = (error: unknown): boolean =>
+  error instanceof SdkHttpError ? error.status === 404 : !(error instanceof ProtocolError || error instanceof SdkError)
 
 /** What went wrong, with its cause: that of `fetch` is all that is known of a server that is not there. */
 export function wordsOf(error: unknown): string {

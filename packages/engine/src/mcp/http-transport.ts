@@ -1,4 +1,10 @@
-import { SSEClientTransport, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
+import {
+  isJSONRPCRequest,
+  type JSONRPCMessage,
+  SSEClientTransport,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from '@modelcontextprotocol/client'
 
 /** Of one answer; a stream that has carried more is begun anew. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024
@@ -11,7 +17,21 @@ export function httpTransport(kind: 'http' | 'sse', url: string, headers: Readon
   const address = URL.parse(url)
   if (address === null || !/^https?:$/.test(address.protocol)) throw new Error('its URL is none of http or https')
   const options = { requestInit: { headers: { ...headers } }, fetch: boundedFetch }
-  return kind === 'sse' ? new SSEClientTransport(address, options) : new StreamableHTTPClientTransport(address, options)
+  return kind === 'sse' ? new SSEClientTransport(address, options) : new HttpTransport(address, options)
+}
+
+type SendOptions = Parameters<StreamableHTTPClientTransport['send']>[1]
+
+/** With an answer for every request: one whose answer ends before it has come would be waited for to its bound. */
+class HttpTransport extends StreamableHTTPClientTransport {
+  override send(message: JSONRPCMessage, options?: SendOptions): Promise<void> {
+    if (!isJSONRPCRequest(message)) return super.send(message, options)
+    const { id } = message
+    const error = { code: -32_000, message: 'it ended its answer before it was there' }
+    // What has been answered already takes no notice of a second answer.
+    const onRequestStreamEnd = () => this.onmessage?.({ jsonrpc: '2.0', id, error })
+    return super.send(message, { onRequestStreamEnd, ...options })
+  }
 }
 
 async function boundedFetch(input: string | URL, init?: RequestInit): Promise<Response> {

@@ -15,7 +15,7 @@ const MAX_COMPLAINTS = 500
 /** Between being asked to end and being made to. */
 const GRACE_MS = 300
 /** A process that is gone has nothing more to say after this; something that it left behind may hold its output open. */
-const DRAIN_MS = 200
+const DRAIN_MS = 2000
 
 /** What a server is started with. */
 export interface StdioServer {

@@ -91,6 +91,7 @@ export async function openEngine(
     HOME: home,
     BERTH_GATEWAY_URL: gateway.url,
     BERTH_ENGINE_RETRY_MS: '1',
+    BERTH_ENGINE_MCP_WAIT_MS: '60000',
     ...options.env,
   }
 

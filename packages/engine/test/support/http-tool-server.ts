@@ -11,14 +11,17 @@ export interface HttpToolServer extends AsyncDisposable {
   readonly requests: readonly IncomingHttpHeaders[]
 }
 
-/** The same tools over HTTP, on loopback. */
+/** The same tools over HTTP, on loopback. A call of `refuse` has an answer that ends before it has begun. */
 export async function startHttpToolServer(legacy: 'stateless' | 'reject' = 'stateless'): Promise<HttpToolServer> {
   const handler = createMcpHandler(toolServer, { legacy })
   const requests: IncomingHttpHeaders[] = []
   const server = createServer(async (incoming, outgoing) => {
     requests.push(incoming.headers)
     const { method = 'GET', url = '/' } = incoming
-    const body = method === 'POST' ? { body: new Uint8Array(await buffer(incoming)) } : {}
+    const said = await buffer(incoming)
+    if (said.includes('"refuse"'))
+      return void outgoing.writeHead(200, { 'content-type': 'text/event-stream' }).end(': \n\n')
+    const body = method === 'POST' ? { body: new Uint8Array(said) } : {}
     const headers = new Headers(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]))
     const response = await handler.fetch(new Request(new URL(url, 'http://127.0.0.1'), { method, headers, ...body }))
     outgoing.writeHead(response.status, Object.fromEntries(response.headers))
