@@ -33,6 +33,10 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
     'the session has a run under way: follow it with `berth events`, or end it with `berth cancel`',
   cloud_resume_unavailable: () => 'the session cannot be continued: its workspace is gone and no checkpoint is left',
   cloud_turn_limit_reached: () => 'the session has reached its limit of turns; start a new one',
+  cloud_repository_required: () => 'the session is on no repository; start one with `berth run --repository`',
+  cloud_repository_branch_not_found: () => 'the repository has no such branch; name one with --base',
+  cloud_workspace_expired: () => "the session's sandbox is gone; `berth run --session` brings it back",
+  cloud_publication_not_mergeable: () => 'that publication has no pull request to merge',
   request_entity_too_large: () => 'message and files are more than one request holds (1 MB)',
   invalid_path_parameter: refusal => `not a valid ${String(refusal.fields.parameter ?? 'id')}`,
 }

@@ -49,7 +49,7 @@ test('review shows the revision and the files, or the patch, and nothing that a 
   await using service = await serve({ publication: { result }, merge: {} })
   const files = berth(service, 'review', session.id)
   expect(await files.ended()).toBe(0)
-  expect(files.lines).toEqual([`revision ${revision}`, 'added     +2 -0  evil␛[2J', '1 files, +2 -0 on main'])
+  expect(files.lines).toEqual([`revision ${revision}`, 'added     +2 -0  evil␛[2J', '1 file, +2 -0 on main'])
   const patch = berth(service, 'review', session.id, '--patch')
   expect(await patch.ended()).toBe(0)
   expect(patch.lines).toEqual(['+␛[2J'])
@@ -67,7 +67,7 @@ test('publish delivers what is there, or a revision, and answers how it went', a
   await using failing = await serve({ publication: { status: 'failed', lastError: { code: 'no_changes' } }, merge: {} })
   const failed = berth(failing, 'publish', session.id, '--title', 'a', '--revision', revision)
   expect(await failed.ended()).toBe(1)
-  expect(failed.lines[0]).toMatch(/failed: no_changes$/)
+  expect(failed.lines[0]).toMatch(/failed: the session has changed nothing \(no_changes\)$/)
 })
 
 test('merge takes the last pull request and stays until it is decided', async () => {
@@ -81,4 +81,21 @@ test('merge takes the last pull request and stays until it is decided', async ()
     expect.stringContaining('/publications/p/merges/'),
     { strategy: 'squash', mode: 'when_ready' },
   ])
+})
+
+test('merge says what to do where there is nothing to merge, or why it was not merged', async () => {
+  await using none = await serve({ publication: { result: { ...result, pullRequest: undefined } }, merge: {} })
+  const it = berth(none, 'merge', session.id)
+  expect(await it.ended()).toBe(2)
+  expect(it.stderr).toBe('berth: the session has no pull request to merge; `berth publish` opens one\n')
+  const lastError = { code: 'merge_not_ready' }
+  await using refusing = await serve({ publication: { result }, merge: { status: 'failed', lastError } })
+  const refused = berth(refusing, 'merge', session.id)
+  expect(await refused.ended()).toBe(1)
+  expect(refused.lines[0]).toMatch(/failed: .*--when-ready waits.* \(merge_not_ready\)$/)
+  const unheard = { code: 'something_new' }
+  await using later = await serve({ publication: { result }, merge: { status: 'failed', lastError: unheard } })
+  const strange = berth(later, 'merge', session.id)
+  expect(await strange.ended()).toBe(1)
+  expect(strange.lines[0]).toMatch(/failed: something_new$/)
 })

@@ -14,7 +14,9 @@ export async function findRepository(
       const { grantId, repositoryId } = found
       return { grantId, repositoryId, ...(baseBranch !== undefined && { baseBranch }) }
     }
-    if (!page.hasMore || page.nextCursor === null) throw new UsageError(`no repository ${fullName} is granted`)
+    if (!page.hasMore || page.nextCursor === null) {
+      throw new UsageError(`no repository ${fullName} is granted; operators grant it with \`berth admin grant add\``)
+    }
     cursor = page.nextCursor
   }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { BerthClient, Merge } from '@berth/client'
+import { deliveryError } from '../delivery-error.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
@@ -44,12 +45,14 @@ async function lastPullRequest(client: BerthClient, sessionId: string): Promise<
     const page = await client.publications.list(sessionId, cursor === null ? {} : { cursor })
     const found = page.publications.find(({ result }) => result?.pullRequest !== undefined)
     if (found !== undefined) return found.id
-    if (!page.hasMore || page.nextCursor === null) throw new UsageError('the session has no pull request to merge')
+    if (!page.hasMore || page.nextCursor === null) {
+      throw new UsageError('the session has no pull request to merge; `berth publish` opens one')
+    }
     cursor = page.nextCursor
   }
 }
 
 function resultOf({ id, pullRequestNumber, mergedCommitSha, lastError }: Merge): string {
-  if (mergedCommitSha === undefined) return `merge ${id} failed: ${lastError?.code ?? 'unknown'}`
+  if (mergedCommitSha === undefined) return `merge ${id} failed: ${deliveryError(lastError)}`
   return `merge ${id} pull request #${pullRequestNumber} ${mergedCommitSha.slice(0, 12)}`
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Publication } from '@berth/client'
+import { deliveryError } from '../delivery-error.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
@@ -40,7 +41,7 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
 }
 
 function resultOf({ id, result, lastError }: Publication): string {
-  if (result === undefined) return `publication ${id} failed: ${lastError?.code ?? 'unknown'}`
+  if (result === undefined) return `publication ${id} failed: ${deliveryError(lastError)}`
   const { branch, commitSha, pullRequest } = result
   const what =
     pullRequest === undefined ? `pushed to ${branch}` : `pull request #${pullRequest.number} ${pullRequest.url}`

@@ -20,7 +20,7 @@ export async function review(sessionId: string, options: ReviewOptions, io: Comm
     await stdout.line(`revision ${made.revision}`)
     for (const file of made.files) await stdout.line(fileLine(file))
     await stdout.line(
-      `${made.files.length} files, +${made.additions} -${made.deletions} on ${printableLine(made.targetBranch)}`,
+      `${made.files.length === 1 ? '1 file' : `${made.files.length} files`}, +${made.additions} -${made.deletions} on ${printableLine(made.targetBranch)}`,
     )
   }
   return exitCode.completed
