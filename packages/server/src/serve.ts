@@ -14,6 +14,7 @@ import { EventStreams } from './events/event-streams.ts'
 import { StreamBudget } from './events/stream-budget.ts'
 import type { ExecutionContext } from './execution/execution-context.ts'
 import { GatewayAccess } from './execution/gateway-access.ts'
+import { GatewayCheck } from './execution/gateway-check.ts'
 import { MirrorKeeper } from './execution/mirror-keeper.ts'
 import { RuntimeAnnouncer } from './execution/runtime-announcer.ts'
 import { Sweeper } from './execution/sweeper.ts'
@@ -130,7 +131,12 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
   const gateway = settings.roles.has('gateway') ? await gatewaySurface(context, settings, registry, stack) : undefined
   const metrics =
     settings.metricsPort === undefined ? null : stack.use(await serveMetrics(registry, settings.metricsPort))
-  listening = await listen(context, settings, gateway, stack)
+  // Also a worker that serves nothing looks, and says what it sees in its log.
+  const gatewayCheck = settings.roles.has('worker')
+    ? stack.use(new GatewayCheck({ url: () => listening.gatewayUrl, log }))
+    : undefined
+  listening = await listen(context, settings, gateway, gatewayCheck, stack)
+  await gatewayCheck?.start()
   const development = settings.loopback && !settings.production
   const tenant = development ? await provideDevelopmentTenant(db, listening, systemClock.now()) : null
   const newcomer = development ? await findDevelopmentInstallation(db) : null
@@ -310,6 +316,7 @@ async function listen(
   context: Context,
   settings: Settings,
   gateway: GatewaySurface | undefined,
+  gatewayCheck: GatewayCheck | undefined,
   stack: AsyncDisposableStack,
 ): Promise<Settings> {
   if (!settings.roles.has('api') && gateway === undefined) return settings
@@ -338,9 +345,10 @@ async function listen(
     }),
     authority: new DatabaseAuthority(context.db, context.clock, { authority: settings.rate, edge: settings.authRate }),
     logger: context.log,
-    ready: async () => {
-      await context.db.query('select 1')
-      await context.blobs.check()
+    needs: {
+      database: async () => void (await context.db.query('select 1')),
+      blobs: () => context.blobs.check(),
+      ...(gatewayCheck !== undefined && { gateway: () => gatewayCheck.check() }),
     },
     baseUrl: settings.baseUrl,
     trustProxy: settings.trustProxy,

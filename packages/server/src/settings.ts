@@ -160,7 +160,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
     consoleUrl: url('BERTH_CONSOLE_URL', 'URL that `sessionUrl` begins with.'),
     gatewayUrl: url(
       'BERTH_GATEWAY_URL',
-      "URL that workers reach the gateway at, on behalf of their sandboxes' agents.",
+      "URL that workers reach the gateway at, on behalf of their sandboxes' agents; they look there when they start.",
       [authUrl, '`BERTH_AUTH_URL`'],
     ),
     roles: readRoles(env),

@@ -16,7 +16,7 @@ import type { Handlers } from './handler.ts'
 import { OpenStreams } from './open-streams.ts'
 import { registerGuardedRoutes } from './operation-route.ts'
 import { OwedResponses } from './owed-responses.ts'
-import { registerProbes } from './probes.ts'
+import { type Needs, registerProbes } from './probes.ts'
 import { registerPublicRoutes } from './public-routes.ts'
 import { RequestLog } from './request-log.ts'
 import { routableTarget } from './request-path.ts'
@@ -49,8 +49,7 @@ export interface AppOptions {
   readonly gateway?: GatewaySurface
   readonly authority: Authority
   readonly logger: Logger
-  /** Rejects while something the service needs does not answer. */
-  readonly ready: () => Promise<void>
+  readonly needs: Needs
   /** `info.x-svc-release`. */
   readonly release?: string
   /** Origin that the contract names as its server. */
@@ -113,7 +112,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
   })
   registerEntryChecks(app, served, { api: options.authority, gateway: options.gateway?.authority })
-  registerProbes(app, options.ready)
+  registerProbes(app, options.needs)
   if (options.handlers !== undefined) {
     registerPublicRoutes(app, openApiDocument(documentOptions(options)))
     registerGuardedRoutes(app, { handlers: options.handlers, authority: options.authority, open })

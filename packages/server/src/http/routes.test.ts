@@ -33,11 +33,13 @@ test('the probes need no bearer', async () => {
 })
 
 test('readiness tells what does not answer', async () => {
-  await using service = await startTestApp({ ready: () => Promise.reject(new Error('no database')) })
+  await using service = await startTestApp({
+    needs: { blobs: () => Promise.resolve(), database: () => Promise.reject(new Error('away')) },
+  })
   const response = await fetch(`${service.origin}/readyz`)
   expect([response.status, response.headers.get('retry-after'), await response.json()]).toEqual([
     503,
     '2',
-    { error: 'service_unavailable' },
+    { error: 'service_unavailable', component: 'database' },
   ])
 })

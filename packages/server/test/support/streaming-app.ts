@@ -73,7 +73,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
     authority:
       options.authority ?? new DatabaseAuthority(context.db, context.clock, { authority: plenty, edge: plenty }),
     logger: log,
-    ready: async () => {},
+    needs: {},
   })
   stack.defer(() => app.close())
   const url = await app.listen({ host: '127.0.0.1', port: 0 })

@@ -101,7 +101,7 @@ export async function startTestApp(options: Partial<AppOptions> = {}): Promise<T
   const handlers = Object.fromEntries(guardedOperationIds.map(id => [id, handlerOf(id)])) as unknown as Handlers
   const log: string[] = []
   const logger: Logger = pino({ level: 'trace' }, { write: line => log.push(line) })
-  const app = createApp({ handlers, gateway: closedGateway, authority, logger, ready: async () => {}, ...options })
+  const app = createApp({ handlers, gateway: closedGateway, authority, logger, needs: {}, ...options })
   const origin = await app.listen({ host: '127.0.0.1', port: 0 })
   return {
     app,

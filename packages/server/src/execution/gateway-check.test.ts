@@ -1,0 +1,84 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { GatewayCheck } from './gateway-check.ts'
+
+const waitFor = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 5 })
+
+/** Answers at a loopback origin, and can be made to answer otherwise. */
+async function listen(answer: RequestListener) {
+  const place = { answer, asked: 0 }
+  const server = createServer((request, response) => {
+    place.asked += 1
+    place.answer(request, response)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const close = async () => {
+    server.closeAllConnections()
+    await new Promise(resolve => server.close(resolve))
+  }
+  onTestFinished(close)
+  return { place, close, url: `http://127.0.0.1:${port}` }
+}
+
+const answering =
+  (status: number, body: object): RequestListener =>
+  (_, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  }
+const gateway = answering(401, { error: { message: 'no', code: 'invalid_or_expired_credential' } })
+const api = answering(401, { error: 'invalid_or_expired_credential' })
+
+async function check(url: string) {
+  const lines: { level: number; msg: string }[] = []
+  const log = pino({ level: 'info' }, { write: line => lines.push(JSON.parse(line)) })
+  const checking = new GatewayCheck({ url: () => url, log, pauseMs: 1 })
+  onTestFinished(() => checking[Symbol.asyncDispose]())
+  await checking.start()
+  return { checking, said: () => lines.map(({ level, msg }) => `${pino().levels.labels[level]} ${msg.slice(0, 20)}`) }
+}
+
+test('a gateway is seen once, and nothing is said', async () => {
+  const { place, url } = await listen(gateway)
+  const { checking, said } = await check(url)
+  await waitFor(() => expect(place.asked).toBe(1))
+  await checking.drain()
+  await checking.check()
+  expect([place.asked, said()]).toEqual([1, []])
+})
+
+test.each([
+  ['an API without the role', api],
+  ['another service', answering(200, { data: [] })],
+  ['a redirection', ((_, response) => response.writeHead(302, { location: '/' }).end()) as RequestListener],
+])('%s is an error at once, until a gateway is there', async (_, other) => {
+  const { place, url } = await listen(other)
+  const { checking, said } = await check(url)
+  await waitFor(() => expect(said()).toEqual(['error BERTH_GATEWAY_URL (e']))
+  await expect(checking.check()).rejects.toThrow(`there is no gateway at ${url}`)
+  place.answer = gateway
+  await waitFor(() => expect(said()).toEqual(['error BERTH_GATEWAY_URL (e', 'info the gateway is there']))
+  await checking.check()
+})
+
+test('one that does not answer yet keeps nothing from being ready, and is complained of once', async () => {
+  const { place, url } = await listen(answering(503, { error: 'service_unavailable' }))
+  const { checking, said } = await check(url)
+  await waitFor(() => expect(said()).toEqual(['warn the gateway does not']))
+  await checking.check()
+  const before = place.asked
+  await waitFor(() => expect(place.asked).toBeGreaterThan(before))
+  expect(said()).toHaveLength(1)
+  place.answer = gateway
+  await waitFor(() => expect(said()).toHaveLength(2))
+})
+
+test('a port that nobody listens on is no wrong one', async () => {
+  const { url, close } = await listen(gateway)
+  await close()
+  const { checking, said } = await check(url)
+  await waitFor(() => expect(said()).toEqual(['warn the gateway does not']))
+  await checking.check()
+})
