@@ -7,12 +7,15 @@ import { zstd } from './zstd.ts'
 /** Most of an index is digests, of which no level makes less. */
 const LEVEL = 1
 
-/** Compresses the parts of an index while the walk that makes them goes on; a part that was there before only gets a name. */
+/**
+ * Compresses and sends the parts of an index while the walk that makes them goes on, so that the other side stores them
+ * meanwhile; a part that was there before only gets a name.
+ */
 export class IndexSender {
   readonly #out: number
   /** Parts of the previous index by the path that each begins with. */
   readonly #before = new Map<string, { readonly ordinal: number; readonly content: Buffer }>()
-  readonly #frames: Promise<() => void>[] = []
+  #sent: Promise<void> = Promise.resolve()
 
   constructor(out: number, baseline: Baseline | undefined) {
     this.#out = out
@@ -22,16 +25,17 @@ export class IndexSender {
     }
   }
 
+  /** Sends a part behind those that were added before it. */
   add(content: Buffer): void {
     const frame = this.#frameOf(content)
-    // Met when it is sent.
-    frame.catch(() => undefined)
-    this.#frames.push(frame)
+    this.#sent = Promise.all([frame, this.#sent]).then(([send]) => send())
+    // Met when all were sent.
+    this.#sent.catch(() => undefined)
   }
 
-  /** Sends all parts, in order. */
-  async send(): Promise<void> {
-    for (const frame of this.#frames) (await frame)()
+  /** Waits until all parts are sent. */
+  end(): Promise<void> {
+    return this.#sent
   }
 
   async #frameOf(content: Buffer): Promise<() => void> {

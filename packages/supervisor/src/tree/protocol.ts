@@ -2,7 +2,7 @@
  * What a worker and the program beside a tree (`program.ts`) say to each other. The program runs as the tree's owner and
  * sees only the tree; the blob store is only in the worker. All numbers in payloads are little endian.
  *
- * Sealing: the worker sends one `job` and ends its side. The program answers with `pack` and, at the end, for each part
+ * Sealing: the worker sends one `job` and ends its side. The program answers with `pack`s and, between them, for each part
  * of the index in order `segment` or `same`, then `done`. Restoring: the worker sends `job`, every `segment` in order,
  * `indexEnd`, the packs in any order, `finish`; the program answers `ready` once the index is found sound, then `done`.
  * Clearing: `job`, then `done`. Emptying the outbox: the worker sends `job`; the program answers one `presented` for each

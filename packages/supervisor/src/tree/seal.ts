@@ -39,7 +39,7 @@ export async function seal(job: SealJob, out: number): Promise<SealDone> {
   await sealing.packer.end()
   const { index } = sealing
   const segments = index.segments()
-  await sender.send()
+  await sender.end()
   writeBaseline(baselineFds.write, { index: index.bytes, identities: index.identities, segments })
   return sealing.totals()
 }

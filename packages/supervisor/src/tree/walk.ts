@@ -14,8 +14,13 @@ export interface Visitor {
 interface Level {
   readonly prefix: string
   readonly names: readonly string[]
+  /** The calls take every path here as it is. */
+  readonly native: boolean
   next: number
 }
+
+/** After so many entries the walk lets in what goes on beside it: content that was compressed is then sent. */
+const ENTRIES_AT_ONCE = 1024
 
 /**
  * Walks the current directory. The tree may change all the while: what vanishes is passed over. Whoever changes it can
@@ -23,8 +28,10 @@ interface Level {
  * this process can see: the tree and the host's programs, both read-only.
  */
 export async function walk(visitor: Visitor): Promise<void> {
-  const levels: Level[] = [{ prefix: '', names: namesIn('.') ?? [], next: 0 }]
+  const levels: Level[] = [levelOf('.', '')]
+  let entries = 0
   for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+    if (++entries % ENTRIES_AT_ONCE === 0) await new Promise(setImmediate)
     const name = level.names[level.next++]
     if (name === undefined) {
       levels.pop()
@@ -35,10 +42,10 @@ export async function walk(visitor: Visitor): Promise<void> {
       visitor.tooLong()
       continue
     }
-    const stats = statOf(path)
+    const stats = statOf(level.native ? path : nativePath(path))
     if (stats === undefined) continue
     if (stats.isDirectory()) {
-      if (visitor.directory(path, stats)) levels.push({ prefix: `${path}/`, names: namesIn(path) ?? [], next: 0 })
+      if (visitor.directory(path, stats)) levels.push(levelOf(path, `${path}/`))
     } else {
       const waiting = visitor.entry(path, stats)
       if (waiting !== undefined) await waiting
@@ -46,12 +53,20 @@ export async function walk(visitor: Visitor): Promise<void> {
   }
 }
 
-function statOf(path: string): Stats | undefined {
-  return vanishing(() => lstatSync(nativePath(path), { throwIfNoEntry: false }))
+const missing = { throwIfNoEntry: false } as const
+
+/** Called for every entry: without a closure of its own. */
+function statOf(path: string | Buffer): Stats | undefined {
+  try {
+    return lstatSync(path, missing)
+  } catch (error) {
+    return ignoreGone(error)
+  }
 }
 
-function namesIn(path: string): readonly string[] | undefined {
-  return vanishing(() => readdirSync(nativePath(path), { encoding: 'latin1' }).sort())
+function levelOf(path: string, prefix: string): Level {
+  const names = vanishing(() => readdirSync(nativePath(path), { encoding: 'latin1' }).sort()) ?? []
+  return { prefix, names, native: typeof nativePath(prefix + names.join('')) === 'string', next: 0 }
 }
 
 /** Undefined where the file has gone or become another kind of file since it was listed. */
@@ -59,9 +74,12 @@ export function vanishing<T>(call: () => T): T | undefined {
   try {
     return call()
   } catch (error) {
-    if (error instanceof Error && 'code' in error && gone.has(error.code)) return undefined
-    throw error
+    return ignoreGone(error)
   }
+}
+
+function ignoreGone(error: unknown): undefined {
+  if (!(error instanceof Error && 'code' in error && gone.has(error.code))) throw error
 }
 
 const gone = new Set<unknown>(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE', 'ENXIO', 'EINVAL'])
