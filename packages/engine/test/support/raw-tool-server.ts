@@ -46,7 +46,7 @@ if (fault === 'stays') process.on('SIGTERM', () => undefined)
 
 createInterface({ input: process.stdin }).on('line', line => {
   const { id, method, params } = JSON.parse(line)
-  if (fault === 'silent' || fault === 'endless') return
+  if (['silent', 'endless', 'floods'].includes(fault)) return
   if (method === 'initialize') {
     const serverInfo = { name: 'raw', version: '1' }
     say({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } })
