@@ -79,6 +79,21 @@ describe('a worker that is killed', () => {
   })
 })
 
+describe('a plan that was sent back', () => {
+  it('is planned on under the next worker, with what was said to it', async () => {
+    const first = await worker()
+    const session = await begin('plan Do it.')
+    await reply(session, await onlyAsked(session), 'wait /workspace/go\nsay after')
+    const heard = async () => (await resuming.api.events(session.id)).some(({ data }) => data['role'] === 'assistant')
+    await until('a refusal that is heard', heard)
+    await first.kill('SIGKILL')
+    await using _second = await worker()
+    await touch(resuming.test.db.database, resuming.test.dataDir, session, 'go')
+    const run = await resuming.ended(session)
+    expect([outcomeOf(run), messagesOf(run).at(-1)]).toMatchObject(['completed completed - 1', { text: 'after' }])
+  })
+})
+
 describe('what is open', () => {
   it('keeps no worker from other runs, however long it is open', async () => {
     await using stack = new AsyncDisposableStack()

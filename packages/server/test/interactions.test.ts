@@ -391,16 +391,46 @@ describe('a question', () => {
 
 describe('a plan', () => {
   it.each([
-    [' Approve', 'approved', 'plan: yes'],
-    ['Use fewer files.', 'denied', 'plan: no {"feedback":"Use fewer files."}'],
-  ])('that is answered with %j is %s', async (message, resolution, outcome) => {
+    [' Approve', 'approved', ['plan: yes']],
+    ['say fewer files', 'denied', ['plan: no {"feedback":"say fewer files"}', 'fewer files']],
+  ])('that is answered with %j is %s, and its agent hears of it', async (message, resolution, outcome) => {
     const session = await begin('plan 1. Do it.')
     const plan = await onlyAsked(session)
     expect(plan).toMatchObject({ kind: 'exit_plan_mode', request: { prompt: 'Ready?', plan: '1. Do it.' } })
     expect(await phase(session)).toBe('awaiting')
     expect((await reply(session, plan, message)).status).toBe(202)
     const run = await ended(session)
-    expect([said(run), interactionEvents(run.events).at(-1)]).toEqual([[outcome], ['resolved', resolution]])
+    expect([said(run), interactionEvents(run.events).at(-1)]).toEqual([outcome, ['resolved', resolution]])
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+  })
+
+  it('that is sent back is planned again in the same run, until one is approved', async () => {
+    const session = await begin('plan 1. Do it.')
+    await reply(session, await onlyAsked(session), 'plan 1. Do less.')
+    const second = await until('a second plan', async () =>
+      (await listed(session)).find(({ request }) => request.plan === '1. Do less.'),
+    )
+    await reply(session, second, 'plan 1. Do nothing.')
+    const third = await until('a third plan', async () =>
+      (await listed(session)).find(({ request }) => request.plan === '1. Do nothing.'),
+    )
+    await reply(session, third, 'approve')
+    const run = await ended(session)
+    expect(said(run).map(text => String(text).slice(0, 9))).toEqual(['plan: no ', 'plan: no ', 'plan: yes'])
+    expect([outcomeOf(run), typesOf(run).filter(type => type === 'run.started')]).toEqual([
+      'completed completed - 1',
+      ['run.started'],
+    ])
+  })
+
+  it('that is sent back ends with its run where that is cancelled', async () => {
+    const session = await begin('plan 1. Do it.')
+    await reply(session, await onlyAsked(session), 'hang')
+    await until('a refusal', async () =>
+      (await test.api.events(session.id)).some(({ data }) => data['role'] === 'assistant'),
+    )
+    await cancel(session)
+    expect(outcomeOf(await ended(session))).toBe('cancelled aborted - 1')
   })
 })
 

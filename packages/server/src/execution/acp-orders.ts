@@ -58,14 +58,20 @@ export interface PromptOf {
 /** What the keys of an attempt's prompt begin with, whichever agent process it was given to. */
 export const promptKeyOf = ({ runId, attempt }: PromptOf): string => `prompt/${runId}/${attempt}/`
 
+/** What was said to a plan, as the next prompt of the same attempt: its key names the newest request that it answers. */
+export const feedbackPlace = (generation: number, offset: number): string => `${generation}/feedback/${offset}`
+
+/** The newest request that a prompt answers, by its key; -1 where it is an attempt's first. */
+export const feedbackUntil = (key: string | null): number => Number(/\/feedback\/(\d+)$/.exec(key ?? '')?.[1] ?? -1)
+
 /** A prompt that the journal holds behind its agent's end reached nobody; the next process gets it under its own key. */
 export function prompt(
   of: PromptOf,
-  generation: number,
+  place: number | string,
   { sessionId, blocks, meta }: { sessionId: string; blocks: readonly object[]; meta: object },
 ): Order {
   return {
-    key: `${promptKeyOf(of)}${generation}`,
+    key: `${promptKeyOf(of)}${place}`,
     line: request(wireIds.prompt(of.turnSequence, of.attempt), AGENT_METHODS.session_prompt, {
       sessionId,
       prompt: blocks,

@@ -1,15 +1,24 @@
 import type { InteractionRow } from '../interactions/interaction.ts'
-import { listUndelivered } from '../interactions/interaction-sql.ts'
+import { listFeedback, listUndelivered } from '../interactions/interaction-sql.ts'
 import type { LeaseRow } from '../leases/lease-sql.ts'
 import type { RunBudgets } from '../runs/run-budgets.ts'
 import { hasEarlierWork } from '../runs/run-sql.ts'
-import type { RuntimeEntry } from '../runtimes/catalog.ts'
+import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
 import type { TurnRow } from '../turns/turn.ts'
 import { findTurn } from '../turns/turn-sql.ts'
 import { answerTo } from './acp-answers.ts'
-import { cancelPrompt, initialize, type Order, openSession, type PromptOf, prompt } from './acp-orders.ts'
+import {
+  cancelPrompt,
+  feedbackPlace,
+  feedbackUntil,
+  initialize,
+  type Order,
+  openSession,
+  type PromptOf,
+  prompt,
+} from './acp-orders.ts'
 import { agentEnvironment } from './agent-environment.ts'
-import { answerBlocks, answersMeta } from './answer-blocks.ts'
+import { answerBlocks, answersMeta, feedbackBlocks } from './answer-blocks.ts'
 import type { AgentFacts } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { type RunClaim, saveAgentModel } from './execution-sql.ts'
@@ -109,6 +118,21 @@ export class AgentOrders {
     for (const row of this.#parts.unheard) await this.#placeFilesOf(row)
     const meta = this.#promptMeta()
     await this.give(prompt(this.#of, generation, { sessionId: sessionId ?? '', blocks: this.#promptBlocks(), meta }))
+  }
+
+  /**
+   * What people said to plans of a foreign agent's that it has not heard: ACP has no field for it beside the refusal. It is
+   * the agent's next prompt, in the same Run. Null where there is nothing to say.
+   */
+  async feedback({ activePrompt, generation, sessionId }: AgentFacts): Promise<Order | null> {
+    const { claim, lease, runtime } = this.#parts
+    if (runtime.id === NATIVE_RUNTIME) return null
+    const rows = await listFeedback(this.#context.db, lease.id, claim.runId, feedbackUntil(activePrompt))
+    const newest = rows.at(-1)
+    if (newest === undefined) return null
+    const place = feedbackPlace(generation, newest.journal_offset)
+    const meta = this.#promptMeta()
+    return prompt(this.#of, place, { sessionId: sessionId ?? '', blocks: feedbackBlocks(rows), meta })
   }
 
   async cancelPrompt(sessionId: string): Promise<void> {

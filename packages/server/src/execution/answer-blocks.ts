@@ -9,6 +9,13 @@ export function answerBlocks(rows: readonly InteractionRow[]): object[] {
   return rows.map(row => ({ type: 'text', text: `${questionOf(row)}\n\n${answerOf(row)}` }))
 }
 
+/** The same for an agent that has heard that its plan was refused, and not why: in the person's own words. */
+export const feedbackBlocks = (rows: readonly InteractionRow[]): object[] =>
+  rows.flatMap(({ answer }) => {
+    const { text }: { text?: string } = answer === null ? {} : JSON.parse(answer)
+    return text === undefined ? [] : [{ type: 'text', text }]
+  })
+
 /** The same for an agent that reads `_meta.berth.answers`. */
 export const answersMeta = (rows: readonly InteractionRow[]): object[] =>
   rows.map(row => ({ kind: row.kind, ...(row.answer !== null && asObject(JSON.parse(row.answer))) }))

@@ -2,10 +2,11 @@ import type { InteractionRow } from '../interactions/interaction.ts'
 import type { Outcome } from '../runs/run.ts'
 import type { RunBudgets } from '../runs/run-budgets.ts'
 import { agentRequestOf } from './acp-answers.ts'
+import type { Order } from './acp-orders.ts'
 import { AgentOrders, type OrderParts } from './agent-orders.ts'
 import { cancelled, decideEnd, recordEnd } from './attempt-end.ts'
 import { beginRun } from './begin-run.ts'
-import { Conversation } from './conversation.ts'
+import { type AgentEnd, Conversation } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { clearHandovers, findLastAnswer, type RunClaim } from './execution-sql.ts'
 import { executionLost } from './finish.ts'
@@ -47,6 +48,10 @@ export class Attempt {
   /** The agent had the prompt already when this worker came. */
   readonly #resumed: boolean
   #begun: boolean
+  /** The agent may have asked to leave plan mode. */
+  #planned: boolean
+  /** What is said to an agent that has answered its prompt, by that answer. */
+  #further: { readonly end: AgentEnd; readonly order: Order | null } | null = null
   #parking = false
   #promptGiven = false
   /** People may have answered since answers were last looked for. */
@@ -87,6 +92,7 @@ export class Attempt {
     this.#keeper = new ReadingKeeper(context, claim, lease, connection, this.#conversation.facts)
     this.#orders = new AgentOrders(context, of, parts)
     this.#resumed = this.#conversation.prompted
+    this.#planned = this.#resumed
     this.#begun = claim.run.started_at !== null
   }
 
@@ -183,15 +189,30 @@ export class Attempt {
       this.#conversation.apply(record)
       position = record.end
       if (record.type === 'k' && record.key === this.#stopKey) this.#stopped = true
-      if (this.#conversation.end !== null && !isRefused(this.#conversation)) break
+      if (this.#conversation.end !== null && !isRefused(this.#conversation) && (await this.#feedback()) === null) break
     }
-    if (this.#isOver()) {
+    const feedback = this.#isOver() ? await this.#feedback() : null
+    if (this.#isOver() && feedback === null) {
       await this.#settle()
       return
     }
-    await this.#commit()
     this.#caughtUp ||= position >= this.#connection.size
+    if (feedback !== null) {
+      // Nothing is committed until the journal has it: whoever takes over meanwhile reads the same answer again.
+      if (this.#caughtUp) await this.#orders.give(feedback)
+      return
+    }
+    await this.#commit()
     if (this.#caughtUp) await this.#goOn()
+  }
+
+  /** A prompt that follows on the one that the agent has answered, unless the Run is to end. */
+  async #feedback(): Promise<Order | null> {
+    const { end, facts } = this.#conversation
+    if (end?.kind !== 'answered' || facts.state !== 'ready' || this.#cancelling || this.#forced !== null) return null
+    if (!this.#planned || !(end.outcome.stopReason === 'completed' || end.outcome.stopReason === 'aborted')) return null
+    if (this.#further?.end !== end) this.#further = { end, order: await this.#orders.feedback(facts) }
+    return this.#further.order
   }
 
   async #commit(): Promise<void> {
@@ -203,6 +224,7 @@ export class Attempt {
       // Nothing more belongs to the Run. What its agent still says is read until it has stopped.
       this.#letGo()
     }
+    this.#planned ||= reading.asked.some(({ ask }) => ask.kind === 'exit_plan_mode')
     // What is remembered has been answered with the commit.
     if (reading.asked.length > 0) this.#answersDue = true
   }

@@ -141,6 +141,15 @@ describe('an agent', () => {
     expect(conversation.lastAnswer).toBe('done')
   })
 
+  test('does not end by the answer to a prompt that another one follows', () => {
+    const further = `${promptKey}/feedback/7`
+    const entries = [says('no'), answer(promptId, { stopReason: 'end_turn' }), given(further), says('yes')]
+    const conversation = read(working, ...entries)
+    expect([conversation.end, conversation.facts.activePrompt]).toEqual([null, further])
+    conversation.close()
+    expect(conversation.take().drafts.map(({ data }) => data['text'])).toEqual(['no', 'yes'])
+  })
+
   test('does each tool call once, whatever becomes of it', () => {
     const conversation = read(working, calls('a'), ends('a'), ends('a'), calls('b'), exited())
     conversation.close()

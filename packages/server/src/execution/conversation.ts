@@ -13,7 +13,16 @@ import {
   readUpdate,
   type Update,
 } from './acp-message.ts'
-import { type Order, type PromptOf, promptKeyOf, refuse, reply, replyKey, wireIds } from './acp-orders.ts'
+import {
+  feedbackUntil,
+  type Order,
+  type PromptOf,
+  promptKeyOf,
+  refuse,
+  reply,
+  replyKey,
+  wireIds,
+} from './acp-orders.ts'
 import { denyOptionOf, type Question, readElicitation, readPermission } from './acp-questions.ts'
 import { BERTH_EVENT, readBerthEvent } from './berth-event.ts'
 import { outcomeOfAnswer } from './prompt-outcome.ts'
@@ -163,8 +172,11 @@ export class Conversation {
         this.#unanswered.delete(record.key)
         this.#replies.delete(record.key)
         if (!replayed) this.#answerGiven(record.key)
+        // What was said ahead of a further prompt is said.
+        if (feedbackUntil(record.key) >= 0) this.#told({ kind: 'pause' }, record.start, replayed)
         if (!replayed && record.key.startsWith(promptKeyOf(this.#prompt)) && this.#facts.state === 'ready') {
           this.#know({ activePrompt: record.key })
+          if (this.#end?.kind === 'answered') this.#end = null
           this.#given = true
         }
         break

@@ -204,6 +204,24 @@ export async function listUnheard(
   return rows
 }
 
+/** What people said to plans that they did not approve, asked behind that place of a lease's journal, by its unique key. */
+export async function listFeedback(
+  db: Queryable,
+  leaseId: string,
+  runId: string,
+  after: number,
+): Promise<InteractionRow[]> {
+  const { rows } = await db.query<InteractionRow>({
+    name: 'list-feedback',
+    text: `
+      select * from interactions
+      where lease_id = $1 and run_id = $2 and journal_offset > $3 and kind = 'exit_plan_mode' and resolution = 'denied'
+      order by journal_offset`,
+    values: [leaseId, runId, after],
+  })
+  return rows
+}
+
 /** Nobody waits any more for what was asked in a Run's earlier sandboxes: it was told, or the Run begins anew. */
 export async function settleEarlier(
   tx: Queryable,
