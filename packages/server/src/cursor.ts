@@ -7,11 +7,23 @@ export interface Place {
 }
 
 /** Opaque to clients: sixteen bytes of id behind eight of milliseconds. */
-export function encodeCursor(place: Place): string {
+function encodeCursor(place: Place): string {
   const bytes = Buffer.alloc(24)
   bytes.writeBigInt64BE(BigInt(place.updatedAt.getTime()))
   bytes.write(place.id.replaceAll('-', ''), 8, 'hex')
   return bytes.toString('base64url')
+}
+
+/** One page of rows that were read one beyond its limit, and where to go on. A last page has a cursor too. */
+export function pageOf<Row extends { readonly id: string }>(
+  rows: readonly Row[],
+  limit: number,
+  timeOf: (row: Row) => Date,
+): { readonly page: readonly Row[]; readonly nextCursor: string | null; readonly hasMore: boolean } {
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  const nextCursor = last === undefined ? null : encodeCursor({ updatedAt: timeOf(last), id: last.id })
+  return { page, nextCursor, hasMore: rows.length > limit }
 }
 
 /** @throws ApiError 400 `invalid_request`, path `cursor`, for text that `encodeCursor` did not make */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Event, Publication } from '@berth/contract'
+import type { Publication } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../src/clock.ts'
 import { Deliverer } from '../src/delivery/deliverer.ts'
@@ -87,9 +87,6 @@ async function take(kind: keyof typeof desks, strike: DeliveryCrash): Promise<vo
   while ((await workOff(kind, context, new AbortController().signal)) > 0);
 }
 
-const of = (events: readonly Event[], id: string) =>
-  events.filter(({ data }) => data['publicationId'] === id).map(event => event.type.replace('svc.', ''))
-
 describe('a worker that is struck', () => {
   it.each(modes)('while it publishes leaves what another finishes, once: %s', async mode => {
     const whole = await publish(new DeliveryCrash(0, mode), `whole-${mode}`)
@@ -106,7 +103,7 @@ describe('a worker that is struck', () => {
       expect([named, publication.status]).toEqual([named, 'succeeded'])
       expect(publication.result).toMatchObject({ branch, commitSha, pullRequest: { reused: false } })
       expect(await gitText(['rev-list', '--count', `${at.baseOid}..${commitSha}`], { gitDir })).toBe('1')
-      expect(of(await at.told(), id)).toEqual(['artifact.created', 'publication.created'])
+      expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
     }
     const { rows } = await test.db.database.query<{ n: number }>(
       `select count(*)::int as n from local_pulls where head_branch like $1`,
@@ -130,7 +127,7 @@ describe('a worker that is struck', () => {
       expect([named, merge.status]).toEqual([named, 'succeeded'])
       expect(merge.mergedCommitSha).toBe(await tipOf(gitDir, 'main'))
       expect(await gitText(['rev-list', '--count', '--merges', `${at.baseOid}..main`], { gitDir })).toBe('1')
-      const told = of(await at.told(), id).filter(type => type.startsWith('publication.merge'))
+      const told = (await at.toldOf(id)).filter(type => type.startsWith('publication.merge'))
       expect(told).toEqual(['publication.merge_succeeded'])
     }
     expect(steps).toBeGreaterThanOrEqual(5)
@@ -160,7 +157,7 @@ describe('a worker that is struck', () => {
     const publication = await at.ended(id)
     expect(publication.result).toMatchObject({ commitSha: pushed, pullRequest: { reused: false } })
     expect(await tipOf(gitDir, 'killed')).toBe(pushed)
-    expect(of(await at.told(), id)).toEqual(['artifact.created', 'publication.created'])
+    expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
   })
 
   it('is struck at every step that is written down', () => {

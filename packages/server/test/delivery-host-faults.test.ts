@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Event, Publication } from '@berth/contract'
+import type { Publication } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../src/clock.ts'
 import { Deliverer } from '../src/delivery/deliverer.ts'
@@ -95,8 +95,6 @@ class HandWorker implements Disposable {
   }
 }
 
-const of = (events: readonly Event[], id: string) =>
-  events.filter(({ data }) => data['publicationId'] === id).map(event => event.type.replace('svc.', ''))
 const pullsOf = (branch: string) => server.pulls.filter(({ head }) => head === branch)
 
 /** Where in a delivery the host is met. */
@@ -174,7 +172,7 @@ describe('a publication whose host does not do what it is asked', () => {
       server.mend()
       const { status, lastError, result } = await at.ended(id)
       expect({ status, lastError, result }).toEqual({ status: 'failed', lastError: { code: outcome } })
-      expect(of(await at.told(), id)).toEqual(['publication.failed'])
+      expect(await at.toldOf(id)).toEqual(['publication.failed'])
       expect(pullsOf(branch)).toEqual([])
       return
     }
@@ -191,7 +189,7 @@ describe('a publication whose host does not do what it is asked', () => {
     expect(result).toMatchObject({ branch, commitSha, pullRequest: { reused: false } })
     expect(await gitText(['rev-list', '--count', `${at.baseOid}..${commitSha}`], { gitDir })).toBe('1')
     expect(pullsOf(branch)).toHaveLength(1)
-    expect(of(await at.told(), id)).toEqual(['artifact.created', 'publication.created'])
+    expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
   })
 
   it.each<readonly [Step, Fault['answer'], Later]>([
@@ -241,7 +239,7 @@ describe('a publication whose host does not do what it is asked', () => {
     const { result } = await at.ended(id)
     expect(result).toMatchObject({ commitSha: pushed, pullRequest: { reused: false } })
     expect([await tipOf(gitDir, branch), pullsOf(branch).length]).toEqual([pushed, 1])
-    expect(of(await at.told(), id)).toEqual(['artifact.created', 'publication.created'])
+    expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
   })
 })
 
@@ -278,7 +276,7 @@ describe('a merge whose host does not do what it is asked', () => {
     const [pull] = pullsOf(branch)
     Object.assign(pull ?? {}, { state: 'open', mergedAt: null, mergeCommitOid: null })
     await runGit(['update-ref', 'refs/heads/main', at.baseOid], { gitDir })
-    const before = (await at.told()).length
+    const before = (await at.toldOf(id)).length
     using worker = new HandWorker('merges', patience(given))
     using next = new HandWorker('merges')
     const mergeId = randomUUID()
@@ -295,7 +293,7 @@ describe('a merge whose host does not do what it is asked', () => {
     }
     server.mend()
     const merge = await at.readMerge(id, mergeId)
-    const told = of((await at.told()).slice(before), id)
+    const told = (await at.toldOf(id)).slice(before)
     if (typeof outcome === 'string') {
       expect(merge).toMatchObject({ status: 'failed', lastError: { code: outcome } })
       expect([told, await tipOf(gitDir, 'main')]).toEqual([['publication.merge_failed'], at.baseOid])

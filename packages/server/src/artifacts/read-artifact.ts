@@ -1,7 +1,7 @@
 import type { ArtifactPage } from '@berth/contract'
 import { sessionNotFound } from '../api-errors.ts'
 import type { Context } from '../context.ts'
-import { decodeCursor, encodeCursor } from '../cursor.ts'
+import { decodeCursor, pageOf } from '../cursor.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import { readSession } from '../sessions/read-session.ts'
@@ -31,11 +31,6 @@ export async function pageArtifacts(
   await readSession(context, principal, key)
   const after = query.cursor === undefined ? null : decodeCursor(query.cursor)
   const rows = await listArtifacts(context.db, key, after?.id ?? null, query.limit + 1)
-  const page = rows.slice(0, query.limit)
-  const last = page.at(-1)
-  return {
-    artifacts: page.map(toArtifact),
-    nextCursor: last === undefined ? null : encodeCursor({ updatedAt: last.created_at, id: last.id }),
-    hasMore: rows.length > query.limit,
-  }
+  const { page, ...more } = pageOf(rows, query.limit, row => row.created_at)
+  return { artifacts: page.map(toArtifact), ...more }
 }

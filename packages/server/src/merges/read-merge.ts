@@ -1,7 +1,7 @@
 import type { Merge, MergePage } from '@berth/contract'
 import { sessionNotFound } from '../api-errors.ts'
 import type { Context } from '../context.ts'
-import { decodeCursor, encodeCursor } from '../cursor.ts'
+import { decodeCursor, pageOf } from '../cursor.ts'
 import type { Principal } from '../identity/principal.ts'
 import { readPublication } from '../publications/read-publication.ts'
 import { toMerge } from './merge.ts'
@@ -25,11 +25,6 @@ export async function pageMerges(
   await readPublication(context, principal, key, key.publicationId)
   const before = query.cursor === undefined ? null : decodeCursor(query.cursor)
   const rows = await listMerges(context.db, key, before, query.limit + 1)
-  const page = rows.slice(0, query.limit)
-  const last = page.at(-1)
-  return {
-    merges: page.map(toMerge),
-    nextCursor: last === undefined ? null : encodeCursor({ updatedAt: last.created_at, id: last.id }),
-    hasMore: rows.length > query.limit,
-  }
+  const { page, ...more } = pageOf(rows, query.limit, row => row.created_at)
+  return { merges: page.map(toMerge), ...more }
 }

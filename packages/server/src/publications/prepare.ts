@@ -1,11 +1,11 @@
 import type { PublicationError } from '@berth/contract'
 import type { DeliveryContext } from '../delivery/delivery-context.ts'
 import { DeliveryFailed } from '../delivery/failure.ts'
-import { openScratch } from '../delivery/scratch.ts'
 import type { DeliverySource } from '../delivery/sources.ts'
 import { GitHostError, type HostBranch } from '../git-hosts/git-host.ts'
 import { currentTree } from '../reviews/current-tree.ts'
 import { findRevision, type ReviewRow } from '../reviews/find-review.ts'
+import { openPlace } from '../reviews/open-place.ts'
 import { ReviewRefused } from '../reviews/review-place.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { commitName, commitText } from './commit.ts'
@@ -54,15 +54,7 @@ async function requireUnchanged(
 ): Promise<void> {
   if (leaseId === null) throw new PublicationFailed('workspace_expired')
   try {
-    const { workspace, program } = await context.driver.trees(leaseId)
-    await using mirror = await context.sources.mirror(source, signal)
-    await using scratch = await openScratch(context.scratchDir)
-    const place = {
-      workspace,
-      ...(program.bwrap !== undefined && { bwrap: program.bwrap }),
-      mirror: mirror.gitDir,
-      scratch: scratch.path,
-    }
+    await using place = await openPlace(context, leaseId, source, signal)
     const tree = await currentTree(place, review.base_tree, signal)
     if (tree !== review.head_tree) throw new PublicationFailed('review_changed')
   } catch (error) {

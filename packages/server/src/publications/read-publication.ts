@@ -1,7 +1,7 @@
 import type { Publication, PublicationPage } from '@berth/contract'
 import { sessionNotFound } from '../api-errors.ts'
 import type { Context } from '../context.ts'
-import { decodeCursor, encodeCursor } from '../cursor.ts'
+import { decodeCursor, pageOf } from '../cursor.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import { readSession } from '../sessions/read-session.ts'
@@ -31,11 +31,6 @@ export async function pagePublications(
   await readSession(context, principal, key)
   const before = query.cursor === undefined ? null : decodeCursor(query.cursor)
   const rows = await listPublications(context.db, key, before, query.limit + 1)
-  const page = rows.slice(0, query.limit)
-  const last = page.at(-1)
-  return {
-    publications: page.map(toPublication),
-    nextCursor: last === undefined ? null : encodeCursor({ updatedAt: last.created_at, id: last.id }),
-    hasMore: rows.length > query.limit,
-  }
+  const { page, ...more } = pageOf(rows, query.limit, row => row.created_at)
+  return { publications: page.map(toPublication), ...more }
 }

@@ -1,6 +1,6 @@
 import { refusal } from '../api-errors.ts'
 import type { Context } from '../context.ts'
-import { decodeCursor, encodeCursor } from '../cursor.ts'
+import { decodeCursor, pageOf } from '../cursor.ts'
 import { GitHostError } from '../git-hosts/git-host.ts'
 import { LOCAL_HOST } from '../git-hosts/local/local-host.ts'
 import type { Handlers } from '../http/handler.ts'
@@ -23,10 +23,8 @@ export function repositoryHandlers(context: Context): Pick<Handlers, Operations>
       const before = cursor === undefined ? null : readCursor(cursor)
       if (before === null) await grantWhole(context, granteeOf(principal))
       const rows = await listGrants(context.db, granteeOf(principal), before, limit + 1)
-      const page = rows.slice(0, limit)
-      const last = page.at(-1)
-      const nextCursor = last === undefined ? null : encodeCursor({ updatedAt: last.created_at, id: last.id })
-      return { status: 200, body: { grants: page.map(toGrant), nextCursor, hasMore: rows.length > limit } }
+      const { page, ...more } = pageOf(rows, limit, row => row.created_at)
+      return { status: 200, body: { grants: page.map(toGrant), ...more } }
     },
     getActiveRepositoryGrant: async ({ principal, params }) => {
       const grant = await findActiveGrant(context.db, granteeOf(principal), params.grantId)

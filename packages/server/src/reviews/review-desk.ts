@@ -1,9 +1,9 @@
 import type { DeliveryContext } from '../delivery/delivery-context.ts'
 import type { Desk } from '../delivery/desk.ts'
-import { openScratch } from '../delivery/scratch.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { topics } from '../storage/wakeups.ts'
 import { makeReview } from './make-review.ts'
+import { openPlace } from './open-place.ts'
 import { ReviewRefused } from './review-place.ts'
 import {
   answerReview,
@@ -46,15 +46,7 @@ async function review(
   try {
     const source = await context.sources.find(claim)
     if (source === null || source === 'revoked') return { failure: 'unavailable' }
-    const { workspace, program } = await context.driver.trees(claim.leaseId)
-    await using mirror = await context.sources.mirror(source, signal)
-    await using scratch = await openScratch(context.scratchDir)
-    const place = {
-      workspace,
-      ...(program.bwrap !== undefined && { bwrap: program.bwrap }),
-      mirror: mirror.gitDir,
-      scratch: scratch.path,
-    }
+    await using place = await openPlace(context, claim.leaseId, source, signal)
     const base = { baseOid: source.baseOid, targetBranch: source.baseBranch }
     return await makeReview(place, claim, base, {
       blobs,

@@ -1,6 +1,6 @@
 import type { SessionPage } from '@berth/contract'
 import type { Context } from '../context.ts'
-import { decodeCursor, encodeCursor } from '../cursor.ts'
+import { decodeCursor, pageOf } from '../cursor.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import { type SessionRow, toSession } from './session.ts'
@@ -35,11 +35,6 @@ export async function pageSessions(
     before: query.cursor === undefined ? null : decodeCursor(query.cursor),
     limit: query.limit + 1,
   })
-  const page = rows.slice(0, query.limit)
-  const last = page.at(-1)
-  return {
-    sessions: page.map(row => toSession(row, context)),
-    nextCursor: last === undefined ? null : encodeCursor({ updatedAt: last.updated_at, id: last.id }),
-    hasMore: rows.length > query.limit,
-  }
+  const { page, ...more } = pageOf(rows, query.limit, row => row.updated_at)
+  return { sessions: page.map(row => toSession(row, context)), ...more }
 }

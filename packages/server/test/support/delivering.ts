@@ -115,6 +115,12 @@ export class Delivering {
     })
   }
 
+  /** What the log says of a Publication and its Merges: the types of its Events, without their first word. */
+  async toldOf(publicationId: string): Promise<string[]> {
+    const events = (await this.told()).filter(({ data }) => data['publicationId'] === publicationId)
+    return events.map(({ type }) => type.replace('svc.', ''))
+  }
+
   /** The log's words on deliveries. */
   async told(): Promise<Event[]> {
     const events = await this.api.events(this.session.id)
