@@ -2,7 +2,7 @@ import { fstatSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { writeAll } from './frames.ts'
 import { IDENTITY_DOUBLES, type Identity, type Segment } from './index-writer.ts'
-import { endOf, kindAt, kinds, modeAt, pathAt, SIZE_BYTES, tailOf } from './record.ts'
+import { endOf, isPathAt, kindAt, kinds, modeAt, pathAt, SIZE_BYTES, tailOf } from './record.ts'
 
 /**
  * What one tree on one disk looked like at its last seal or restore: the index, and for each entry the identity its
@@ -60,13 +60,11 @@ export class Baseline {
   /** The entry that the next question is most likely about. */
   #at = 0
   #ordinal = 0
-  #path: string | undefined
 
   private constructor({ index, identities, segments }: BaselineParts) {
     this.index = index
     this.#identities = identities
     this.segments = segments
-    this.#path = pathAt(index, 0)
   }
 
   /** Undefined for a file that is torn, or none. */
@@ -91,9 +89,11 @@ export class Baseline {
 
   /** What is known of the file at a path. */
   find(path: string, now: NonNullable<Identity>): KnownFile | undefined {
-    while (this.#path !== undefined && this.#path !== path && isBefore(this.#path, path)) this.#advance()
-    if (this.#path !== path) return undefined
     const { index } = this
+    if (!isPathAt(index, this.#at, path)) {
+      for (let next = this.#next(); next !== undefined && isBefore(next, path); next = this.#next()) this.#advance()
+      if (!isPathAt(index, this.#at, path)) return undefined
+    }
     const identity = this.#ordinal * IDENTITY_DOUBLES
     const start = this.#at
     this.#advance()
@@ -113,9 +113,12 @@ export class Baseline {
     }
   }
 
+  #next(): string | undefined {
+    return pathAt(this.index, this.#at)
+  }
+
   #advance(): void {
     this.#at = endOf(this.index, this.#at)
-    this.#path = pathAt(this.index, this.#at)
     this.#ordinal++
   }
 }

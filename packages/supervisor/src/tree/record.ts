@@ -49,6 +49,14 @@ export function pathAt(index: Buffer, at: number): string | undefined {
   return at < index.length ? index.toString('latin1', at + HEAD_BYTES, tailOf(index, at)) : undefined
 }
 
+/** Whether the entry at a position has this path; without making a string of it, for most of a long index is as before. */
+export function isPathAt(index: Buffer, at: number, path: string): boolean {
+  if (at >= index.length || index.readUInt16LE(at + 11) !== path.length) return false
+  // From the end, where neighbours differ.
+  for (let n = path.length - 1; n >= 0; n--) if (index[at + HEAD_BYTES + n] !== path.charCodeAt(n)) return false
+  return true
+}
+
 export function tailOf(index: Buffer, at: number): number {
   return at + HEAD_BYTES + index.readUInt16LE(at + 11)
 }
