@@ -263,6 +263,26 @@ describe('a target', () => {
     }
   })
 
+  test('is empty again where the program is ended before its word that it begins is heard', async () => {
+    const { lab, sealed } = await example()
+    using _ = lab
+    const programPath = lab.path('begins.cjs')
+    const real = readFileSync(lab.program.programPath, 'utf8')
+    const begins = `fs.mkdirSync('/tree/.berth-restore'); setInterval(() => {}, 1000)`
+    writeFileSync(
+      programPath,
+      `const fs = require('node:fs'); if (!fs.existsSync('/tree/.berth-restore')) { ${begins} } else { ${real} }`,
+    )
+    const death = new AbortController()
+    const program = { ...lab.program, programPath }
+    const restoring = lab.restore(sealed.manifest, 'copy', { program, signal: death.signal })
+    const ended = restoring.catch((error: unknown) => error)
+    await until('it has begun', () => existsSync(lab.path('copy/.berth-restore')))
+    death.abort(new Error('called off'))
+    expect(await ended).toBe(death.signal.reason)
+    isEmpty(lab, 'copy')
+  })
+
   test('may be one of two at once', async () => {
     const { lab, sealed } = await example()
     using _ = lab

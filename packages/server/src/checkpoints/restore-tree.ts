@@ -1,5 +1,7 @@
+import { lstat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { frameTypes, type RestoreJob, type TreeTotals } from '@berth/supervisor/tree'
+import { frameTypes, type RestoreJob, stagingName, type TreeTotals } from '@berth/supervisor/tree'
 import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
 import { BlobCorrupt, type BlobRef, type Blobs } from '../storage/blobs.ts'
 import { Baselines } from './baselines.ts'
@@ -105,11 +107,19 @@ async function write(
     if (done.type !== frameTypes.done) throw new RestoreRefused('failed', 'a frame out of turn')
     return JSON.parse(done.payload.toString()) as TreeTotals
   } catch (error) {
-    // Without the signal: it may be what ended the restore.
-    if (begun) await clearTarget(program, target, keep)
+    // It may have begun and been ended before its word of that was heard. Without the signal: that may be what ended it.
+    if (begun || (await isUnfinished(target))) await clearTarget(program, target, keep)
     signal?.throwIfAborted()
     throw refusalOf(error)
   }
+}
+
+/** Whether a restore into the target has left its mark there. */
+async function isUnfinished({ path }: TreePlace): Promise<boolean> {
+  return lstat(join(path, stagingName)).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** Removes everything from a target but the names to keep. */
