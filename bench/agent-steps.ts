@@ -67,7 +67,8 @@ const runtimes = [
 ]
 if (agent === 'codex') await linkTestedAgents(bench.dataDir)
 const price = { input: 1, cachedInput: 0.5, output: 10 }
-const models = [{ id: 'm1', contextTokens: 1_000_000, outputTokens: 8192, price }]
+// Codex asks for effort of every model, which one that does not reason is refused.
+const models = [{ id: 'm1', contextTokens: 1_000_000, outputTokens: 8192, reasoning: agent === 'codex', price }]
 const providers = [{ id: 'main', kind: 'openai', baseUrl: modelUrl, apiKey: 'sk-bench', models }]
 const config = { providers, models: { default: 'main/m1' }, runtimes }
 await writeFile(join(bench.dataDir, 'berth.json'), JSON.stringify(config))
