@@ -5,7 +5,7 @@
 // Run as: node bench/gateway.ts [seconds]
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { credentialDigest } from '../packages/server/src/storage/master-key.ts'
@@ -40,12 +40,13 @@ const provider = (id: string, kind: string) => ({
   models: [{ id: 'm1', outputTokens: 4096, price }],
 })
 await writeFile(config, JSON.stringify({ providers: [provider('mock', 'openai'), provider('claude', 'anthropic')] }))
-const startService = () =>
+const startService = (variables: Record<string, string> = {}) =>
   startBenchService(bench, {
     BERTH_ROLES: 'gateway',
     BERTH_CONFIG: config,
     PROVIDER_KEY: 'x',
     BERTH_GATEWAY_RATE_BURST: '100000000',
+    ...variables,
   })
 const service = stack.use(await startService())
 const portkeyPort = await freePort()
@@ -171,7 +172,7 @@ for (const [name, figures] of Object.entries(added)) {
 }
 
 /** Milliseconds to the first frame, and of each frame from where it was written to where it was read. */
-async function follow(to: Target): Promise<{ firstMs: number; lagsMs: number[] }> {
+async function follow(to: Target, onBegun = () => {}): Promise<{ firstMs: number; lagsMs: number[] }> {
   let firstMs = 0
   const lagsMs: number[] = []
   const begun = performance.now()
@@ -179,6 +180,7 @@ async function follow(to: Target): Promise<{ firstMs: number; lagsMs: number[] }
   connection.onData = chunk => {
     const [at, since] = [nowMs(), performance.now() - begun]
     for (const match of chunk.toString('latin1').matchAll(/"content":"at ([\d.]+) /g)) {
+      if (firstMs === 0) onBegun()
       firstMs ||= since
       lagsMs.push(at - Number(match[1]))
     }
@@ -212,24 +214,69 @@ for (const name of ['berth', 'pipe'] as const) {
   print(`${name}, added to the first token: p50 ${first} ms; to a frame: p50 ${lag(0.5)} ms, p99 ${lag(0.99)} ms`)
 }
 
-/** 500 paced streams at once, on a process that has done little else. @returns memory per stream in KiB, and frames that came */
-async function many(to: Target): Promise<{ kib: number; frames: number }> {
+const memoryFile = join(bench.dataDir, 'live-memory')
+const liveMemory = join(support, 'live-memory.ts')
+
+/** What a process holds once its garbage is collected, in KiB. */
+async function heldKib(pid: number): Promise<number> {
+  await rm(memoryFile, { force: true })
+  process.kill(pid, 'SIGUSR2')
+  for (;;) {
+    const bytes = await readFile(memoryFile, 'utf8').catch(() => null)
+    if (bytes !== null) return Number(bytes) / 1024
+    await sleep(1)
+  }
+}
+
+/**
+ * 500 paced streams at once, on a process that has done little else. Resident memory also holds the young generation,
+ * which V8 lets grow by tens of megabytes at moments of its own choice; what a stream holds is the live heap's growth.
+ * @returns memory for each stream that was open, in KiB, and frames that came
+ */
+async function many(to: Target): Promise<{ kib: number; liveKib: number; open: number; frames: number }> {
   await Promise.all(Array.from({ length: 20 }, () => follow(to)))
-  const before = residentKib(to.pid)
+  const [before, liveBefore] = [residentKib(to.pid), await heldKib(to.pid)]
   let peak = before
   const watch = setInterval(() => {
     peak = Math.max(peak, residentKib(to.pid))
   }, 50)
-  const streams = await Promise.all(Array.from({ length: 500 }, () => follow(to)))
+  let [begun, ended] = [0, 0]
+  const allBegun = Promise.withResolvers<void>()
+  const count = () => {
+    begun += 1
+    if (begun === 500) allBegun.resolve()
+  }
+  const one = () => follow(to, count).finally(() => (ended += 1))
+  const all = Promise.all(Array.from({ length: 500 }, one))
+  // Where the machine is not busy none has ended yet; where few are left, what those held that ended is taken for theirs.
+  await allBegun.promise
+  const open = 500 - ended
+  const liveKib = ((await heldKib(to.pid)) - liveBefore) / open
+  const streams = await all
   clearInterval(watch)
-  return { kib: (peak - before) / 500, frames: streams.reduce((sum, { lagsMs }) => sum + lagsMs.length, 0) }
+  return {
+    kib: (peak - before) / 500,
+    liveKib,
+    open,
+    frames: streams.reduce((sum, { lagsMs }) => sum + lagsMs.length, 0),
+  }
 }
-const fresh = stack.use(await startService())
-const freshPipe = stack.use(await startProcess([join(support, 'bare-pipe.ts'), origin]))
+const watched = { LIVE_MEMORY_FILE: memoryFile }
+// The pipe inherits it.
+process.env['LIVE_MEMORY_FILE'] = memoryFile
+const fresh = stack.use(await startService({ ...watched, NODE_OPTIONS: `--import=${liveMemory}` }))
+const freshPipe = stack.use(await startProcess(['--import', liveMemory, join(support, 'bare-pipe.ts'), origin]))
 const oursMany = await many(target(fresh.url, fresh.pid, key, berth.model))
 const bareMany = await many(target(`http://127.0.0.1:${freshPipe.line}`, freshPipe.pid))
 const whole = 500 * framesOfStream
-print(`500 streams: ${oursMany.frames} of ${whole} frames, ${show(oursMany.kib, 0)} KiB a stream`)
+for (const [name, { kib, liveKib, open, frames }] of [
+  ['berth', oursMany],
+  ['bare pipe', bareMany],
+] as const) {
+  print(
+    `500 streams, ${name}: ${frames} of ${whole} frames, each of ${open} holds ${show(liveKib, 1)} KiB, resident ${show(kib, 0)} KiB`,
+  )
+}
 print(
-  `bare pipe:   ${bareMany.frames} of ${whole} frames, ${show(bareMany.kib, 0)} KiB a stream; ratio ${show(oursMany.kib / bareMany.kib)}`,
+  `a stream to the bare pipe's: holds ${show(oursMany.liveKib / bareMany.liveKib)}, resident ${show(oursMany.kib / bareMany.kib)}`,
 )
