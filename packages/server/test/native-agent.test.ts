@@ -100,7 +100,11 @@ test('a plan that is approved when its sandbox has been given back is carried ou
   await reply(session, plan, 'approve')
   const run = await ended(session)
   expect(outcomeOf(run)).toBe('completed completed - 1')
-  expect(activitiesOf(run).map(({ name, status }) => `${name} ${status}`)).toEqual(['write failed', 'write succeeded'])
+  expect(activitiesOf(run).map(({ name, status }) => `${name} ${status}`)).toEqual([
+    'write failed',
+    'exit_plan_mode succeeded',
+    'write succeeded',
+  ])
 })
 
 test('its conversation outlives its sandbox, and what it tells beside is in the log', async () => {
