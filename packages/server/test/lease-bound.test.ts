@@ -2,6 +2,7 @@ import type { Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { adoptLapsed } from '../src/execution/execution-sql.ts'
 import { parkRun } from '../src/execution/park-run.ts'
+import { resumeRun } from '../src/runs/await-run.ts'
 import { activitiesOf, messagesOf, outcomeOf } from './support/ended-run.ts'
 import { Resuming } from './support/resuming.ts'
 import { until } from './support/until.ts'
@@ -143,7 +144,7 @@ describe('a run that awaits an answer', () => {
       `update turns set message = 'cat note; echo answered > note; berth-present note' where session_id = $1`,
       [session.id],
     )
-    await db.query("update runs set status = 'queued', claimable_at = now() where id = $1", [claim.runId])
+    await db.transaction(tx => resumeRun(tx, claim, claim.runId, new Date()))
     await bench.work(stack)
     const ended = await bench.settled(session)
     expect([ended.run.status, outputOf(ended).at(-1)]).toEqual(['completed', 'asked\npresented note\n'])

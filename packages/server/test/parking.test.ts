@@ -137,7 +137,7 @@ it('it may wait again, in each sandbox that it is given', async () => {
 
 it('it is parked where its sandbox lasts no longer, however short it has waited', async () => {
   await using short = new AsyncDisposableStack()
-  await work({ limits: { parkMs: 600_000, leaseMaxMs: 3000, leaseIdleMs: 3000 } }, short)
+  await work({ limits: { parkMs: 600_000, leaseMaxMs: 8000, leaseIdleMs: 8000 } }, short)
   const session = await resuming.api.createSession({}, ask('a'))
   await parked(session)
   await short.disposeAsync()

@@ -1,3 +1,4 @@
+import { allSettled } from '../all-settled.ts'
 import { appendEvents } from '../events/append.ts'
 import { extendLease } from '../leases/extend-lease.ts'
 import { markRunning } from '../runs/run-sql.ts'
@@ -14,7 +15,8 @@ import { inOneFlight } from './under-fence.ts'
 export async function beginRun(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<void> {
   const { id, attempts } = claim.run
   const data = { status: 'running', attempt: attempts }
-  await Promise.all([
+  // Neither goes on behind the back of whoever tries again: what is discarded late may be the agent's by then.
+  await allSettled([
     discardPresented(context, claim, leaseId),
     inOneFlight(context, claim, (tx, now) => [
       markRunning(tx, claim, id, now),

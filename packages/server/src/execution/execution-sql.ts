@@ -1,5 +1,4 @@
 import type { SessionKey } from '../events/append.ts'
-import type { OpenCall } from '../runs/open-calls.ts'
 import type { RunRow } from '../runs/run.ts'
 import { HOST_AWAY_MS } from '../runtimes/runtime-hosts.ts'
 import { knownSecrets } from '../secrets.ts'
@@ -216,12 +215,27 @@ export async function holdsFence(tx: Queryable, claim: Claim, now: Date): Promis
   return rows[0]?.task ?? null
 }
 
-/** Commits how far the journal is read, with what is known of the agent at that point. */
-export async function saveReading(tx: Queryable, leaseId: string, reading: Reading): Promise<void> {
-  const { facts }: { facts: AgentFacts } = reading
+/**
+ * Commits how far the journal is read, with what is known of the agent at that point. Where tool calls have begun or
+ * ended, it also counts those of the attempt, which decide whether it may be started again, and keeps those that are
+ * open for whoever ends the Run without its agent.
+ */
+export async function saveReading(tx: Queryable, claim: Claim, leaseId: string, reading: Reading): Promise<void> {
+  const { facts, openCalls }: { facts: AgentFacts; openCalls: Reading['openCalls'] } = reading
+  const calls =
+    openCalls === null
+      ? []
+      : [
+          claim.organizationId,
+          claim.sessionId,
+          claim.runId,
+          reading.toolCalls,
+          JSON.stringify(knownSecrets.value(openCalls)),
+        ]
   await tx.query({
-    name: 'save-reading',
+    name: openCalls === null ? 'save-reading' : 'save-reading-and-calls',
     text: `
+      ${openCalls === null ? '' : countCalls}
       update leases set journal_offset = $2, replay_from = $3, agent_generation = $4, agent_state = $5,
         agent_loads_sessions = $6, agent_session_id = $7, active_prompt = $8,
         recap = case when $9 then null else recap end
@@ -236,9 +250,16 @@ export async function saveReading(tx: Queryable, leaseId: string, reading: Readi
       facts.sessionId,
       facts.activePrompt,
       reading.prompted,
+      ...calls,
     ],
   })
 }
+
+const countCalls = `
+      with counted as (
+        update runs set tool_calls = tool_calls + $13, open_calls = $14
+        where organization_id = $10 and session_id = $11 and id = $12
+      )`
 
 /** The model that the agent's next process is started for. Before it is: what is in the journal then follows the row. */
 export async function saveAgentModel(tx: Queryable, leaseId: string, model: string | null): Promise<void> {
@@ -246,25 +267,6 @@ export async function saveAgentModel(tx: Queryable, leaseId: string, model: stri
     name: 'save-agent-model',
     text: 'update leases set agent_model = $2 where id = $1',
     values: [leaseId, model],
-  })
-}
-
-/**
- * Counts tool calls of the attempt, which decide whether it may be started again, and keeps those that are open for
- * whoever ends the Run without its agent.
- */
-export async function saveToolCalls(
-  tx: Queryable,
-  claim: Claim,
-  begun: number,
-  open: readonly OpenCall[],
-): Promise<void> {
-  await tx.query({
-    name: 'save-tool-calls',
-    text: `
-      update runs set tool_calls = tool_calls + $4, open_calls = $5
-      where organization_id = $1 and session_id = $2 and id = $3`,
-    values: [claim.organizationId, claim.sessionId, claim.runId, begun, JSON.stringify(knownSecrets.value(open))],
   })
 }
 

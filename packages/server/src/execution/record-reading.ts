@@ -10,7 +10,7 @@ import { holdSession } from '../sessions/session-sql.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { Reading } from './conversation.ts'
 import type { ExecutionContext } from './execution-context.ts'
-import { type Claim, holdsFence, type RunClaim, saveReading, saveToolCalls, type Task } from './execution-sql.ts'
+import { type Claim, holdsFence, type RunClaim, saveReading, type Task } from './execution-sql.ts'
 import { ClaimLost } from './interruption.ts'
 
 /** The Run has ended by somebody else's command; its worker lets go of the agent and seals. */
@@ -61,12 +61,11 @@ export async function recordPosition(
   reading: Reading,
   now: Date,
 ): Promise<void> {
-  const { prompted, settled, toolCalls, openCalls } = reading
+  const { prompted, settled } = reading
   await Promise.all([
-    saveReading(tx, leaseId, reading),
+    saveReading(tx, claim, leaseId, reading),
     prompted && claim.runId !== null ? settleEarlier(tx, claim, claim.runId, leaseId, now) : null,
     settled.length > 0 ? markDelivered(tx, leaseId, settled, now) : null,
-    openCalls !== null ? saveToolCalls(tx, claim, toolCalls, openCalls) : null,
   ])
 }
 
