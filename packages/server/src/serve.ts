@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises'
+import type { RequestListener } from 'node:http'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
@@ -13,7 +14,7 @@ import { repositorySources } from './delivery/repository-sources.ts'
 import { EventStreams } from './events/event-streams.ts'
 import { StreamBudget } from './events/stream-budget.ts'
 import type { ExecutionContext } from './execution/execution-context.ts'
-import { GatewayAccess } from './execution/gateway-access.ts'
+import { GatewayAccess, type GatewayMeans } from './execution/gateway-access.ts'
 import { GatewayCheck } from './execution/gateway-check.ts'
 import { MirrorKeeper } from './execution/mirror-keeper.ts'
 import { RuntimeAnnouncer } from './execution/runtime-announcer.ts'
@@ -100,6 +101,8 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
 
   // With port 0 the URLs are known only once the service listens.
   let listening = settings
+  let served: RequestListener | null = null
+  const ownGateway = settings.roles.has('gateway') && settings.gatewayUrl === settings.authUrl
   const context: Context = {
     db,
     blobs,
@@ -123,7 +126,8 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
   await stack.use(new InteractionSweeper(context)).start()
   const platform: string[] = []
   if (settings.roles.has('worker')) {
-    platform.push(...(await startWorking(context, settings, () => listening.gatewayUrl, stack)))
+    const way = { url: () => listening.gatewayUrl, here: () => (ownGateway ? served : null) }
+    platform.push(...(await startWorking(context, settings, way, stack)))
     await stack.use(new Housekeeper(context, blobs, { blobGraceMs: settings.blobGraceSeconds * 1000 })).start()
   }
 
@@ -132,10 +136,12 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
   const metrics =
     settings.metricsPort === undefined ? null : stack.use(await serveMetrics(registry, settings.metricsPort))
   // Also a worker that serves nothing looks, and says what it sees in its log.
-  const gatewayCheck = settings.roles.has('worker')
-    ? stack.use(new GatewayCheck({ url: () => listening.gatewayUrl, log }))
-    : undefined
-  listening = await listen(context, settings, gateway, gatewayCheck, stack)
+  const gatewayCheck =
+    settings.roles.has('worker') && !ownGateway
+      ? stack.use(new GatewayCheck({ url: () => listening.gatewayUrl, log }))
+      : undefined
+  const app = await listen(context, settings, gateway, gatewayCheck, stack)
+  if (app !== null) [listening, served] = [app.settings, app.listener]
   await gatewayCheck?.start()
   const development = settings.loopback && !settings.production
   const tenant = development ? await provideDevelopmentTenant(db, listening, systemClock.now()) : null
@@ -199,7 +205,7 @@ async function connect(settings: Settings, log: Logger, stack: AsyncDisposableSt
 async function startWorking(
   context: Context,
   settings: Settings,
-  gatewayUrl: () => string,
+  gateway: Pick<GatewayMeans, 'url' | 'here'>,
   stack: AsyncDisposableStack,
 ): Promise<readonly string[]> {
   const { execution, lease } = settings
@@ -217,7 +223,7 @@ async function startWorking(
     driver,
     mirrors: new Mirrors(join(settings.dataDir, 'mirrors')),
     gateway: new GatewayAccess({
-      url: gatewayUrl,
+      ...gateway,
       mint(run, { costUsd }) {
         const bound = costUsd === undefined ? run : { ...run, budgetUsd: costUsd }
         return mintRuntimeCredential(context.db, bound, context.clock.now())
@@ -318,8 +324,8 @@ async function listen(
   gateway: GatewaySurface | undefined,
   gatewayCheck: GatewayCheck | undefined,
   stack: AsyncDisposableStack,
-): Promise<Settings> {
-  if (!settings.roles.has('api') && gateway === undefined) return settings
+): Promise<{ readonly settings: Settings; readonly listener: RequestListener } | null> {
+  if (!settings.roles.has('api') && gateway === undefined) return null
   const app = createApp({
     ...(gateway !== undefined && { gateway }),
     ...(settings.roles.has('api') && {
@@ -368,7 +374,8 @@ async function listen(
     )
   }
   const address = app.server.address()
-  return listeningOn(settings, typeof address === 'object' && address !== null ? address.port : settings.port)
+  const port = typeof address === 'object' && address !== null ? address.port : settings.port
+  return { settings: listeningOn(settings, port), listener: app.routing }
 }
 
 function runtimeCatalog(settings: Settings): RuntimeCatalog {

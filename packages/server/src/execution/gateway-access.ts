@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http'
 import type { RunBudgets } from '../runs/run-budgets.ts'
 import type { GatewayRoute } from '../sandboxes/driver.ts'
 import { knownSecrets } from '../secrets.ts'
@@ -7,6 +8,8 @@ import type { RunClaim } from './execution-sql.ts'
 export interface GatewayMeans {
   /** Answers the gateway's URL, which may not be known before the service listens. */
   url(): string
+  /** The gateway itself, where it is of this process. */
+  here?(): RequestListener | null
   /** Makes a credential that reaches the gateway within the Run's budgets and ends with it. */
   mint(run: RunClaim, budgets: RunBudgets): Promise<string>
 }
@@ -30,6 +33,9 @@ export class GatewayAccess {
     return {
       get url() {
         return means.url()
+      },
+      get here() {
+        return means.here?.() ?? null
       },
       bearer: () => credentials.get(leaseId) ?? null,
     }

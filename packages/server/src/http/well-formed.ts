@@ -11,9 +11,22 @@ const isFaulty = (text: string) => text.includes('\0') || !text.isWellFormed()
 
 /** Every string of a JSON value, keys too, that no text column could hold (completions, Text). */
 export function textIssues(value: unknown): readonly RequestIssue[] {
+  if (isSound(value, 0)) return []
   const issues: RequestIssue[] = []
   collect(value, [], issues)
   return issues.slice(0, maxIssues)
+}
+
+/** Whether there is nothing to tell, which is nearly always so: it makes nothing, where to tell takes a path each. */
+function isSound(value: unknown, depth: number): boolean {
+  if (typeof value === 'string') return !isFaulty(value)
+  if (typeof value !== 'object' || value === null) return true
+  if (depth === maxDepth) return false
+  if (Array.isArray(value)) return value.every(item => isSound(item, depth + 1))
+  for (const key in value) {
+    if (isFaulty(key) || !isSound(value[key as keyof typeof value], depth + 1)) return false
+  }
+  return true
 }
 
 function collect(value: unknown, path: Path, issues: RequestIssue[]): void {

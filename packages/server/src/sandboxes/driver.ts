@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 /** Bounds of one sandbox. All are enforced, by the means that `SandboxDriver.describe` names. */
@@ -44,8 +45,10 @@ export interface PublicHosts {
   readonly refused: readonly string[]
 }
 
-/** The model gateway as a sandbox's proxy calls it. Both members are asked for each request. */
+/** The model gateway as a sandbox's proxy calls it. Its members are asked for each request. */
 export interface GatewayRoute {
+  /** The gateway itself, where it is of this process: requests are handed to it, and nothing is dialled. */
+  readonly here?: RequestListener | null
   /** URL below which the gateway's paths lie. */
   readonly url: string
   /** Credential of the Run that is at work in the sandbox; null where none is. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type EgressProxy, serveEgressProxy } from './proxy.ts'
 import { createReachPolicy } from './reach-policy.ts'
 
@@ -14,6 +14,9 @@ let dir: string
 let proxy: EgressProxy
 let url: string
 let bearer: string | null
+/** Where the gateway is of the proxy's own process. */
+let handed = false
+let here: RequestListener | null
 let logged: object[]
 const clean: (() => void)[] = []
 
@@ -27,10 +30,14 @@ const network = {
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'berth-proxy-gateway-'))
   bearer = 'svc_run_of-the-first'
+  here = null
   logged = []
   const gateway = {
     get url() {
       return url
+    },
+    get here() {
+      return here
     },
     bearer: () => bearer,
   }
@@ -44,6 +51,11 @@ afterEach(async () => {
 })
 
 async function serveGateway(listener: RequestListener): Promise<void> {
+  if (handed) {
+    here = listener
+    url = 'http://127.0.0.1:1'
+    return
+  }
   const server = createServer(listener).listen(0, '127.0.0.1')
   clean.push(() => server.close().closeAllConnections())
   await once(server, 'listening')
@@ -76,74 +88,130 @@ async function ask(path: string, asked?: Asked) {
 
 const errorOf = (body: string) => (JSON.parse(body) as { error: { code: string; type: string; message: string } }).error
 
-test("sends on method, path, query and body, with the Run's credential in place of all that names a caller", async () => {
-  let seen: { method?: string; url?: string; raw: string; body: string } | undefined
-  await serveGateway(async (incoming, response) => {
-    const { method = '', url: path = '', rawHeaders } = incoming
-    seen = { method, url: path, raw: rawHeaders.join('\n').toLowerCase(), body: await text(incoming) }
-    response.writeHead(201, { 'X-Answer': 'yes', 'Content-Type': 'application/json' }).end('{}')
+describe.each([
+  ['sent to a gateway', false],
+  ['handed over to the gateway of the same process', true],
+])('a request that is %s', (_, isHanded) => {
+  beforeEach(() => {
+    handed = isHanded
   })
-  const headers = {
-    authorization: 'Bearer svc_ai_live_of-the-agent',
-    'api-key': 'of-the-agent',
-    cookie: 'of-the-agent=1',
-    forwarded: 'for=of-the-agent',
-    'x-forwarded-for': 'of-the-agent',
-    'x-svc-organization': 'of-the-agent',
-    'content-type': 'application/json',
-    accept: 'text/event-stream',
-  }
-  const { status, headers: answered } = await ask('/v1/responses?a=b', {
-    method: 'POST',
-    headers,
-    body: '{"model":"m"}',
+  afterEach(() => {
+    handed = false
   })
-  expect([status, answered['x-answer']]).toEqual([201, 'yes'])
-  expect(seen).toMatchObject({ method: 'POST', url: '/v1/responses?a=b', body: '{"model":"m"}' })
-  expect(seen?.raw).not.toContain('of-the-agent')
-  expect(seen?.raw).toContain('authorization\nbearer svc_run_of-the-first')
-  expect(seen?.raw).toContain('accept\ntext/event-stream')
-  expect(seen?.raw).toContain('content-type\napplication/json')
-  url += '/below/'
-  await ask('/v1/models')
-  expect(seen).toMatchObject({ method: 'GET', url: '/below/v1/models', body: '' })
+
+  test("sends on method, path, query and body, with the Run's credential in place of all that names a caller", async () => {
+    let seen: { method?: string; url?: string; raw: string; body: string } | undefined
+    await serveGateway(async (incoming, response) => {
+      const { method = '', url: path = '', rawHeaders } = incoming
+      seen = { method, url: path, raw: rawHeaders.join('\n').toLowerCase(), body: await text(incoming) }
+      response.writeHead(201, { 'X-Answer': 'yes', 'Content-Type': 'application/json' }).end('{}')
+    })
+    const headers = {
+      authorization: 'Bearer svc_ai_live_of-the-agent',
+      'api-key': 'of-the-agent',
+      cookie: 'of-the-agent=1',
+      forwarded: 'for=of-the-agent',
+      'x-forwarded-for': 'of-the-agent',
+      'x-svc-organization': 'of-the-agent',
+      'content-type': 'application/json',
+      accept: 'text/event-stream',
+    }
+    const { status, headers: answered } = await ask('/v1/responses?a=b', {
+      method: 'POST',
+      headers,
+      body: '{"model":"m"}',
+    })
+    expect([status, answered['x-answer']]).toEqual([201, 'yes'])
+    expect(seen).toMatchObject({ method: 'POST', url: '/v1/responses?a=b', body: '{"model":"m"}' })
+    expect(seen?.raw).not.toContain('of-the-agent')
+    expect(seen?.raw).toContain('authorization\nbearer svc_run_of-the-first')
+    expect(seen?.raw).toContain('accept\ntext/event-stream')
+    expect(seen?.raw).toContain('content-type\napplication/json')
+  })
+
+  test('knows itself by its address, for clients that ask a proxy for everything', async () => {
+    await serveGateway((incoming, response) => response.end(incoming.url))
+    expect((await ask('http://127.0.0.1:3128/v1/models?a=b')).body).toBe('/v1/models?a=b')
+    expect((await ask('http://127.0.0.1:3128/metrics')).status).toBe(404)
+    expect((await ask('http://127.0.0.1:3129/v1/models')).status).toBe(403)
+  })
+
+  test('sends on nothing that is not a path of the gateway', async () => {
+    let asked = 0
+    await serveGateway((_, response) => {
+      asked++
+      response.end()
+    })
+    const paths = ['/', '/v1/sessions', '/v1/models/', '/v1/models/m', '//v1/models', '/V1/models', '/v1/x/../models']
+    for (const path of [...paths, '/v1%2fmodels', '/metrics', '/v1/models#x']) {
+      const { status, body } = await ask(path)
+      expect([status, errorOf(body)], path).toMatchObject([404, { code: 'unknown_endpoint', param: null }])
+    }
+    expect(asked).toBe(0)
+  })
+
+  test('takes the credential of the Run that is at work, and refuses where none is', async () => {
+    const bearers: (string | undefined)[] = []
+    await serveGateway(({ headers }, response) => {
+      bearers.push(headers.authorization)
+      response.end()
+    })
+    await ask('/v1/models')
+    bearer = null
+    const { status, body } = await ask('/v1/models', { headers: { authorization: 'Bearer svc_run_of-the-first' } })
+    expect([status, errorOf(body)]).toMatchObject([401, { code: 'invalid_or_expired_credential' }])
+    expect(errorOf(body).message).toContain('No Run is at work')
+    bearer = 'svc_run_of-the-second'
+    await ask('/v1/models')
+    expect(bearers).toEqual(['Bearer svc_run_of-the-first', 'Bearer svc_run_of-the-second'])
+  })
+
+  test('streams an answer as it comes', async () => {
+    const { promise: asked, resolve: more } = Promise.withResolvers<() => void>()
+    await serveGateway((_, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: 1\n\n')
+      more(() => response.end('data: 2\n\n'))
+    })
+    const response = await begin('/v1/chat/completions', { method: 'POST', body: '{}' })
+    const [first] = (await once(response, 'data')) as [Buffer]
+    expect(String(first)).toBe('data: 1\n\n')
+    ;(await asked)()
+    expect(await text(response)).toBe('data: 2\n\n')
+  })
+
+  test('passes on an answer that comes before the whole body was sent', async () => {
+    await serveGateway((incoming, response) => {
+      incoming.once('data', () => response.writeHead(413, { Connection: 'close' }).end('too large'))
+    })
+    const body = Readable.from(Array.from({ length: 256 }, () => Buffer.alloc(65_536)))
+    expect(await ask('/v1/responses', { method: 'POST', body })).toMatchObject({ status: 413, body: 'too large' })
+  })
+
+  test('breaks off where the gateway does: a cut never looks like an end', async () => {
+    await serveGateway((_, response) => {
+      response.writeHead(200).write('part')
+      setImmediate(() => response.destroy())
+    })
+    await expect(ask('/v1/models')).rejects.toThrow()
+    expect(logged).toEqual([])
+  })
+
+  test('leaves the gateway when the agent leaves', async () => {
+    const { promise: left, resolve } = Promise.withResolvers<void>()
+    await serveGateway((incoming, response) => {
+      response.write('part')
+      incoming.socket.once('close', () => resolve())
+    })
+    const response = await begin('/v1/chat/completions', { method: 'POST', body: '{}' })
+    response.destroy()
+    await left
+  })
 })
 
-test('knows itself by its address, for clients that ask a proxy for everything', async () => {
+test('knows a gateway below a path', async () => {
   await serveGateway((incoming, response) => response.end(incoming.url))
-  expect((await ask('http://127.0.0.1:3128/v1/models?a=b')).body).toBe('/v1/models?a=b')
-  expect((await ask('http://127.0.0.1:3128/metrics')).status).toBe(404)
-  expect((await ask('http://127.0.0.1:3129/v1/models')).status).toBe(403)
-})
-
-test('sends on nothing that is not a path of the gateway', async () => {
-  let asked = 0
-  await serveGateway((_, response) => {
-    asked++
-    response.end()
-  })
-  const paths = ['/', '/v1/sessions', '/v1/models/', '/v1/models/m', '//v1/models', '/V1/models', '/v1/x/../models']
-  for (const path of [...paths, '/v1%2fmodels', '/metrics', '/v1/models#x']) {
-    const { status, body } = await ask(path)
-    expect([status, errorOf(body)], path).toMatchObject([404, { code: 'unknown_endpoint', param: null }])
-  }
-  expect(asked).toBe(0)
-})
-
-test('takes the credential of the Run that is at work, and refuses where none is', async () => {
-  const bearers: (string | undefined)[] = []
-  await serveGateway(({ headers }, response) => {
-    bearers.push(headers.authorization)
-    response.end()
-  })
-  await ask('/v1/models')
-  bearer = null
-  const { status, body } = await ask('/v1/models', { headers: { authorization: 'Bearer svc_run_of-the-first' } })
-  expect([status, errorOf(body)]).toMatchObject([401, { code: 'invalid_or_expired_credential' }])
-  expect(errorOf(body).message).toContain('No Run is at work')
-  bearer = 'svc_run_of-the-second'
-  await ask('/v1/models')
-  expect(bearers).toEqual(['Bearer svc_run_of-the-first', 'Bearer svc_run_of-the-second'])
+  url += '/below/'
+  expect((await ask('/v1/models?a=b')).body).toBe('/below/v1/models?a=b')
 })
 
 test('keeps its connections on both sides', async () => {
@@ -156,27 +224,6 @@ test('keeps its connections on both sides', async () => {
   clean.push(() => agent.destroy())
   for (const body of ['one', 'two', 'three']) await ask('/v1/responses', { method: 'POST', body, agent })
   expect(ports.size).toBe(1)
-})
-
-test('streams an answer as it comes', async () => {
-  const { promise: asked, resolve: more } = Promise.withResolvers<() => void>()
-  await serveGateway((_, response) => {
-    response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: 1\n\n')
-    more(() => response.end('data: 2\n\n'))
-  })
-  const response = await begin('/v1/chat/completions', { method: 'POST', body: '{}' })
-  const [first] = (await once(response, 'data')) as [Buffer]
-  expect(String(first)).toBe('data: 1\n\n')
-  ;(await asked)()
-  expect(await text(response)).toBe('data: 2\n\n')
-})
-
-test('passes on an answer that comes before the whole body was sent', async () => {
-  await serveGateway((incoming, response) => {
-    incoming.once('data', () => response.writeHead(413, { Connection: 'close' }).end('too large'))
-  })
-  const body = Readable.from(Array.from({ length: 256 }, () => Buffer.alloc(65_536)))
-  expect(await ask('/v1/responses', { method: 'POST', body })).toMatchObject({ status: 413, body: 'too large' })
 })
 
 test('answers in the form of the gateway where that is away, and is well again when it is back', async () => {
@@ -192,24 +239,4 @@ test('answers in the form of the gateway where that is away, and is well again w
   }
   await serveGateway((_, response) => response.end('back'))
   expect((await ask('/v1/models')).body).toBe('back')
-})
-
-test('breaks off where the gateway does: a cut never looks like an end', async () => {
-  await serveGateway((_, response) => {
-    response.writeHead(200).write('part')
-    setImmediate(() => response.destroy())
-  })
-  await expect(ask('/v1/models')).rejects.toThrow()
-  expect(logged).toEqual([])
-})
-
-test('leaves the gateway when the agent leaves', async () => {
-  const { promise: left, resolve } = Promise.withResolvers<void>()
-  await serveGateway((incoming, response) => {
-    response.write('part')
-    incoming.socket.once('close', () => resolve())
-  })
-  const response = await begin('/v1/chat/completions', { method: 'POST', body: '{}' })
-  response.destroy()
-  await left
 })

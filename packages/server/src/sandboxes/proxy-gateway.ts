@@ -1,4 +1,4 @@
-import { Agent as HttpAgent, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { Agent as HttpAgent, type IncomingMessage, type RequestListener, request, type ServerResponse } from 'node:http'
 import { Agent as HttpsAgent, request as secureRequest } from 'node:https'
 import { type ErrorCode, errors, gatewayErrorType } from '@berth/contract'
 import type { GatewayRoute } from './driver.ts'
@@ -49,15 +49,17 @@ export function openGatewayLink(): GatewayLink {
         return refuse(incoming, outgoing, 'invalid_or_expired_credential', message)
       }
       const { protocol, host, hostname, port, pathname } = new URL(route.url)
+      const headers = [
+        ...['Host', host, 'Authorization', `Bearer ${bearer}`],
+        ...pickedHeaders(incoming.rawHeaders, travelling),
+      ]
+      if (route.here) return handOver(incoming, outgoing, target, headers, route.here)
       const place = {
         hostname: hostname.replace(/^\[(.*)\]$/, '$1'),
         port,
         path: `${pathname.replace(/\/$/, '')}${path}${query ?? ''}`,
         timeout: SILENCE_MS,
-        ...sentOn(incoming, [
-          ...['Host', host, 'Authorization', `Bearer ${bearer}`],
-          ...pickedHeaders(incoming.rawHeaders, travelling),
-        ]),
+        ...sentOn(incoming, headers),
       }
       const upstream =
         protocol === 'https:' ? secureRequest({ ...place, agent: secure }) : request({ ...place, agent: plain })
@@ -74,6 +76,34 @@ export function openGatewayLink(): GatewayLink {
       secure.destroy()
     },
   }
+}
+
+/** How a body is framed. */
+const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding'])
+
+/**
+ * Hands a request to the gateway of this process, with the headers that it would have been sent with, and waits until it
+ * is answered. It saves a model call the way over loopback and back, a millisecond and more of it.
+ */
+function handOver(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  target: string,
+  headers: readonly string[],
+  gateway: RequestListener,
+): Promise<void> {
+  const sent = [...headers, ...pickedHeaders(incoming.rawHeaders, framing)]
+  incoming.url = target
+  incoming.rawHeaders = sent
+  incoming.headers = Object.fromEntries(
+    sent.flatMap((name, index) => (index % 2 === 0 ? [[name.toLowerCase(), sent[index + 1]]] : [])),
+  )
+  // A unix socket has no address, and the gateway meters by one: whoever comes this way is of this machine.
+  Object.defineProperty(incoming.socket, 'remoteAddress', { value: '127.0.0.1', configurable: true })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  outgoing.once('close', () => resolve())
+  gateway(incoming, outgoing)
+  return promise
 }
 
 /** Answers in OpenAI's form, which the clients of the gateway read. */
