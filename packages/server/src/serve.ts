@@ -137,7 +137,7 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
     settings.metricsPort === undefined ? null : stack.use(await serveMetrics(registry, settings.metricsPort))
   // Also a worker that serves nothing looks, and says what it sees in its log.
   const gatewayCheck =
-    settings.roles.has('worker') && !ownGateway
+    settings.roles.has('worker') && !ownGateway && settings.config.providers.length > 0
       ? stack.use(new GatewayCheck({ url: () => listening.gatewayUrl, log }))
       : undefined
   const app = await listen(context, settings, gateway, gatewayCheck, stack)
