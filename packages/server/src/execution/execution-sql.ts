@@ -3,7 +3,7 @@ import type { RunRow } from '../runs/run.ts'
 import { HOST_AWAY_MS } from '../runtimes/runtime-hosts.ts'
 import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
-import type { AgentFacts, Reading } from './conversation.ts'
+import type { Reading } from './conversation.ts'
 import type { LastAnswer } from './transcript.ts'
 
 /** The execution of a Session in the hands of this worker, proven by its token. */
@@ -221,7 +221,7 @@ export async function holdsFence(tx: Queryable, claim: Claim, now: Date): Promis
  * open for whoever ends the Run without its agent.
  */
 export async function saveReading(tx: Queryable, claim: Claim, leaseId: string, reading: Reading): Promise<void> {
-  const { facts, openCalls }: { facts: AgentFacts; openCalls: Reading['openCalls'] } = reading
+  const { facts, openCalls } = reading
   const calls =
     openCalls === null
       ? []

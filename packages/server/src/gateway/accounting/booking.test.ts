@@ -37,12 +37,10 @@ function scriptedDatabase() {
   }
   const query: Database['query'] = async statement => {
     if (state.away) throw new Error('away')
-    const { name = '', values = [] } = typeof statement === 'string' ? {} : statement
-    const settles = name === 'settle-gateway-request'
-    const flushed = !settles && values[2] === true
-    state.flushed.push(flushed)
-    if (flushed) await state.hold?.promise
-    state.kept.push(settles ? [{ id: String(values[0]), outcome: String(values[4]) }] : JSON.parse(String(values[0])))
+    const values = typeof statement === 'string' ? [] : (statement.values ?? [])
+    state.flushed.push(values[2])
+    if (values[2] === true) await state.hold?.promise
+    state.kept.push(JSON.parse(String(values[0])))
     return { rows: [], rowCount: 0 }
   }
   return { state, db: { query, transaction: work => work({ query }) } satisfies Database }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { Database } from '../../storage/database.ts'
-import { keepRequests, type RequestRecord, settleRequest } from './gateway-request-sql.ts'
+import { keepRequests, type RequestRecord } from './gateway-request-sql.ts'
 
 interface Waiting {
   readonly record: RequestRecord
@@ -29,10 +29,7 @@ export class Booking implements AsyncDisposable {
 
   constructor(db: Database, clock: Clock, onError: (error: unknown) => void) {
     this.#lasting = new Lane(records => keepRequests(db, records, clock.now()), onError)
-    this.#settling = new Lane(([record, ...more]) => {
-      if (record !== undefined && more.length === 0) return settleRequest(db, record, clock.now())
-      return keepRequests(db, record === undefined ? [] : [record, ...more], clock.now(), { flushed: false })
-    }, onError)
+    this.#settling = new Lane(records => keepRequests(db, records, clock.now(), { flushed: false }), onError)
   }
 
   get isFull(): boolean {

@@ -21,20 +21,6 @@ export interface RequestRecord {
   readonly startedAt: Date
 }
 
-/** Adds what was `kept` to the budgets that it counts against; `$2` is now. */
-const spending = `
-      spent as (
-        select b.id, sum(k.cost_usd) as usd
-        from kept k join gateway_budgets b on b.organization_id = k.organization_id
-          and (b.api_key_id is null or b.api_key_id = k.api_key_id)
-        where k.cost_usd > 0 group by b.id
-      )
-      update gateway_budgets b set
-        spent_usd = s.usd
-          + case when b.period_started_at < gateway_period_start(b.period, $2) then 0 else b.spent_usd end,
-        period_started_at = greatest(b.period_started_at, gateway_period_start(b.period, $2))
-      from spent s where s.id = b.id`
-
 /**
  * Keeps requests, and adds what they cost to the budgets they count against. A request is settled once: it may be kept
  * again, as when nobody knows whether a commit arrived, and only a row that is new or `open` changes anything. Ids in
@@ -69,42 +55,18 @@ export async function keepRequests(
           first_token_ms = excluded.first_token_ms, duration_ms = excluded.duration_ms
           where g.outcome = 'open'
         returning organization_id, api_key_id, cost_usd
-      ), ${spending}`,
+      ), spent as (
+        select b.id, sum(k.cost_usd) as usd
+        from kept k join gateway_budgets b on b.organization_id = k.organization_id
+          and (b.api_key_id is null or b.api_key_id = k.api_key_id)
+        where k.cost_usd > 0 group by b.id
+      )
+      update gateway_budgets b set
+        spent_usd = s.usd
+          + case when b.period_started_at < gateway_period_start(b.period, $2) then 0 else b.spent_usd end,
+        period_started_at = greatest(b.period_started_at, gateway_period_start(b.period, $2))
+      from spent s where s.id = b.id`,
     values: [JSON.stringify(records.map(rowOf)), now, flushed],
-  })
-}
-
-/**
- * Settles one request whose row is kept, as `keepRequests` does without waiting for the disk: what an agent waits for at
- * the end of every answer.
- */
-export async function settleRequest(db: Queryable, record: RequestRecord, now: Date): Promise<void> {
-  const { usage } = record
-  await db.query({
-    name: 'settle-gateway-request',
-    text: `
-      with kept as (
-        update gateway_requests set
-          provider = $3, model = $4, outcome = $5, error_code = $6, input_tokens = $7, cached_input_tokens = $8,
-          output_tokens = $9, reasoning_tokens = $10, cost_usd = $11, first_token_ms = $12, duration_ms = $13
-        where id = $1 and outcome = 'open' and set_config('synchronous_commit', 'off', true) is not null
-        returning organization_id, api_key_id, cost_usd
-      ), ${spending}`,
-    values: [
-      record.id,
-      now,
-      record.provider,
-      record.model,
-      record.outcome,
-      record.errorCode,
-      usage?.inputTokens ?? null,
-      usage?.cachedInputTokens ?? null,
-      usage?.outputTokens ?? null,
-      usage?.reasoningTokens ?? null,
-      record.costUsd,
-      record.firstTokenMs,
-      record.durationMs,
-    ],
   })
 }
 
