@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'script/**/*.test.ts'],
     globalSetup: ['packages/server/test/support/postgres-setup.ts'],
+    setupFiles: ['script/lib/property-seed.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',

@@ -129,7 +129,9 @@ describe('garbage', () => {
             conversation.apply({ type: 'o', start: index, end: index + 1, at: new Date(index), payload })
           }
           conversation.close()
-          const text = JSON.stringify(conversation.take())
+          const { asked, ...rest } = conversation.take()
+          // The agent's own id of a request goes back to it as it came, kept as escaped text; nobody else is shown it.
+          const text = JSON.stringify({ ...rest, asked: asked.map(({ agentRequest: _, ...question }) => question) })
           expect(text).not.toMatch(/\\u0000|\\ud[89a-f]/)
         },
       ),
