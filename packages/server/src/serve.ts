@@ -25,7 +25,6 @@ import { gatewayHandlers } from './gateway/routes.ts'
 import { callTranslated } from './gateway/translate/call-translated.ts'
 import { Mirrors } from './git/mirrors.ts'
 import { openGitHosts } from './git-hosts/open-git-hosts.ts'
-
 import { Housekeeper } from './housekeeping/housekeeper.ts'
 import { createApp } from './http/app.ts'
 import type { GatewaySurface } from './http/gateway-routes.ts'
@@ -57,7 +56,7 @@ import { DatabaseUnavailable } from './storage/database-errors.ts'
 import { startEmbeddedPostgres } from './storage/embedded-postgres.ts'
 import { FileBlobs } from './storage/file-blobs.ts'
 import { loadMasterKey } from './storage/master-key.ts'
-import { migrate } from './storage/migrate.ts'
+import { migrate, requireMigrated } from './storage/migrate.ts'
 import { type ConnectionTarget, clientConfig, openDatabase } from './storage/pool.ts'
 import { PostgresWakeups } from './storage/wakeups.ts'
 
@@ -134,7 +133,7 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
   const registry = serviceMetrics(db)
   const gateway = settings.roles.has('gateway') ? await gatewaySurface(context, settings, registry, stack) : undefined
   const metrics =
-    settings.metricsPort === undefined ? null : stack.use(await serveMetrics(registry, settings.metricsPort))
+    settings.metricsPort === undefined ? null : stack.use(await serveMetrics(registry, settings.metricsPort, log))
   // Also a worker that serves nothing looks, and says what it sees in its log.
   const gatewayCheck =
     settings.roles.has('worker') && !ownGateway && settings.config.providers.length > 0
@@ -353,6 +352,7 @@ async function listen(
     logger: context.log,
     needs: {
       database: async () => void (await context.db.query('select 1')),
+      migrations: () => requireMigrated(context.db),
       blobs: () => context.blobs.check(),
       ...(gatewayCheck !== undefined && { gateway: () => gatewayCheck.check() }),
     },

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { StartError } from '../start-error.ts'
 
@@ -9,14 +10,15 @@ export interface MetricsServer extends AsyncDisposable {
 }
 
 /** Serves `GET /metrics` as Prometheus reads it. @throws StartError where the port is taken */
-export async function serveMetrics(registry: Registry, port: number): Promise<MetricsServer> {
+export async function serveMetrics(registry: Registry, port: number, log: Logger): Promise<MetricsServer> {
   const server = createServer(async ({ method, url }, response) => {
     if (url?.replace(/\?.*$/, '') !== '/metrics') return response.writeHead(404).end()
     if (method !== 'GET' && method !== 'HEAD') return response.writeHead(405, { allow: 'GET, HEAD' }).end()
     try {
       const text = await registry.metrics()
       return response.writeHead(200, { 'content-type': registry.contentType }).end(text)
-    } catch {
+    } catch (error) {
+      log.warn({ err: error }, 'metrics could not be collected')
       return response.writeHead(500).end()
     }
   })

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { silentLog } from '../../test/support/log.ts'
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
 import { StartError } from '../start-error.ts'
-import { isMigrated, migrate } from './migrate.ts'
+import { migrate, requireMigrated } from './migrate.ts'
 import { openDatabase } from './pool.ts'
 
 let made: TestDatabase
@@ -28,9 +28,9 @@ async function add(name: string, sql: string): Promise<void> {
 test('applies what is missing, in order, once', async () => {
   await add('0002_more.sql', 'insert into things values (2)')
   expect(await migrate(made.database, { directory })).toEqual([1, 2])
-  expect(await isMigrated(made.database, { directory })).toBe(true)
+  await requireMigrated(made.database, { directory })
   await add('0003_more.sql', 'insert into things values (3)')
-  expect(await isMigrated(made.database, { directory })).toBe(false)
+  await expect(requireMigrated(made.database, { directory })).rejects.toThrow(/0003_more\.sql has not been applied/)
   expect(await migrate(made.database, { directory })).toEqual([3])
   expect(await migrate(made.database, { directory })).toEqual([])
   expect((await made.database.query('select id from things order by id')).rows).toEqual([

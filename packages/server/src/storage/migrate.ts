@@ -35,11 +35,15 @@ export async function migrate(database: Database, options: { directory?: string 
   }
 }
 
-/** Whether every migration of this release, and no other, has been applied; for readiness. */
-export async function isMigrated(database: Queryable, options: { directory?: string } = {}): Promise<boolean> {
+/**
+ * Holds the schema against this release, for readiness: a newer one may have migrated it since this process began.
+ * @throws StartError unless every migration of this release, and no other, has been applied
+ */
+export async function requireMigrated(database: Queryable, options: { directory?: string } = {}): Promise<void> {
   const migrations = await readMigrations(options.directory ?? ownMigrations)
-  const { rows } = await database.query<{ number: number }>('select number from schema_migrations order by number')
-  return rows.length === migrations.length && rows.every((row, index) => row.number === migrations[index]?.number)
+  const { rows } = await database.query<Migration>('select number, name, sha256 from schema_migrations order by number')
+  const next = nextOf(migrations, rows)
+  if (next !== undefined) throw new StartError(`migration ${next.name} has not been applied`)
 }
 
 async function applyNext(transaction: Queryable, migrations: readonly Migration[]): Promise<number | undefined> {
