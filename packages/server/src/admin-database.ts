@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readIfThere } from './read-if-there.ts'
 import { loadSettings, type Settings } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { DatabaseUnavailable } from './storage/database-errors.ts'
@@ -19,13 +19,7 @@ export async function withDatabase<Result>(
   variables: Variables,
   work: (db: PooledDatabase, settings: Settings) => Promise<Result>,
 ): Promise<Result> {
-  const settings = loadSettings(variables, path => {
-    try {
-      return readFileSync(path, 'utf8')
-    } catch {
-      return undefined
-    }
-  })
+  const settings = loadSettings(variables, readIfThere)
   const { databaseUrl, dataDir } = settings
   const connection = databaseUrl === undefined ? embeddedConnection(dataDir) : { connectionString: databaseUrl }
   await using db = openDatabase({ connection, log: quiet, connections: 1 })
@@ -37,6 +31,3 @@ export async function withDatabase<Result>(
     throw new StartError(`${where}; start it, or name the database with DATABASE_URL`, { cause: error })
   }
 }
-
-/** Whether PostgreSQL would take the text for an id. */
-export const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)

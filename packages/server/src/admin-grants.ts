@@ -1,4 +1,4 @@
-import { isUuid, type Variables, withDatabase } from './admin-database.ts'
+import { type Variables, withDatabase } from './admin-database.ts'
 import { systemClock } from './clock.ts'
 import { type GitHost, GitHostError } from './git-hosts/git-host.ts'
 import type { GitHosts } from './git-hosts/git-hosts.ts'
@@ -9,6 +9,7 @@ import { grantAccount } from './repositories/grant-account.ts'
 import { type GrantedAccount, listAccounts } from './repositories/granted-accounts.ts'
 import { StartError } from './start-error.ts'
 import type { Database } from './storage/database.ts'
+import { isUuid } from './uuid.ts'
 
 /** What an installation is to be granted. */
 export interface GrantOrder {

@@ -1,9 +1,10 @@
-import { isUuid, type Variables, withDatabase } from './admin-database.ts'
+import { type Variables, withDatabase } from './admin-database.ts'
 import { type Quota, setQuotaOf } from './gateway/accounting/set-quota.ts'
 import { reportUsage, type UsageGrouping, type UsageRow } from './gateway/accounting/usage-report.ts'
 import { type RunBudgets, setRunBudgets } from './runs/run-budgets.ts'
 import { StartError } from './start-error.ts'
 import type { Database } from './storage/database.ts'
+import { isUuid } from './uuid.ts'
 
 /**
  * What the models of a deployment were used for, read from its database.

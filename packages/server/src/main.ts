@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { destination, pino } from 'pino'
+import { readIfThere } from './read-if-there.ts'
 import { knownSecrets } from './secrets.ts'
 import { serve as start } from './serve.ts'
 import { loadSettings } from './settings.ts'
@@ -29,15 +29,6 @@ export async function serve(variables: Readonly<Record<string, string | undefine
     if (!(error instanceof StartError)) throw error
     console.error(`berth: ${error.message}`)
     return 1
-  }
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new StartError(`${path} cannot be read`, { cause: error })
   }
 }
 

@@ -1,6 +1,6 @@
 import { refusal } from '../api-errors.ts'
+import { isUuid } from '../uuid.ts'
 import { rawHeaderValues } from './raw-header.ts'
-import { isUuid } from './uuid.ts'
 
 /**
  * A bearer names its organization by itself, so the header is refused beside it; a malformed or repeated one first

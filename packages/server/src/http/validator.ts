@@ -1,8 +1,8 @@
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
+import { isUuid } from '../uuid.ts'
 import { maxIssues, type RequestIssue } from './issue.ts'
-import { isUuid } from './uuid.ts'
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
