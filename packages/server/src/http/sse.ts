@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { OpenStreams } from './open-streams.ts'
+import { endWithin, hasRoom } from './slow-reader.ts'
 
 /** Figures of a stream's output (interface 8.4). */
 export interface StreamLimits {
@@ -49,7 +50,7 @@ export async function writeEventStream(stream: EventStream): Promise<StreamEnd> 
   }, limits.keepAliveMs)
   const forget = stream.open.add(retryMs => {
     end = 'stopped'
-    finish(response, limits.patienceMs, `retry: ${retryMs}\n\n`)
+    endWithin(response, limits.patienceMs, `retry: ${retryMs}\n\n`)
   })
   const pump = async () => {
     const write = frameWriter(response, limits)
@@ -64,7 +65,7 @@ export async function writeEventStream(stream: EventStream): Promise<StreamEnd> 
     }
     if (response.destroyed || response.writableEnded) return
     end = 'source'
-    finish(response, limits.patienceMs)
+    endWithin(response, limits.patienceMs)
   }
   try {
     await Promise.race([pump(), closed])
@@ -78,16 +79,6 @@ export async function writeEventStream(stream: EventStream): Promise<StreamEnd> 
   }
 }
 
-/**
- * Ends a response. One whose last bytes nobody takes is cut off: it would keep its place in the budget, and a stopping
- * server, for as long as its reader likes.
- */
-function finish(response: ServerResponse, patienceMs: number, lastWords = ''): void {
-  response.end(lastWords)
-  const cut = setTimeout(() => response.destroy(), patienceMs)
-  response.once('close', () => clearTimeout(cut))
-}
-
 /** Writes a frame and waits for room; false when the reader is stalled and holds too much. */
 function frameWriter(response: ServerResponse, limits: StreamLimits): (frame: string | Uint8Array) => Promise<boolean> {
   let stalled = false
@@ -96,25 +87,7 @@ function frameWriter(response: ServerResponse, limits: StreamLimits): (frame: st
   })
   return async frame => {
     if (response.write(frame)) return true
-    if (!stalled) stalled = await isStalled(response, limits.patienceMs)
+    if (!stalled) stalled = !(await hasRoom(response, limits.patienceMs))
     return !stalled || response.writableLength <= limits.maxUnflushedBytes
   }
-}
-
-/**
- * Waits until the output is taken, up to `patienceMs` without progress. The socket's own idle timer is the one that
- * sees progress inside a large write.
- */
-function isStalled(response: ServerResponse, patienceMs: number): Promise<boolean> {
-  return new Promise(resolve => {
-    const settle = (stalled: boolean) => {
-      response.off('drain', onRoom).off('close', onRoom).off('timeout', onTimeout)
-      response.setTimeout(0)
-      resolve(stalled)
-    }
-    const onRoom = () => settle(false)
-    const onTimeout = () => settle(true)
-    response.once('drain', onRoom).once('close', onRoom).once('timeout', onTimeout)
-    response.setTimeout(patienceMs)
-  })
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { endWithin, hasRoom } from './slow-reader.ts'
 
 /** Why the pieces ended: there were no more, the client left, or it took nothing for too long. */
 export type PiecesEnd = 'source' | 'client' | 'stalled'
@@ -26,31 +27,11 @@ export async function writePieces(stream: {
       }
     }
     if (response.destroyed) return 'client'
-    response.end()
-    const cut = setTimeout(() => response.destroy(), patienceMs)
-    response.once('close', () => clearTimeout(cut))
+    endWithin(response, patienceMs)
     return 'source'
   } catch (error) {
     if (response.destroyed) return 'client'
     response.destroy()
     throw error
   }
-}
-
-/**
- * Waits until the output was taken, up to `patienceMs` without progress. The socket's own idle timer is the one that
- * sees progress inside a large write.
- */
-function hasRoom(response: ServerResponse, patienceMs: number): Promise<boolean> {
-  return new Promise(resolve => {
-    const settle = (room: boolean) => {
-      response.off('drain', onRoom).off('close', onRoom).off('timeout', onTimeout)
-      response.setTimeout(0)
-      resolve(room)
-    }
-    const onRoom = () => settle(true)
-    const onTimeout = () => settle(false)
-    response.once('drain', onRoom).once('close', onRoom).once('timeout', onTimeout)
-    response.setTimeout(patienceMs)
-  })
 }
