@@ -96,17 +96,19 @@ async function reaction(connection: SupervisorConnection): Promise<number> {
   }
   await connection.start({ key: 'start', command, env, cwd: insidePaths.workspace })
   const give = ({ key, line }: { key: string; line: string }) => connection.send(key, line)
-  for await (const record of connection.records()) {
-    if (record.type === 's') await give(initialize(1))
-    if (record.type !== 'o') continue
-    const message: { id?: number; result?: { sessionId?: string }; method?: string } = JSON.parse(
-      record.payload.toString(),
-    )
-    if (message.method === 'session/update') return record.at.getTime()
-    if (message.id === 1) await give(openSession(1, insidePaths.workspace, null))
-    const sessionId = message.result?.sessionId
-    if (sessionId !== undefined)
-      await give(prompt(of, 1, { sessionId, blocks: [{ type: 'text', text: 'true' }], meta: {} }))
+  for await (const batch of connection.batches()) {
+    for (const record of batch) {
+      if (record.type === 's') await give(initialize(1))
+      if (record.type !== 'o') continue
+      const message: { id?: number; result?: { sessionId?: string }; method?: string } = JSON.parse(
+        record.payload.toString(),
+      )
+      if (message.method === 'session/update') return record.at.getTime()
+      if (message.id === 1) await give(openSession(1, insidePaths.workspace, null))
+      const sessionId = message.result?.sessionId
+      if (sessionId !== undefined)
+        await give(prompt(of, 1, { sessionId, blocks: [{ type: 'text', text: 'true' }], meta: {} }))
+    }
   }
   throw new Error('the agent did not react')
 }

@@ -4,11 +4,12 @@ import type { Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../src/clock.ts'
 import { gitText, runGit } from '../src/git/run-git.ts'
+import { replaceGrant, revokeGrant } from '../src/repositories/end-grants.ts'
 import { grantLocal } from '../src/repositories/grant-local.ts'
-import { grantRepository, replaceGrant, revokeGrant } from '../src/repositories/grant-repository.ts'
 import { topics } from '../src/storage/wakeups.ts'
 import { activitiesOf, type EndedRun, endedRun, outcomeOf } from './support/ended-run.ts'
 import { GitHubServer } from './support/github-server.ts'
+import { grantRepository } from './support/grants.ts'
 import { commitTo, sampleRepository, tipOf } from './support/repositories.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import { until } from './support/until.ts'
@@ -39,7 +40,7 @@ async function repository(build: (gitDir: string) => Promise<unknown> = async ()
     ...{ host: `github:${new URL(server.url).host}`, provider: 'github', account: String(id), accountLogin: 'o' },
   }
   const named = { repositoryId: String(id), fullName: served.fullName }
-  const grant = await grantRepository(context(), test.tenant, account, named)
+  const grant = await grantRepository(test.db.database, test.tenant, account, named)
   return { gitDir, served, grant, account, named, source: { grantId: grant.id, repositoryId: String(id) } }
 }
 
@@ -165,13 +166,13 @@ describe('a session on a repository', () => {
     expect(continuation).toMatchObject({ canContinue: false, state: 'unavailable', reason: 'source_unavailable' })
     const refused = await test.api.call('PUT', `/v1/sessions/${session.id}/workspace`)
     expect(refused.body.error).toBe('cloud_resume_unavailable')
-    const other = await grantRepository(context(), test.tenant, account, named)
+    const other = await grantRepository(test.db.database, test.tenant, account, named)
     await test.db.database.query('update repository_grants set revoked_at = null, replaced_by = $2 where id = $1', [
       grant.id,
       other.id,
     ])
     expect(output(await then(session, 'cat kept'))).toBe('kept\n')
-    expect(await replaceGrant(context(), test.tenant, grant.id, other.id)).toBe(false)
+    expect(await replaceGrant(test.db.database, test.tenant, grant.id, other.id)).toBe(false)
   })
 })
 

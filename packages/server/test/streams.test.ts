@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { SessionKey } from '../src/events/append.ts'
 import { listEventsWithin } from '../src/events/event-sql.ts'
-import { sqlStateOf } from '../src/storage/database-errors.ts'
 import { LogReader } from './support/log-reader.ts'
 import { LogWriter, storedLog } from './support/log-writer.ts'
 import { refusedFields } from './support/outcome.ts'
@@ -212,8 +211,7 @@ describe('the log', () => {
     await writer.append(key, 2)
     const before = await storedLog(service.db, key)
     const values = statement.includes('$1') ? [key.sessionId] : []
-    const refusal = await service.db.database.query(statement, values).catch(error => error)
-    expect(sqlStateOf(refusal)).toBe('23001')
+    await expect(service.db.database.query(statement, values)).rejects.toMatchObject({ code: '23001' })
     expect(await storedLog(service.db, key)).toEqual(before)
   })
 

@@ -29,13 +29,17 @@ function text(record: JournalRecord): string {
   return `${record.type} ${record.key === undefined ? '' : `${record.key} `}${record.payload.toString()}`
 }
 
+async function* recordsOf(connection: SupervisorConnection): AsyncGenerator<JournalRecord> {
+  for await (const batch of connection.batches()) yield* batch
+}
+
 /** Reads up to and including the first record that `last` accepts. */
 async function readUntil(
   connection: SupervisorConnection,
   last: (record: JournalRecord) => boolean,
 ): Promise<JournalRecord[]> {
   const records: JournalRecord[] = []
-  for await (const record of connection.records()) {
+  for await (const record of recordsOf(connection)) {
     records.push(record)
     if (last(record)) break
   }
@@ -64,7 +68,7 @@ describe('the agent outlives its workers', () => {
       // Every worker repeats every order that may have been sent: the agent must get each once.
       for (const order of orders.slice(0, answers.size + 1)) await worker.send(order.key, order.line)
       let left = fence <= 100 ? 40 + ((fence * 37) % 90) : Number.POSITIVE_INFINITY
-      for await (const record of worker.records()) {
+      for await (const record of recordsOf(worker)) {
         // A worker that dies here has read records that it never committed.
         if (left <= 0) {
           repeatedBytes += record.end - record.start
@@ -114,7 +118,7 @@ describe('fence', () => {
     await using old = await attach(supervisor, 5)
     await expect(attach(supervisor, 4)).rejects.toMatchObject({ name: 'FenceLostError', fence: 5 })
     await using same = await attach(supervisor, 5)
-    await expect(old.records().next()).rejects.toBeInstanceOf(ConnectionClosedError)
+    await expect(recordsOf(old).next()).rejects.toBeInstanceOf(ConnectionClosedError)
     await expect(attach(supervisor, 4)).rejects.toBeInstanceOf(FenceLostError)
     await same.ping(5000)
   })
@@ -216,7 +220,7 @@ describe('what agents write', () => {
       await using worker = await attach(supervisor, fence, committed.keep)
       await worker.start(start)
       line = committed.line
-      for await (const record of worker.records()) {
+      for await (const record of recordsOf(worker)) {
         // Each dies with records read that it never committed.
         if (record.end > 20 * 1024 * 1024 * fence) break
         if (record.type !== 'o' || record.end <= committed.end) continue
@@ -301,7 +305,7 @@ describe('starting and ending', () => {
     await worker.start({ key: 'c', command: ['/etc/passwd'], env: environment, cwd: '/' })
     await worker.start({ key: 'd', command: ['bash', '-c', 'x'.repeat(300_000)], env: environment, cwd: '/' })
     const records: JournalRecord[] = []
-    for await (const record of worker.records()) if (records.push(record) === 4) break
+    for await (const record of recordsOf(worker)) if (records.push(record) === 4) break
     const reasons = records.map(record => [record.key, JSON.parse(record.payload.toString()).code])
     expect(reasons.toSorted()).toEqual([
       ['a', 'ENOENT'],
@@ -513,7 +517,7 @@ describe('silence', () => {
   ])('%s ends the connection', async (_, lines) => {
     const { near, far } = silentWire()
     for (const line of lines) far.write(line)
-    const reading = SupervisorConnection.open(near, { fence: 1, from: 0 }).then(worker => worker.records().next())
+    const reading = SupervisorConnection.open(near, { fence: 1, from: 0 }).then(worker => recordsOf(worker).next())
     await expect(reading).rejects.toBeInstanceOf(SupervisorProtocolError)
   })
 })

@@ -144,12 +144,6 @@ export class SupervisorConnection implements AsyncDisposable {
     }
   }
 
-  /** As `batches`, one record at a time. */
-  async *records(): AsyncGenerator<JournalRecord, never> {
-    for await (const batch of this.batches()) yield* batch
-    throw new ConnectionClosedError('unreachable: batches end by throwing')
-  }
-
   /** Starts the agent: an `s` or `f` record with this key follows. */
   start(order: Extract<WorkerMessage, { start: unknown }>['start']): Promise<void> {
     return this.#write({ start: order })

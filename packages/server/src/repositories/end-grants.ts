@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts'
+import { hopeForSources } from '../sessions/lost-source.ts'
 import { StartError } from '../start-error.ts'
 import type { Database, Queryable } from '../storage/database.ts'
-import { replaceGrant, revokeGrant } from './grant-repository.ts'
-import { endConnection } from './grant-sql.ts'
+import { endConnection, endGrant, type Grantee } from './grant-sql.ts'
 import { type GrantedAccount, type GrantedRepository, listAccounts } from './granted-accounts.ts'
 
 type Ending = Pick<Context, 'clock'> & { readonly db: Database }
@@ -39,11 +39,30 @@ export async function replaceGrants({ db, clock }: Ending, id: string, byId: str
     const [old, by] = [await findNamed(tx, id), await findNamed(tx, byId)]
     const replaced: string[] = []
     for (const [{ grantId, fullName }, successor] of pairsOf(old, by)) {
-      if (await replaceGrant({ db: tx, clock }, old.account, grantId, successor.grantId)) replaced.push(fullName)
+      if (await replaceGrant(tx, old.account, grantId, successor.grantId)) replaced.push(fullName)
     }
     if (old.repository === undefined) await endConnection(tx, old.account.id, clock.now())
     return replaced
   })
+}
+
+/** Ends a grant. @returns whether it was active */
+export function revokeGrant(
+  { db, clock }: Pick<Context, 'clock'> & { readonly db: Queryable },
+  grantee: Grantee,
+  grantId: string,
+): Promise<boolean> {
+  return endGrant(db, grantee, grantId, { revokedAt: clock.now() })
+}
+
+/**
+ * Has another grant stand in for one, as when a repository moves to another account: Sessions that were made under the
+ * old one go on under the new. @returns whether it was active
+ */
+export async function replaceGrant(db: Queryable, grantee: Grantee, grantId: string, by: string): Promise<boolean> {
+  const replaced = await endGrant(db, grantee, grantId, { replacedBy: by })
+  await hopeForSources(db, grantee.installationId)
+  return replaced
 }
 
 type Pair = readonly [old: GrantedRepository, by: GrantedRepository]

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import type { GitHost, HostRepository } from '../git-hosts/git-host.ts'
 import { StartError } from '../start-error.ts'
 import type { Database } from '../storage/database.ts'
-import { connectAccount } from './grant-repository.ts'
+import { connectAccount } from './connect-account.ts'
 import { type Grantee, upsertGrants } from './grant-sql.ts'
 
 /** Repositories that a host is asked for at once. */

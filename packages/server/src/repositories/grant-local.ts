@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { LOCAL_ACCOUNT, LOCAL_HOST } from '../git-hosts/local/local-host.ts'
 import type { Queryable } from '../storage/database.ts'
-import { connectAccount } from './grant-repository.ts'
+import { connectAccount } from './connect-account.ts'
 import type { Grantee } from './grant-sql.ts'
 
 /** Grants an installation every repository of the data directory, those that come later among them. */

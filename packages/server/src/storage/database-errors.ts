@@ -69,9 +69,3 @@ export function isUnavailable(error: unknown): boolean {
   }
   return driverMessages.some(pattern => pattern.test(error.message))
 }
-
-/** SQLSTATE of an error that the database answered, for callers that expect a particular one (`23505`). */
-export function sqlStateOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined
-  return /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined
-}

@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { silentLog } from '../../test/support/log.ts'
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
-import { DatabaseUnavailable, sqlStateOf } from './database-errors.ts'
+import { DatabaseUnavailable } from './database-errors.ts'
 import { openDatabase, type PooledDatabase } from './pool.ts'
 
 let made: TestDatabase
@@ -60,7 +60,7 @@ describe('transactions', () => {
         await sql.query("insert into counters values ('twice', 1)")
       })
       .catch((error: unknown) => error)
-    expect(sqlStateOf(twice)).toBe('23505')
+    expect(twice).toMatchObject({ code: '23505' })
     await expect(single.query('select nothing')).rejects.toThrow(/nothing/)
     expect(await backendPid(single)).toBe(before)
   })
@@ -96,7 +96,7 @@ describe('transactions', () => {
       attempts += 1
       await sql.query("do $$ begin raise exception using errcode = '40001'; end $$")
     })
-    expect(sqlStateOf(await failing.catch((error: unknown) => error))).toBe('40001')
+    await expect(failing).rejects.toMatchObject({ code: '40001' })
     expect(attempts).toBe(5)
   })
 

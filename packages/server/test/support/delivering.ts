@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Event, Merge, Publication, Review, Session } from '@berth/contract'
-import { systemClock } from '../../src/clock.ts'
 import type { HostRepository } from '../../src/git-hosts/git-host.ts'
-import { grantRepository } from '../../src/repositories/grant-repository.ts'
 import type { Answer, Api } from './api.ts'
+import { grantRepository } from './grants.ts'
 import type { TestService } from './service.ts'
 import { until } from './until.ts'
 import { workspacePath } from './workspace.ts'
@@ -21,9 +20,8 @@ export interface Granted {
 /** Grants the repository to the test's installation. @returns the grant's id */
 export async function grant(test: TestService, to: Granted): Promise<string> {
   const { host, provider, account, repository } = to
-  const context = { db: test.db.database, clock: systemClock }
   const made = await grantRepository(
-    context,
+    test.db.database,
     test.tenant,
     { host, provider, account, accountLogin: account },
     repository,

@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto'
+import type { Context } from '../context.ts'
+import { hopeForSources } from '../sessions/lost-source.ts'
+import type { Queryable } from '../storage/database.ts'
+import type { ConnectionRow } from './grant.ts'
+import { type Grantee, insertConnection } from './grant-sql.ts'
+
+/** An account of a host, by what the host calls it. */
+export interface HostAccount {
+  readonly host: string
+  /** Kind of the host (interface 2.3, `source.kind`). */
+  readonly provider: string
+  readonly account: string
+  readonly accountLogin: string
+}
+
+/**
+ * Connects an installation to an account of a host. Idempotent.
+ * @param whole whether that grants every repository of the account
+ */
+export async function connectAccount(
+  { db, clock }: Pick<Context, 'clock'> & { readonly db: Queryable },
+  { organizationId, installationId }: Grantee,
+  { host, provider, account, accountLogin }: HostAccount,
+  whole: boolean,
+): Promise<ConnectionRow> {
+  const row: ConnectionRow = {
+    id: randomUUID(),
+    organization_id: organizationId,
+    installation_id: installationId,
+    host,
+    provider,
+    account,
+    account_login: accountLogin,
+    whole,
+  }
+  const connection = await insertConnection(db, row, clock.now())
+  await hopeForSources(db, installationId)
+  return connection
+}
