@@ -3,10 +3,12 @@ import { join } from 'node:path'
 import type { Repository, RepositoryGrant, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../src/clock.ts'
+import { connectAccount } from '../src/repositories/connect-account.ts'
+import { replaceGrant, revokeGrant } from '../src/repositories/end-grants.ts'
 import { grantLocal } from '../src/repositories/grant-local.ts'
-import { connectAccount, grantRepository, replaceGrant, revokeGrant } from '../src/repositories/grant-repository.ts'
 import type { Api } from './support/api.ts'
 import { GitHubServer } from './support/github-server.ts'
+import { grantRepository } from './support/grants.ts'
 import { commitTo, sampleRepository, tipOf } from './support/repositories.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import type { Tenant } from './support/tenant.ts'
@@ -49,7 +51,7 @@ async function hubTenant() {
   const id = ++repositoryIds
   const served = server.addRepository({ id, fullName: `hub/r${id}`, gitDir, installations: [String(id)] })
   const repository = { repositoryId: String(id), fullName: served.fullName }
-  const grant = await grantRepository(context(), made.tenant, account(String(id)), repository)
+  const grant = await grantRepository(test.db.database, made.tenant, account(String(id)), repository)
   return { ...made, served, grant, source: { grantId: grant.id, repositoryId: String(id) } }
 }
 
@@ -129,7 +131,9 @@ describe('repositories', () => {
       const answer = await test.api.get(`/v1/${list}?${query}`)
       expect([answer.status, answer.body.error]).toEqual([400, 'invalid_input'])
     }
-    expect((await test.api.get('/v1/repositories?other=1')).body.error).toBe('invalid_request')
+    for (const unknown of ['other', 'constructor']) {
+      expect((await test.api.get(`/v1/repositories?${unknown}=1`)).body.error).toBe('invalid_request')
+    }
   })
 })
 
@@ -140,8 +144,8 @@ describe('grants', () => {
       ...{ id: ++repositoryIds, fullName: 'hub/moved', gitDir, installations: [String(repositoryIds)] },
     })
     const to = { repositoryId: String(second.id), fullName: 'hub/moved' }
-    const next = await grantRepository(context(), tenant, account(String(second.id)), to)
-    await replaceGrant(context(), tenant, grant.id, next.id)
+    const next = await grantRepository(test.db.database, tenant, account(String(second.id)), to)
+    await replaceGrant(test.db.database, tenant, grant.id, next.id)
     const { body } = await api.get<GrantList>('/v1/repository-grants?limit=1')
     expect(body).toMatchObject({
       grants: [{ id: next.id, status: 'active', accountLogin: expect.any(String) }],

@@ -83,7 +83,7 @@ export class RequestContract {
   /** A parameter that the operation does not have is refused as everywhere; only values have their own code. */
   #codeOf(issues: readonly RequestIssue[]): 'invalid_request' | 'invalid_input' {
     const { query, inputError } = this.#row
-    const known = issues.every(({ path: [name] }) => name !== undefined && name in (query?.properties ?? {}))
+    const known = issues.every(({ path: [name] }) => name !== undefined && Object.hasOwn(query?.properties ?? {}, name))
     return inputError !== undefined && known ? inputError : 'invalid_request'
   }
 
