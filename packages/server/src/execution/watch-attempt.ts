@@ -32,8 +32,9 @@ export interface Watched {
 
 /**
  * Watches over an attempt: cancellation and its grace, the deadlines of start and Run, and a supervisor that has gone
- * silent; and keeps the lease from running out of idle time. Each ends the agent or interrupts the connection; what follows is decided by the attempt. An agent that does
- * not end although its supervisor was told to end it costs the sandbox.
+ * silent; and keeps the lease from running out of idle time. Each ends the agent or interrupts the connection; what
+ * follows is decided by the attempt. An agent that does not end although its supervisor was told to end it costs the
+ * sandbox.
  * @param interrupt ends the connection for this reason
  */
 export function watchAttempt(

@@ -24,7 +24,7 @@ interface Held {
 }
 
 /**
- * Claims Runs, executes them and renews its claims (architecture, mechanism 4).
+ * Claims Runs, executes them and renews its claims.
  *
  * A claim that is not renewed lapses, and any worker takes it over; the old one finds out by its first refused write or
  * by the next heartbeat. Nothing here depends on two workers agreeing on the time beyond that.
@@ -66,6 +66,7 @@ export class Worker implements Service {
     for (const { abort } of held) abort.abort(new WorkerStopping())
     await Promise.all(held.map(({ done }) => done))
     await this.#heartbeat[Symbol.asyncDispose]()
+    // With a database that is away they lapse by themselves.
     await lapseClaims(this.#context.db, this.holder, this.#context.clock.now()).catch(() => undefined)
     this.#context.wakeups.publish(topics.queue)
   }

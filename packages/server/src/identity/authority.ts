@@ -16,9 +16,9 @@ interface JudgementRow {
 }
 
 /**
- * Resolves credentials and meters requests, live, in one round trip (architecture, mechanism 3): a revocation bites on
- * the next request, and a bucket belongs to the installation, so a new key does not refill it. Credentials are looked up
- * by their digest; the comparison in the index tells a prober nothing about the secret itself.
+ * Resolves credentials and meters requests, live, in one round trip: a revocation bites on the next request, and a bucket
+ * belongs to the installation, so a new key does not refill it. Credentials are looked up by their digest; the comparison
+ * in the index tells a prober nothing about the secret itself.
  */
 export class DatabaseAuthority implements Authority {
   readonly #db: Queryable

@@ -28,7 +28,7 @@ export type Verdict =
   /** The bucket of the installation or membership (`svc-cloud`) or of the client's address (`svc-cloud-auth`) is empty. */
   | { readonly kind: 'limited'; readonly metering: Metering; readonly retryAfterSeconds: number }
 
-/** Resolves a bearer credential and meters the request in one round trip (architecture, mechanism 3). */
+/** Resolves a bearer credential and meters the request in one round trip. */
 export interface Authority {
   /**
    * `metered: false` judges without taking a token, and is never `limited`.

@@ -25,7 +25,7 @@ export interface Wakeups {
 }
 
 /**
- * Wake-ups between the processes of one database (architecture, mechanism 7).
+ * Wake-ups between the processes of one database.
  *
  * Topics go out on a connection of their own, one NOTIFY at a time, and what is published meanwhile joins the next one:
  * NOTIFY inside the transactions would serialise all commits on one lock. While the connection is away, what is
