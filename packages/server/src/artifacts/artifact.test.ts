@@ -12,6 +12,7 @@ describe('a range header', () => {
     ['bytes=-3', { start: 7, end: 9 }],
     ['bytes=-30', { start: 0, end: 9 }],
     ['bytes=8-100', { start: 8, end: 9 }],
+    ['Bytes=0-0', { start: 0, end: 0 }],
     ['bytes=10-', 'unsatisfiable'],
     ['bytes=-0', 'unsatisfiable'],
     ['bytes=4-2', null],

@@ -10,7 +10,7 @@ export interface ByteRange {
  * @returns the range, null for the whole, or `unsatisfiable` where it lies outside the content
  */
 export function readRange(header: string | undefined, sizeBytes: number): ByteRange | null | 'unsatisfiable' {
-  const match = header?.match(/^bytes=(\d*)-(\d*)$/)
+  const match = header?.match(/^bytes=(\d*)-(\d*)$/i)
   if (!match) return null
   const [, first = '', last = ''] = match
   if (first === '' && last === '') return null
