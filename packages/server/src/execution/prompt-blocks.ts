@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url'
 import type { TurnRow } from '../turns/turn.ts'
 
 /** Where a Turn's files stand inside the sandbox. */
@@ -12,7 +13,7 @@ export function promptBlocks(turn: TurnRow, recap: string | null): object[] {
     ...turn.files.map(file => ({
       type: 'resource_link',
       name: file.name,
-      uri: `file://${encodeURI(inputPath(turn.sequence, file.name))}`,
+      uri: pathToFileURL(inputPath(turn.sequence, file.name)).href,
       mimeType: file.mediaType,
       size: file.sizeBytes,
     })),
