@@ -35,7 +35,13 @@ export const stopReasons = [
 export const runOutcomeFields = {
   stopReason: Type.Optional(openString(stopReasons)),
   errorCode: Type.Optional(
-    openString(['environment_setup_failed', 'turn_execution_lost', 'resume_unavailable', 'shell_exit_nonzero']),
+    openString([
+      'environment_setup_failed',
+      'turn_execution_lost',
+      'resume_unavailable',
+      'authority_revoked_dispatch',
+      'shell_exit_nonzero',
+    ]),
   ),
   costUsd: Type.Optional(Type.Number({ minimum: 0 })),
   costComplete: Type.Optional(Type.Boolean({ description: 'False when `costUsd` is only a known part.' })),

@@ -52,6 +52,7 @@ async function asWorker(subject: Subject, work: (claim: RunClaim) => Promise<voi
     sessionId: subject.session.id,
     runId: subject.runId,
     run,
+    revoked: false,
     token: 0,
     holder: 'nobody',
   }

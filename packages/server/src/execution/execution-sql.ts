@@ -18,6 +18,8 @@ export interface Claim extends SessionKey {
 export interface RunClaim extends Claim {
   readonly runId: string
   readonly run: RunRow
+  /** The installation that the Session belongs to was revoked before the claim. */
+  readonly revoked: boolean
 }
 
 /** What an execution is for: its Run, the sealing of that Run once it has ended, or a workspace by itself. */
@@ -26,6 +28,7 @@ export type Task = 'run' | 'seal' | 'restore'
 interface ClaimRow extends RunRow {
   readonly token: number
   readonly task: 'run' | 'seal'
+  readonly revoked: boolean
 }
 
 /**
@@ -40,6 +43,14 @@ const takeFence = `
   set token = executions.token + 1, task = excluded.task, run_id = excluded.run_id, attempt = excluded.attempt,
     holder = excluded.holder, acquired_at = excluded.acquired_at, heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at
   returning organization_id, session_id, token`
+
+/** What was claimed, and on whose authority that still is. */
+const claimed = `
+  select taken.*, fence.token, exists (
+    select 1 from sessions s join installations i on i.id = s.owner_id
+    where s.organization_id = taken.organization_id and s.id = taken.session_id
+      and s.owner_kind = 'app_installation' and i.revoked_at is not null) as revoked
+  from taken join fence using (organization_id, session_id)`
 
 /** A sandbox lives on one host; only a worker there can go on with it. */
 const onThisHost = `
@@ -79,7 +90,7 @@ export async function claimQueued(db: Queryable, by: Claimant, limit: number): P
         where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
         returning r.*, 'run' as task
       ), fence as (${takeFence})
-      select taken.*, fence.token from taken join fence using (organization_id, session_id)`,
+      ${claimed}`,
     values: [by.holder, by.now, by.expiresAt, by.host, limit, new Date(by.now.getTime() - HOST_AWAY_MS)],
   })
   return rows.map(row => toClaim(row, by))
@@ -101,15 +112,15 @@ export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): P
         where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
         returning r.*, next.task as task
       ), fence as (${takeFence})
-      select taken.*, fence.token from taken join fence using (organization_id, session_id)`,
+      ${claimed}`,
     values: [by.holder, by.now, by.expiresAt, by.host, limit],
   })
   return rows.map(row => toClaim(row, by))
 }
 
-function toClaim({ token, task: _, ...run }: ClaimRow, by: Claimant): RunClaim {
+function toClaim({ token, task: _, revoked, ...run }: ClaimRow, by: Claimant): RunClaim {
   const { organization_id: organizationId, session_id: sessionId, id: runId } = run
-  return { organizationId, sessionId, runId, run, token, holder: by.holder }
+  return { organizationId, sessionId, runId, run, revoked, token, holder: by.holder }
 }
 
 /**

@@ -91,7 +91,7 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
     return true
   }
   const runtime = context.runtimes.find(run.runtime ?? NATIVE_RUNTIME)
-  const refused = refuseRuntime(context, run, runtime)
+  const refused = refuseAuthority(claim) ?? refuseRuntime(context, run, runtime)
   if (refused !== null || runtime === null) {
     await finishRun(context, claim, refused ?? executionLost)
     return true
@@ -154,6 +154,12 @@ async function isBroken(context: ExecutionContext, claim: RunClaim, { vain }: Kn
   vain.offset = offset
   return vain.count > MAX_VAIN_CONNECTIONS
 }
+
+/** Nothing is begun for an installation that was revoked while its Run waited for a worker (interface 6.4). */
+const refuseAuthority = ({ revoked, run }: RunClaim): Outcome | null =>
+  revoked && run.status === 'dispatching'
+    ? { status: 'failed', stopReason: 'error', errorCode: 'authority_revoked_dispatch' }
+    : null
 
 /** A Run that cannot be run here at all ends before anything is made for it. */
 function refuseRuntime(context: ExecutionContext, run: RunRow, entry: RuntimeEntry | null): Outcome | null {
