@@ -28,6 +28,7 @@ import { openGitHosts } from './git-hosts/open-git-hosts.ts'
 import { Housekeeper } from './housekeeping/housekeeper.ts'
 import { createApp } from './http/app.ts'
 import type { GatewaySurface } from './http/gateway-routes.ts'
+import type { Needs } from './http/probes.ts'
 import { DatabaseAuthority } from './identity/authority.ts'
 import { provideDevelopmentTenant } from './identity/development-file.ts'
 import { type DevelopmentTenant, findDevelopmentInstallation } from './identity/development-tenant.ts'
@@ -139,13 +140,22 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
     settings.roles.has('worker') && !ownGateway && settings.config.providers.length > 0
       ? stack.use(new GatewayCheck({ url: () => listening.gatewayUrl, log }))
       : undefined
-  const app = await listen(context, settings, gateway, gatewayCheck, stack)
+  const needs: Record<string, () => Promise<void>> = {
+    start: () => Promise.reject(new Error('the service is starting')),
+    database: async () => void (await db.query('select 1')),
+    migrations: () => requireMigrated(db),
+    blobs: () => blobs.check(),
+    ...(gatewayCheck !== undefined && { gateway: () => gatewayCheck.check() }),
+  }
+  const app = await listen(context, settings, gateway, needs, stack)
   if (app !== null) [listening, served] = [app.settings, app.listener]
   await gatewayCheck?.start()
   const development = settings.loopback && !settings.production
   const tenant = development ? await provideDevelopmentTenant(db, listening, systemClock.now()) : null
   const newcomer = development ? await findDevelopmentInstallation(db) : null
   if (newcomer !== null) await grantLocal(context, newcomer)
+  // Whoever waited for this finds all that a start makes, `dev.json` among it.
+  delete needs['start']
   const opened = stack.move()
   return {
     settings: listening,
@@ -321,7 +331,7 @@ async function listen(
   context: Context,
   settings: Settings,
   gateway: GatewaySurface | undefined,
-  gatewayCheck: GatewayCheck | undefined,
+  needs: Needs,
   stack: AsyncDisposableStack,
 ): Promise<{ readonly settings: Settings; readonly listener: RequestListener } | null> {
   if (!settings.roles.has('api') && gateway === undefined) return null
@@ -350,12 +360,7 @@ async function listen(
     }),
     authority: new DatabaseAuthority(context.db, context.clock, { authority: settings.rate, edge: settings.authRate }),
     logger: context.log,
-    needs: {
-      database: async () => void (await context.db.query('select 1')),
-      migrations: () => requireMigrated(context.db),
-      blobs: () => context.blobs.check(),
-      ...(gatewayCheck !== undefined && { gateway: () => gatewayCheck.check() }),
-    },
+    needs,
     baseUrl: settings.baseUrl,
     trustProxy: settings.trustProxy,
     ...(settings.release !== undefined && { release: settings.release }),
