@@ -265,6 +265,44 @@ describe('the local host', () => {
     expect(await tipOf(gitDir, 'main')).toBe(merged)
   })
 
+  test('knows what somebody has merged with git by hand, and what came into the base in no such way', async () => {
+    await using served = await serveLocal()
+    const { host, gitDir, sample } = served
+    const ada = { GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@b' }
+    const open = async (branch: string) => {
+      const head = await commitTo(gitDir, branch, await tipOf(gitDir, 'main'), { [branch]: 'x' })
+      const { number } = await host.openPull(sample, { title: 't', body: '', head: branch, base: 'main', draft: false })
+      return { head, number }
+    }
+    const byHand = await open('by-hand')
+    const main = await tipOf(gitDir, 'main')
+    const commit = ['commit-tree', '-m', 'by hand', '-p', main, '-p', byHand.head, `${byHand.head}^{tree}`]
+    const mergeCommitOid = await gitText(commit, { gitDir, env: ada })
+    await runGit(['update-ref', 'refs/heads/main', mergeCommitOid], { gitDir })
+    await commitTo(gitDir, 'main', mergeCommitOid, { later: 'x' })
+    await runGit(['update-ref', '-d', 'refs/heads/by-hand'], { gitDir })
+    const merged = { state: 'merged', headOid: byHand.head, mergeCommitOid }
+    expect(await host.readPull(sample, byHand.number)).toMatchObject(merged)
+
+    const forward = await open('forward')
+    await commitTo(gitDir, 'main', forward.head, { later: 'y' })
+    const found = await host.findOpenPull(sample, { head: 'forward', base: 'main' })
+    expect([found, await host.readPull(sample, forward.number)]).toMatchObject([
+      null,
+      { state: 'merged', mergeCommitOid: forward.head },
+    ])
+    const again = { title: 't', body: '', head: 'forward', base: 'main', draft: false }
+    await expect(host.openPull(sample, again)).rejects.toEqual(fails('invalid'))
+
+    const reset = await open('reset')
+    await runGit(['update-ref', 'refs/heads/reset', await tipOf(gitDir, 'main')], { gitDir })
+    expect(await host.readPull(sample, reset.number)).toMatchObject({ state: 'open' })
+    const moved = await commitTo(gitDir, 'reset', reset.head, { more: 'x' })
+    expect(await host.readPull(sample, reset.number)).toMatchObject({ state: 'open', headOid: moved })
+    await runGit(['update-ref', '-d', 'refs/heads/reset'], { gitDir })
+    expect(await host.readPull(sample, reset.number)).toMatchObject({ state: 'closed', headOid: moved })
+  })
+
   test('merges no head that moves while it is merged', async () => {
     await using served = await serveLocal()
     const { sample, gitDir } = served

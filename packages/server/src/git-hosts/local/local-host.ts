@@ -112,6 +112,9 @@ export class LocalHost implements GitHost {
     if (head === null || base === null || pull.head === pull.base) {
       throw new GitHostError('invalid', 'a pull request needs two branches that are there')
     }
+    if (await contains(located.gitDir, base, head, signal)) {
+      throw new GitHostError('invalid', 'a pull request needs a commit that its base lacks')
+    }
     const row = await this.#db.transaction(tx =>
       sql.insertPull(tx, {
         repository_id: located.id,
@@ -232,7 +235,10 @@ export class LocalHost implements GitHost {
     }
   }
 
-  /** An open pull request as its branches now say: merged by somebody who did not get to say so, without a head, or at it. */
+  /**
+   * An open pull request as its branches now say: merged by somebody who did not get to say so, or with git by hand;
+   * without a head; or at it. A head that was set back to what the base has all along is not merged.
+   */
   async #look(
     located: Located,
     row: sql.LocalPullRow,
@@ -245,7 +251,17 @@ export class LocalHost implements GitHost {
       return { state: 'merged', head_oid: intent.head_oid, merge_commit_oid: intent.commit_oid }
     }
     const head = await this.#tip(located, row.head_branch, signal)
-    return head === null || base === null ? { ...row, state: 'closed' } : { ...row, head_oid: head }
+    if (base !== null && (await contains(located.gitDir, base, row.head_oid, signal))) {
+      const last = head ?? row.head_oid
+      if (last === row.head_oid || (await contains(located.gitDir, base, last, signal))) {
+        const merged = { commit_oid: await broughtIn(located.gitDir, base, last, signal), head_oid: last }
+        await sql.closeMerged(this.#db, row, merged)
+        return { state: 'merged', head_oid: last, merge_commit_oid: merged.commit_oid }
+      }
+    }
+    if (head === null || base === null) return { ...row, state: 'closed' }
+    if (head !== row.head_oid) await sql.moveHead(this.#db, row, head)
+    return { ...row, head_oid: head }
   }
 
   async #blockers(
@@ -358,6 +374,15 @@ async function contains(gitDir: string, tip: string, oid: string, signal?: Abort
   const args = ['merge-base', '--is-ancestor', oid, tip]
   const { exitCode } = await runGit(args, { gitDir, exits: [0, 1, 128], ...(signal && { signal }) })
   return exitCode === 0
+}
+
+/** The commit of the branch itself with which `oid` came into it. */
+async function broughtIn(gitDir: string, tip: string, oid: string, signal?: AbortSignal): Promise<string> {
+  const args = ['rev-list', '--first-parent', '--ancestry-path', '--topo-order', '--reverse', '--parents']
+  const [first = ''] = (await git([...args, `${oid}..${tip}`], { gitDir, exits: [0], signal })).split('\n')
+  const [commit = '', parent] = first.split(' ')
+  // Nothing after it, or what follows is built on it: it is of the branch itself, as after a fast-forward.
+  return commit === '' || parent === oid ? oid : commit
 }
 
 function messageOf(row: sql.LocalPullRow, merge: MergePullRequest): string {

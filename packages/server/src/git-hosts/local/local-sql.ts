@@ -191,6 +191,15 @@ export async function listIntents(db: Queryable, pull: LocalPullRow): Promise<Me
   return rows
 }
 
+/** Records where the head of an open pull request was seen. */
+export async function moveHead(db: Queryable, pull: LocalPullRow, head: string): Promise<void> {
+  await db.query("update local_pulls set head_oid = $3 where repository_id = $1 and number = $2 and state = 'open'", [
+    pull.repository_id,
+    pull.number,
+    head,
+  ])
+}
+
 /** Records that an open pull request is merged. */
 export async function closeMerged(db: Queryable, pull: LocalPullRow, merged: MergeIntent): Promise<void> {
   await db.query(
