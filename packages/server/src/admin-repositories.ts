@@ -4,8 +4,10 @@ import { systemClock } from './clock.ts'
 import { GitHostError, type RepositoryRef } from './git-hosts/git-host.ts'
 import { LocalHost } from './git-hosts/local/local-host.ts'
 import type { BranchRule, Check, CheckState } from './git-hosts/local/rules.ts'
+import { wakeMerges } from './merges/wake-merges.ts'
 import { isBranchName } from './publications/branch-name.ts'
 import { StartError } from './start-error.ts'
+import type { Queryable } from './storage/database.ts'
 
 const MAX_CHECKS = 100
 
@@ -24,9 +26,10 @@ export async function setBranchRule(
   const names = requiredChecks === null ? null : [...new Set(requiredChecks)]
   for (const name of names ?? []) requireCheckName(name)
   if (names !== null && names.length > MAX_CHECKS) throw new StartError(`a rule has at most ${MAX_CHECKS} checks`)
-  await withRepository(variables, fullName, (host, repository) =>
-    host.setRule(repository, branch, names === null ? null : { requiredChecks: names }),
-  )
+  await withRepository(variables, fullName, async (host, repository, db) => {
+    await host.setRule(repository, branch, names === null ? null : { requiredChecks: names })
+    await wakeMerges(db, { provider: host.kind, ...repository }, systemClock.now())
+  })
 }
 
 /** The rules of a repository of the data directory. @throws StartError */
@@ -44,14 +47,15 @@ export async function recordCheck(
   check: { readonly oid: string; readonly name: string; readonly state: CheckState },
 ): Promise<void> {
   requireCheckName(check.name)
-  await withCommit(variables, fullName, check.oid, (host, repository, oid) =>
-    host.recordCheck(repository, { ...check, oid }),
-  )
+  await withCommit(variables, fullName, check.oid, async (host, repository, { db, oid }) => {
+    await host.recordCheck(repository, { ...check, oid })
+    await wakeMerges(db, { provider: host.kind, ...repository }, systemClock.now())
+  })
 }
 
 /** What was said of a commit. @throws StartError */
 export function readChecks(variables: Variables, fullName: string, oid: string): Promise<Check[]> {
-  return withCommit(variables, fullName, oid, (host, repository, known) => host.listChecks(repository, known))
+  return withCommit(variables, fullName, oid, (host, repository, known) => host.listChecks(repository, known.oid))
 }
 
 function requireCheckName(name: string): void {
@@ -64,21 +68,21 @@ async function withCommit<Result>(
   variables: Variables,
   fullName: string,
   text: string,
-  work: (host: LocalHost, repository: RepositoryRef, oid: string) => Promise<Result>,
+  work: (host: LocalHost, repository: RepositoryRef, at: { db: Queryable; oid: string }) => Promise<Result>,
 ): Promise<Result> {
   const oid = text.toLowerCase()
   if (!/^[0-9a-f]{40}$/.test(oid))
     throw new StartError(`${text} is no commit id of 40 digits, as git rev-parse gives it`)
-  return withRepository(variables, fullName, async (host, repository) => {
+  return withRepository(variables, fullName, async (host, repository, db) => {
     if (!(await host.hasCommit(repository, oid))) throw new StartError(`${fullName} has no commit ${oid}`)
-    return work(host, repository, oid)
+    return work(host, repository, { db, oid })
   })
 }
 
 function withRepository<Result>(
   variables: Variables,
   fullName: string,
-  work: (host: LocalHost, repository: RepositoryRef) => Promise<Result>,
+  work: (host: LocalHost, repository: RepositoryRef, db: Queryable) => Promise<Result>,
 ): Promise<Result> {
   return withDatabase(variables, async (db, { dataDir, baseUrl }) => {
     const root = join(dataDir, 'repositories')
@@ -86,7 +90,7 @@ function withRepository<Result>(
     try {
       const repository = await host.findRepository(fullName)
       if (repository === null) throw new StartError(`there is no bare repository ${join(root, fullName)}.git`)
-      return await work(host, repository)
+      return await work(host, repository, db)
     } catch (error) {
       throw error instanceof GitHostError ? new StartError(error.message, { cause: error }) : error
     }

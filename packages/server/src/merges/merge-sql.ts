@@ -150,6 +150,23 @@ export async function parkMerge(db: Queryable, claim: string, dueAt: Date, now: 
   })
 }
 
+/** Makes those due that wait for a pull request of a repository, on `merges_due`: few Merges wait at a time. */
+export async function makeWaitingDue(
+  db: Queryable,
+  at: { readonly provider: string; readonly repositoryId: string },
+  now: Date,
+): Promise<number> {
+  const { rowCount } = await db.query({
+    text: `
+      update merges m set due_at = $3 from sessions s
+      where m.completed_at is null and m.due_at > $3 and m.status = 'waiting'
+        and (s.organization_id, s.id) = (m.organization_id, m.session_id)
+        and s.source ->> 'kind' = $1 and s.source ->> 'repositoryId' = $2`,
+    values: [at.provider, at.repositoryId, now],
+  })
+  return rowCount
+}
+
 /** Lets go of a Merge until it is due again. */
 export async function deferMerge(db: Queryable, claim: string, dueAt: Date): Promise<void> {
   await db.query({

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurnOfTheLoop, setTimeout as sleep } from 'node:timers/promises'
 import { type Client, type ClientConfig, default as pg } from 'pg'
 import type { Logger } from 'pino'
+import type { Queryable } from './database.ts'
 
 const CHANNEL = 'berth'
 /** PostgreSQL refuses payloads of 8000 bytes and more. */
@@ -182,6 +183,11 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
       this.#connect().catch(() => undefined)
     }, this.#options.retryMs)
   }
+}
+
+/** Tells every process from one that has no part in the service, such as a command of an operator. */
+export async function announce(db: Queryable, ...told: string[]): Promise<void> {
+  await db.query('select pg_notify($1, $2)', [CHANNEL, ['', ...told].join('\n')])
 }
 
 /** The topics that are published. */
