@@ -12,7 +12,6 @@ export const mergeErrors = [
   'head_moved',
   'pull_request_closed',
   'pull_request_missing',
-  'merged_elsewhere',
   'merge_refused',
   'session_archived',
   'authority_revoked',

@@ -11,7 +11,6 @@ export const publicationErrors = [
   'review_changed',
   'no_changes',
   'workspace_expired',
-  'workspace_unavailable',
   'session_archived',
   'authority_revoked',
   'branch_exists',

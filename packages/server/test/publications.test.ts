@@ -3,6 +3,7 @@ import { rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Publication, PublicationPage } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { recordCheck } from '../src/admin-repositories.ts'
 import { systemClock } from '../src/clock.ts'
 import { gitText, runGit } from '../src/git/run-git.ts'
 import type { RepositoryRef } from '../src/git-hosts/git-host.ts'
@@ -10,7 +11,7 @@ import { LOCAL_ACCOUNT, LocalHost } from '../src/git-hosts/local/local-host.ts'
 import { Delivering, type Granted, grant } from './support/delivering.ts'
 import { outcome } from './support/outcome.ts'
 import { commitTo, fileAt, sampleRepository, tipOf } from './support/repositories.ts'
-import { startTestService, type TestService } from './support/service.ts'
+import { databaseUrl, startTestService, type TestService } from './support/service.ts'
 import { WorkerStandIn } from './support/states.ts'
 import { until } from './support/until.ts'
 
@@ -24,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => test[Symbol.asyncDispose]())
 
 /** A repository of its own, and a Session on it. */
-async function begin(): Promise<Delivering & { gitDir: string; ref: RepositoryRef }> {
+async function begin(): Promise<Delivering & { fullName: string; gitDir: string; ref: RepositoryRef }> {
   const fullName = `sample/greeter-${++count}`
   const gitDir = await sampleRepository(join(test.dataDir, 'repositories'), fullName)
   const { repositories } = await host.listRepositories(LOCAL_ACCOUNT, { limit: 100, from: null })
@@ -32,7 +33,8 @@ async function begin(): Promise<Delivering & { gitDir: string; ref: RepositoryRe
   if (repository === undefined) throw new Error(`no ${fullName}`)
   const granted: Granted = { host: 'local', provider: 'local', account: LOCAL_ACCOUNT, repository, gitDir }
   const delivering = await Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })
-  return Object.assign(delivering, { gitDir, ref: { account: LOCAL_ACCOUNT, repositoryId: repository.repositoryId } })
+  const ref = { account: LOCAL_ACCOUNT, repositoryId: repository.repositoryId }
+  return Object.assign(delivering, { fullName, gitDir, ref })
 }
 
 describe('the way from a workspace to a merged pull request', () => {
@@ -51,6 +53,7 @@ describe('the way from a workspace to a merged pull request', () => {
       await at.put(id, { ...body, delivery: 'pull_request', branch: null }),
     ]
     expect([first.status, replay.status]).toEqual([201, 200])
+    expect((await at.put(id, { ...body, branch: `svc/${at.session.id}` })).status).toBe(200)
     expect(first.body.publication).toMatchObject({ id, status: 'admitted', revision: review.revision })
     const publication = await at.ended(id)
     const branch = `svc/${at.session.id}`
@@ -288,7 +291,10 @@ describe('a merge', () => {
       return merge.status === 'waiting' && merge
     })
     expect(parked).toMatchObject({ lastError: { code: 'merge_not_ready' }, attempts: 1 })
-    await host.recordCheck(at.ref, { oid: result?.commitSha ?? '', name: 'test', state: 'success' })
+    // Nobody would look at it again by himself.
+    await test.db.database.query("update merges set due_at = 'infinity' where id = $1", [waiting])
+    const operator = { DATABASE_URL: databaseUrl(test.db), BERTH_DATA_DIR: test.dataDir }
+    await recordCheck(operator, at.fullName, { oid: result?.commitSha ?? '', name: 'test', state: 'success' })
     const merged = await until('a merge', async () => {
       const merge = await at.readMerge(id, waiting)
       return merge.status === 'succeeded' && merge
@@ -372,11 +378,52 @@ describe('what comes between', () => {
   it('delivers nothing for a grant that was revoked', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
-    const { revision } = await at.review()
+    const { id, revision } = await at.publish()
+    await host.setRule(at.ref, 'main', { requiredChecks: ['test'] })
+    const waiting = randomUUID()
+    await at.putMerge(id, waiting, { strategy: 'merge', mode: 'when_ready' })
+    await until('a waiting merge', async () => (await at.readMerge(id, waiting)).status === 'waiting')
     await test.db.database.query('update repository_grants set revoked_at = now() where repository_id = $1', [
       at.ref.repositoryId,
     ])
-    expect(await at.publish({ revision })).toMatchObject({ lastError: { code: 'authority_revoked' } })
+    const revoked = { status: 'failed', lastError: { code: 'authority_revoked' } }
+    expect(await at.publish({ revision })).toMatchObject(revoked)
+    await host.setRule(at.ref, 'main', null)
+    await test.db.database.query('update merges set due_at = now() where id = $1', [waiting])
+    const merge = await until('an ended merge', async () => {
+      const read = await at.readMerge(id, waiting)
+      return read.completedAt !== undefined && read
+    })
+    expect(merge).toMatchObject(revoked)
+    expect(outcome(await at.api.get(at.path('/repository/review')))).toBe('403 cloud_repository_grant_required')
+  })
+
+  it('delivers nothing for an installation that was revoked', async () => {
+    const at = await begin()
+    const { db } = test
+    await writeFile(join(at.project, 'a'), 'a')
+    const { revision } = await at.review()
+    const installation = (revoked: string) =>
+      db.database.query(`update installations set revoked_at = ${revoked} where id = $1`, [test.tenant.installationId])
+    const id = randomUUID()
+    await using stack = new AsyncDisposableStack()
+    stack.defer(() => installation('null').then(() => undefined))
+    await db.database.query(
+      `create function hold() returns trigger language plpgsql as $$ begin new.due_at := 'infinity'; return new; end $$`,
+    )
+    await db.database.query('create trigger hold before insert on publications for each row execute function hold()')
+    await at.put(id, { revision, title: 'a' })
+    await db.database.query('drop function hold cascade')
+    await installation('now()')
+    await db.database.query('update publications set due_at = now() where id = $1', [id])
+    const { rows } = await until('an ended publication', async () => {
+      const read = await db.database.query(
+        'select error_code from publications where id = $1 and completed_at is not null',
+        [id],
+      )
+      return read.rows.length > 0 && read
+    })
+    expect(rows).toEqual([{ error_code: 'authority_revoked' }])
   })
 
   it('keeps the workspace from being restored under a publication', async () => {

@@ -26,6 +26,10 @@ export const publicationOperations = {
     responses: { 200: { description: 'The review.', schema: ReviewEnvelope } },
     errors: [
       'cloud_session_not_found',
+      'cloud_repository_grant_required',
+      'cloud_github_connection_required',
+      'cloud_repository_unavailable',
+      'cloud_repository_permission_denied',
       'cloud_repository_required',
       'cloud_workspace_expired',
       'cloud_review_refused',

@@ -26,16 +26,19 @@ export async function admitPublication(
 ): Promise<{ created: boolean; publication: Publication }> {
   refuseInvalid(body)
   const now = context.clock.now()
-  const hash = requestHash(body)
   const admitted = await context.db.transaction(async tx => {
     const session = await lockVisibleSession(tx, principal, key)
+    const target = session.source?.baseBranch
+    const branch = body.branch ?? (body.delivery === 'direct_branch' ? target : defaultBranch(key.sessionId))
+    const hash = requestHash({ ...body, branch })
     const known = await findPublication(tx, key, id)
     if (known !== null) {
       if (!known.request_hash.equals(hash)) throw refusal('cloud_publication_conflict')
       return { created: false, row: known }
     }
     if (session.archived_at !== null) throw sessionNotFound()
-    if (session.source === null) throw refusal('cloud_repository_required')
+    if (target === undefined || branch === undefined) throw refusal('cloud_repository_required')
+    requireDeliverable(body, branch, target)
     if ((await findRevision(tx, key, body.revision)) === null) {
       throw invalidField(['revision'], 'is no revision that this Session has made; read its review first')
     }
@@ -50,7 +53,7 @@ export async function admitPublication(
         title: body.title,
         body: body.body ?? '',
         delivery: body.delivery,
-        branch: pushedTo(body, session.source.baseBranch, key),
+        branch,
         draft: body.draft,
       },
       now,
@@ -68,12 +71,11 @@ function refuseInvalid({ body, branch }: CreatePublication): void {
   }
 }
 
-function pushedTo({ delivery, branch, draft }: CreatePublication, target: string, key: SessionKey): string {
+function requireDeliverable({ delivery, draft }: CreatePublication, branch: string, target: string): void {
   if (delivery === 'direct_branch') {
-    if ((branch ?? target) !== target) throw invalidField(['branch'], 'is not the branch that the Session started from')
+    if (branch !== target) throw invalidField(['branch'], 'is not the branch that the Session started from')
     if (draft) throw invalidField(['draft'], 'is for pull requests')
-    return target
+  } else if (branch === target) {
+    throw invalidField(['branch'], 'is the target of the pull request')
   }
-  if (branch === target) throw invalidField(['branch'], 'is the target of the pull request')
-  return branch ?? defaultBranch(key.sessionId)
 }

@@ -24,7 +24,7 @@ export interface GrantRow {
   readonly repository_id: string
   readonly full_name: string
   readonly created_at: Date
-  /** Its own end or that of its connection. */
+  /** Its own end, or that of its connection or installation. */
   readonly revoked_at: Date | null
   readonly replaced_by: string | null
 }

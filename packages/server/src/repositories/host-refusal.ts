@@ -1,22 +1,26 @@
+import type { ErrorCode } from '@berth/contract'
 import type { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
 import type { GitHostError } from '../git-hosts/git-host.ts'
 
 /** What a host's failure means to a caller who named a repository (interface 7.3). */
-export function hostRefusal({ kind, subject, retryAfterMs }: GitHostError): ApiError {
+export function hostRefusal(error: GitHostError): ApiError {
+  const { passing, retryAfterMs } = error
+  const delay = passing && retryAfterMs !== undefined ? Math.ceil(retryAfterMs / 1000) : undefined
+  return refusal(hostRefusalCode(error), {}, delay)
+}
+
+/** Its code alone. */
+export function hostRefusalCode({ kind, subject }: GitHostError): ErrorCode {
   switch (kind) {
     case 'not_found':
-      return refusal(subject === 'branch' ? 'cloud_repository_branch_not_found' : 'cloud_repository_unavailable')
+      return subject === 'branch' ? 'cloud_repository_branch_not_found' : 'cloud_repository_unavailable'
     case 'unauthorized':
-      return refusal('cloud_github_connection_required')
+      return 'cloud_github_connection_required'
     case 'rate_limited':
     case 'unavailable':
-      return refusal(
-        'cloud_workspace_unavailable',
-        {},
-        retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000),
-      )
+      return 'cloud_workspace_unavailable'
     default:
-      return refusal('cloud_repository_permission_denied')
+      return 'cloud_repository_permission_denied'
   }
 }

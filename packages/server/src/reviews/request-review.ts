@@ -14,8 +14,8 @@ const POLL_MS = 1_000
 /**
  * Makes a review of the Session's changes (interface 4.9). A worker beside the sandbox makes it; many who ask at once are
  * answered by one that began after the last of them asked.
- * @throws ApiError 404, 409 `cloud_repository_required`, `cloud_workspace_expired` or `cloud_review_refused`, 503
- *   `cloud_workspace_unavailable` where no worker has answered in time
+ * @throws ApiError 404, 403 where the repository may not be used any more, 409 `cloud_repository_required`,
+ *   `cloud_workspace_expired` or `cloud_review_refused`, 503 `cloud_workspace_unavailable` where no worker has answered in time
  */
 export async function requestReview(
   context: Context,
@@ -34,8 +34,7 @@ export async function requestReview(
     try {
       const answer = await readAnswer(context.db, key)
       if (answer !== null && answer.answered >= ticket) {
-        if (answer.failure === 'refused') throw refusal('cloud_review_refused')
-        if (answer.revision === null) throw refusal('cloud_workspace_unavailable')
+        if (answer.revision === null) throw refusal(answer.failure ?? 'cloud_workspace_unavailable')
         return await readReview(context, key, answer.revision)
       }
       await requireAttached(context, principal, key)

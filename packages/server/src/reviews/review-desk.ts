@@ -1,5 +1,8 @@
+import type { ErrorCode } from '@berth/contract'
 import type { DeliveryContext } from '../delivery/delivery-context.ts'
 import type { Desk } from '../delivery/desk.ts'
+import { GitHostError } from '../git-hosts/git-host.ts'
+import { hostRefusalCode } from '../repositories/host-refusal.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { topics } from '../storage/wakeups.ts'
 import { makeReview } from './make-review.ts'
@@ -41,11 +44,11 @@ async function review(
   context: DeliveryContext,
   claim: ReviewClaim,
   signal: AbortSignal,
-): Promise<Awaited<ReturnType<typeof makeReview>> | { readonly failure: 'refused' | 'unavailable' }> {
+): Promise<Awaited<ReturnType<typeof makeReview>> | { readonly failure: ErrorCode }> {
   const { db, blobs, clock, log } = context
   try {
     const source = await context.sources.find(claim)
-    if (source === null || source === 'revoked') return { failure: 'unavailable' }
+    if (source === null || source === 'revoked') return { failure: 'cloud_repository_grant_required' }
     await using place = await openPlace(context, claim.leaseId, source, signal)
     const base = { baseOid: source.baseOid, targetBranch: source.baseBranch }
     return await makeReview(place, claim, base, {
@@ -58,10 +61,14 @@ async function review(
     signal.throwIfAborted()
     if (error instanceof ReviewRefused) {
       log.info({ err: error, sessionId: claim.sessionId }, 'a review was refused')
-      return { failure: 'refused' }
+      return { failure: 'cloud_review_refused' }
+    }
+    if (error instanceof GitHostError) {
+      log.warn({ err: error, sessionId: claim.sessionId }, 'a review was not given its source')
+      return { failure: hostRefusalCode(error) }
     }
     if (error instanceof SandboxGoneError) log.info({ sessionId: claim.sessionId }, 'the sandbox to review is gone')
     else log.error({ err: error, sessionId: claim.sessionId }, 'a review failed')
-    return { failure: 'unavailable' }
+    return { failure: 'cloud_workspace_unavailable' }
   }
 }

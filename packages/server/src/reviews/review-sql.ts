@@ -1,3 +1,4 @@
+import type { ErrorCode } from '@berth/contract'
 import type { SessionKey } from '../events/append.ts'
 import type { Queryable } from '../storage/database.ts'
 
@@ -62,7 +63,8 @@ export async function askForReview(db: Queryable, key: SessionKey): Promise<numb
 export interface ReviewAnswer {
   readonly answered: number
   readonly revision: string | null
-  readonly failure: 'refused' | 'unavailable' | null
+  /** What those who asked are refused with. */
+  readonly failure: ErrorCode | null
 }
 
 export async function readAnswer(db: Queryable, key: SessionKey): Promise<ReviewAnswer | null> {
@@ -124,7 +126,7 @@ export async function claimReviews(
 export async function answerReview(
   tx: Queryable,
   claim: ReviewClaim,
-  answer: { readonly revision: string } | { readonly failure: 'refused' | 'unavailable' },
+  answer: { readonly revision: string } | { readonly failure: ErrorCode },
 ): Promise<boolean> {
   const { rowCount } = await tx.query({
     text: `
