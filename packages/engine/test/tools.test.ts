@@ -77,6 +77,34 @@ test('nothing of a workspace is run by being there, and its skills are offered',
   for (const name of ['one', 'two', 'three']) expect(input).toContain(`Skill number ${name}`)
 })
 
+test('a skill that cannot be used is told to people and to the model, once, and the others are offered', async () => {
+  const skills: Readonly<Record<string, string>> = {
+    good: '---\nname: good\ndescription: A good skill\n---\nDo it.\n',
+    Odd: '---\nname: Odd\ndescription: An oddly named skill\n---\nDo it.\n',
+    mute: '---\nname: mute\n---\nDo it.\n',
+    torn: '---\nname: [torn\n---\nDo it.\n',
+  }
+  engine = await openEngine({
+    prepare(workspace) {
+      for (const [name, skill] of Object.entries(skills)) {
+        mkdirSync(join(workspace, '.agents/skills', name), { recursive: true })
+        writeFileSync(join(workspace, '.agents/skills', name, 'SKILL.md'), skill)
+      }
+    },
+  })
+  engine.gateway.next({ text: 'done' }, { text: 'done' })
+  const troubles = callsOf((await engine.prompt('go')).updates)
+  expect(troubles).toHaveLength(2)
+  expect(troubles).toMatchObject([
+    { call: 'skill failed', text: 'Skill .agents/skills/mute/SKILL.md: description is required' },
+    { call: 'skill failed', text: expect.stringMatching(/^Skill \.agents\/skills\/torn\/SKILL\.md: [^\n]+$/) },
+  ])
+  expect(callsOf((await engine.prompt('again')).updates)).toEqual([])
+  const input = inputOf(engine.gateway.requests[0])
+  expect(input).toContain('Skill .agents/skills/mute/SKILL.md cannot be used: description is required')
+  for (const offered of ['A good skill', 'An oddly named skill']) expect(input).toContain(offered)
+})
+
 test('it writes, lists, reads and searches', async () => {
   engine = await openEngine()
   engine.gateway.next(

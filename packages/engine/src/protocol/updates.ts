@@ -64,12 +64,12 @@ export class Updates {
 
   /** A server of tools is of no use: shown as something that was done and failed, which is what it is. */
   serverTrouble(server: string, reason: string): void {
-    const toolCallId = `server-${randomUUID()}`
-    const call = { toolCallId, name: 'mcp_server', title: `MCP server ${server}`, kind: 'other' as const }
-    const text = `MCP server ${server}: ${reason}`
-    this.#update({ sessionUpdate: 'tool_call', ...call, status: 'in_progress' })
-    const content = [{ type: 'content' as const, content: { type: 'text' as const, text } }]
-    this.#update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'failed', content })
+    this.#trouble('mcp_server', `MCP server ${server}`, reason)
+  }
+
+  /** A skill of the workspace cannot be used: shown likewise. */
+  skillTrouble(path: string, reason: string): void {
+    this.#trouble('skill', `Skill ${path}`, reason)
   }
 
   /** Follows an agent at work. Of a sub-agent only its calls are told: its words are for the agent that sent it. */
@@ -176,6 +176,13 @@ export class Updates {
 
   #meta() {
     return this.#delegationId === undefined ? {} : { _meta: { berth: { delegationId: this.#delegationId } } }
+  }
+
+  #trouble(name: string, title: string, reason: string): void {
+    const toolCallId = `${name}-${randomUUID()}`
+    this.#update({ sessionUpdate: 'tool_call', toolCallId, name, title, kind: 'other', status: 'in_progress' })
+    const content = [{ type: 'content' as const, content: { type: 'text' as const, text: `${title}: ${reason}` } }]
+    this.#update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'failed', content })
   }
 
   #update(update: SessionUpdate): void {

@@ -13,7 +13,7 @@ import type { ServerTool } from '../mcp/server-tools.ts'
 import type { Servers } from '../mcp/servers.ts'
 import { guarded, usable } from '../tools/tool-set.ts'
 import type { Limits } from './limits.ts'
-import { noTools, workspaceResources } from './workspace-resources.ts'
+import { noTools, type UnusableSkill, workspaceResources } from './workspace-resources.ts'
 
 /** Attempts after the first, of a request that failed for a cause that may pass. */
 const MODEL_RETRIES = 4
@@ -36,6 +36,8 @@ export interface AgentParts {
 /** An agent, and how it is given the tools of this moment; that is also done before each request but the first. */
 export interface MadeAgent {
   readonly agent: AgentSession
+  /** Skills of the workspace that it is not offered. */
+  readonly unusableSkills: readonly UnusableSkill[]
   equip(): void
 }
 
@@ -47,7 +49,7 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
   const { environment, provider, model, manager, tools, servers, planning, cwd, limits } = parts
   const agentDir = join(environment.sessionsDir, '..', 'agent')
   const extension = noTools()
-  const resourceLoader = workspaceResources(cwd, agentDir, extension, () => servers.notes)
+  const resources = workspaceResources(cwd, agentDir, extension, () => servers.notes)
   const { session } = await createAgentSession({
     cwd,
     agentDir,
@@ -56,7 +58,7 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
     thinkingLevel: 'medium',
     noTools: 'builtin',
     customTools: guarded(tools),
-    resourceLoader,
+    resourceLoader: resources.loader,
     sessionManager: manager,
     settingsManager: settingsFor(model, environment),
   })
@@ -71,7 +73,7 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
     for (const definition of guarded(offered.map(tool => tool.definition))) {
       extension.tools.set(definition.name, { definition, sourceInfo: extension.sourceInfo })
     }
-    resourceLoader.getExtensions().runtime.refreshTools()
+    resources.loader.getExtensions().runtime.refreshTools()
     session.setActiveToolsByName(usable(tools, offered, planned))
   }
   equip()
@@ -86,7 +88,7 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
     equip()
     return decision ?? undefined
   }
-  return { agent: session, equip }
+  return { agent: session, unusableSkills: resources.unusable, equip }
 }
 
 /** The context is compacted before what is kept, what is added and what is answered could exceed the model's. */

@@ -229,7 +229,8 @@ export class EngineSession {
       cwd,
       limits,
     })
-    const { agent } = made
+    const { agent, unusableSkills } = made
+    for (const { path, reason } of unusableSkills) this.#updates.skillTrouble(path, reason)
     agent.subscribe(event => {
       if (event.type === 'message_end' && event.message.role === 'assistant') this.#last = event.message
       this.#updates.follow(event)

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import {
   createExtensionRuntime,
   createSyntheticSourceInfo,
@@ -15,6 +15,21 @@ import { systemPrompt } from './system-prompt.ts'
 const skillDirectories = ['.agents/skills', '.pi/skills', '.claude/skills'] as const
 /** Of each file of instructions, what the model is shown. */
 const MAX_INSTRUCTIONS = 64 * 1024
+/** Skills that cannot be used, as far as they are named, and how much is said of each. */
+const MAX_UNUSABLE = 8
+const MAX_REASON = 300
+
+/** A skill that is not offered, by its path in the workspace. */
+export interface UnusableSkill {
+  readonly path: string
+  readonly reason: string
+}
+
+/** What an agent is told by its workspace, and what it would have been told. */
+export interface WorkspaceResources {
+  readonly loader: ResourceLoader
+  readonly unusable: readonly UnusableSkill[]
+}
 
 /**
  * What a workspace tells its agents: AGENTS.md of it and of the directories above, and its skills. All of it is text for
@@ -27,12 +42,15 @@ export function workspaceResources(
   agentDir: string,
   extension: Extension,
   notes: () => readonly string[],
-): ResourceLoader {
+): WorkspaceResources {
   let skills: Skill[] = []
+  let unusable: readonly UnusableSkill[] = []
   let agentsFiles: { path: string; content: string }[] = []
   const read = () => {
     const skillPaths = skillDirectories.map(name => join(cwd, name)).filter(path => existsSync(path))
-    skills = loadSkills({ cwd, agentDir, skillPaths, includeDefaults: false }).skills
+    const loaded = loadSkills({ cwd, agentDir, skillPaths, includeDefaults: false })
+    skills = loaded.skills
+    unusable = unusableOf(loaded, cwd)
     agentsFiles = loadProjectContextFiles({ cwd, agentDir }).map(({ path, content }) => ({
       path,
       content: cut(content),
@@ -40,7 +58,7 @@ export function workspaceResources(
   }
   read()
   const extensions = { extensions: [extension], errors: [], runtime: createExtensionRuntime() }
-  return {
+  const loader: ResourceLoader = {
     getExtensions: () => extensions,
     getSkills: () => ({ skills, diagnostics: [] }),
     getPrompts: () => ({ prompts: [], diagnostics: [] }),
@@ -48,11 +66,35 @@ export function workspaceResources(
     getAgentsFiles: () => ({ agentsFiles }),
     getSystemPrompt: () => systemPrompt,
     getSystemPromptSource: () => undefined,
-    getAppendSystemPrompt: () => [...notes()],
+    getAppendSystemPrompt: () => [
+      ...notes(),
+      ...unusable.map(({ path, reason }) => `Skill ${path} cannot be used: ${reason}`),
+    ],
     getAppendSystemPromptSources: () => [],
     extendResources: () => undefined,
     reload: async () => read(),
   }
+  return {
+    loader,
+    get unusable() {
+      return unusable
+    },
+  }
+}
+
+/** What is only found fault with is used all the same; so is the first of two skills of one name. */
+function unusableOf({ skills, diagnostics }: ReturnType<typeof loadSkills>, cwd: string): readonly UnusableSkill[] {
+  const used = new Set(skills.map(({ filePath }) => filePath))
+  const faults = diagnostics.flatMap(({ type, path, message }) => {
+    if (type === 'collision' || path === undefined || used.has(path)) return []
+    const [reason = ''] = message.split('\n', 1)
+    return [{ path: relative(cwd, path), reason: reason.slice(0, MAX_REASON) }]
+  })
+  faults.sort((a, b) => (a.path < b.path ? -1 : 1))
+  const more = faults.length - MAX_UNUSABLE
+  return more <= 0
+    ? faults
+    : [...faults.slice(0, MAX_UNUSABLE), { path: `and ${more} more`, reason: 'see to those above first' }]
 }
 
 /** The SDK's place for tools that come and go, with none in it. */
