@@ -147,6 +147,33 @@ describe('tool calls', () => {
     expect(Buffer.byteLength(JSON.stringify(completed?.data))).toBeLessThan(1_100_000)
   })
 
+  test('are open in a bounded number, the one named longest ago failing first', () => {
+    const transcript = new Transcript(of, 2)
+    const given = [call('a'), call('b'), call('a'), call('c'), update('b', { status: 'completed' })]
+    const drafts = given.flatMap((each, index) => transcript.apply(each, offsetOf(index), timeOf(index)))
+    const [, b] = drafts.filter(draft => draft.data['status'] === 'started')
+    expect(drafts.slice(2).map(brief)).toEqual([
+      'run.progress started execute',
+      'run.progress failed execute',
+      'activity.completed failed execute',
+    ])
+    expect(drafts.at(-1)?.data['activityId']).toBe(b?.data['activityId'])
+    expect(transcript.openCalls.map(({ title }) => title)).toEqual(['a', 'c'])
+  })
+
+  test('hold a bounded length of output and diffs while they are open', () => {
+    const long = {
+      content: Array.from({ length: 8 }, () => ({ type: 'diff', path: 'p', newText: 'n'.repeat(65_536) })),
+    }
+    const ends = Array.from({ length: 40 }, (_, index) => update(String(index), { status: 'completed' }))
+    const completed = fold([...ends.map((_, index) => call(String(index), long)), ...ends]).filter(
+      ({ type }) => type === 'svc.activity.completed',
+    )
+    expect(completed.map(({ data }) => ['diff' in data, data['truncated'] === true])).toEqual(
+      ends.map((_, index) => [index < 32, index >= 32]),
+    )
+  })
+
   test.each(['name with spaces', 'x'.repeat(129), '', '/bin/rm -rf'])('whose name is %j go by their kind', name => {
     expect(fold([call('c', { name })])[0]?.data['name']).toBe('execute')
   })
@@ -189,9 +216,9 @@ const anyUpdate: fc.Arbitrary<Update> = fc.oneof(
 
 describe('a fold that is taken over', () => {
   /** Reads up to each crash, then as another worker: from `openSince`, dropping what was given out before. */
-  function foldWithCrashes(updates: readonly Update[], crashes: readonly number[]): EventDraft[] {
+  function foldWithCrashes(updates: readonly Update[], crashes: readonly number[], maxOpen?: number): EventDraft[] {
     const given: EventDraft[] = []
-    let transcript = new Transcript(of)
+    let transcript = new Transcript(of, maxOpen)
     let committed = 0
     for (const end of [...crashes.toSorted((a, b) => a - b), updates.length]) {
       for (const [index, each] of updates.slice(0, end).entries()) {
@@ -201,7 +228,7 @@ describe('a fold that is taken over', () => {
       committed = end
       if (end === updates.length) break
       const from = transcript.openSince ?? offsetOf(committed)
-      transcript = new Transcript(of)
+      transcript = new Transcript(of, maxOpen)
       for (const [index, each] of updates.slice(0, committed).entries()) {
         if (offsetOf(index) >= from) transcript.apply(each, offsetOf(index), timeOf(index))
       }
@@ -214,9 +241,10 @@ describe('a fold that is taken over', () => {
       fc.property(
         fc.array(anyUpdate, { maxLength: 40 }),
         fc.array(fc.nat({ max: 40 }), { maxLength: 4 }),
-        (updates, cuts) => {
+        fc.constantFrom(1, 2, undefined),
+        (updates, cuts, maxOpen) => {
           const crashes = cuts.map(cut => Math.min(cut, updates.length))
-          expect(foldWithCrashes(updates, crashes)).toEqual(fold(updates))
+          expect(foldWithCrashes(updates, crashes, maxOpen)).toEqual(foldWithCrashes(updates, [], maxOpen))
         },
       ),
       { numRuns: 1000 },

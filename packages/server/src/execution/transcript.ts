@@ -9,8 +9,10 @@ import { boundInput } from './bounded-activity.ts'
 import { MAX_SUMMARY_BYTES } from './prompt-outcome.ts'
 
 const MAX_TITLE_BYTES = 1024
-/** Open calls that a Run's row keeps. */
-const MAX_KEPT_CALLS = 256
+/** An agent may begin calls and end none of them. Beyond this many the one that it named longest ago has failed. */
+const MAX_OPEN_CALLS = 256
+/** UTF-16 units of the output and the diffs of all open calls; what does not fit is left out. */
+const MAX_OPEN_LENGTH = 16 * 1024 * 1024
 const MAX_KEPT_INPUT_BYTES = 4096
 
 /** What an assistant said last: its text, or how much it was where that is more than a summary may be. */
@@ -60,12 +62,16 @@ export interface KnownCall {
  */
 export class Transcript {
   readonly #of: PromptOf
+  readonly #maxOpenCalls: number
   #message: OpenMessage | null = null
+  /** In the order in which they were last begun: a fold that began behind the first time of some finds them so too. */
   readonly #calls = new Map<string, CallInFold>()
+  #openLength = 0
   #lastAnswer: LastAnswer | null = null
 
-  constructor(of: PromptOf) {
+  constructor(of: PromptOf, maxOpenCalls: number = MAX_OPEN_CALLS) {
     this.#of = of
+    this.#maxOpenCalls = maxOpenCalls
   }
 
   /** Journal offset at which the oldest item that is still open began; undefined when nothing is open. */
@@ -90,7 +96,7 @@ export class Transcript {
 
   /** What a Run's row is to keep of the calls that have not ended, the oldest first. */
   get openCalls(): OpenCall[] {
-    return [...this.#calls.values()].slice(0, MAX_KEPT_CALLS).map(call => {
+    return [...this.#calls.values()].map(call => {
       const { value: input } = call.asks ? boundInput(call.input, MAX_KEPT_INPUT_BYTES) : { value: undefined }
       return { ...this.#told(call), ...(call.asks && { asks: true }), ...(input !== undefined && { input }) }
     })
@@ -156,19 +162,30 @@ export class Transcript {
     // Agents send updates of calls that have ended. Such an update must not begin the call a second time.
     if (known === undefined && !update.begins) return drafts
     const call = known ?? openCall(offset, at)
+    this.#openLength -= lengthOf(call)
     merge(call, update)
-    if (known === undefined) {
+    if (this.#openLength + lengthOf(call) > MAX_OPEN_LENGTH) leaveOut(call)
+    this.#openLength += lengthOf(call)
+    if (update.begins) {
+      this.#calls.delete(update.id)
       this.#calls.set(update.id, call)
+    }
+    if (known === undefined) {
       drafts.push(callProgress(this.#of.runId, this.#told(call), 'started', at))
     }
     if (update.status === 'completed' || update.status === 'failed') {
       drafts.push(...this.#endCall(update.id, call, update.status === 'completed' ? 'succeeded' : 'failed', at))
+    }
+    for (const [id, longestAgo] of this.#calls) {
+      if (this.#calls.size <= this.#maxOpenCalls) break
+      drafts.push(...this.#endCall(id, longestAgo, 'failed', at))
     }
     return drafts
   }
 
   #endCall(id: string, call: CallInFold, status: 'succeeded' | 'failed', at: Date): EventDraft[] {
     this.#calls.delete(id)
+    this.#openLength -= lengthOf(call)
     const { input, text, diffs, truncated } = call
     return callEnd(this.#of.runId, this.#told(call), status, at, {
       ...(input !== undefined && { input }),
@@ -237,6 +254,17 @@ function merge(call: CallInFold, update: ToolUpdate): void {
   call.diffs = update.diffs ?? call.diffs
   call.delegationId = update.delegationId ?? call.delegationId
   call.truncated ||= update.truncated || title?.truncated === true
+}
+
+/** Of what may be long. Input and title are within bounds of their own. */
+function lengthOf({ text, diffs = [] }: CallInFold): number {
+  return diffs.reduce((sum, { oldText, newText }) => sum + oldText.length + newText.length, text?.length ?? 0)
+}
+
+function leaveOut(call: CallInFold): void {
+  call.text = undefined
+  call.diffs = undefined
+  call.truncated = true
 }
 
 /** The tool's own name where the agent gives one that is a name, else its kind. */
