@@ -43,8 +43,10 @@ export async function isNewestWorkSealed(db: Queryable, key: SessionKey): Promis
     name: 'is-newest-work-sealed',
     text: `
       select 1 from (
-        select id, ended_at from runs where organization_id = $1 and session_id = $2 and started_at is not null
-        order by queued_at desc limit 1
+        select r.id, r.ended_at from turns t
+        join runs r on r.organization_id = t.organization_id and r.session_id = t.session_id and r.id = t.run_id
+        where t.organization_id = $1 and t.session_id = $2 and r.started_at is not null
+        order by t.sequence desc limit 1
       ) newest
       join checkpoints c on c.organization_id = $1 and c.session_id = $2 and c.run_id = newest.id
       where newest.ended_at is not null and c.damaged_at is null`,
@@ -73,7 +75,7 @@ export interface NewCheckpoint extends Omit<CheckpointRow, 'damaged_at'> {
 }
 
 /** Older checkpoints that are kept beside the newest: a restore under way may still read the one before. */
-const KEPT = 2
+const KEPT_OLDER = 1
 
 /**
  * Records a checkpoint that is whole in the blob store; older ones go, and an earlier one of the same Run, which was
@@ -109,9 +111,9 @@ export async function insertCheckpoint(tx: Queryable, key: SessionKey, checkpoin
   await tx.query({
     text: `
       delete from checkpoints where organization_id = $1 and session_id = $2 and run_id in (
-        select run_id from checkpoints where organization_id = $1 and session_id = $2
-        order by sealed_at desc offset $3)`,
-    values: [organizationId, sessionId, KEPT],
+        select run_id from checkpoints where organization_id = $1 and session_id = $2 and run_id <> $3
+        order by sealed_at desc offset $4)`,
+    values: [organizationId, sessionId, checkpoint.run_id, KEPT_OLDER],
   })
 }
 

@@ -78,6 +78,11 @@ export class AgentOrders {
     await this.#parts.connection.send(order.key, order.line)
   }
 
+  /** Answers a request at once. It is not remembered, as is an order that is come to again: an agent may ask for ever. */
+  async reply({ key, line }: Order): Promise<void> {
+    await this.#parts.connection.send(key, line)
+  }
+
   /** Ends the agent's process, whose end follows in the journal. */
   async stop(key: string): Promise<void> {
     await this.#parts.connection.stop(key, STOP_GRACE_MS)

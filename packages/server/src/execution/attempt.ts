@@ -234,7 +234,7 @@ export class Attempt {
    * have struck again by now, since all that is in the journal is behind us.
    */
   async #goOn(): Promise<void> {
-    for (const reply of this.#conversation.takeReplies()) await this.#orders.give(reply)
+    for (const reply of this.#conversation.takeReplies()) await this.#orders.reply(reply)
     await this.#giveAnswers()
     await this.#step()
     if (this.#takenOver || this.#settled) return

@@ -226,6 +226,15 @@ describe('a request of an agent', () => {
     expect(last?.end).toBeGreaterThan(request?.start ?? 0)
   })
 
+  test('may be one of very many that nothing has answered yet', () => {
+    const [noise, request] = journal([{ type: 'e', payload: 'warning' }, asks(1, 'fs/read_text_file')])
+    if (noise === undefined || request === undefined) throw new Error('a journal without its records')
+    const conversation = new Conversation(of, working, 0)
+    conversation.apply(noise)
+    for (let start = noise.end; start < 130_000; start += 1) conversation.apply({ ...request, start, end: start + 1 })
+    expect(conversation.take().replayFrom).toBe(noise.end)
+  })
+
   test('of a process that has ended is answered no more', () => {
     const conversation = read(working, asks(1), exited())
     expect(conversation.takeReplies()).toEqual([])

@@ -6,8 +6,9 @@ import type { Queryable } from '../storage/database.ts'
 import type { SessionRow } from './session.ts'
 
 /**
- * The Session's row with its active Run, newest lease and, where none is held, the checkpoint to go on from. The joins lean on `runs_active` (at most one row) and
- * `leases_of_session`; a lease that was never attached shows no deadline.
+ * The Session's row with its active Run, its lease, the one that is held before any other, and, where none is, the
+ * checkpoint to go on from. The joins lean on `runs_active` (at most one row) and `leases_of_session`; a lease that was
+ * never attached shows no deadline.
  */
 const selectFrom = (sessions: string): string => `
   select s.*, r.id as active_run_id, r.status as active_run_status,
@@ -22,7 +23,7 @@ const selectFrom = (sessions: string): string => `
     select state, expires_at, idle_ms from leases
     where organization_id = s.organization_id and session_id = s.id
       and (state = 'attached' or (state = 'ended' and end_reason <> 'abandoned'))
-    order by created_at desc limit 1
+    order by state = 'attached' desc, created_at desc limit 1
   ) l on true
   left join executions e on e.organization_id = s.organization_id and e.session_id = s.id
   left join lateral (${runToGoOnFrom('s')}) settled on s.first_run_started_at is not null and l.state is distinct from 'attached'
