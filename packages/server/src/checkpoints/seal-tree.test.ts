@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
   writeSync,
@@ -142,6 +143,65 @@ describe('a change is found', () => {
     expect(lab.look('last')).not.toEqual(lab.look('tree'))
   })
 
+  test('in directories whose time was put back, before and after a restore', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', {
+      'a/one': '1',
+      'a/two': '2',
+      'b/in/one': '1',
+      'b/in/two': '2',
+      'b/last': 'last',
+      'c/link': { link: 'one' },
+      'd/file': 'a directory next',
+      'e/old': 'of one directory',
+      'f/new': 'of another',
+      'f/old': 'of another',
+    })
+    const disguise = (directory: string, work: (path: (name: string) => string) => void) => {
+      const { atime, mtime } = statSync(lab.path(directory))
+      work(name => lab.path(`${directory}/${name}`))
+      utimesSync(lab.path(directory), atime, mtime)
+    }
+    const rounds = [
+      (tree: string) => {
+        disguise(`${tree}/a`, path => renameSync(path('two'), path('three')))
+        disguise(`${tree}/b/in`, path => rmSync(path('one')))
+        disguise(`${tree}/c`, path => {
+          rmSync(path('link'))
+          symlinkSync('two', path('link'))
+        })
+      },
+      (tree: string) => {
+        disguise(`${tree}/b/in`, path => writeFileSync(path('a new one'), 'n'))
+        disguise(`${tree}/d`, path => {
+          rmSync(path('file'))
+          mkdirSync(path('file'))
+        })
+        disguise(tree, path => {
+          rmSync(path('e'), { recursive: true })
+          renameSync(path('f'), path('e'))
+        })
+      },
+    ]
+    await settle()
+    let last = await lab.sealed('tree')
+    const seal = async (tree: string) => {
+      last = await lab.sealed(tree, { previous: last.manifest })
+      rmSync(lab.path('copy'), { recursive: true, force: true })
+      await lab.restore(last.manifest, 'copy')
+      expect(lab.look('copy')).toEqual(lab.look(tree))
+    }
+    for (const round of rounds) {
+      round('tree')
+      await seal('tree')
+    }
+    renameSync(lab.path('copy'), lab.path('restored'))
+    renameSync(lab.path('copy.baselines'), lab.path('restored.baselines'))
+    disguise('restored/b', path => renameSync(path('in'), path('out')))
+    disguise('restored/c', path => renameSync(path('link'), path('moved')))
+    await seal('restored')
+  })
+
   test('where it came within one tick of the clock after the seal before', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', { file: 'content 0' })
@@ -174,6 +234,28 @@ describe('what is left out', () => {
     } finally {
       server.close()
     }
+  })
+
+  test('is looked at again, though nothing was touched in its directory', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', {
+      'pkg/__pycache__/a.pyc': 'x',
+      'pkg/fifo': { fifo: true },
+      'pkg/file': 'x',
+      'pkg/other': 'x',
+      'src/__pycache__/b.pyc': 'x',
+      'src/file': 'x',
+    })
+    await settle()
+    const one = await lab.sealed('tree', { only: ['pkg/file'] })
+    const most = await lab.sealed('tree', { previous: one.manifest })
+    const same = await lab.sealed('tree', { previous: most.manifest })
+    const all = await lab.sealed('tree', { previous: same.manifest, exclude: [] })
+    const mostAgain = await lab.sealed('tree', { previous: all.manifest })
+    expect(one.files).toBe(1)
+    expect(all).toMatchObject({ files: 5, omitted: { fifos: 1, excluded: 0 } })
+    for (const seal of [most, same, mostAgain])
+      expect(seal).toMatchObject({ files: 3, omitted: { fifos: 1, excluded: 2 } })
   })
 
   test('caches, but for what git tracks', async () => {

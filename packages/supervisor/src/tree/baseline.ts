@@ -2,12 +2,13 @@ import { fstatSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { writeAll } from './frames.ts'
 import { IDENTITY_DOUBLES, type Identity, type Segment } from './index-writer.ts'
-import { endOf, isPathAt, kindAt, kinds, modeAt, pathAt, SIZE_BYTES, tailOf } from './record.ts'
+import { endOf, isPathAt, kindAt, pathAt } from './record.ts'
 
 /**
- * What one tree on one disk looked like at its last seal or restore: the index, and for each entry the identity its
- * file had. A file that still has it was not touched since. It lies outside the sandbox's sight and means nothing for
- * any other disk; losing it costs time and no work.
+ * What one tree on one disk looked like at its last seal or restore: the index, and for each entry the identity of what
+ * was there. A file or link that still has it was not touched since, and a directory holds the same names; one that held
+ * what is not in the index has none. It lies outside the sandbox's sight and means nothing for any other disk; losing it
+ * costs time and no work.
  *
  * `[8 bytes magic][u32 segments][u32 index bytes][u32 entries]`, the ends of the segments (u32), identities (three f64
  * each), index, `[u32 CRC-32 of all before]`; a write that a crash of the host tore is told by the last.
@@ -40,19 +41,17 @@ export function writeBaseline(fd: number, { index, identities, segments }: Basel
   writeAll(fd, trailer)
 }
 
-/** What a baseline has of one file. */
-export interface KnownFile {
-  /** The file is the very one that the index describes. */
+/** What a baseline has of one path. */
+export interface Known {
+  /** What is there is the very file, directory or link that the index describes. */
   readonly untouched: boolean
-  readonly mode: number
-  readonly size: number
+  readonly kind: number
   /** Its entry in the index. */
   readonly start: number
   readonly end: number
-  readonly chunksAt: number
 }
 
-/** A baseline read back. Files are asked for in the order of the index, as a walk meets them. */
+/** A baseline read back. It is asked in the order of the index, as a walk meets what there is. */
 export class Baseline {
   readonly index: Buffer
   readonly segments: readonly Segment[]
@@ -60,6 +59,8 @@ export class Baseline {
   /** The entry that the next question is most likely about. */
   #at = 0
   #ordinal = 0
+  /** The entry that was named last. */
+  #named = -1
 
   private constructor({ index, identities, segments }: BaselineParts) {
     this.index = index
@@ -87,8 +88,8 @@ export class Baseline {
     return new Baseline({ index: body.subarray(indexAt, indexAt + file.readUInt32LE(12)), identities, segments })
   }
 
-  /** What is known of the file at a path. */
-  find(path: string, now: NonNullable<Identity>): KnownFile | undefined {
+  /** What is known of a path. */
+  find(path: string, now: NonNullable<Identity>): Known | undefined {
     const { index } = this
     if (!isPathAt(index, this.#at, path)) {
       for (let next = this.#next(); next !== undefined && isBefore(next, path); next = this.#next()) this.#advance()
@@ -97,20 +98,28 @@ export class Baseline {
     const identity = this.#ordinal * IDENTITY_DOUBLES
     const start = this.#at
     this.#advance()
-    if (kindAt(index, start) !== kinds.file) return undefined
     const untouched =
       this.#identities[identity] === now.ino &&
       this.#identities[identity + 1] === now.mtimeMs &&
       this.#identities[identity + 2] === now.ctimeMs
-    const tailAt = tailOf(index, start)
-    return {
-      untouched,
-      mode: modeAt(index, start),
-      size: index.readDoubleLE(tailAt),
-      start,
-      end: endOf(index, start),
-      chunksAt: tailAt + SIZE_BYTES,
+    return { untouched, kind: kindAt(index, start), start, end: this.#at }
+  }
+
+  /**
+   * The path of the next entry that lies in a directory, and not below another one in it.
+   *
+   * @param prefix the directory's path and a slash; once it was found, each call names another entry
+   */
+  nextIn(prefix: string): string | undefined {
+    if (this.#at === this.#named) this.#advance()
+    for (let path = this.#next(); path?.startsWith(prefix) === true; path = this.#next()) {
+      if (!path.includes('/', prefix.length)) {
+        this.#named = this.#at
+        return path
+      }
+      this.#advance()
     }
+    return undefined
   }
 
   #next(): string | undefined {

@@ -35,7 +35,7 @@ test('entries that are taken over are the same as written ones, whatever comes b
     expect(pathAt(old.bytes, at)).toBe(path)
     copied.copy(path, old.bytes, at, end, identity)
     fresh.file(path, { mode: 0o644, mtimeUs: 1, size: 0, chunks: [], identity })
-    if (n % 1000 === 0) for (const one of [copied, fresh]) one.symlink(`${path}.link`, 5, 'target')
+    if (n % 1000 === 0) for (const one of [copied, fresh]) one.symlink(`${path}.link`, 5, 'target', undefined)
     at = end
   }
   expect(copied.segments()).toEqual(fresh.segments())
@@ -46,6 +46,6 @@ test('entries that are taken over are the same as written ones, whatever comes b
 test('an index over its limit is refused', () => {
   const writer = new IndexWriter(100, () => undefined)
   expect(() => {
-    for (const path of paths) writer.directory(path, 0o755, 0)
+    for (const path of paths) writer.directory(path, 0o755, 0, undefined)
   }).toThrow('over_limit')
 })

@@ -54,12 +54,17 @@ export class IndexWriter {
     return this.#segments
   }
 
-  directory(path: string, mode: number, mtimeUs: number): void {
-    this.#head(kinds.directory, path, mode, mtimeUs, 0, undefined)
+  /** Entries so far: the number of the next one. */
+  get entries(): number {
+    return this.#entries
   }
 
-  symlink(path: string, mtimeUs: number, target: string): void {
-    const at = this.#head(kinds.symlink, path, 0, mtimeUs, target.length, undefined)
+  directory(path: string, mode: number, mtimeUs: number, identity: Identity): void {
+    this.#head(kinds.directory, path, mode, mtimeUs, 0, identity)
+  }
+
+  symlink(path: string, mtimeUs: number, target: string, identity: Identity): void {
+    const at = this.#head(kinds.symlink, path, 0, mtimeUs, target.length, identity)
     this.#bytes.write(target, at, 'latin1')
   }
 
@@ -82,7 +87,12 @@ export class IndexWriter {
     }
   }
 
-  /** Takes over a file's entry as it was, from an index that lives as long as this one and is always the same. */
+  /** Takes an entry's identity back. */
+  forget(entry: number): void {
+    this.#identities.fill(Number.NaN, entry * IDENTITY_DOUBLES, (entry + 1) * IDENTITY_DOUBLES)
+  }
+
+  /** Takes over an entry as it was, from an index that lives as long as this one and is always the same. */
   copy(path: string, index: Buffer, start: number, end: number, identity: Identity): void {
     const at = this.#room(path, end - start, identity)
     const pending = this.#pending

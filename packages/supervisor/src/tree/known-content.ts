@@ -1,5 +1,5 @@
-import type { Baseline, KnownFile } from './baseline.ts'
-import { CHUNK_BYTES, type ChunkRef, kinds, packAt, readChunk, readHead, SIZE_BYTES } from './record.ts'
+import type { Baseline, Known } from './baseline.ts'
+import { CHUNK_BYTES, type ChunkRef, chunksAt, kinds, packAt, readChunk, readHead, SIZE_BYTES } from './record.ts'
 
 /** Content to look for anywhere before it pays to list all that there is: the list costs as much as a small seal. */
 const WORTH_LISTING_BYTES = 4 * 1024 * 1024
@@ -17,17 +17,19 @@ export class KnownContent {
   }
 
   /** Whether all content of a file lies in packs that are kept. */
-  isKept(file: KnownFile): boolean {
+  isKept(file: Known): boolean {
     if (this.#baseline === undefined) return false
-    for (let at = file.chunksAt; at < file.end; at += CHUNK_BYTES) {
-      if (!this.#usable.has(packAt(this.#baseline.index, at))) return false
+    const { index } = this.#baseline
+    for (let at = chunksAt(index, file.start); at < file.end; at += CHUNK_BYTES) {
+      if (!this.#usable.has(packAt(index, at))) return false
     }
     return true
   }
 
   /** The chunks of a file that are kept. */
-  of(file: KnownFile): Map<string, ChunkRef> {
-    return this.#collect(new Map(), file.chunksAt, file.end)
+  of(file: Known): Map<string, ChunkRef> {
+    const index = this.#baseline?.index
+    return index === undefined ? new Map() : this.#collect(new Map(), chunksAt(index, file.start), file.end)
   }
 
   /** A chunk of any file; among the first few that are new to their path none is found. */

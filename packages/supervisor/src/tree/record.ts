@@ -65,6 +65,16 @@ export function endOf(index: Buffer, at: number): number {
   return tailOf(index, at) + index.readUInt32LE(at + 13)
 }
 
+/** The length of the file at a position. */
+export function sizeAt(index: Buffer, at: number): number {
+  return index.readDoubleLE(tailOf(index, at))
+}
+
+/** Where the chunks of the file at a position begin. */
+export function chunksAt(index: Buffer, at: number): number {
+  return tailOf(index, at) + SIZE_BYTES
+}
+
 /** Reads the entry at a position; undefined where the buffer ends within it. */
 export function readHead(index: Buffer, at: number): RecordHead | undefined {
   if (at + HEAD_BYTES > index.length) return undefined

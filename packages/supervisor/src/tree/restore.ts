@@ -182,13 +182,13 @@ function makeLinks({ symlinks, hardLinks }: Plan): void {
   }
 }
 
-/** Keeps the identities that the files have now, so that the next seal knows which of them were touched since. */
+/** Keeps the identities that all has now, so that the next seal knows what was touched since. */
 async function keepBaseline(index: Buffer, segments: readonly Segment[]): Promise<void> {
   // Nobody else writes here yet; once this has passed, nobody can in the tick of the last of our own writes.
   await new Promise(resolve => setTimeout(resolve, SETTLING_MS))
   const identities: number[] = []
   for (let at = 0, head = readHead(index, at); head !== undefined; at = head.end, head = readHead(index, at)) {
-    const stats = head.kind === kinds.file ? statOf(head.path) : undefined
+    const stats = head.kind === kinds.hardLink ? undefined : statOf(head.path)
     identities.push(stats?.ino ?? Number.NaN, stats?.mtimeMs ?? Number.NaN, stats?.ctimeMs ?? Number.NaN)
   }
   if (identities.length % IDENTITY_DOUBLES !== 0) throw new Error('an identity is incomplete')

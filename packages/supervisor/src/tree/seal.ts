@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from 'node:fs'
-import { Baseline, type KnownFile, writeBaseline } from './baseline.ts'
+import { Baseline, type Known, writeBaseline } from './baseline.ts'
 import { Excluder } from './exclude.ts'
 import { IndexSender } from './index-sender.ts'
 import { type Identity, IndexWriter } from './index-writer.ts'
@@ -15,9 +15,9 @@ import {
   stagingName,
   TreeError,
 } from './protocol.ts'
-import { CHUNK_BYTES, type ChunkRef, readPlace } from './record.ts'
+import { CHUNK_BYTES, type ChunkRef, chunksAt, kinds, modeAt, readPlace, sizeAt } from './record.ts'
 import { Scope } from './scope.ts'
-import { vanishing, walk } from './walk.ts'
+import { type Entered, type Visitor, vanishing, walk } from './walk.ts'
 
 /**
  * A file changed this short a time ago may change again without any of its times showing it: the kernel's clock for
@@ -35,7 +35,7 @@ export async function seal(job: SealJob, out: number): Promise<SealDone> {
   const baseline = job.hasBaseline ? Baseline.read(baselineFds.read) : undefined
   const sender = new IndexSender(out, baseline)
   const sealing = new Sealing(job, out, baseline, new IndexWriter(job.limits.indexBytes, part => sender.add(part)))
-  await walk(sealing)
+  await walk(sealing, {})
   await sealing.packer.end()
   const { index } = sealing
   const segments = index.segments()
@@ -44,7 +44,12 @@ export async function seal(job: SealJob, out: number): Promise<SealDone> {
   return sealing.totals()
 }
 
-class Sealing {
+/** A directory that is being sealed; the root is no entry. */
+interface Directory extends Entered {
+  readonly entry?: number
+}
+
+class Sealing implements Visitor<Directory> {
   readonly index: IndexWriter
   readonly packer: Packer
   readonly #job: SealJob
@@ -74,38 +79,59 @@ class Sealing {
     return { ...this.#counts, omitted: this.#omitted, live: [...this.#used].map(([pack, used]) => [pack, used.bytes]) }
   }
 
-  directory(path: string, stats: Stats): boolean {
+  directory(path: string, stats: Stats, parent: Directory): Directory | undefined {
     // What a restore has not finished is not what the sandbox had; sealed, it would take the place of the whole tree.
     if (path === stagingName) throw new TreeError({ code: 'unfinished_restore' })
-    if (!this.#scope.leadsTo(path)) return false
+    if (!this.#scope.leadsTo(path)) return this.#leaveOut(parent)
     if (this.#excluder.excludes(path)) {
       this.#omitted.excluded++
-      return false
+      return this.#leaveOut(parent)
     }
     this.#count('directories')
-    this.index.directory(path, stats.mode & 0o777, microseconds(stats))
-    return true
+    const entry = this.index.entries
+    const baseline = this.#baseline
+    const known = baseline?.find(path, stats)
+    if (baseline !== undefined && known?.untouched) {
+      // Nothing came, went or got another name in it, and all that it held is in the index.
+      this.#copy(path, stats, known)
+      const prefix = `${path}/`
+      return { entry, next: () => baseline.nextIn(prefix) }
+    }
+    this.index.directory(path, stats.mode & 0o777, microseconds(stats), this.#settled(stats))
+    return { entry }
   }
 
-  entry(path: string, stats: Stats): Promise<void> | undefined {
-    if (!this.#scope.holds(path)) return undefined
+  entry(path: string, stats: Stats, parent: Directory): Promise<void> | undefined {
+    if (!this.#scope.holds(path)) return this.#leaveOut(parent)
     if (stats.isFile()) return this.#file(path, stats)
-    if (stats.isSymbolicLink()) this.#symlink(path, stats)
-    else if (stats.isSocket()) this.#omitted.sockets++
+    if (stats.isSymbolicLink()) return this.#symlink(path, stats)
+    if (stats.isSocket()) this.#omitted.sockets++
     else if (stats.isFIFO()) this.#omitted.fifos++
     else this.#omitted.devices++
-    return undefined
+    return this.#leaveOut(parent)
   }
 
-  tooLong(): void {
+  tooLong(parent: Directory): void {
     this.#omitted.tooLong++
+    this.#leaveOut(parent)
   }
 
-  #symlink(path: string, stats: Stats): void {
+  /** A directory that holds more than its entries has no identity, so that the next seal looks what that is. */
+  #leaveOut({ entry }: Directory): undefined {
+    if (entry !== undefined) this.index.forget(entry)
+  }
+
+  #symlink(path: string, stats: Stats): undefined {
+    const known = this.#baseline?.find(path, stats)
+    if (known?.untouched) {
+      this.#count('links')
+      this.#copy(path, stats, known)
+      return
+    }
     const target = vanishing(() => readlinkSync(nativePath(path), { encoding: 'latin1' }))
     if (target === undefined) return
     this.#count('links')
-    this.index.symlink(path, microseconds(stats), target)
+    this.index.symlink(path, microseconds(stats), target, this.#settled(stats))
   }
 
   #file(path: string, stats: Stats): Promise<void> | undefined {
@@ -121,21 +147,25 @@ class Sealing {
       if (inode !== undefined) this.#links.set(inode, path)
       return undefined
     }
-    return this.#read(path, inode, known)
+    return this.#read(path, inode, known?.kind === kinds.file ? known : undefined)
   }
 
   /** Takes over what the previous checkpoint has of a file that was not touched since. */
-  #takeOver(path: string, stats: Stats, known: KnownFile): boolean {
+  #takeOver(path: string, stats: Stats, known: Known): boolean {
     if (this.#baseline === undefined || !known.untouched || !this.#known.isKept(known)) return false
-    if (known.size !== stats.size || known.mode !== (stats.mode & 0o777)) return false
     const { index } = this.#baseline
+    if (sizeAt(index, known.start) !== stats.size || modeAt(index, known.start) !== (stats.mode & 0o777)) return false
     this.#countFile(stats.size)
-    for (let at = known.chunksAt; at < known.end; at += CHUNK_BYTES) this.#use(readPlace(index, at))
-    this.index.copy(path, index, known.start, known.end, this.#settled(stats))
+    for (let at = chunksAt(index, known.start); at < known.end; at += CHUNK_BYTES) this.#use(readPlace(index, at))
+    this.#copy(path, stats, known)
     return true
   }
 
-  async #read(path: string, inode: string | undefined, known: KnownFile | undefined): Promise<void> {
+  #copy(path: string, stats: Stats, { start, end }: Known): void {
+    if (this.#baseline !== undefined) this.index.copy(path, this.#baseline.index, start, end, this.#settled(stats))
+  }
+
+  async #read(path: string, inode: string | undefined, known: Known | undefined): Promise<void> {
     const fd = vanishing(() => openSync(nativePath(path), READ))
     if (fd === undefined) return
     try {
@@ -161,7 +191,7 @@ class Sealing {
   async #readChunks(
     fd: number,
     wanted: number,
-    known: KnownFile | undefined,
+    known: Known | undefined,
   ): Promise<{ chunks: ChunkRef[]; size: number }> {
     const before = known && this.#known.of(known)
     const chunks: ChunkRef[] = []

@@ -2,21 +2,24 @@ import { lstatSync, readdirSync, type Stats } from 'node:fs'
 import { nativePath } from './native-path.ts'
 import { MAX_PATH_BYTES } from './record.ts'
 
-/** What a walk hands out, parents first and names in byte order. */
-export interface Visitor {
-  /** @returns false to leave the directory and all below it out */
-  directory(path: string, stats: Stats): boolean
-  /** Anything that is no directory. @returns a promise only where the walk has to wait */
-  entry(path: string, stats: Stats): Promise<void> | undefined
-  tooLong(): void
+/** A directory that a walk has entered. */
+export interface Entered {
+  /** The next path in it, in byte order, where what it holds is known: its names are not read then. */
+  readonly next?: () => string | undefined
 }
 
-interface Level {
-  readonly prefix: string
-  readonly names: readonly string[]
-  /** The calls take every path here as it is. */
-  readonly native: boolean
-  next: number
+/** What a walk hands out, parents first and names in byte order. */
+export interface Visitor<D extends Entered> {
+  /** @returns undefined to leave the directory and all below it out */
+  directory(path: string, stats: Stats, parent: D): D | undefined
+  /** Anything that is no directory. @returns a promise only where the walk has to wait */
+  entry(path: string, stats: Stats, parent: D): Promise<void> | undefined
+  tooLong(parent: D): void
+}
+
+interface Level<D extends Entered> {
+  readonly directory: D
+  readonly next: () => string | undefined
 }
 
 /** After so many entries the walk lets in what goes on beside it: content that was compressed is then sent. */
@@ -27,27 +30,27 @@ const ENTRIES_AT_ONCE = 1024
  * make a directory a link between two calls; such a walk then strays, with the rights of the tree's owner, through what
  * this process can see: the tree and the host's programs, both read-only.
  */
-export async function walk(visitor: Visitor): Promise<void> {
-  const levels: Level[] = [levelOf('.', '')]
+export async function walk<D extends Entered>(visitor: Visitor<D>, root: D): Promise<void> {
+  const levels: Level<D>[] = [{ directory: root, next: listing('.', '') }]
   let entries = 0
   for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
     if (++entries % ENTRIES_AT_ONCE === 0) await new Promise(setImmediate)
-    const name = level.names[level.next++]
-    if (name === undefined) {
+    const path = level.next()
+    if (path === undefined) {
       levels.pop()
       continue
     }
-    const path = level.prefix + name
     if (path.length > MAX_PATH_BYTES) {
-      visitor.tooLong()
+      visitor.tooLong(level.directory)
       continue
     }
-    const stats = statOf(level.native ? path : nativePath(path))
+    const stats = statOf(nativePath(path))
     if (stats === undefined) continue
     if (stats.isDirectory()) {
-      if (visitor.directory(path, stats)) levels.push(levelOf(path, `${path}/`))
+      const directory = visitor.directory(path, stats, level.directory)
+      if (directory !== undefined) levels.push({ directory, next: directory.next ?? listing(path, `${path}/`) })
     } else {
-      const waiting = visitor.entry(path, stats)
+      const waiting = visitor.entry(path, stats, level.directory)
       if (waiting !== undefined) await waiting
     }
   }
@@ -64,9 +67,14 @@ function statOf(path: string | Buffer): Stats | undefined {
   }
 }
 
-function levelOf(path: string, prefix: string): Level {
-  const names = vanishing(() => readdirSync(nativePath(path), { encoding: 'latin1' }).sort()) ?? []
-  return { prefix, names, native: typeof nativePath(prefix + names.join('')) === 'string', next: 0 }
+/** Paths of what a directory on the disk holds. */
+function listing(directory: string, prefix: string): () => string | undefined {
+  const names = vanishing(() => readdirSync(nativePath(directory), { encoding: 'latin1' }).sort()) ?? []
+  let at = 0
+  return () => {
+    const name = names[at++]
+    return name === undefined ? undefined : prefix + name
+  }
 }
 
 /** Undefined where the file has gone or become another kind of file since it was listed. */
