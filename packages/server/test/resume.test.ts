@@ -85,6 +85,24 @@ describe('a session whose lease has ended', () => {
     expect(told[0]?.subject.runId).toBeUndefined()
   })
 
+  it('goes on from its newest run by the count of turns, whatever the clocks said', async () => {
+    await bench.work(stack)
+    const { session } = await bench.sealed('shell', 'echo one > file')
+    const { run } = await bench.next(session, 'echo two > file')
+    // As if a clock that was an hour ahead had been set right since.
+    for (const set of [
+      `update runs set queued_at = queued_at + interval '1 hour' where session_id = $1 and id <> '${run.id}'`,
+      "update checkpoints set sealed_at = sealed_at + interval '1 hour' where session_id = $1",
+      "update leases set created_at = created_at + interval '1 hour' where session_id = $1",
+    ])
+      await bench.test.db.database.query(set, [session.id])
+    expect((await bench.expire(session)).continuation).toEqual(restorable(run.id))
+    const next = await bench.next(session, 'cat file')
+    expect(outputOf(next)).toEqual(['two\n'])
+    expect((await bench.api.session(session.id)).workspace.state).toBe('attached')
+    expect((await bench.expire(session)).continuation).toEqual(restorable(next.run.id))
+  })
+
   it.each([
     ['remembering', 'exact', ['loaded: harbour quay']],
     // An agent that could load its conversation, of which nothing was kept: it is told.
