@@ -196,6 +196,8 @@ export class Conversation {
   }
 
   take(): Reading {
+    // They are in the order of the journal.
+    const [firstUnanswered = this.#offset] = this.#unanswered.values()
     const reading: Reading = {
       drafts: this.#drafts,
       asked: this.#asked,
@@ -204,7 +206,7 @@ export class Conversation {
       toolCalls: this.#toolCalls,
       openCalls: this.#callsMoved ? this.#transcript.openCalls : null,
       offset: this.#offset,
-      replayFrom: Math.min(this.#offset, this.#transcript.openSince ?? this.#offset, ...this.#unanswered.values()),
+      replayFrom: Math.min(this.#offset, this.#transcript.openSince ?? this.#offset, firstUnanswered),
       facts: this.#facts,
       prompted: this.#given,
     }
