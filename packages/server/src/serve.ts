@@ -20,6 +20,7 @@ import { MirrorKeeper } from './execution/mirror-keeper.ts'
 import { RuntimeAnnouncer } from './execution/runtime-announcer.ts'
 import { Sweeper } from './execution/sweeper.ts'
 import { Worker } from './execution/worker.ts'
+import type { Booking } from './gateway/accounting/booking.ts'
 import { createGateway } from './gateway/create-gateway.ts'
 import { gatewayHandlers } from './gateway/routes.ts'
 import { callTranslated } from './gateway/translate/call-translated.ts'
@@ -28,6 +29,7 @@ import { openGitHosts } from './git-hosts/open-git-hosts.ts'
 import { Housekeeper } from './housekeeping/housekeeper.ts'
 import { createApp } from './http/app.ts'
 import type { GatewaySurface } from './http/gateway-routes.ts'
+import { HandedOver } from './http/handed-over.ts'
 import type { Needs } from './http/probes.ts'
 import { DatabaseAuthority } from './identity/authority.ts'
 import { provideDevelopmentTenant } from './identity/development-file.ts'
@@ -124,15 +126,22 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
     },
   }
   await stack.use(new InteractionSweeper(context)).start()
+  const registry = serviceMetrics(db)
+  const gateway = settings.roles.has('gateway') ? await gatewaySurface(context, settings, registry, stack) : undefined
   const platform: string[] = []
   if (settings.roles.has('worker')) {
-    const way = { url: () => listening.gatewayUrl, here: () => (ownGateway ? served : null) }
+    const way: Omit<GatewayMeans, 'mint'> = {
+      url: () => listening.gatewayUrl,
+      ...(ownGateway &&
+        gateway !== undefined && {
+          here: () => (served === null ? null : gateway.handedOver.to(served)),
+          settled: runId => gateway.settled(runId),
+        }),
+    }
     platform.push(...(await startWorking(context, settings, way, stack)))
     await stack.use(new Housekeeper(context, blobs, { blobGraceMs: settings.blobGraceSeconds * 1000 })).start()
   }
 
-  const registry = serviceMetrics(db)
-  const gateway = settings.roles.has('gateway') ? await gatewaySurface(context, settings, registry, stack) : undefined
   const metrics =
     settings.metricsPort === undefined ? null : stack.use(await serveMetrics(registry, settings.metricsPort, log))
   // Also a worker that serves nothing looks, and says what it sees in its log.
@@ -214,7 +223,7 @@ async function connect(settings: Settings, log: Logger, stack: AsyncDisposableSt
 async function startWorking(
   context: Context,
   settings: Settings,
-  gateway: Pick<GatewayMeans, 'url' | 'here'>,
+  gateway: Omit<GatewayMeans, 'mint'>,
   stack: AsyncDisposableStack,
 ): Promise<readonly string[]> {
   const { execution, lease } = settings
@@ -298,7 +307,7 @@ async function gatewaySurface(
   settings: Settings,
   registry: Registry,
   stack: AsyncDisposableStack,
-): Promise<GatewaySurface> {
+): Promise<GatewaySurface & Pick<Booking, 'settled'>> {
   const { gateway, config, authRate } = settings
   const { aliases, fallbacks, details } = config.models
   const made = stack.use(
@@ -320,6 +329,8 @@ async function gatewaySurface(
   )
   return {
     handlers: gatewayHandlers(made),
+    handedOver: new HandedOver(),
+    settled: runId => made.booking.settled(runId),
     authority: new DatabaseGatewayAuthority(context.db, context.clock, { gateway: gateway.rate, edge: authRate }),
     bodyLimitBytes: gateway.bodyBytes,
     clientPatienceMs: gateway.clientPatienceSeconds * 1000,

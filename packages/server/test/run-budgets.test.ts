@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs'
 import type { Run } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { setRunBudgets } from '../src/runs/run-budgets.ts'
 import type { Api } from './support/api.ts'
 import { type ScriptedUpstream, says, startScriptedUpstream } from './support/scripted-upstream.ts'
 import { startTestService, type TestService } from './support/service.ts'
+import { until } from './support/until.ts'
+import { workspacePath } from './support/workspace.ts'
 
 const stack = new AsyncDisposableStack()
 let test: TestService
@@ -29,9 +32,55 @@ const ask = (model: string): string =>
 
 async function runScript(api: Api, script: string) {
   const session = await api.createSession({ runtime: 'shell' }, script)
-  const events = await api.runEnded(session.id, session.activeRunId ?? '')
-  const run: Run = await api.run(session.id, session.activeRunId ?? '')
+  return endOf(api, session.id, session.activeRunId ?? '')
+}
+
+async function endOf(api: Api, sessionId: string, runId: string) {
+  const events = await api.runEnded(sessionId, runId)
+  const run: Run = await api.run(sessionId, runId)
   return { run, events, text: JSON.stringify(events), end: events.at(-1)?.data }
+}
+
+/**
+ * Begins a script that asks a model, makes the file `asked` and goes on with `rest`, and keeps what the answer cost from
+ * being written. Resolves once the file is there.
+ */
+async function withheldCost(api: Api, rest: string) {
+  const { database } = test.db
+  const [asked, mayAnswer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const answers = says({ text: 'Yes.' })
+  upstream.next(async (request, response) => {
+    asked.resolve()
+    await mayAnswer.promise
+    await answers(request, response)
+  }, answers)
+  const session = await api.createSession({ runtime: 'shell' }, `${ask('main/m1')}; touch asked; ${rest}`)
+  const runId = session.activeRunId ?? ''
+  await asked.promise
+  const [held, mayBeWritten] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = database.transaction(async tx => {
+    const lock = { text: 'select 1 from gateway_requests where run_id = $1 for update', values: [runId] }
+    await until('the row of the request', async () => (await tx.query(lock)).rowCount === 1)
+    held.resolve()
+    await mayBeWritten.promise
+  })
+  await held.promise
+  mayAnswer.resolve()
+  const file = await workspacePath(database, test.dataDir, session, 'asked')
+  await until('the answer', () => existsSync(file))
+  return {
+    runId,
+    /** What would follow upon the answer has had the time to. */
+    async looks(expected: () => Promise<void>) {
+      for (let n = 0; n < 40; n += 1) await expected()
+    },
+    async end() {
+      mayBeWritten.resolve()
+      await holding
+      return endOf(api, session.id, runId)
+    },
+    status: async () => (await api.run(session.id, runId)).status,
+  }
 }
 
 /** 60 fresh, 40 cached and 10 of output, by the prices above. */
@@ -47,6 +96,13 @@ describe('what a run used', () => {
     })
     expect(run.costUsd).toBeCloseTo(2 * costOfOne, 9)
     expect(end).toMatchObject({ costUsd: run.costUsd, costComplete: true })
+  })
+
+  it('is told to the last request, though its agent has the answer before the cost is kept', async () => {
+    const run = await withheldCost(test.api, 'true')
+    await run.looks(async () => expect(await run.status()).toBe('running'))
+    const { end } = await run.end()
+    expect(end).toMatchObject({ costUsd: expect.closeTo(costOfOne, 9), costComplete: true })
   })
 
   it('is only a part where a model has no price', async () => {
@@ -74,6 +130,20 @@ describe("an organization's budget", () => {
     expect(run).toMatchObject({ status: 'completed', stopReason: 'cost_budget' })
     expect(end).toMatchObject({ stopReason: 'cost_budget' })
     expect(run.costUsd).toBeCloseTo(costOfOne, 9)
+  })
+
+  it('of cost is held to by what the request before has cost, though that is not kept yet', async () => {
+    const { tenant, api } = await test.newTenant()
+    await setRunBudgets(test.db.database, tenant.organizationId, { costUsd: costOfOne / 2 })
+    const before = upstream.requests.length
+    const run = await withheldCost(api, ask('main/m1'))
+    await run.looks(async () => {
+      expect(await run.status()).toBe('running')
+      expect(upstream.requests.length).toBe(before + 1)
+    })
+    const { text } = await run.end()
+    expect(text).toContain('cost_budget_exceeded')
+    expect(upstream.requests.length).toBe(before + 1)
   })
 
   it('of cost refuses models without a price', async () => {

@@ -37,6 +37,7 @@ export const deadlineExceeded: Outcome = {
 
 /** Ends the Run of a claim. @throws ClaimLost */
 export async function finishRun(context: ExecutionContext, claim: RunClaim, outcome: Outcome): Promise<void> {
+  await context.gateway.settled(claim.runId)
   await underFence(context, claim, tx => endRun(tx, claim, claim.run.id, outcome, context.clock.now()))
   announce(context, claim)
 }
@@ -79,6 +80,7 @@ async function canBeginAgain(tx: Queryable, claim: RunClaim): Promise<boolean> {
 
 /** `settleLoss` in a transaction of its own. @throws ClaimLost */
 export async function loseAttempt(context: ExecutionContext, claim: RunClaim, loss: Loss): Promise<void> {
+  await context.gateway.settled(claim.runId)
   await underFence(context, claim, tx => settleLoss(tx, context, claim, loss))
   announce(context, claim)
 }

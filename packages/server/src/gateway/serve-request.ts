@@ -33,6 +33,8 @@ export interface ModelRequest {
   readonly caller: GatewayCaller
   readonly body: Readonly<Record<string, unknown>>
   readonly bytes: Buffer
+  /** Whoever made it waits for it to be kept, before its Run asks again or ends. */
+  readonly handedOver: boolean
   readonly signal: AbortSignal
 }
 

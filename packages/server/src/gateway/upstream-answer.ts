@@ -6,8 +6,8 @@ const roomBytes = 64 * 1024
 type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
 
 /**
- * A provider's answer: its head, and its body for one reader, who takes chunk by chunk. It is fed by the connection
- * itself. Of a stream of Node's or the web's each would cost a request more than all the rest of its way through.
+ * A provider's answer: its head, and its body for one reader, who takes all that has come at once. It is fed by the
+ * connection itself. Of a stream of Node's or the web's each would cost a request more than all the rest of its way through.
  */
 export class UpstreamAnswer implements Dispatcher.DispatchHandler {
   status = 0
@@ -38,13 +38,14 @@ export class UpstreamAnswer implements Dispatcher.DispatchHandler {
     return answer.#begun.promise
   }
 
-  /** The next chunk; null at the end. @throws what broke it off, once what came before was read */
+  /** What has come since; null at the end. @throws what broke it off, once what came before was read */
   read(): Promise<Buffer | null> {
-    const chunk = this.#chunks.shift()
-    if (chunk !== undefined) {
-      this.#bytes -= chunk.length
-      if (this.#bytes < roomBytes && this.#controller?.paused === true) this.#controller.resume()
-      return Promise.resolve(chunk)
+    const [only] = this.#chunks
+    if (only !== undefined) {
+      const read = this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#bytes)
+      this.#drop()
+      if (this.#controller?.paused === true) this.#controller.resume()
+      return Promise.resolve(read)
     }
     if (this.#end === 'whole') return Promise.resolve(null)
     if (this.#end !== null) return Promise.reject(this.#end.error)

@@ -5,6 +5,7 @@ import type { GatewayAuthority } from '../identity/gateway-caller.ts'
 import type { BodyReading } from './body-reader.ts'
 import { judgeBody, readAhead } from './gateway-body.ts'
 import type { GatewayAdmission } from './guard.ts'
+import type { HandedOver } from './handed-over.ts'
 import type { GatewayHandlers } from './handler.ts'
 import { requireMediaType } from './media-type.ts'
 import type { OpenStreams } from './open-streams.ts'
@@ -15,6 +16,7 @@ import { writePieces } from './write-pieces.ts'
 export interface GatewaySurface {
   readonly handlers: GatewayHandlers
   readonly authority: GatewayAuthority
+  readonly handedOver: HandedOver
   readonly bodyLimitBytes: number
   /** A client that takes nothing for this long is let go of. */
   readonly clientPatienceMs: number
@@ -57,7 +59,8 @@ function registerRow(
       const { signal, release } = leaving(reply, gateway, open)
       try {
         const { caller } = admissionOf(request)
-        const answer = await gateway.handlers[id]({ id: request.id, caller, ...asked, signal })
+        const handedOver = gateway.handedOver.has(request.raw)
+        const answer = await gateway.handlers[id]({ id: request.id, caller, ...asked, handedOver, signal })
         if (typeof answer.body === 'string' || Buffer.isBuffer(answer.body)) {
           return await reply.type(answer.contentType).send(answer.body)
         }

@@ -57,6 +57,8 @@ export interface GatewayRequest {
   readonly body: Readonly<Record<string, unknown>>
   /** The body as it came. */
   readonly bytes: Buffer
+  /** Whether a worker of this process made it, which waits for what its Runs have used to be kept. */
+  readonly handedOver: boolean
   /** Aborted when the client leaves, with an error as its reason where the service stops. */
   readonly signal: AbortSignal
 }

@@ -94,6 +94,26 @@ test('the end of a request whose row is kept waits for no other, and not for the
   await booking[Symbol.asyncDispose]()
 })
 
+test('what is settled of a Run is waited for by whoever asks, and by the end of all', async () => {
+  const { state, db } = scriptedDatabase()
+  const booking = new Booking(db, systemClock, () => {})
+  const [runId, other] = [randomUUID(), randomUUID()]
+  expect(booking.settled(runId)).toBeNull()
+  const settling = booking.settle(record({ runId, sessionId: randomUUID() }))
+  expect(booking.settled(other)).toBeNull()
+  expect(booking.settled(runId)).toBeInstanceOf(Promise)
+  await booking.settled(runId)
+  expect(state.kept.flat()).toHaveLength(1)
+  await settling
+  expect(booking.settled(runId)).toBeNull()
+  state.away = true
+  const last = booking.settle(record({ runId, sessionId: randomUUID() }))
+  setImmediate(() => setImmediate(() => (state.away = false)))
+  await booking[Symbol.asyncDispose]()
+  await last
+  expect(state.kept.flat()).toHaveLength(2)
+})
+
 test("a Run's request does not wait for others to come, and the end waits for all", async () => {
   const { state, db } = scriptedDatabase()
   const booking = new Booking(db, systemClock, () => {})

@@ -15,7 +15,8 @@ const closeMs = 5_000
 
 /**
  * Keeps what requests used. A request of a key is answered without waiting for it, so a process that is killed loses
- * what it has not yet kept: some milliseconds' worth. A Run's is kept at once, and before its answer ends. While the
+ * what it has not yet kept: some milliseconds' worth. A Run's is kept at once, and before
+ * its answer ends, or before its Run asks again or ends. While the
  * database is away records wait, up to a bound beyond which the gateway takes no more requests: nothing is served that
  * could not be accounted.
  *
@@ -49,6 +50,11 @@ export class Booking implements AsyncDisposable {
     return this.#settling.keep(record, true)
   }
 
+  /** Resolves once all is kept that was to be settled of a Run so far; null where nothing is. */
+  settled(runId: string): Promise<unknown> | null {
+    return this.#settling.keptOf(runId)
+  }
+
   /** Keeps what waits, within a bound. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#lasting.close(), this.#settling.close()])
@@ -60,6 +66,8 @@ class Lane {
   readonly #keepAll: (records: readonly RequestRecord[]) => Promise<void>
   readonly #onError: (error: unknown) => void
   readonly #waiting = new Map<string, Waiting>()
+  /** What the statement under way keeps. */
+  #batch: readonly Waiting[] = []
   #running: Promise<void> | null = null
   #urgent = false
   #hurry = () => {}
@@ -84,6 +92,12 @@ class Lane {
     return kept.promise
   }
 
+  /** Resolves once nothing of a Run's that is here now waits; null where nothing does. */
+  keptOf(runId: string): Promise<unknown> | null {
+    const waiting = [...this.#batch, ...this.#waiting.values()].filter(({ record }) => record.runId === runId)
+    return waiting.length === 0 ? null : Promise.all(waiting.map(({ kept }) => kept.promise))
+  }
+
   async close(): Promise<void> {
     const cut = setTimeout(() => {
       this.#closing = true
@@ -94,17 +108,23 @@ class Lane {
   }
 
   async #run(): Promise<void> {
+    // What was to go to a provider or a client in this turn goes first: sending a statement wakes the database, which takes
+    // the processor for itself.
+    await new Promise(setImmediate)
     while (this.#waiting.size > 0 && !this.#closing) {
       const batch = [...this.#waiting.values()].slice(0, maxBatch)
       for (const { record } of batch) this.#waiting.delete(record.id)
+      this.#batch = batch
       this.#urgent &&= this.#waiting.size > 0
       try {
         await this.#keepAll(batch.map(({ record }) => record))
         for (const { kept } of batch) kept.resolve()
+        this.#batch = []
         if (this.#waiting.size < maxBatch && !this.#urgent) await this.#gather()
       } catch (error) {
         this.#onError(error)
         this.#putBack(batch)
+        this.#batch = []
         await new Promise(wait => setTimeout(wait, retryMs))
       }
     }

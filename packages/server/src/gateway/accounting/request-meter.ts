@@ -72,13 +72,17 @@ export class RequestMeter {
     this.#opened = true
   }
 
-  /** Only a Run's request waits for it to be kept. */
+  /**
+   * Only a Run's request waits for it to be kept, and not where the row says already that its cost is not known and
+   * whoever handed it over waits instead.
+   */
   async #book(outcome: RequestRecord['outcome'], code: string | null, usage: GatewayUsage | null): Promise<void> {
     if (this.#booked !== null) return this.#booked
     const record = this.#record(outcome, code, usage)
     this.#measure(record)
     const kept = this.#opened ? this.#booking.settle(record) : this.#booking.keep(record)
-    this.#booked = this.#request.caller.run === null ? Promise.resolve() : kept
+    const { caller, handedOver } = this.#request
+    this.#booked = caller.run === null || (handedOver && this.#opened) ? Promise.resolve() : kept
     return this.#booked
   }
 

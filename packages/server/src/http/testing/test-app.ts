@@ -4,6 +4,7 @@ import { type Logger, pino } from 'pino'
 import { type Authority, type Metering, MeteringFault, type Principal, type Verdict } from '../../identity/principal.ts'
 import { type AppOptions, createApp } from '../app.ts'
 import type { GatewaySurface } from '../gateway-routes.ts'
+import { HandedOver } from '../handed-over.ts'
 import type { Handler, HandlerRequest, Handlers, Reply } from '../handler.ts'
 
 export const metering: Metering = {
@@ -68,6 +69,7 @@ const closedGateway: GatewaySurface = {
   },
   authority: { judge: async () => ({ kind: 'invalid' }) },
   bodyLimitBytes: 1024,
+  handedOver: new HandedOver(),
   clientPatienceMs: 1000,
   graceMs: 0,
 }
