@@ -14,7 +14,8 @@ export {
   eventTypes,
 } from './event.ts'
 export { CreateChatCompletion } from './gateway/chat-request.ts'
-export { GatewayErrorBody, gatewayErrorType } from './gateway/gateway-error.ts'
+export { type Dialect, keyHeaders } from './gateway/dialect.ts'
+export { gatewayErrorBody } from './gateway/gateway-error.ts'
 export { Model, ModelList } from './gateway/model.ts'
 export { CreateResponse } from './gateway/responses-request.ts'
 export { gatewayLimits } from './gateway/shared-fields.ts'

@@ -1,5 +1,5 @@
 import { ErrorBody, type ErrorCode, type ErrorKind, errors } from './error.ts'
-import { GatewayErrorBody, gatewayErrorType } from './gateway/gateway-error.ts'
+import { gatewayErrorBody, gatewayErrorSchemas } from './gateway/gateway-error.ts'
 import type { OpenApiHeader, OpenApiResponse, Reference } from './openapi-document.ts'
 import type { SchemaComponents } from './openapi-schemas.ts'
 import type { Operation, Success } from './operation.ts'
@@ -58,7 +58,7 @@ function errorResponse(row: Operation, codes: readonly ErrorCode[], schemas: Sch
     headers: { ...(waits ? { 'Retry-After': reference('Retry-After') } : {}), ...(metered ? rateLimit : {}) },
     content: {
       'application/json': {
-        schema: schemas.place(row.access === 'gateway' ? GatewayErrorBody : ErrorBody),
+        schema: schemas.place(row.access === 'gateway' ? gatewayErrorSchemas[row.dialect] : ErrorBody),
         examples: Object.fromEntries(
           codes.map(code => [code, { summary: errors[code].cause, value: exampleOf(row, code) }]),
         ),
@@ -69,7 +69,7 @@ function errorResponse(row: Operation, codes: readonly ErrorCode[], schemas: Sch
 
 function exampleOf(row: Operation, code: ErrorCode): Readonly<Record<string, unknown>> {
   if (row.access !== 'gateway') return { error: code, ...exampleFields[code] }
-  return { error: { message: errors[code].cause, type: gatewayErrorType(code), param: null, code } }
+  return gatewayErrorBody(row.dialect, { code, message: errors[code].cause })
 }
 
 const exampleFields: Partial<Record<ErrorCode, Readonly<Record<string, unknown>>>> = {

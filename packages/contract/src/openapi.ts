@@ -1,5 +1,6 @@
 import type { TObject } from 'typebox'
 import { eventCatalog } from './event.ts'
+import { type Dialect, keyHeaders } from './gateway/dialect.ts'
 import type { OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi-document.ts'
 import { errorResponses, sharedHeaders, successResponse } from './openapi-responses.ts'
 import { SchemaComponents } from './openapi-schemas.ts'
@@ -48,6 +49,7 @@ export function openApiDocument(
       headers: sharedHeaders,
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An installation API key, or a short-lived token.' },
+        ...keySchemes,
       },
     },
     'x-svc-events': Object.fromEntries(events),
@@ -85,10 +87,20 @@ function bodyOf({ body, form }: Operation, schemas: SchemaComponents): Pick<Open
     : { requestBody: { required: true, content: { [mediaType]: { schema: schemas.place(schema) } } } }
 }
 
+/** The headers by which clients of the gateway name the same credential. */
+const keySchemes = Object.fromEntries(
+  Object.values(keyHeaders).flatMap(name => (name === null ? [] : [[name, { type: 'apiKey', in: 'header', name }]])),
+)
+
+function keySecurity(dialect: Dialect) {
+  const name = keyHeaders[dialect]
+  return name === null ? [] : [{ [name]: [] }]
+}
+
 function accessOf(row: Operation) {
   if (row.access === 'public') return { security: [] }
   return {
-    security: [{ bearer: [] }],
+    security: [{ bearer: [] }, ...(row.access === 'gateway' ? keySecurity(row.dialect) : [])],
     'x-svc-capability': row.capability,
     ...(row.access === 'gateway' ? {} : installationRules(row)),
   }

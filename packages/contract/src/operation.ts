@@ -1,6 +1,7 @@
 import type { TObject, TSchema } from 'typebox'
 import type { Capability } from './capability.ts'
 import type { ErrorCode } from './error.ts'
+import type { Dialect } from './gateway/dialect.ts'
 
 export type Method = 'GET' | 'PUT' | 'PATCH' | 'POST' | 'DELETE'
 
@@ -29,8 +30,8 @@ export interface Success {
 
 interface OperationBase {
   readonly method: Method
-  /** In OpenAPI's template form, below `/v1`. */
-  readonly path: `/v1/${string}`
+  /** In OpenAPI's template form. */
+  readonly path: `/v1/${string}` | `/v1beta/${string}`
   readonly summary: string
   readonly description?: string
   readonly tag: Tag
@@ -70,6 +71,8 @@ export interface GuardedOperation extends OperationBase {
 export interface GatewayOperation extends OperationBase {
   readonly access: 'gateway'
   readonly capability: Capability
+  /** Whose clients it is for: they name their key, and read a refusal, in their own way. */
+  readonly dialect: Dialect
 }
 
 /** One row of the route table. */

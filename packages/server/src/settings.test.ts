@@ -187,7 +187,7 @@ describe('the configuration file', () => {
           wire: ['chat'],
           models: [{ tools: true, modalities: ['text'], price: { input: 1, cachedInput: 1, output: 4 } }],
         },
-        { apiKey: 'inline', wire: [] },
+        { apiKey: 'inline', wire: ['messages'] },
       ],
       models: { default: 'fast', aliases: { fast: 'local/m1' } },
       runtimes: [

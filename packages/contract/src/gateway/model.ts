@@ -22,8 +22,9 @@ export const Model = Type.Object(
     max_output_tokens: tokens,
     supports_tools: Type.Boolean(),
     supports_reasoning: Type.Boolean({ description: 'Whether it takes a reasoning effort.' }),
-    native_wires: Type.Array(openString(['chat', 'responses']), {
-      description: 'Formats that its provider speaks itself; the gateway translates the others.',
+    native_wires: Type.Array(openString(['chat', 'responses', 'messages', 'generate']), {
+      description:
+        'Formats that its provider speaks itself. The gateway translates to the first two, and passes the others on.',
     }),
     input_modalities: Type.Array(openString(['text', 'image', 'audio', 'file'])),
     pricing: Pricing,

@@ -1,16 +1,15 @@
 import type { TSchema } from 'typebox'
 import type { ErrorCode } from '../error.ts'
 import { CreateChatCompletion } from '../gateway/chat-request.ts'
+import { CountContentTokens, GenerateContent, GeneratePath, GenerateStreamQuery } from '../gateway/generate-request.ts'
+import { CountMessageTokens, CreateMessage, MessagesHeaders, MessagesQuery } from '../gateway/messages-request.ts'
 import { ModelList } from '../gateway/model.ts'
 import { CreateResponse } from '../gateway/responses-request.ts'
 import { operation } from '../operation.ts'
 import { OpenObject } from '../scalar.ts'
 
-const ofCalls: readonly ErrorCode[] = [
+const ofCounts: readonly ErrorCode[] = [
   'model_not_found',
-  'insufficient_quota',
-  'cost_budget_exceeded',
-  'cost_unknown',
   'upstream_request_refused',
   'upstream_credential_refused',
   'upstream_rate_limited',
@@ -22,9 +21,15 @@ const ofCalls: readonly ErrorCode[] = [
   'upstream_timeout',
 ]
 
+const ofCalls: readonly ErrorCode[] = ['insufficient_quota', 'cost_budget_exceeded', 'cost_unknown', ...ofCounts]
+
+const slashes = 'Slashes of the id may stand as they are, or as `%2F`.'
+
 const answer = (description: string, schema: TSchema) => ({
   200: { description, schema, mediaTypes: ['application/json', 'text/event-stream'] },
 })
+
+const counted = { 200: { description: 'The count, as the provider gives it.', schema: OpenObject } }
 
 /** The AI gateway, served at the account service's URL (interface 4.12). */
 export const gatewayOperations = {
@@ -35,6 +40,7 @@ export const gatewayOperations = {
     description: 'What the caller may ask for: models of the configured providers, and aliases.',
     tag: 'AI gateway',
     access: 'gateway',
+    dialect: 'openai',
     capability: 'svc.ai.invoke',
     responses: { 200: { description: 'The models.', schema: ModelList } },
     errors: [],
@@ -46,6 +52,7 @@ export const gatewayOperations = {
     description: "OpenAI's Responses. Nothing is kept: another turn replays input and output items.",
     tag: 'AI gateway',
     access: 'gateway',
+    dialect: 'openai',
     capability: 'svc.ai.invoke',
     body: CreateResponse,
     responses: answer('The response, or with `stream` its events.', OpenObject),
@@ -58,9 +65,85 @@ export const gatewayOperations = {
     description: "OpenAI's Chat Completions.",
     tag: 'AI gateway',
     access: 'gateway',
+    dialect: 'openai',
     capability: 'svc.ai.invoke',
     body: CreateChatCompletion,
     responses: answer('The completion, or with `stream` its chunks.', OpenObject),
     errors: ofCalls,
+  }),
+  createMessage: operation({
+    method: 'POST',
+    path: '/v1/messages',
+    summary: 'Create a message',
+    description: "Anthropic's Messages, passed through to providers that speak it; it is not translated.",
+    tag: 'AI gateway',
+    access: 'gateway',
+    dialect: 'anthropic',
+    capability: 'svc.ai.invoke',
+    query: MessagesQuery,
+    headers: MessagesHeaders,
+    body: CreateMessage,
+    responses: answer('The message, or with `stream` its events.', OpenObject),
+    errors: ofCalls,
+  }),
+  countMessageTokens: operation({
+    method: 'POST',
+    path: '/v1/messages/count_tokens',
+    summary: "Count a message's tokens",
+    description: "Anthropic's count, which costs nothing and is not accounted.",
+    tag: 'AI gateway',
+    access: 'gateway',
+    dialect: 'anthropic',
+    capability: 'svc.ai.invoke',
+    query: MessagesQuery,
+    headers: MessagesHeaders,
+    body: CountMessageTokens,
+    responses: counted,
+    errors: ofCounts,
+  }),
+  generateContent: operation({
+    method: 'POST',
+    path: '/v1beta/models/{model}:generateContent',
+    summary: 'Generate content',
+    description: `Google's generateContent, passed through to providers that speak it; it is not translated. ${slashes}`,
+    tag: 'AI gateway',
+    access: 'gateway',
+    dialect: 'google',
+    capability: 'svc.ai.invoke',
+    params: GeneratePath,
+    body: GenerateContent,
+    responses: { 200: { description: 'The content.', schema: OpenObject } },
+    errors: ofCalls,
+  }),
+  streamGenerateContent: operation({
+    method: 'POST',
+    path: '/v1beta/models/{model}:streamGenerateContent',
+    summary: 'Generate content as events',
+    description: `The same as server-sent events. ${slashes}`,
+    tag: 'AI gateway',
+    access: 'gateway',
+    dialect: 'google',
+    capability: 'svc.ai.invoke',
+    params: GeneratePath,
+    query: GenerateStreamQuery,
+    body: GenerateContent,
+    responses: {
+      200: { description: 'Parts of the content.', schema: OpenObject, mediaTypes: ['text/event-stream'] },
+    },
+    errors: ofCalls,
+  }),
+  countContentTokens: operation({
+    method: 'POST',
+    path: '/v1beta/models/{model}:countTokens',
+    summary: "Count content's tokens",
+    description: `Google's count, which costs nothing and is not accounted. ${slashes}`,
+    tag: 'AI gateway',
+    access: 'gateway',
+    dialect: 'google',
+    capability: 'svc.ai.invoke',
+    params: GeneratePath,
+    body: CountContentTokens,
+    responses: counted,
+    errors: ofCounts,
   }),
 } as const

@@ -1,4 +1,4 @@
-import { gatewayErrorType } from '@berth/contract'
+import { gatewayErrorBody } from '@berth/contract'
 import { frameData } from './frame-splitter.ts'
 import { isObject, parseObject, readUsage, type StreamTap } from './stream-tap.ts'
 import type { GatewayUsage, UpstreamError } from './upstream.ts'
@@ -48,8 +48,7 @@ export class ChatTap implements StreamTap {
 
   fail(error: UpstreamError): string {
     if (this.failed) return ''
-    const { message, code, param } = error
-    return `data: ${JSON.stringify({ error: { message, type: gatewayErrorType(code), param, code } })}\n\n`
+    return frameOf(error)
   }
 
   /** After a provider's error nothing else comes: an end without `[DONE]`. */
@@ -59,7 +58,13 @@ export class ChatTap implements StreamTap {
     this.failed = true
     const error = isObject(data['error']) ? data['error'] : { message: String(data['error']) }
     const message = upstreamWords(typeof error['message'] === 'string' ? error['message'] : 'The provider failed.')
-    const type = gatewayErrorType('upstream_failed')
-    return `data: ${JSON.stringify({ error: { message, type, param: null, code: 'upstream_failed' } })}\n\n`
+    return frameOf({ code: 'upstream_failed', message })
   }
 }
+
+const frameOf = ({
+  code,
+  message,
+  param = null,
+}: Pick<UpstreamError, 'code' | 'message'> & { param?: string | null }) =>
+  `data: ${JSON.stringify(gatewayErrorBody('openai', { code, message, param }))}\n\n`

@@ -1,22 +1,21 @@
-import { ChatTap } from './chat-tap.ts'
 import { FrameReader, FrameTooLarge } from './frame-splitter.ts'
+import { generateFormat } from './generate-format.ts'
 import { spliceMembers } from './json-splice.ts'
+import { messagesFormat } from './messages-format.ts'
+import { chatFormat, responsesFormat } from './openai-formats.ts'
 import { connectionError, type ProviderClient } from './provider-client.ts'
-import { outputText, ResponsesTap } from './responses-tap.ts'
-import { isObject, parseObject, readUsage, type StreamTap } from './stream-tap.ts'
-import { sealedMark, withoutSealed, withoutSealedSignatures } from './translate/sealed-reasoning.ts'
-import { type GatewayUsage, type ResolvedModel, UpstreamError, type Wire } from './upstream.ts'
+import { parseObject, type StreamTap } from './stream-tap.ts'
+import { type GatewayUsage, UpstreamError, type Wire } from './upstream.ts'
 import type { UpstreamAnswer } from './upstream-answer.ts'
 import { upstreamCode, upstreamError } from './upstream-status.ts'
 import { wordsOfError } from './upstream-words.ts'
+import type { FormattedRequest, ProviderCall, WireFormat } from './wire-format.ts'
 
 /** A request for a provider that speaks its format. */
-export interface PassedRequest {
+export interface PassedRequest extends FormattedRequest {
   readonly wire: Wire
-  readonly body: Readonly<Record<string, unknown>>
-  /** The body as it came. */
-  readonly bytes: Buffer
-  readonly model: ResolvedModel
+  /** Those that are passed on. */
+  readonly headers: Readonly<Record<string, string>>
   /** Aborted when the client has left or time is over; the reason is then an UpstreamError. */
   readonly signal: AbortSignal
   /** What must be done before the client gets the last of a stream. */
@@ -28,61 +27,84 @@ export type PassedAnswer =
   | { readonly kind: 'whole'; readonly body: Buffer; readonly usage: GatewayUsage | null }
   | { readonly kind: 'stream'; readonly tap: StreamTap; readonly pieces: AsyncIterable<Buffer | string> }
 
+const formats: Readonly<Record<Wire, WireFormat>> = {
+  chat: chatFormat,
+  responses: responsesFormat,
+  messages: messagesFormat,
+  generate: generateFormat,
+}
+
 const maxFrameBytes = 16 * 1024 ** 2
 const maxAnswerBytes = 64 * 1024 ** 2
 const maxErrorBytes = 64 * 1024
 const readOutMs = 1000
-const paths: Readonly<Record<Wire, string>> = { chat: '/chat/completions', responses: '/responses' }
 
 /**
- * Passes a request to a provider byte for byte, but for the model's name and, in a stream of Chat Completions, the wish
- * for the usage, without which nothing could be accounted. Reasoning that a translated model said is left out.
+ * Passes a request to a provider byte for byte, but for what its format sets in it.
  * @throws UpstreamError while nothing has been answered
  */
 export async function passThrough(client: ProviderClient, request: PassedRequest): Promise<PassedAnswer> {
-  const { wire, body, bytes, model, signal } = request
-  const streams = body['stream'] === true
-  const answer = await client.send({
-    method: 'POST',
-    path: paths[wire],
-    body: spliceMembers(bytes, {
-      model: JSON.stringify(model.model),
-      ...(bytes.includes(sealedMark) &&
-        (wire === 'responses'
-          ? { input: JSON.stringify(withoutSealed(body['input'])) }
-          : { messages: JSON.stringify(withoutSealedSignatures(body['messages'])) })),
-      ...(wire === 'chat' && streams && { stream_options: JSON.stringify(withUsage(body['stream_options'])) }),
-    }),
-    signal,
-  })
+  const format = formats[request.wire]
+  const answer = await send(client, format.call(request), request)
   try {
-    if (answer.status !== 200) throw await refusalOf(answer)
-    if (!streams) {
-      const read = await answer.readAll(maxAnswerBytes)
-      if (read === null) throw upstreamError('upstream_invalid_response')
-      return whole(read, wire, model.id)
+    if (!request.streams) {
+      const { bytes, json } = await readJson(answer)
+      const whole = format.whole(json, bytes, request)
+      if (whole === null) throw upstreamError('upstream_invalid_response')
+      return { kind: 'whole', ...whole }
     }
     if (!String(answer.headers['content-type']).startsWith('text/event-stream')) {
       throw upstreamError('upstream_invalid_response')
     }
-    return await stream(answer, request)
+    return await stream(answer, format.tap(request), request)
   } catch (error) {
     answer.close()
-    throw connectionError(error, signal, 'upstream_cut')
+    throw connectionError(error, request.signal, 'upstream_cut')
   }
 }
 
-const withUsage = (options: unknown) => ({ ...(isObject(options) ? options : {}), include_usage: true })
+/** Passes on a request that asks for a count, and no model for anything. @throws UpstreamError */
+export async function passCount(
+  client: ProviderClient,
+  request: Omit<PassedRequest, 'beforeEnd'> & { readonly wire: 'messages' | 'generate' },
+): Promise<Buffer> {
+  const format = request.wire === 'messages' ? messagesFormat : generateFormat
+  const answer = await send(client, format.countCall(request), request)
+  try {
+    return (await readJson(answer)).bytes
+  } catch (error) {
+    answer.close()
+    throw connectionError(error, request.signal, 'upstream_cut')
+  }
+}
 
-const keepsUsage = (options: unknown) => isObject(options) && options['include_usage'] === true
+type Sent = Pick<PassedRequest, 'bytes' | 'headers' | 'signal'>
+
+/** An answer of the provider's that is one. @throws UpstreamError */
+async function send(client: ProviderClient, call: ProviderCall, { bytes, headers, signal }: Sent) {
+  const body = spliceMembers(bytes, call.members)
+  const answer = await client.send({ method: 'POST', path: call.path, headers, body, signal })
+  if (answer.status === 200) return answer
+  const refusal = await refusalOf(answer)
+  answer.close()
+  throw connectionError(refusal, signal, 'upstream_cut')
+}
+
+async function readJson(answer: UpstreamAnswer) {
+  const bytes = await answer.readAll(maxAnswerBytes)
+  const json = bytes === null ? null : parseObject(bytes.toString('utf8'))
+  if (bytes === null || json === null) throw upstreamError('upstream_invalid_response')
+  return { bytes, json }
+}
 
 /** A provider's refusal. Only what is said of the request itself is passed on. */
 async function refusalOf(answer: UpstreamAnswer): Promise<UpstreamError> {
-  const code = upstreamCode(answer.status)
   const text = await answer.readAll(maxErrorBytes).then(
     bytes => String(bytes ?? ''),
     () => '',
   )
+  // Google calls a request with a wrong key a bad request.
+  const code = text.includes('"API_KEY_INVALID"') ? 'upstream_credential_refused' : upstreamCode(answer.status)
   const { words, param } = wordsOfError(text)
   const retryAfterSeconds = readRetryAfter(answer.headers)
   return upstreamError(code, {
@@ -101,24 +123,8 @@ function readRetryAfter(headers: Readonly<Record<string, string | string[] | und
   return Number.isFinite(seconds) ? Math.max(0, Math.ceil(seconds)) : undefined
 }
 
-function whole(bytes: Buffer, wire: Wire, id: string): PassedAnswer {
-  const parsed = parseObject(bytes.toString('utf8'))
-  if (parsed === null || !Array.isArray(parsed[wire === 'chat' ? 'choices' : 'output'])) {
-    throw upstreamError('upstream_invalid_response')
-  }
-  const members = {
-    model: JSON.stringify(id),
-    ...(wire === 'responses' && { output_text: JSON.stringify(outputText(parsed['output'])) }),
-  }
-  return { kind: 'whole', body: spliceMembers(bytes, members), usage: readUsage(parsed['usage']) }
-}
-
 /** Waits for the first frame, so that a stream that breaks before it can still be tried elsewhere. */
-async function stream(answer: UpstreamAnswer, request: PassedRequest): Promise<PassedAnswer> {
-  const tap =
-    request.wire === 'chat'
-      ? new ChatTap(keepsUsage(request.body['stream_options']))
-      : new ResponsesTap(request.model.id, request.body)
+async function stream(answer: UpstreamAnswer, tap: StreamTap, request: PassedRequest): Promise<PassedAnswer> {
   const reader = new FrameReader(answer, maxFrameBytes)
   const first = await reader.next()
   if (first === null) throw upstreamError('upstream_cut')
@@ -147,7 +153,7 @@ async function* pieces(
     const last = tap.end()
     if (last === null) throw upstreamError(tap.failed ? 'upstream_failed' : 'upstream_cut')
     await request.beforeEnd(tap)
-    yield last
+    if (last !== '') yield last
   } catch (error) {
     const failure = error instanceof FrameTooLarge ? upstreamError('upstream_invalid_response') : error
     const told = connectionError(failure, request.signal, 'upstream_cut')

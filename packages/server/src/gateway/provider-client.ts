@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { type Dispatcher, Pool } from 'undici'
-import { type UpstreamCode, UpstreamError } from './upstream.ts'
+import { type UpstreamCode, UpstreamError, type Wire } from './upstream.ts'
 import { UpstreamAnswer } from './upstream-answer.ts'
 import { upstreamError } from './upstream-status.ts'
 
@@ -10,7 +10,7 @@ export interface Provider {
   readonly kind: 'openai' | 'anthropic' | 'google' | 'openai-compatible'
   readonly baseUrl: string | undefined
   readonly apiKey: string | undefined
-  readonly wire: readonly ('chat' | 'responses')[]
+  readonly wire: readonly Wire[]
 }
 
 /** How long a provider may take, and how many connections it gets. */
@@ -58,11 +58,14 @@ export class ProviderClient {
   async send(request: {
     readonly method: 'GET' | 'POST'
     readonly path: string
+    /** Beside those of the provider's own, whose credential is not theirs to name. */
+    readonly headers?: Readonly<Record<string, string>>
     readonly body?: Buffer
     readonly signal: AbortSignal
   }): Promise<UpstreamAnswer> {
     const { method, path, body = null, signal } = request
-    return this.#ask({ method, path: this.#path + path, headers: this.#headers, body }, signal)
+    const headers = request.headers === undefined ? this.#headers : { ...this.#headers, ...request.headers }
+    return this.#ask({ method, path: this.#path + path, headers, body }, signal)
   }
 
   /** The same provider as the `ai` library calls it. Its code is loaded by the first who needs it. */

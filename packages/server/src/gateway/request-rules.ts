@@ -1,5 +1,6 @@
+import type { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
-import type { ResolvedModel, Wire } from './upstream.ts'
+import type { ResolvedModel, TranslatedWire, Wire } from './upstream.ts'
 
 type Body = Readonly<Record<string, unknown>>
 
@@ -13,6 +14,9 @@ interface Fault {
  * @throws ApiError 400 `invalid_request`
  */
 export function refuseState(wire: Wire, body: Body): void {
+  if (wire === 'generate' && body['cachedContent'] !== undefined) {
+    throw refused({ param: 'cachedContent', message: 'is not supported: it is nothing that the gateway has made' })
+  }
   if (wire !== 'responses') return
   const replay = 'is not supported: send the input and output items of earlier turns in `input` instead'
   const present = (name: string) => body[name] !== undefined && body[name] !== null
@@ -21,6 +25,32 @@ export function refuseState(wire: Wire, body: Body): void {
   if (body['background'] === true) {
     throw refused({ param: 'background', message: 'is not supported: nothing is kept that could be asked for later' })
   }
+}
+
+/** Whether a model is served in a format by translation, where its provider does not speak it. */
+export const isTranslated = (wire: Wire): wire is TranslatedWire => wire === 'chat' || wire === 'responses'
+
+/** Whether a model is served in a format. */
+export const serves = (model: ResolvedModel, wire: Wire): boolean => isTranslated(wire) || model.wire.includes(wire)
+
+const formatNames: Readonly<Record<Wire, string>> = {
+  chat: 'Chat Completions',
+  responses: 'Responses',
+  messages: "Anthropic's Messages",
+  generate: "Google's generateContent",
+}
+const maxNamed = 10
+
+/** Says which of the models that are open to the caller are served in the format. */
+export function refuseFormat(id: string, wire: Wire, open: readonly ResolvedModel[]): ApiError {
+  const format = formatNames[wire]
+  const served = open.filter(model => serves(model, wire)).map(model => `'${model.id}'`)
+  const rest = served.length > maxNamed ? `, and ${served.length - maxNamed} more` : ''
+  const which = served.length === 0 ? 'no model here' : `${served.slice(0, maxNamed).join(', ')}${rest}`
+  return refusal('invalid_request', {
+    message: `'${id}' is not served over ${format}, which its provider does not speak and the gateway does not translate; those that are: ${which}.`,
+    param: 'model',
+  })
 }
 
 /**

@@ -1,18 +1,38 @@
 import type { Model } from '@berth/contract'
 import type { GatewayHandlers, GatewayReply, GatewayRequest } from '../http/handler.ts'
-import { type Gateway, serveRequest } from './serve-request.ts'
+import { type CountedWire, countTokens } from './count-tokens.ts'
+import { type Gateway, type ModelRequest, serveRequest } from './serve-request.ts'
 import type { ResolvedModel, Wire } from './upstream.ts'
 
 const json = 'application/json; charset=utf-8'
 
-/** The gateway's three operations (interface 4.12). */
+/** What the format of an operation needs to know of a request. */
+type Asked = Pick<ModelRequest, 'modelId' | 'streams'>
+
+const inBody = ({ body }: GatewayRequest): Asked => ({
+  modelId: String(body['model']),
+  streams: body['stream'] === true,
+})
+
+const inPath =
+  (streams: boolean) =>
+  ({ params }: GatewayRequest): Asked => ({ modelId: String(params['model']), streams })
+
+/** The gateway's operations (interface 4.12; docs/decisions/0008). */
 export function gatewayHandlers(gateway: Gateway): GatewayHandlers {
   const handle =
-    (wire: Wire) =>
+    (wire: Wire, asked = inBody) =>
     async (request: GatewayRequest): Promise<GatewayReply> => {
-      const body = await serveRequest(gateway, { ...request, wire })
+      const body = await serveRequest(gateway, { ...request, ...asked(request), wire, headers: texts(request.headers) })
       const whole = typeof body === 'string' || Buffer.isBuffer(body)
       return { contentType: whole ? json : 'text/event-stream; charset=utf-8', body }
+    }
+  const count =
+    (wire: CountedWire, asked = inBody) =>
+    async (request: GatewayRequest): Promise<GatewayReply> => {
+      const headers = texts(request.headers)
+      const body = await countTokens(gateway, { ...request, ...asked(request), wire, headers, streams: false })
+      return { contentType: json, body }
     }
   return {
     async listModels({ caller }) {
@@ -23,8 +43,16 @@ export function gatewayHandlers(gateway: Gateway): GatewayHandlers {
     },
     createResponse: handle('responses'),
     createChatCompletion: handle('chat'),
+    createMessage: handle('messages'),
+    countMessageTokens: count('messages'),
+    generateContent: handle('generate', inPath(false)),
+    streamGenerateContent: handle('generate', inPath(true)),
+    countContentTokens: count('generate', inPath(false)),
   }
 }
+
+const texts = (headers: GatewayRequest['headers']): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
 
 function toModel(model: ResolvedModel): Model {
   const { price } = model

@@ -9,9 +9,16 @@ import type { GatewayMetrics } from './gateway-metrics.ts'
 import type { ModelCatalog } from './model-catalog.ts'
 import { passThrough } from './pass-through.ts'
 import type { ProviderClient } from './provider-client.ts'
-import { refuseMeaningless, refuseState } from './request-rules.ts'
+import { isTranslated, refuseFormat, refuseMeaningless, refuseState, serves } from './request-rules.ts'
 import { refuseSpent } from './spending.ts'
-import { type CallTranslated, type ResolvedModel, type TranslatedCall, UpstreamError, type Wire } from './upstream.ts'
+import {
+  type CallTranslated,
+  type ResolvedModel,
+  type TranslatedCall,
+  type TranslatedWire,
+  UpstreamError,
+  type Wire,
+} from './upstream.ts'
 import { mayFallBack, mayHaveCost, mayRetry, upstreamError } from './upstream-status.ts'
 
 /** What the gateway works with. */
@@ -31,8 +38,14 @@ export interface ModelRequest {
   readonly id: string
   readonly wire: Wire
   readonly caller: GatewayCaller
+  /** The id that the client asks for. */
+  readonly modelId: string
+  readonly streams: boolean
   readonly body: Readonly<Record<string, unknown>>
   readonly bytes: Buffer
+  /** Parameters and headers that are passed on. */
+  readonly query: Readonly<Record<string, unknown>>
+  readonly headers: Readonly<Record<string, string>>
   /** Whoever made it waits for it to be kept, before its Run asks again or ends. */
   readonly handedOver: boolean
   readonly signal: AbortSignal
@@ -55,9 +68,8 @@ interface Attempt {
  */
 export async function serveRequest(gateway: Gateway, request: ModelRequest): Promise<ModelAnswer> {
   refuseState(request.wire, request.body)
-  const candidates = await allowedCandidates(gateway, request)
-  const [first] = candidates
-  if (first === undefined) throw modelNotFound(String(request.body['model']), gateway.catalog.isEmpty)
+  const [first, ...others] = await candidatesOf(gateway, request)
+  const candidates = [first, ...others]
   refuseMeaningless(request.body, first)
   refuseSpent(request.caller, first, gateway.clock.now())
   if (gateway.booking.isFull) throw refusal('service_unavailable')
@@ -73,12 +85,21 @@ export async function serveRequest(gateway: Gateway, request: ModelRequest): Pro
   }
 }
 
-async function allowedCandidates({ catalog }: Gateway, { body, caller }: ModelRequest) {
-  const found = await catalog.candidates(String(body['model']))
+/**
+ * The model that a request names, and behind it those that may take its place.
+ * @throws ApiError 404 where there is none, 400 where it does not speak the format
+ */
+export async function candidatesOf(
+  { catalog }: Pick<Gateway, 'catalog'>,
+  { modelId, wire, caller }: Pick<ModelRequest, 'modelId' | 'wire' | 'caller'>,
+): Promise<readonly [ResolvedModel, ...ResolvedModel[]]> {
   const { allowedModels } = caller
-  const allowed = allowedModels === null ? found : found.filter(({ catalogId }) => allowedModels.has(catalogId))
+  const isAllowed = ({ catalogId }: ResolvedModel) => allowedModels === null || allowedModels.has(catalogId)
+  const [first, ...others] = await catalog.candidates(modelId)
   // A fallback serves who may ask for the model, not who may not.
-  return found[0] === allowed[0] ? allowed : []
+  if (first === undefined || !isAllowed(first)) throw modelNotFound(modelId, catalog.isEmpty)
+  if (!serves(first, wire)) throw refuseFormat(modelId, wire, (await catalog.list()).filter(isAllowed))
+  return [first, ...others.filter(other => isAllowed(other) && serves(other, wire))]
 }
 
 async function tryEach(
@@ -140,18 +161,25 @@ async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt)
       signal,
       beforeEnd: tap => {
         if (tap.begun) meter.firstToken()
+        if (tap.partial === true) meter.mayHaveCostMore()
         return meter.beforeEnd(tap.usage, tap.failed)
       },
     })
     if (passed.kind === 'stream') {
       const { tap } = passed
-      return metered(passed.pieces, attempt, request, { usage: async () => tap.usage, begun: () => tap.begun })
+      return metered(passed.pieces, attempt, request, {
+        usage: async () => tap.usage,
+        begun: () => tap.begun,
+        partial: () => tap.partial === true,
+        breaksOff: tap.breaksOff === true,
+      })
     }
     attempt.release()
     await meter.completed(passed.usage)
     return passed.body
   }
   const { wire, body } = request
+  if (!isTranslated(wire)) throw new Error(`${model.catalogId} was asked in a format that it does not speak`)
   const { clock, tools } = gateway
   const languageModel = await client.languageModel(model.model)
   const beforeEnd: TranslatedCall['beforeEnd'] = (usage, failed) => {
@@ -164,7 +192,7 @@ async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt)
   if (translated.kind === 'stream') {
     const { frames, usage } = translated
     const begun = (piece: Buffer | string) => hasBegun(String(piece), wire)
-    return metered(frames, attempt, request, { usage: () => usage, begun, partial: true })
+    return metered(frames, attempt, request, { usage: () => usage, begun, partial: () => true })
   }
   attempt.release()
   await meter.completed(translated.usage)
@@ -180,7 +208,9 @@ async function* metered(
     readonly usage: () => Promise<Parameters<RequestMeter['completed']>[0]>
     readonly begun: (piece: Buffer | string) => boolean
     /** What is known of the usage of a stream that was left may be a part of it. */
-    readonly partial?: boolean
+    readonly partial: () => boolean
+    /** A stream that failed is not ended, for its format has no words that every client understands. */
+    readonly breaksOff?: boolean
   },
 ): AsyncGenerator<Buffer | string> {
   let begun = false
@@ -198,18 +228,18 @@ async function* metered(
   } catch (error) {
     failure = error
     // The stream has said it in its own words.
-    if (!(error instanceof UpstreamError)) throw error
+    if (!(error instanceof UpstreamError) || seen.breaksOff === true) throw error
   } finally {
     release()
     const usage = await seen.usage()
-    if (!whole && seen.partial === true) meter.mayHaveCostMore()
+    if (!whole && seen.partial()) meter.mayHaveCostMore()
     if (whole) await meter.completed(usage)
     else await meter.failed(failure, failure === null || request.signal.aborted, usage)
   }
 }
 
 /** Whether frames made here hold something that the model said; a role or an item that is still empty is nothing. */
-const hasBegun = (frames: string, wire: Wire) =>
+const hasBegun = (frames: string, wire: TranslatedWire) =>
   wire === 'chat' ? saysSomething(frames) : frames.includes('"delta":"')
 
 /** The client's signal, and a bound on the whole: a provider that drips for ever ends as well. */

@@ -9,6 +9,10 @@ export interface StreamTap {
   /** What the provider said went wrong, in a frame. */
   readonly failed: boolean
   readonly usage: GatewayUsage | null
+  /** Whether more may have been used than `usage` tells so far. */
+  readonly partial?: boolean
+  /** Whether a stream that failed is broken off: its format has no frame that says so to every client. */
+  readonly breaksOff?: boolean
   /** What the client gets of a whole frame; null where it is not for the client. */
   take(frame: Buffer): Buffer | string | null
   /** The provider ended the stream in good order: what is left to say, or null where its answer is not complete. */
@@ -32,7 +36,8 @@ export function parseObject(text: string): Json | null {
   }
 }
 
-const count = (value: unknown): number => (typeof value === 'number' && value >= 0 ? Math.floor(value) : 0)
+/** Tokens as a provider tells them; 0 where it does not. */
+export const count = (value: unknown): number => (typeof value === 'number' && value >= 0 ? Math.floor(value) : 0)
 
 /** What a provider says was used, in the words of either format; null where it does not say. */
 export function readUsage(usage: unknown): GatewayUsage | null {

@@ -2,8 +2,11 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { ErrorCode } from '@berth/contract'
 import type { Clock } from '../clock.ts'
 
-/** The formats that the gateway speaks (interface 4.12). */
-export type Wire = 'chat' | 'responses'
+/** The formats that any model is served in (interface 4.12). */
+export type TranslatedWire = 'chat' | 'responses'
+
+/** The formats that the gateway speaks: Anthropic's and Google's only to providers that speak them, too. */
+export type Wire = TranslatedWire | 'messages' | 'generate'
 
 /** US dollars per million tokens. */
 export interface TokenPrice {
@@ -45,7 +48,7 @@ export interface GatewayUsage {
 /** What a translated call is made of. */
 export interface TranslatedCall {
   /** The format the client speaks. */
-  readonly wire: Wire
+  readonly wire: TranslatedWire
   /** The client's body; its schema holds. */
   readonly body: Readonly<Record<string, unknown>>
   readonly model: ResolvedModel

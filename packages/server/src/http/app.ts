@@ -8,7 +8,7 @@ import { refusal } from '../api-errors.ts'
 import type { Authority } from '../identity/principal.ts'
 import { readBody } from './body-reader.ts'
 import { answerClientError } from './client-error.ts'
-import { accessOf, registerEntryChecks, type ServedOperations } from './entry-checks.ts'
+import { formOf, registerEntryChecks, type ServedOperations } from './entry-checks.ts'
 import type { GatewayBody } from './gateway-body.ts'
 import { type GatewaySurface, registerGatewayRoutes } from './gateway-routes.ts'
 import type { Admission, GatewayAdmission } from './guard.ts'
@@ -68,7 +68,6 @@ export function createApp(options: AppOptions): FastifyInstance {
   const owed = new OwedResponses()
   const bodyLimitBytes = options.bodyLimitBytes ?? limits.bodyBytes
   const served: ServedOperations = path => operationsAt(path).filter(id => serves(options, id))
-  const surfaceOf = (request: FastifyRequest) => (accessOf(request, served) === 'gateway' ? 'gateway' : 'api')
   const logger: FastifyBaseLogger = options.logger
   const app = fastify({
     loggerInstance: logger,
@@ -83,7 +82,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     http: { requireHostHeader: false },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, owed.owesAnother(socket)),
     frameworkErrors: (error, request, reply) => {
-      sendError(error, request, reply, surfaceOf(request))
+      sendError(error, request, reply, formOf(request, served))
     },
   })
   app.removeAllContentTypeParsers()
@@ -99,7 +98,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       request.gatewayAdmission === null ? bodyLimitBytes : (options.gateway?.bodyLimitBytes ?? bodyLimitBytes),
     )
   })
-  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, surfaceOf(request)))
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, formOf(request, served)))
   app.setNotFoundHandler(() => {
     throw refusal('unknown_endpoint')
   })

@@ -15,17 +15,24 @@ export const invalidCredential = () =>
   })
 
 /**
- * The bearer of a request (interface part 5). The scheme is read in any case; two `Authorization` headers name no one
- * credential, and cookies are never looked at.
+ * The credential of a request: its bearer (interface part 5), or what the header holds that a dialect's clients name
+ * their key in. The scheme is read in any case; two headers that do not agree name no one credential, and cookies are
+ * never looked at.
  * @throws ApiError 401
  */
-export function readBearer(rawHeaders: readonly string[]): string {
-  const [header, ...others] = rawHeaderValues(rawHeaders, 'authorization')
-  if (header === undefined) throw bearerRequired()
-  if (others.length > 0) throw invalidCredential()
+export function readCredential(rawHeaders: readonly string[], keyHeader: string | null = null): string {
+  const headers = rawHeaderValues(rawHeaders, 'authorization')
+  if (headers.length > 1) throw invalidCredential()
+  const keys = keyHeader === null ? [] : rawHeaderValues(rawHeaders, keyHeader).map(key => key.trim())
+  const [credential, ...others] = [...headers.map(readBearer), ...keys]
+  if (credential === undefined) throw bearerRequired()
+  if (others.some(other => other !== credential) || !token.test(credential)) throw invalidCredential()
+  return credential
+}
+
+/** @throws ApiError 401 */
+function readBearer(header: string): string {
   const [scheme = '', ...rest] = header.trim().split(/[ \t]+/)
   if (scheme.toLowerCase() !== 'bearer') throw bearerRequired()
-  const credential = rest.join(' ')
-  if (!token.test(credential)) throw invalidCredential()
-  return credential
+  return rest.join(' ')
 }

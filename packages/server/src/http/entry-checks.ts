@@ -1,4 +1,4 @@
-import { type Operation, type OperationId, operationOf } from '@berth/contract'
+import { type Dialect, keyHeaders, type Operation, type OperationId, operationOf } from '@berth/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
@@ -30,29 +30,38 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
   app.addHook('onRequest', async (request, reply) => {
     if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) throw refusal('malformed_request')
     const asked = { rawHeaders: request.raw.rawHeaders, clientAddress: request.ip }
-    const access = accessOf(request, served)
-    if (access === 'gateway' && authorities.gateway !== undefined) {
-      const judging = admitToGateway(asked, authorities.gateway)
+    const row = rowOf(request, served)
+    if (row?.access === 'gateway' && authorities.gateway !== undefined) {
+      const judging = admitToGateway(asked, authorities.gateway, keyHeaders[row.dialect])
       request.bodyAhead = request.routeOptions.config.readAhead?.(request) ?? null
       request.gatewayAdmission = await judging
       reply.headers(rateLimitHeaders(request.gatewayAdmission.metering))
-    } else if (access !== 'public') {
+    } else if (row === null ? isApiPath(decodedPath(request)) : row.access !== 'public') {
       request.admission = await admit(asked, authorities.api)
       reply.headers(rateLimitHeaders(request.admission.metering))
     }
-    if (request.is404) throw notRouted(decodeURI(pathOf(request.url)), served)
+    if (request.is404) throw notRouted(decodedPath(request), served)
   })
 }
 
-/** Which guard a request meets. Unknown paths of the API meet the API's. */
-export function accessOf(request: FastifyRequest, served: ServedOperations): Operation['access'] {
+/**
+ * The operation that a request is for, or for another method the first at its path; null where there is none. An unknown
+ * path of the API meets the API's guard.
+ */
+function rowOf(request: FastifyRequest, served: ServedOperations): Operation | null {
   const { operationId } = request.routeOptions.config
-  if (operationId !== undefined) return operationOf(operationId).access
-  const path = decodeURI(pathOf(request.url))
-  if (!request.is404 || !isApiPath(path)) return 'public'
-  const [first] = served(path)
-  return first === undefined ? 'bearer' : operationOf(first).access
+  if (operationId !== undefined) return operationOf(operationId)
+  const [first] = request.is404 ? served(decodedPath(request)) : []
+  return first === undefined ? null : operationOf(first)
 }
+
+/** In whose form a request is refused: the API's, or that of a dialect of the gateway. */
+export function formOf(request: FastifyRequest, served: ServedOperations): 'api' | Dialect {
+  const row = rowOf(request, served)
+  return row?.access === 'gateway' ? row.dialect : 'api'
+}
+
+const decodedPath = (request: FastifyRequest): string => decodeURI(pathOf(request.url))
 
 function notRouted(path: string, served: ServedOperations): ApiError {
   const allow: readonly string[] = probePaths.has(path) ? ['GET'] : served(path).map(id => operationOf(id).method)

@@ -1,13 +1,17 @@
+import { keyHeaders } from '@berth/contract'
 import type { FastifyRequest } from 'fastify'
 import { type BodyReading, readBody } from './body-reader.ts'
 import { parseJson } from './json-body.ts'
 import type { RequestContract } from './request-contract.ts'
 import { queryOf } from './request-path.ts'
 
-/** What a gateway's request asks: its body as it came, and as the contract has it. */
+/** What a gateway's request asks beside its path, as the contract has it: no other parameter is there. */
 export interface GatewayBody {
+  /** The body as it came. */
   readonly bytes: Buffer
   readonly body: Readonly<Record<string, unknown>>
+  readonly query: Readonly<Record<string, unknown>>
+  readonly headers: Readonly<Record<string, unknown>>
 }
 
 /** As much of a body as Node reads in by itself, whether or not anybody asks for it. */
@@ -23,7 +27,7 @@ export function readAhead(
   judge: (reading: BodyReading) => GatewayBody,
 ): Promise<() => GatewayBody> | null {
   const length = Number(request.headers['content-length'] ?? Number.NaN)
-  if (!(length <= aheadBytes) || request.headers.authorization === undefined) return null
+  if (!(length <= aheadBytes) || !namesCredential(request)) return null
   const ahead = readBody(request.raw, length, aheadBytes).then(reading => settled(() => judge(reading)))
   // Whoever is refused before its body is asked for may break it off.
   ahead.catch(() => {})
@@ -38,12 +42,24 @@ export function judgeBody(
   takesBody: boolean,
 ): GatewayBody {
   const sent = takesBody ? parseJson(reading, true) : undefined
-  const { body } = contract.parts({ query: queryOf(request.url), headers: request.headers, body: sent })
+  const { body, query, headerParams } = contract.parts({
+    query: queryOf(request.url),
+    headers: request.headers,
+    body: sent,
+  })
   return {
     bytes: reading?.kind === 'read' ? reading.bytes : Buffer.alloc(0),
-    body: typeof body === 'object' && body !== null ? { ...body } : {},
+    body: membersOf(body),
+    query: membersOf(query),
+    headers: membersOf(headerParams),
   }
 }
+
+const membersOf = (value: unknown) => (typeof value === 'object' && value !== null ? { ...value } : {})
+
+/** Nothing is read ahead for a request that the guard refuses without asking anybody. */
+const namesCredential = ({ headers }: FastifyRequest): boolean =>
+  ['authorization', ...Object.values(keyHeaders)].some(name => name !== null && headers[name] !== undefined)
 
 /** Does the work now, and tells what came of it later. */
 function settled<Value>(work: () => Value): () => Value {

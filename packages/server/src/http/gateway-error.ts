@@ -1,4 +1,4 @@
-import { type ErrorCode, errors, gatewayErrorType } from '@berth/contract'
+import { type Dialect, type ErrorCode, errors, gatewayErrorBody } from '@berth/contract'
 
 interface Issue {
   readonly path: readonly (string | number)[]
@@ -8,10 +8,15 @@ interface Issue {
 const isIssue = (value: unknown): value is Issue =>
   typeof value === 'object' && value !== null && 'path' in value && 'message' in value && Array.isArray(value.path)
 
-/** A refusal as the gateway's clients read it: OpenAI's body, the machine code in `code` (completions, AI gateway). */
-export function gatewayErrorBody(code: string, fields: Readonly<Record<string, unknown>>): string {
+/** A refusal as the clients of a dialect of the gateway read it, with a place named as they name it. */
+export function gatewayError(
+  dialect: Dialect,
+  code: string,
+  fields: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
   const known = Object.hasOwn(errors, code) ? (code as ErrorCode) : 'internal_error'
-  const { message, param, issues, ...more } = fields
+  const { message, param, ...more } = fields
+  const { issues } = more
   const first = Array.isArray(issues) ? issues.find(isIssue) : undefined
   const place = first === undefined ? null : placeOf(first.path)
   const sentence =
@@ -22,15 +27,11 @@ export function gatewayErrorBody(code: string, fields: Readonly<Record<string, u
         : place === ''
           ? `The body ${first.message}.`
           : `'${place}' ${first.message}.`
-  return JSON.stringify({
-    error: {
-      message: sentence,
-      type: gatewayErrorType(known),
-      param: typeof param === 'string' ? param : place === '' ? null : place,
-      code,
-      ...(issues !== undefined && { issues }),
-      ...more,
-    },
+  return gatewayErrorBody(dialect, {
+    code: known,
+    message: sentence,
+    param: typeof param === 'string' ? param : place === '' ? null : place,
+    more,
   })
 }
 

@@ -1,6 +1,7 @@
 import { type GatewayOperation, gatewayOperationIds, gatewayOperationOf } from '@berth/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refusal } from '../api-errors.ts'
+import { UpstreamError } from '../gateway/upstream.ts'
 import type { GatewayAuthority } from '../identity/gateway-caller.ts'
 import type { BodyReading } from './body-reader.ts'
 import { judgeBody, readAhead } from './gateway-body.ts'
@@ -10,6 +11,7 @@ import type { GatewayHandlers } from './handler.ts'
 import { requireMediaType } from './media-type.ts'
 import type { OpenStreams } from './open-streams.ts'
 import { RequestContract } from './request-contract.ts'
+import { routerPath } from './route-match.ts'
 import { writePieces } from './write-pieces.ts'
 
 /** The gateway as the HTTP layer serves it. */
@@ -42,14 +44,15 @@ function registerRow(
   const takesBody = row.body !== undefined
   const bodyOf = (request: FastifyRequest, reading: BodyReading | undefined) =>
     judgeBody(request, reading, contract, takesBody)
-  app.route<{ Body: BodyReading | undefined }>({
+  app.route<{ Body: BodyReading | undefined; Params: Readonly<Record<string, unknown>> }>({
     method: row.method,
-    url: row.path,
+    url: routerPath(row.path),
     config: {
       operationId: id,
       ...(takesBody && { readAhead: request => readAhead(request, reading => bodyOf(request, reading)) }),
     },
     onRequest: async request => {
+      request.params = contract.params(request.params)
       const { capabilities } = admissionOf(request).caller
       if (!capabilities.has(row.capability)) throw refusal('insufficient_scope', { requiredScope: row.capability })
       if (takesBody) requireMediaType(request.headers, 'json')
@@ -59,8 +62,9 @@ function registerRow(
       const { signal, release } = leaving(reply, gateway, open)
       try {
         const { caller } = admissionOf(request)
+        const { params } = request
         const handedOver = gateway.handedOver.has(request.raw)
-        const answer = await gateway.handlers[id]({ id: request.id, caller, ...asked, handedOver, signal })
+        const answer = await gateway.handlers[id]({ id: request.id, caller, params, ...asked, handedOver, signal })
         if (typeof answer.body === 'string' || Buffer.isBuffer(answer.body)) {
           return await reply.type(answer.contentType).send(answer.body)
         }
@@ -70,7 +74,7 @@ function registerRow(
           headers: { ...reply.getHeaders(), 'content-type': answer.contentType, 'x-accel-buffering': 'no' },
           pieces: answer.body,
           patienceMs: gateway.clientPatienceMs,
-        })
+        }).catch(sayNoMore)
         if (end === 'stalled') request.log.warn('let go of a client that stopped reading')
         return reply
       } finally {
@@ -78,6 +82,12 @@ function registerRow(
       }
     },
   })
+}
+
+/** A stream that was broken off after its failure was told in it, has nothing left to answer. */
+function sayNoMore(error: unknown): 'broken' {
+  if (error instanceof UpstreamError) return 'broken'
+  throw error
 }
 
 function admissionOf(request: { readonly gatewayAdmission: GatewayAdmission | null }): GatewayAdmission {

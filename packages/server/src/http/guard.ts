@@ -2,7 +2,7 @@ import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
 import type { GatewayAuthority, GatewayCaller } from '../identity/gateway-caller.ts'
 import { type Authority, type Metering, MeteringFault, type Principal, type Verdict } from '../identity/principal.ts'
-import { invalidCredential, readBearer } from './bearer.ts'
+import { invalidCredential, readCredential } from './bearer.ts'
 import { refuseOrganizationHeader } from './organization-header.ts'
 import { rateLimitHeaders } from './rate-limit-headers.ts'
 
@@ -32,14 +32,23 @@ export interface GatewayAdmission {
  * @throws ApiError 400, 401, 429 or 503
  */
 export async function admit(request: GuardedRequest, authority: Authority): Promise<Admission> {
-  const bearer = readBearer(request.rawHeaders)
+  const bearer = readCredential(request.rawHeaders)
   const verdict = granted(request, await judge(request, bearer, authority))
   return { bearer, principal: verdict.principal, metering: verdict.metering }
 }
 
-/** The same for the gateway, which has credentials and a bucket of its own. @throws ApiError 400, 401, 429 or 503 */
-export async function admitToGateway(request: GuardedRequest, authority: GatewayAuthority): Promise<GatewayAdmission> {
-  const { caller, metering } = granted(request, await judge(request, readBearer(request.rawHeaders), authority))
+/**
+ * The same for the gateway, which has credentials and a bucket of its own.
+ * @param keyHeader by which this request may name its credential as well
+ * @throws ApiError 400, 401, 429 or 503
+ */
+export async function admitToGateway(
+  request: GuardedRequest,
+  authority: GatewayAuthority,
+  keyHeader: string | null,
+): Promise<GatewayAdmission> {
+  const credential = readCredential(request.rawHeaders, keyHeader)
+  const { caller, metering } = granted(request, await judge(request, credential, authority))
   return { caller, metering }
 }
 

@@ -54,6 +54,10 @@ export interface GatewayRequest {
   /** Also that of the answer's `x-request-id`. */
   readonly id: string
   readonly caller: GatewayCaller
+  readonly params: Readonly<Record<string, unknown>>
+  readonly query: Readonly<Record<string, unknown>>
+  /** Those that the contract names. */
+  readonly headers: Readonly<Record<string, unknown>>
   readonly body: Readonly<Record<string, unknown>>
   /** The body as it came. */
   readonly bytes: Buffer

@@ -19,13 +19,18 @@ function decodes(text: string): boolean {
   }
 }
 
+/** Google's paths name a model within one segment; its clients leave the slashes of an id as they are. */
+const modelPath = /^(\/v1beta\/models\/)([^?#]+)(?=:\w+(?:[?#]|$))/
+
 /**
- * The target as the router takes it: without the origin a proxy may have left on it, and with each path segment that
- * does not decode escaped as it stands. The router would refuse the whole target for it; this way the segment meets the
+ * The target as the router takes it: without the origin a proxy may have left on it, with the slashes of a model's id
+ * escaped, and with each path segment that does not decode escaped as it stands. The router would refuse the whole target for it; this way the segment meets the
  * same checks as any other id that is none.
  */
 export function routableTarget(target: string): string {
-  const url = target.replace(/^https?:\/\/[^/?#]*/i, '')
+  const url = target
+    .replace(/^https?:\/\/[^/?#]*/i, '')
+    .replace(modelPath, (_, models: string, id: string) => models + id.replaceAll('/', '%2F'))
   const path = pathOf(url)
   if (!path.includes('%') || decodes(path)) return url
   const segments = path.split('/').map(segment => (decodes(segment) ? segment : segment.replaceAll('%', '%25')))
@@ -33,4 +38,4 @@ export function routableTarget(target: string): string {
 }
 
 /** Whether a path belongs to the API, where even an unknown one asks for a bearer first. */
-export const isApiPath = (path: string): boolean => path === '/v1' || path.startsWith('/v1/')
+export const isApiPath = (path: string): boolean => /^\/v1(?:beta)?(?:\/|$)/.test(path)

@@ -1,5 +1,6 @@
 import { operationIds, operationOf } from '@berth/contract'
 import { expect, test } from 'vitest'
+import { routerPath } from './route-match.ts'
 import { startTestApp } from './testing/test-app.ts'
 
 /** Every route the framework holds, read back from its own listing. */
@@ -18,8 +19,18 @@ function routesOf(listing: string): readonly string[] {
 test('the service answers the table, the two probes and nothing else', async () => {
   await using service = await startTestApp()
   const served = routesOf(service.app.printRoutes({ commonPrefix: false }))
-  const table = operationIds.map(operationOf).map(row => `${row.method} ${row.path.replaceAll(/\{(\w+)\}/g, ':$1')}`)
+  const table = operationIds.map(operationOf).map(row => `${row.method} ${routerPath(row.path)}`)
   expect([...served].sort()).toEqual([...table, 'GET /healthz', 'GET /readyz'].sort())
+})
+
+test('the service knows a model in a path, whatever its id holds', async () => {
+  await using service = await startTestApp()
+  const bearer = { authorization: 'Bearer good' }
+  for (const id of ['m', 'a/b/c', 'a%2Fb', 'a:b', 'a%3Ab', '%zz']) {
+    const path = `/v1beta/models/${id}:generateContent`
+    expect([id, (await fetch(service.origin + path, { headers: bearer })).status]).toEqual([id, 401])
+    expect([id, (await fetch(`${service.origin}${path}x`, { headers: bearer })).status]).toEqual([id, 404])
+  }
 })
 
 test('the probes need no bearer', async () => {

@@ -1,11 +1,11 @@
-import { type ErrorCode, errors } from '@berth/contract'
+import { type Dialect, type ErrorCode, errors } from '@berth/contract'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
 import { UpstreamError } from '../gateway/upstream.ts'
 import { BlobsUnavailable, StorageFull } from '../storage/blobs.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
-import { gatewayErrorBody } from './gateway-error.ts'
+import { gatewayError } from './gateway-error.ts'
 
 /** The framework's own refusals, by status (completions, Common rules). */
 const frameworkCodes: Readonly<Record<number, ErrorCode>> = {
@@ -49,13 +49,13 @@ function delayOf(code: string): Readonly<Record<string, string>> {
 /**
  * The one place where an error becomes a response (interface 7.1). What no one named is logged with its cause and told
  * to no one.
- * @param surface the gateway's paths have an error body of their own
+ * @param form the gateway's paths have error bodies of their own
  */
 export function sendError(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  surface: 'api' | 'gateway' = 'api',
+  form: 'api' | Dialect = 'api',
 ): FastifyReply {
   const named = asRefusal(error, request)
   if (request.raw.destroyed && !request.raw.complete) {
@@ -70,5 +70,5 @@ export function sendError(
     .code(status)
     .headers({ ...delayOf(code), ...headers })
     .type('application/json; charset=utf-8')
-    .send(surface === 'gateway' ? gatewayErrorBody(code, fields) : JSON.stringify({ error: code, ...fields }))
+    .send(JSON.stringify(form === 'api' ? { error: code, ...fields } : gatewayError(form, code, fields)))
 }

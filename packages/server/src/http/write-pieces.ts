@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { setImmediate as nextMoment } from 'node:timers/promises'
 import { endWithin, hasRoom } from './slow-reader.ts'
 
 /** Why the pieces ended: there were no more, the client left, or it took nothing for too long. */
@@ -30,6 +31,8 @@ export async function writePieces(stream: {
     endWithin(response, patienceMs)
     return 'source'
   } catch (error) {
+    // What was written in this moment is not sent before the next.
+    await nextMoment()
     if (response.destroyed) return 'client'
     response.destroy()
     throw error

@@ -109,12 +109,15 @@ describe.each([
     const headers = {
       authorization: 'Bearer svc_ai_live_of-the-agent',
       'api-key': 'of-the-agent',
+      'x-api-key': 'of-the-agent',
+      'x-goog-api-key': 'of-the-agent',
       cookie: 'of-the-agent=1',
       forwarded: 'for=of-the-agent',
       'x-forwarded-for': 'of-the-agent',
       'x-svc-organization': 'of-the-agent',
       'content-type': 'application/json',
       accept: 'text/event-stream',
+      'anthropic-beta': 'a-beta',
     }
     const { status, headers: answered } = await ask('/v1/responses?a=b', {
       method: 'POST',
@@ -127,6 +130,7 @@ describe.each([
     expect(seen?.raw).toContain('authorization\nbearer svc_run_of-the-first')
     expect(seen?.raw).toContain('accept\ntext/event-stream')
     expect(seen?.raw).toContain('content-type\napplication/json')
+    expect(seen?.raw).toContain('anthropic-beta\na-beta')
   })
 
   test('knows itself by its address, for clients that ask a proxy for everything', async () => {
@@ -148,6 +152,24 @@ describe.each([
       expect([status, errorOf(body)], path).toMatchObject([404, { code: 'unknown_endpoint', param: null }])
     }
     expect(asked).toBe(0)
+  })
+
+  test("sends on Anthropic's and Google's paths, and refuses there as they do", async () => {
+    await serveGateway((incoming, response) => response.end(incoming.url))
+    const models = '/v1beta/models/provider/a-model.1'
+    const paths = [
+      '/v1/messages?beta=true',
+      '/v1/messages/count_tokens',
+      `${models}:streamGenerateContent?alt=sse`,
+      '/v1beta/models/provider%2Fa-model:countTokens',
+    ]
+    for (const path of paths) expect((await ask(path, { method: 'POST', body: '{}' })).body).toBe(path)
+    const others = ['/v1/messages/batches', models, `${models}:x`, '/v1beta/models/../../v1/sessions:countTokens']
+    for (const path of others) expect((await ask(path)).status, path).toBe(404)
+    bearer = null
+    const [anthropic, google] = [await ask('/v1/messages'), await ask(`${models}:generateContent`)]
+    expect(JSON.parse(anthropic.body)).toMatchObject({ type: 'error', error: { type: 'authentication_error' } })
+    expect(JSON.parse(google.body)).toMatchObject({ error: { code: 401, status: 'UNAUTHENTICATED' } })
   })
 
   test('takes the credential of the Run that is at work, and refuses where none is', async () => {

@@ -1,12 +1,17 @@
 import { Agent as HttpAgent, type IncomingMessage, type RequestListener, request, type ServerResponse } from 'node:http'
 import { Agent as HttpsAgent, request as secureRequest } from 'node:https'
-import { type ErrorCode, errors, gatewayErrorType } from '@berth/contract'
+import { type Dialect, type ErrorCode, errors, gatewayErrorBody } from '@berth/contract'
 import type { GatewayRoute } from './driver.ts'
 import { relay, sentOn } from './proxy-forward.ts'
 import { pickedHeaders } from './proxy-headers.ts'
 
-/** All that a sandbox can ask of the gateway (interface 4.12). */
-const paths: ReadonlySet<string> = new Set(['/v1/models', '/v1/responses', '/v1/chat/completions'])
+/** All that a sandbox can ask of the gateway (interface 4.12), and in whose form it is refused. */
+const paths: readonly (readonly [path: RegExp, dialect: Dialect])[] = [
+  [/^\/v1\/(?:models|responses|chat\/completions)$/, 'openai'],
+  [/^\/v1\/messages(?:\/count_tokens)?$/, 'anthropic'],
+  // A model's id may hold slashes, but no step up to another path.
+  [/^\/v1beta\/models\/(?!.*\.\.)[^#]+:(?:generateContent|streamGenerateContent|countTokens)$/, 'google'],
+]
 
 /**
  * What travels of an agent's headers. Whatever names a caller (a credential, a cookie, an organization, a forwarded
@@ -15,6 +20,8 @@ const paths: ReadonlySet<string> = new Set(['/v1/models', '/v1/responses', '/v1/
 const travelling: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',
+  'anthropic-beta',
+  'anthropic-version',
   'content-encoding',
   'content-type',
   'user-agent',
@@ -41,12 +48,13 @@ export function openGatewayLink(): GatewayLink {
   return {
     async forward(incoming, outgoing, target, route) {
       const [path = '', query] = target.split(/(?=\?)/, 2)
-      if (!paths.has(path))
-        return refuse(incoming, outgoing, 'unknown_endpoint', `${path} is not a path of the gateway.`)
+      const [, dialect] = paths.find(([known]) => known.test(path)) ?? []
+      const refuse = refuser(incoming, outgoing, dialect)
+      if (dialect === undefined) return refuse('unknown_endpoint', `${path} is not a path of the gateway.`)
       const bearer = route.bearer()
       if (bearer === null) {
         const message = 'No Run is at work in this sandbox, so it has no credential for the gateway.'
-        return refuse(incoming, outgoing, 'invalid_or_expired_credential', message)
+        return refuse('invalid_or_expired_credential', message)
       }
       const { protocol, host, hostname, port, pathname } = new URL(route.url)
       const headers = [
@@ -68,7 +76,7 @@ export function openGatewayLink(): GatewayLink {
         await relay(incoming, outgoing, upstream)
       } catch {
         if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy()
-        else refuse(incoming, outgoing, 'service_unavailable', 'The gateway cannot be reached.')
+        else refuse('service_unavailable', 'The gateway cannot be reached.')
       }
     },
     [Symbol.dispose]() {
@@ -106,14 +114,16 @@ function handOver(
   return promise
 }
 
-/** Answers in OpenAI's form, which the clients of the gateway read. */
-function refuse(incoming: IncomingMessage, outgoing: ServerResponse, code: ErrorCode, message: string): void {
-  const { status, ...rest } = errors[code]
-  // The rest of the body is read and dropped: closing on a client that still writes would lose it the answer.
-  incoming.resume()
-  outgoing.writeHead(status, {
-    'Content-Type': 'application/json; charset=utf-8',
-    ...('retryAfterSeconds' in rest && { 'Retry-After': String(rest.retryAfterSeconds) }),
-  })
-  outgoing.end(JSON.stringify({ error: { message, type: gatewayErrorType(code), param: null, code } }))
-}
+/** Answers in the form that the clients of a path read. */
+const refuser =
+  (incoming: IncomingMessage, outgoing: ServerResponse, dialect: Dialect = 'openai') =>
+  (code: ErrorCode, message: string): void => {
+    const { status, ...rest } = errors[code]
+    // The rest of the body is read and dropped: closing on a client that still writes would lose it the answer.
+    incoming.resume()
+    outgoing.writeHead(status, {
+      'Content-Type': 'application/json; charset=utf-8',
+      ...('retryAfterSeconds' in rest && { 'Retry-After': String(rest.retryAfterSeconds) }),
+    })
+    outgoing.end(JSON.stringify(gatewayErrorBody(dialect, { code, message })))
+  }

@@ -29,7 +29,7 @@ export interface ProviderConfig {
   readonly baseUrl: string | undefined
   readonly apiKey: string | undefined
   /** Formats that the upstream speaks by itself. */
-  readonly wire: readonly ('chat' | 'responses')[]
+  readonly wire: readonly ('chat' | 'responses' | 'messages' | 'generate')[]
   /** Absent: the provider is asked for its list. */
   readonly models: readonly ModelConfig[] | undefined
 }
@@ -136,16 +136,20 @@ function readProvider(node: JsonNode): ProviderConfig {
     kind,
     baseUrl: members.baseUrl === undefined ? undefined : readUrl(members.baseUrl),
     apiKey: members.apiKey?.secret(),
-    wire: members.wire?.array(1).map(item => item.oneOf(['chat', 'responses'])) ?? defaultWire(kind),
+    wire:
+      members.wire?.array(1).map(item => item.oneOf(['chat', 'responses', 'messages', 'generate'])) ??
+      defaultWires[kind],
     models,
   }
   if (kind === 'openai-compatible') node.require(members.baseUrl, 'baseUrl')
   return provider
 }
 
-function defaultWire(kind: ProviderConfig['kind']): ProviderConfig['wire'] {
-  if (kind === 'openai') return ['chat', 'responses']
-  return kind === 'openai-compatible' ? ['chat'] : []
+const defaultWires: Readonly<Record<ProviderConfig['kind'], ProviderConfig['wire']>> = {
+  openai: ['chat', 'responses'],
+  anthropic: ['messages'],
+  google: ['generate'],
+  'openai-compatible': ['chat'],
 }
 
 const modelMembers = ['contextTokens', 'outputTokens', 'tools', 'reasoning', 'modalities', 'price'] as const

@@ -39,10 +39,16 @@ export const geminiWire: WireFormat = {
       return
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    for (const part of parts) response.write(event(chunk([part])))
-    response.end(event(lastChunk([{ text: '' }], reply)))
+    for (const frame of geminiFrames(reply)) response.write(frame)
+    response.end()
   },
 }
+
+/** A streamed reply, an event each. */
+export const geminiFrames = (reply: ModelReply): string[] => [
+  ...partsOf(reply).map(part => event(chunk([part]))),
+  event(lastChunk([{ text: '' }], reply)),
+]
 
 /** Text comes in two halves, so that clients have something to put together. */
 function partsOf({ text = '', calls = [], thinking }: ModelReply): Part[] {

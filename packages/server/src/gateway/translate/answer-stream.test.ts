@@ -3,13 +3,13 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkChatStream, checkResponsesStream } from '../../../test/support/openai-stream.ts'
 import { scriptedLanguageModel, translatedCall, usage } from '../../../test/support/scripted-language-model.ts'
-import type { Wire } from '../upstream.ts'
+import type { TranslatedWire } from '../upstream.ts'
 import { callTranslated } from './call-translated.ts'
 
 type Parts = readonly (LanguageModelV4StreamPart | Error)[]
 
 const tool = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }
-const bodies: Record<Wire, Record<string, unknown>> = {
+const bodies: Record<TranslatedWire, Record<string, unknown>> = {
   responses: { model: 'm', input: 'Hello', stream: true, tools: [tool] },
   chat: {
     model: 'm',
@@ -20,7 +20,7 @@ const bodies: Record<Wire, Record<string, unknown>> = {
   },
 }
 
-async function run(wire: Wire, parts: Parts, body: object = {}, kind: 'anthropic' | 'google' = 'anthropic') {
+async function run(wire: TranslatedWire, parts: Parts, body: object = {}, kind: 'anthropic' | 'google' = 'anthropic') {
   const call = translatedCall({
     wire,
     body: { ...bodies[wire], ...body },

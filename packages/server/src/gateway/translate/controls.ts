@@ -1,5 +1,5 @@
 import type { JSONObject, LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import type { Wire } from '../upstream.ts'
+import type { TranslatedWire } from '../upstream.ts'
 import type { JsonObject } from './json.ts'
 import { refuse } from './refuse.ts'
 import { speaksChat, type Target } from './target.ts'
@@ -26,7 +26,7 @@ type ProviderControls = Pick<LanguageModelV4CallOptions, 'reasoning' | 'provider
 const names = {
   chat: { effort: 'reasoning_effort', verbosity: 'verbosity' },
   responses: { effort: 'reasoning.effort', verbosity: 'text.verbosity' },
-} as const satisfies Record<Wire, object>
+} as const satisfies Record<TranslatedWire, object>
 
 /**
  * Reads effort, parallel calls, service tier, verbosity and whom the request is for. `prompt_cache_key` is a hint that
@@ -35,7 +35,7 @@ const names = {
 export function readControls(
   body: JsonObject,
   given: {
-    readonly wire: Wire
+    readonly wire: TranslatedWire
     readonly effort: unknown
     readonly summary?: boolean
     readonly verbosity: unknown

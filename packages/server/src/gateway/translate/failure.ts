@@ -8,14 +8,14 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from '@ai-sdk/provider'
-import { type UpstreamCode, UpstreamError, type Wire } from '../upstream.ts'
+import { type TranslatedWire, type UpstreamCode, UpstreamError } from '../upstream.ts'
 import { upstreamCode, upstreamError } from '../upstream-status.ts'
 import { upstreamWords } from '../upstream-words.ts'
 import { isObject } from './json.ts'
 import { refuse } from './refuse.ts'
 
 /** A failure of a provider or of its package, as the gateway tells it. */
-export function toFailure(error: unknown, wire: Wire = 'responses'): UpstreamError {
+export function toFailure(error: unknown, wire: TranslatedWire = 'responses'): UpstreamError {
   const input = wire === 'chat' ? 'messages' : 'input'
   if (error instanceof UpstreamError) return error
   if (UnsupportedFunctionalityError.isInstance(error)) {

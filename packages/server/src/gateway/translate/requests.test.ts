@@ -1,12 +1,16 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { scriptedLanguageModel, translatedCall } from '../../../test/support/scripted-language-model.ts'
-import type { ResolvedModel, Wire } from '../upstream.ts'
+import type { ResolvedModel, TranslatedWire } from '../upstream.ts'
 import { callTranslated } from './call-translated.ts'
 
 type Body = Record<string, unknown>
 
-async function ask(wire: Wire, body: Body, model: Partial<ResolvedModel> = {}): Promise<LanguageModelV4CallOptions> {
+async function ask(
+  wire: TranslatedWire,
+  body: Body,
+  model: Partial<ResolvedModel> = {},
+): Promise<LanguageModelV4CallOptions> {
   const languageModel = scriptedLanguageModel([], model.kind)
   const least = wire === 'chat' ? { messages: [{ role: 'user', content: 'Hi' }] } : { input: 'Hi' }
   await callTranslated(translatedCall({ wire, body: { model: 'm', ...least, ...body }, languageModel, model }))

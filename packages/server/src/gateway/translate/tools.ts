@@ -3,7 +3,7 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider'
-import type { Wire } from '../upstream.ts'
+import type { TranslatedWire } from '../upstream.ts'
 import { arrayAt, isObject, type JsonObject, objectAt, optionalString, stringAt } from './json.ts'
 import { refuse } from './refuse.ts'
 
@@ -11,7 +11,7 @@ import { refuse } from './refuse.ts'
 export type ToolOptions = Pick<LanguageModelV4CallOptions, 'tools' | 'toolChoice'>
 
 /** Reads `tools` and `tool_choice`. In Chat a function's fields are one level down, under `function`. */
-export function readTools(body: JsonObject, wire: Wire): ToolOptions {
+export function readTools(body: JsonObject, wire: TranslatedWire): ToolOptions {
   const given = body['tools'] ?? []
   const tools = arrayAt(given, 'tools').map((tool, at) => readTool(objectAt(tool, `tools[${at}]`), at, wire))
   const names = new Set(tools.map(tool => tool.name))
@@ -28,7 +28,7 @@ export function readTools(body: JsonObject, wire: Wire): ToolOptions {
   }
 }
 
-function readTool(tool: JsonObject, at: number, wire: Wire): LanguageModelV4FunctionTool {
+function readTool(tool: JsonObject, at: number, wire: TranslatedWire): LanguageModelV4FunctionTool {
   const param = `tools[${at}]`
   if (tool['type'] !== 'function') {
     throw refuse(
@@ -63,7 +63,7 @@ function readSchema(schema: unknown, param: string): LanguageModelV4FunctionTool
 
 type Choice = LanguageModelV4ToolChoice & { readonly allowed?: ReadonlySet<string> }
 
-function readChoice(choice: unknown, wire: Wire, names: ReadonlySet<string>): Choice | undefined {
+function readChoice(choice: unknown, wire: TranslatedWire, names: ReadonlySet<string>): Choice | undefined {
   if (choice === undefined || choice === null) return undefined
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { type: choice }
   if (typeof choice === 'string') throw refuse('tool_choice', `tool_choice "${choice}" is not known.`)
@@ -91,7 +91,7 @@ function readChoice(choice: unknown, wire: Wire, names: ReadonlySet<string>): Ch
   }
 }
 
-function nameOf(entry: JsonObject, param: string, wire: Wire, names: ReadonlySet<string>): string {
+function nameOf(entry: JsonObject, param: string, wire: TranslatedWire, names: ReadonlySet<string>): string {
   const path = wire === 'chat' ? `${param}.function` : param
   const name = stringAt((wire === 'chat' ? objectAt(entry['function'], path) : entry)['name'], `${path}.name`)
   if (!names.has(name)) throw refuse(`${path}.name`, `No tool is called ${JSON.stringify(name)}.`)

@@ -1,5 +1,5 @@
 import type { LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provider'
-import type { UpstreamError, Wire } from '../upstream.ts'
+import type { TranslatedWire, UpstreamError } from '../upstream.ts'
 import { refuse } from './refuse.ts'
 
 /** What packages call a setting, and what the formats do. */
@@ -21,7 +21,7 @@ const params: Readonly<Record<string, string>> = {
  */
 export function refusalOf(
   warnings: readonly SharedV4Warning[],
-  wire: Wire,
+  wire: TranslatedWire,
   asked: { readonly options: LanguageModelV4CallOptions; readonly limited: boolean },
 ): UpstreamError | undefined {
   for (const warning of warnings) {
@@ -35,7 +35,7 @@ export function refusalOf(
   return undefined
 }
 
-function paramOf(feature: string, wire: Wire): string {
+function paramOf(feature: string, wire: TranslatedWire): string {
   if (feature === 'maxOutputTokens') return wire === 'chat' ? 'max_completion_tokens' : 'max_output_tokens'
   if (/reasoning|thinking|effort/i.test(feature)) return wire === 'chat' ? 'reasoning_effort' : 'reasoning'
   return params[feature] ?? feature

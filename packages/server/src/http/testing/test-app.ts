@@ -60,12 +60,19 @@ export class FakeAuthority implements Authority {
   }
 }
 
+const lettingIn = () => Promise.reject(new Error('nobody is let in'))
+
 /** A gateway that lets nobody in. */
 const closedGateway: GatewaySurface = {
   handlers: {
-    listModels: () => Promise.reject(new Error('nobody is let in')),
-    createResponse: () => Promise.reject(new Error('nobody is let in')),
-    createChatCompletion: () => Promise.reject(new Error('nobody is let in')),
+    listModels: lettingIn,
+    createResponse: lettingIn,
+    createChatCompletion: lettingIn,
+    createMessage: lettingIn,
+    countMessageTokens: lettingIn,
+    generateContent: lettingIn,
+    streamGenerateContent: lettingIn,
+    countContentTokens: lettingIn,
   },
   authority: { judge: async () => ({ kind: 'invalid' }) },
   bodyLimitBytes: 1024,

@@ -1,0 +1,30 @@
+import { passCount } from './pass-through.ts'
+import { refuseState } from './request-rules.ts'
+import { candidatesOf, type Gateway, type ModelRequest } from './serve-request.ts'
+import { upstreamError } from './upstream-status.ts'
+
+/** The formats in which tokens can be counted. */
+export type CountedWire = 'messages' | 'generate'
+
+const patienceMs = 60_000
+
+/**
+ * Passes on a request that asks how many tokens another would have. Providers take nothing for it, so it is neither
+ * accounted nor held to a budget, and another model's answer would be wrong.
+ * @throws ApiError 400, 404; UpstreamError with what the provider said
+ */
+export async function countTokens(
+  gateway: Gateway,
+  request: ModelRequest & { readonly wire: CountedWire },
+): Promise<Buffer> {
+  refuseState(request.wire, request.body)
+  const [model] = await candidatesOf(gateway, request)
+  const client = gateway.clients.get(model.provider)
+  if (client === undefined) throw new Error(`the provider ${model.provider} has no client`)
+  const late = AbortSignal.timeout(patienceMs)
+  try {
+    return await passCount(client, { ...request, model, signal: AbortSignal.any([request.signal, late]) })
+  } catch (error) {
+    throw late.aborted ? upstreamError('upstream_timeout', { cause: error }) : error
+  }
+}
