@@ -6,8 +6,8 @@ export default defineConfig({
     include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'script/**/*.test.ts'],
     globalSetup: ['packages/server/test/support/postgres-setup.ts'],
     setupFiles: ['script/lib/property-seed.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     pool: 'forks',
     // One fewer than there are cores would be one where there are two, and most of a test is waiting.
     maxWorkers: Math.max(2, availableParallelism() - 1),

@@ -190,7 +190,7 @@ describe('workers in processes of their own', () => {
   })
 
   it('may be killed twenty times while an agent works: nothing is lost and nothing comes twice', {
-    timeout: 240_000,
+    timeout: 600_000,
   }, async () => {
     const kills = 20
     const steps = Array.from({ length: kills + 1 }, (_, index) => index)
