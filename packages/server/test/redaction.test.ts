@@ -127,6 +127,23 @@ describe('an agent that says its secrets', () => {
   })
 })
 
+describe('an agent that asks with its secrets', () => {
+  test('asks people without them', async () => {
+    const requestedSchema = { type: 'object', properties: { key: { type: 'string', title: 'say %API_KEY%' } } }
+    const ask = `ask ${JSON.stringify({ message: 'is it %API_KEY%?', requestedSchema })}`
+    const session = await api.createSession({ runtime: 'agent-with-secrets' }, ask)
+    const { text } = await until('the question', async () => {
+      const answer = await api.get(`/v1/sessions/${session.id}/interactions`)
+      return answer.text.includes('is it') && answer
+    })
+    expect(text).toContain('is it [secret]?')
+    expectNothingOf(text)
+    await api.call('POST', `/v1/sessions/${session.id}/runs/${session.activeRunId}/cancel`)
+    await api.runEnded(session.id, session.activeRunId ?? '')
+    expectNothingOf((await storedLog(db, keyOf(session))).map(({ envelope }) => envelope).join('\n'))
+  })
+})
+
 describe('the log of the service', () => {
   test('has none of them, wherever it cuts what it tells', async () => {
     const { written } = await run('missing', 'anything')

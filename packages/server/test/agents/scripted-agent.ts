@@ -42,7 +42,8 @@ import {
  *     hasty TITLE               asks for permission, takes that back at once and says what came of it
  *     leave TITLE               asks for permission and goes on without waiting
  *     plan TEXT                 asks to leave plan mode and says the outcome
- *     ask JSON                  asks people to fill in a form (`message`, `requestedSchema`) and says the answer
+ *     ask JSON                  asks people to fill in a form (`message`, `requestedSchema`) and says the answer; `%NAME%`
+ *                               stands for the value of an environment variable
  *     asking JSON               the same, by a tool call
  *     asks N                    asks N questions at once and says how many were answered, and how
  *     big BYTES                 asks a question of that length and says the answer
@@ -162,7 +163,12 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
     const asked = { toolCallId: `call-${turn.toolCalls}`, title: 'Ready?', kind: 'switch_mode' as const, content }
     await message(turn, `plan: ${await permission(turn, asked, choices)}`)
   },
-  ask: async (turn, rest) => message(turn, JSON.stringify(await elicit(turn, JSON.parse(rest)))),
+  ask: async (turn, rest) => {
+    const form = JSON.parse(rest, (_, value: unknown) =>
+      typeof value === 'string' ? value.replaceAll(/%(\w+)%/g, (_, name: string) => process.env[name] ?? '') : value,
+    )
+    await message(turn, JSON.stringify(await elicit(turn, form)))
+  },
   asking: async (turn, rest) => {
     const toolCallId = await openTool(turn, 'asking')
     await message(turn, JSON.stringify(await elicit(turn, { toolCallId, ...JSON.parse(rest) })))
