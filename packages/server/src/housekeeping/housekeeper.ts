@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
+import { forgetBuckets } from '../identity/forget-buckets.ts'
 import { Loop, type Service } from '../service.ts'
 import type { CollectableBlobs } from '../storage/blobs.ts'
 import { collectBlobs } from '../storage/collect-blobs.ts'
@@ -9,6 +10,7 @@ import { readNamedBlobs } from './named-blobs.ts'
 
 /** Between two looks at whether a chore is due. */
 const LOOK_MS = 60_000
+const HOUR_MS = 60 * 60_000
 
 /** Does what has to be done now and then, once for all processes of a deployment. */
 export class Housekeeper implements Service {
@@ -21,7 +23,7 @@ export class Housekeeper implements Service {
 
   constructor(context: Context, blobs: CollectableBlobs, options: { readonly blobGraceMs: number }) {
     this.#context = context
-    this.#chores = [collectGarbage(context, blobs, options.blobGraceMs)]
+    this.#chores = [forgetFullBuckets(context), collectGarbage(context, blobs, options.blobGraceMs)]
     this.#loop = new Loop(
       () => this.#look(),
       LOOK_MS,
@@ -54,6 +56,17 @@ export class Housekeeper implements Service {
         work: signal => chore.work(AbortSignal.any([signal, this.#stopping.signal])),
       })
     }
+  }
+}
+
+function forgetFullBuckets({ db, clock, log }: Context): Chore {
+  return {
+    name: 'forget-buckets',
+    intervalMs: HOUR_MS,
+    work: async signal => {
+      const forgotten = await forgetBuckets(db, clock.now(), signal)
+      if (forgotten > 0) log.info({ forgotten }, 'forgot full rate buckets')
+    },
   }
 }
 

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
 import { createTenant } from '../../test/support/tenant.ts'
+import { forgetBuckets } from '../identity/forget-buckets.ts'
 import { doChore } from './chore.ts'
 import { readNamedBlobs } from './named-blobs.ts'
 
-let test: TestDatabase
+let made: TestDatabase
 beforeAll(async () => {
-  test = await createTestDatabase()
+  made = await createTestDatabase()
 })
-afterAll(() => test[Symbol.asyncDispose]())
+afterAll(() => made[Symbol.asyncDispose]())
 
 describe('a chore', () => {
   const at = (ms: number) => ({ now: () => new Date(ms) })
@@ -23,38 +24,55 @@ describe('a chore', () => {
         done += 1
       },
     }
-    const first = await Promise.all(['a', 'b', 'c'].map(holder => doChore(test.database, at(10_000), holder, chore)))
+    const first = await Promise.all(['a', 'b', 'c'].map(holder => doChore(made.database, at(10_000), holder, chore)))
     expect(first.filter(Boolean)).toHaveLength(1)
-    expect(await doChore(test.database, at(10_900), 'd', chore)).toBe(false)
-    expect(await doChore(test.database, at(11_001), 'd', chore)).toBe(true)
+    expect(await doChore(made.database, at(10_900), 'd', chore)).toBe(false)
+    expect(await doChore(made.database, at(11_001), 'd', chore)).toBe(true)
     expect(done).toBe(2)
   })
 
   it('is left to others when it fails, once its hold is over', async () => {
     const failing = { name: 'fails', intervalMs: 1000, work: () => Promise.reject(new Error('no')) }
-    await expect(doChore(test.database, at(10_000), 'a', failing)).rejects.toThrow('no')
-    expect(await doChore(test.database, at(20_000), 'b', { ...failing, work: async () => {} })).toBe(false)
-    expect(await doChore(test.database, at(70_001), 'b', { ...failing, work: async () => {} })).toBe(true)
+    await expect(doChore(made.database, at(10_000), 'a', failing)).rejects.toThrow('no')
+    expect(await doChore(made.database, at(20_000), 'b', { ...failing, work: async () => {} })).toBe(false)
+    expect(await doChore(made.database, at(70_001), 'b', { ...failing, work: async () => {} })).toBe(true)
   })
+})
+
+test('buckets that nobody has taken from for a day are forgotten, but for those that a guard holds', async () => {
+  const { database } = made
+  const now = new Date('2026-01-03T00:00:00Z')
+  await database.query(`
+    insert into rate_buckets (key, tokens, refilled_at) values
+      ('old', 0, '2026-01-01T00:00:00Z'), ('held', 0, '2026-01-01T00:00:00Z'), ('new', 0, '2026-01-02T12:00:00Z')`)
+  const keys = async () =>
+    (await database.query('select key from rate_buckets order by key')).rows.map(row => row['key'])
+  const forget = () => forgetBuckets(database, now, AbortSignal.timeout(60_000))
+  await database.transaction(async guard => {
+    await guard.query("select 1 from rate_buckets where key = 'held' for update")
+    expect(await forget()).toBe(1)
+  })
+  expect(await keys()).toEqual(['held', 'new'])
+  expect([await forget(), await keys()]).toEqual([1, ['new']])
 })
 
 describe('the blobs that rows name', () => {
   it('are those of turns and artifacts, and a reader may stop early', async () => {
-    const { organizationId, installationId } = await createTenant(test.database)
+    const { organizationId, installationId } = await createTenant(made.database)
     const sessionId = randomUUID()
     const runId = randomUUID()
     const digest = (letter: string) => letter.repeat(64)
-    await test.database.query(
+    await made.database.query(
       `insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, created_at, updated_at)
        values ($1, $2, 'app_installation', $3, '', 't', now(), now())`,
       [organizationId, sessionId, installationId],
     )
-    await test.database.query(
+    await made.database.query(
       `insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at)
        values ($1, $2, $3, $3, 'queued', now(), now())`,
       [organizationId, sessionId, runId],
     )
-    await test.database.query(
+    await made.database.query(
       `insert into turns (organization_id, session_id, id, sequence, run_id, request_hash, message, files, author_kind,
          author_id, created_at)
        values ($1, $2, $3, 0, $3, '', 'm', $4, 'app_installation', $5, now())`,
@@ -66,17 +84,17 @@ describe('the blobs that rows name', () => {
         installationId,
       ],
     )
-    await test.database.query(
+    await made.database.query(
       `insert into artifacts (organization_id, session_id, id, kind, name, media_type, size_bytes, sha256, created_at)
        values ($1, $2, $3, 'run_result', 'n', 't', 0, $4, now())`,
       [organizationId, sessionId, randomUUID(), digest('c')],
     )
-    const all = await Array.fromAsync(readNamedBlobs(test.database))
+    const all = await Array.fromAsync(readNamedBlobs(made.database))
     expect(all.sort()).toEqual([digest('a'), digest('b'), digest('c')])
-    for await (const sha256 of readNamedBlobs(test.database)) {
+    for await (const sha256 of readNamedBlobs(made.database)) {
       expect(sha256).toHaveLength(64)
       break
     }
-    expect(test.database.usage.waiting).toBe(0)
+    expect(made.database.usage.waiting).toBe(0)
   })
 })
