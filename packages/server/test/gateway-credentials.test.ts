@@ -47,6 +47,13 @@ async function newRun(budgetUsd?: number) {
   return { ...of, credential }
 }
 
+const requestOf = (organizationId: string): RequestRecord => ({
+  ...{ id: randomUUID(), organizationId, sessionId: null, runId: null },
+  ...{ credentialKind: 'runtime', apiKeyId: null, wire: 'chat', provider: 'main', model: 'main/m1' },
+  ...{ outcome: 'open', errorCode: null, usage: null, costUsd: null },
+  ...{ firstTokenMs: null, durationMs: null, startedAt: new Date() },
+})
+
 const endRun = (runId: string) =>
   db().query("update runs set status = 'completed', ended_at = now() where id = $1", [runId])
 
@@ -157,12 +164,7 @@ describe('what a request used', () => {
 
   it('is on disk when it is kept, unless its row was there before', async () => {
     const run = await newRun()
-    const request: RequestRecord = {
-      ...{ id: randomUUID(), organizationId: run.organizationId, sessionId: run.sessionId, runId: run.runId },
-      ...{ credentialKind: 'runtime', apiKeyId: null, wire: 'chat', provider: 'main', model: 'main/m1' },
-      ...{ outcome: 'open', errorCode: null, usage: null, costUsd: null },
-      ...{ firstTokenMs: null, durationMs: null, startedAt: new Date() },
-    }
+    const request = { ...requestOf(run.organizationId), sessionId: run.sessionId, runId: run.runId }
     const commit = (record: RequestRecord, flushed: boolean) =>
       db().transaction(async transaction => {
         await transaction.query('set local synchronous_commit = on')
@@ -212,6 +214,17 @@ describe('a budget', () => {
       [200, null],
       [200, null],
     ])
+  })
+
+  it('counts a request once, however often it is kept', async () => {
+    const { organizationId } = (await gateway.test.newTenant()).tenant
+    await setBudget(organizationId, null, 'total', 10)
+    const settled = { ...requestOf(organizationId), outcome: 'completed', costUsd: 1 } as const
+    for (let n = 0; n < 2; n += 1) await keepRequests(db(), [settled], new Date())
+    const { rows } = await db().query('select spent_usd from gateway_budgets where organization_id = $1', [
+      organizationId,
+    ])
+    expect(rows.map(({ spent_usd }) => Number(spent_usd))).toEqual([1])
   })
 
   it('of a Run refuses when it is spent, and where the cost would not be known', async () => {

@@ -5,9 +5,11 @@ import { adoptLapsed, claimQueued, type RunClaim } from '../src/execution/execut
 import { executionLost, finishRun, type Loss, loseAttempt } from '../src/execution/finish.ts'
 import { ClaimLost } from '../src/execution/interruption.ts'
 import { underFence } from '../src/execution/under-fence.ts'
+import { endRun } from '../src/runs/end-run.ts'
 import { markRunning } from '../src/runs/run-sql.ts'
 import { isTerminal } from './support/api.ts'
 import { startTestService, type TestService } from './support/service.ts'
+import { keyOf } from './support/states.ts'
 import { until } from './support/until.ts'
 import { workerContext } from './support/worker-context.ts'
 
@@ -152,6 +154,20 @@ describe('a run', () => {
     const terminal = (await test.api.events(subject.session.id)).filter(isTerminal)
     expect(terminal.map(event => event.data['status'])).toEqual(now.endedAt === undefined ? [] : [now.status])
   })
+})
+
+it('ends once, also where its end is told twice', async () => {
+  const { session, runId } = await states.queued()
+  const ends = await context.db.transaction(async tx => {
+    const twice = []
+    for (const status of ['cancelled', 'completed'] as const) {
+      twice.push(await endRun(tx, keyOf(session), runId, { status }, new Date()))
+    }
+    return twice
+  })
+  expect(ends).toEqual([true, false])
+  const terminal = (await test.api.events(session.id)).filter(isTerminal)
+  expect(terminal.map(event => event.data['status'])).toEqual(['cancelled'])
 })
 
 describe('a claim', () => {
