@@ -207,12 +207,12 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
       burst: env.integer(
         'BERTH_AUTH_RATE_BURST',
         600,
-        'Requests at once without a valid credential, for each address.',
+        'Requests at once, for each address; of the gateway, those without a valid credential.',
       ),
       perMinute: env.integer(
         'BERTH_AUTH_RATE_PER_MINUTE',
         3000,
-        'Requests a minute without a valid credential, for each address.',
+        'Requests a minute, for each address; of the gateway, those without a valid credential.',
       ),
     },
     gateway: readGateway(env),
