@@ -146,6 +146,15 @@ describe('a stream that breaks', () => {
     expect(answer.text).not.toContain('[DONE]')
   })
 
+  it.each([
+    ['chat', { error: { message: `no ${providerKey}`, code: 429 } }, 429, 'upstream_rate_limited'],
+    ['chat', { error: 'no' }, 502, 'upstream_failed'],
+    ['responses', { type: 'error', sequence_number: 0, message: 'no', code: 'server_error' }, 502, 'upstream_failed'],
+  ] as const)('before it has begun, in %s, is a status: %j', async (wire, said, status, code) => {
+    const answer = await ask(sends([`data: ${JSON.stringify(said)}\n\n`]), wire, true)
+    expect([answer.status, codeIn(answer.text)]).toEqual([status, code])
+  })
+
   it('never ends is ended', async () => {
     const endless: Behaviour = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })

@@ -339,7 +339,10 @@ describe('an upstream that fails', () => {
 
   it('with HTML instead of an answer is told by code', async () => {
     raw.next((_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'))
-    await expect(client.responses.create(ask)).rejects.toMatchObject({ code: 'upstream_invalid_response' })
+    for (const stream of [false, true]) {
+      const answered = client.responses.create({ ...ask, stream })
+      await expect(answered).rejects.toMatchObject({ code: 'upstream_invalid_response' })
+    }
   })
 
   it('is left when the client leaves', async () => {

@@ -1,10 +1,11 @@
-import { FrameReader, FrameTooLarge } from './frame-splitter.ts'
+import { FrameReader, FrameTooLarge, frameData } from './frame-splitter.ts'
 import { generateFormat } from './generate-format.ts'
 import { spliceMembers } from './json-splice.ts'
 import { messagesFormat } from './messages-format.ts'
 import { chatFormat, responsesFormat } from './openai-formats.ts'
 import { connectionError, type ProviderClient } from './provider-client.ts'
 import { parseObject, type StreamTap } from './stream-tap.ts'
+import { toFailure } from './translate/failure.ts'
 import { type GatewayUsage, UpstreamError, type Wire } from './upstream.ts'
 import type { UpstreamAnswer } from './upstream-answer.ts'
 import { upstreamCode, upstreamError } from './upstream-status.ts'
@@ -128,7 +129,17 @@ async function stream(answer: UpstreamAnswer, tap: StreamTap, request: PassedReq
   const reader = new FrameReader(answer, maxFrameBytes)
   const first = await reader.next()
   if (first === null) throw upstreamError('upstream_cut')
+  const refusal = first[0]?.includes('"error"') === true ? errorIn(first[0]) : null
+  if (refusal !== null) throw refusal
   return { kind: 'stream', tap, pieces: pieces(first, reader, tap, answer, request) }
+}
+
+/** The failure that a provider begins a stream with: nothing was said yet, so it is a status, and may be tried elsewhere. */
+function errorIn(frame: Buffer): UpstreamError | null {
+  const data = parseObject(frameData(frame))
+  if (data === null || data['choices'] !== undefined || data['response'] !== undefined) return null
+  if (data['type'] !== 'error' && (data['error'] ?? null) === null) return null
+  return toFailure(data['error'] ?? data)
 }
 
 async function* pieces(

@@ -85,7 +85,10 @@ async function stream(call: TranslatedCall, read: Call): Promise<TranslatedAnswe
   try {
     const includeRawChunks = call.model.kind === 'google'
     const options = { ...read.options, includeRawChunks, abortSignal: upstream.signal }
-    const parts = (await call.languageModel.doStream(options)).stream.getReader()
+    const { stream: answered, response } = await call.languageModel.doStream(options)
+    const type = response?.headers?.['content-type'] ?? 'text/event-stream'
+    if (!type.startsWith('text/event-stream')) throw upstreamError('upstream_invalid_response')
+    const parts = answered.getReader()
     const first = await firstParts(parts, call, read)
     return translated(call, read, { parts, first, close })
   } catch (error) {
