@@ -34,6 +34,12 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
   cloud_resume_unavailable: () => 'the session cannot be continued: its workspace is gone and no checkpoint is left',
   cloud_turn_limit_reached: () => 'the session has reached its limit of turns; start a new one',
   cloud_repository_required: () => 'the session is on no repository; start one with `berth run --repository`',
+  cloud_repository_grant_required: () =>
+    'the repository is not granted any more; operators grant it with `berth admin grant add`',
+  cloud_github_connection_required: () => "the repository's host does not take this deployment's credential",
+  cloud_repository_unavailable: () => 'the host does not show the repository to this deployment',
+  cloud_repository_permission_denied: () => 'the host does not let this deployment do that',
+  cloud_review_refused: () => 'the changes hold something that git takes from nobody, or are too much for a review',
   cloud_repository_branch_not_found: () => 'the repository has no such branch; name one with --base',
   cloud_workspace_expired: () => "the session's sandbox is gone; `berth run --session` brings it back",
   cloud_publication_not_mergeable: () => 'that publication has no pull request to merge',

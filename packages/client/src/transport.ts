@@ -71,11 +71,9 @@ export class Transport {
       const response = await this.open(bounded)
       const text = await this.#receive(bounded, () => response.text())
       if (text === '') return { status: response.status, body: null }
-      try {
-        return { status: response.status, body: JSON.parse(text) as unknown }
-      } catch (cause) {
-        throw new BerthConnectionError(this.#url(request).href, 'the answer is not JSON', { cause })
-      }
+      const body = readObject(text)
+      if (body === null) throw new BerthConnectionError(this.#url(request).href, 'the answer is not one of the service')
+      return { status: response.status, body }
     })
   }
 
@@ -117,6 +115,16 @@ export class Transport {
       if (value !== undefined) url.searchParams.set(name, String(value))
     }
     return url
+  }
+}
+
+/** Every answer of the service that has a body is a JSON object; null for what is something else. */
+function readObject(text: string): object | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && !Array.isArray(value) ? value : null
+  } catch {
+    return null
   }
 }
 

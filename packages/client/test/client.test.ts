@@ -123,6 +123,13 @@ test('a proxy’s answer carries no code', async () => {
   await expect(it.client.sessions.get(sessionId)).rejects.toMatchObject({ status: 502, code: null })
 })
 
+test.each(['null', '[]', '"x"', '<html>'])('an answer that is none of the service’s is told: %s', async text => {
+  await using it = await start({ other: (_, response) => response.writeHead(200).end(text) })
+  const failure = await it.client.sessions.list().catch(caught => caught)
+  expect(failure).toBeInstanceOf(BerthConnectionError)
+  expect(failure.message).toContain('not one of the service')
+})
+
 test('a connection cut before or within an answer is tried again', async () => {
   let calls = 0
   await using it = await start({
