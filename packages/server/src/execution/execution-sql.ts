@@ -106,7 +106,7 @@ export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): P
         from (
           select r.organization_id, r.session_id, r.id, e.task from executions e
           join runs r on r.organization_id = e.organization_id and r.session_id = e.session_id and r.id = e.run_id
-          where e.run_id is not null and e.expires_at < $2 and (r.ended_at is null or e.task = 'seal') and ${onThisHost}
+          where e.task is not null and e.expires_at < $2 and (r.ended_at is null or e.task = 'seal') and ${onThisHost}
           order by e.expires_at limit $5 for update of r, e skip locked
         ) as next
         where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
