@@ -80,6 +80,19 @@ describe('cancelling a run', () => {
     expect((await test.api.submitTurn(session.id, 'next')).created).toBe(true)
   })
 
+  it('ends one that is queued behind the sealing of the one before, and leaves that alone', async () => {
+    const session = await test.api.createSession({ runtime: 'shell' }, 'a')
+    await claimAll('w', inAMinute())
+    await worker.attach(session)
+    await worker.start(session, session.activeRunId ?? '')
+    await worker.end(session, session.activeRunId ?? '', { status: 'completed' }, { seal: true })
+    expect((await test.api.session(session.id)).phase).toBe('finalizing')
+    const { run } = await test.api.submitTurn(session.id, 'b')
+    expect((await cancel(session, run.id)).body.run).toMatchObject({ status: 'cancelled', attempts: 0 })
+    const after = await test.api.session(session.id)
+    expect([after.phase, after.activeRunId]).toEqual(['finalizing', undefined])
+  })
+
   it('asks one that is under way to stop, once however often, and leaves its status', async () => {
     const session = await test.api.createSession({}, 'a')
     await claimAll('w', inAMinute())

@@ -4,7 +4,7 @@ import { closeInteractions } from '../interactions/close-interactions.ts'
 import { extendLease } from '../leases/extend-lease.ts'
 import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
-import { keepFenceToSeal, releaseFence } from './fence-sql.ts'
+import { keepFenceToSeal, releaseFence, releaseFenceOf } from './fence-sql.ts'
 import { endOpenCalls } from './open-calls.ts'
 import type { Outcome } from './run.ts'
 import { finishRun } from './run-sql.ts'
@@ -15,7 +15,7 @@ export async function freeExecution(tx: Queryable, key: SessionKey): Promise<voi
 }
 
 /**
- * Ends a Run: terminal status, freed fence and terminal event in the caller's transaction, under the Session's lock.
+ * Ends a Run: terminal status, its own fence freed and terminal event in the caller's transaction, under the Session's lock.
  * It is the only way to end one, so there is exactly one terminal event for each Run, whoever got here first.
  * With `seal` the worker that holds the fence, if there is one, keeps it, to seal what the Run left (completions, Ending).
  * What people were asked and have not answered is closed, ahead of the terminal event, and so are its tool calls.
@@ -37,7 +37,7 @@ export async function endRun(
   const openCalls = await finishRun(tx, key, runId, clean, counted, now)
   if (openCalls === null) return false
   await Promise.all([
-    options.seal === true ? keepFenceToSeal(tx, key) : releaseFence(tx, key),
+    options.seal === true ? keepFenceToSeal(tx, key, runId) : releaseFenceOf(tx, key, runId),
     extendLease(tx, key, now),
     closeInteractions(tx, key, outcome.status === 'cancelled' ? 'run_cancelled' : 'run_ended', now),
   ])

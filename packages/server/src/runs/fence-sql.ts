@@ -11,13 +11,25 @@ export async function releaseFence(tx: Queryable, key: SessionKey): Promise<void
   })
 }
 
+/** The same where it is this Run that is executed: while one waits, the Run before it may be being sealed. */
+export async function releaseFenceOf(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
+  await tx.query({
+    name: 'release-fence-of',
+    text: `
+      update executions set task = null, run_id = null
+      where organization_id = $1 and session_id = $2 and run_id = $3`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+}
+
 /** The Run of the fence has ended; whoever holds it goes on to seal what it left. */
-export async function keepFenceToSeal(tx: Queryable, key: SessionKey): Promise<void> {
+export async function keepFenceToSeal(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
   await tx.query({
     name: 'keep-fence-to-seal',
     text: `
-      update executions set task = 'seal' where organization_id = $1 and session_id = $2 and task = 'run'`,
-    values: [key.organizationId, key.sessionId],
+      update executions set task = 'seal'
+      where organization_id = $1 and session_id = $2 and run_id = $3 and task = 'run'`,
+    values: [key.organizationId, key.sessionId, runId],
   })
 }
 

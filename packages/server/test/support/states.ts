@@ -46,10 +46,16 @@ export class WorkerStandIn {
     await this.#db.transaction(tx => markRunning(tx, keyOf(session), runId, new Date()))
   }
 
-  async end(session: Session, runId: string, outcome: Outcome = { status: 'completed' }): Promise<void> {
+  /** With `seal`, whoever has claimed it goes on to seal it. */
+  async end(
+    session: Session,
+    runId: string,
+    outcome: Outcome = { status: 'completed' },
+    options: { readonly seal?: boolean } = {},
+  ): Promise<void> {
     await this.#db.transaction(async tx => {
       await lockSession(tx, keyOf(session))
-      await endRun(tx, keyOf(session), runId, outcome, new Date())
+      await endRun(tx, keyOf(session), runId, outcome, new Date(), options)
     })
   }
 
