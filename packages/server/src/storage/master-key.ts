@@ -1,12 +1,4 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createHmac,
-  hkdfSync,
-  randomBytes,
-  randomUUID,
-} from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError, toStartError } from '../start-error.ts'
@@ -25,14 +17,12 @@ export class UnsealError extends Error {
 /** The key that seals secrets at rest. It is never part of the database, so a copy of that alone reveals none. */
 export class MasterKey {
   readonly #sealing: Buffer
-  readonly #digesting: Buffer
   readonly #id: Buffer
 
   /** @param key 32 bytes */
   constructor(key: Uint8Array) {
     if (key.length !== 32) throw new TypeError('a master key has 32 bytes')
     this.#sealing = derive(key, 'seal')
-    this.#digesting = derive(key, 'digest')
     this.#id = createHash('sha256').update(derive(key, 'id')).digest().subarray(0, keyIdBytes)
   }
 
@@ -69,11 +59,6 @@ export class MasterKey {
     } catch (error) {
       throw new UnsealError('altered, or sealed for another context', { cause: error })
     }
-  }
-
-  /** A keyed digest (HMAC-SHA256) for looking up what is too short or too guessable for a plain one. */
-  digest(text: string): Buffer {
-    return createHmac('sha256', this.#digesting).update(text).digest()
   }
 }
 
