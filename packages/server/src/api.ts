@@ -10,7 +10,7 @@ import { repositoryHandlers } from './repositories/routes.ts'
 import { reviewHandlers } from './reviews/routes.ts'
 import { runHandlers } from './runs/routes.ts'
 import { sessionHandlers } from './sessions/routes.ts'
-import type { EngineChoice } from './transcription/engine.ts'
+import type { TranscriptionConfig } from './settings/config-file.ts'
 import { transcriptionHandlers } from './transcription/routes.ts'
 import { turnHandlers } from './turns/routes.ts'
 
@@ -19,7 +19,7 @@ export function apiHandlers(
   context: Context,
   platform: Platform,
   streaming: Streaming,
-  transcription: EngineChoice | undefined,
+  transcription: TranscriptionConfig | undefined,
 ): Handlers {
   return {
     ...discoveryHandlers(context, platform),

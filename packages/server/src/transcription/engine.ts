@@ -20,13 +20,3 @@ export interface Engine {
 export class EngineFailed extends Error {
   override readonly name = 'EngineFailed'
 }
-
-/** The engine that the operator chose. */
-export type EngineChoice =
-  | { readonly kind: 'offline' }
-  | {
-      readonly kind: 'openai-compatible'
-      readonly baseUrl: string
-      readonly apiKey: string | undefined
-      readonly model: string
-    }

@@ -1,7 +1,8 @@
 import { refusal } from '../api-errors.ts'
 import type { Handlers } from '../http/handler.ts'
+import type { TranscriptionConfig } from '../settings/config-file.ts'
 import { readAudioForm } from './audio-form.ts'
-import type { Engine, EngineChoice } from './engine.ts'
+import type { Engine } from './engine.ts'
 import { offlineEngine } from './offline-engine.ts'
 import { Places } from './places.ts'
 import { readyEngine, transcribe } from './transcribe.ts'
@@ -13,7 +14,7 @@ const MAX_HELD = 16
 const MAX_WORKED_ON = 2
 
 /** Transcription over HTTP (interface 4.11). */
-export function transcriptionHandlers(choice: EngineChoice | undefined): Pick<Handlers, 'createTranscription'> {
+export function transcriptionHandlers(choice: TranscriptionConfig | undefined): Pick<Handlers, 'createTranscription'> {
   const engine = engineOf(choice)
   const places = new Places(MAX_WORKED_ON)
   let held = 0
@@ -33,7 +34,7 @@ export function transcriptionHandlers(choice: EngineChoice | undefined): Pick<Ha
   }
 }
 
-function engineOf(choice: EngineChoice | undefined): Engine | null {
+function engineOf(choice: TranscriptionConfig | undefined): Engine | null {
   if (choice === undefined) return null
   return choice.kind === 'offline' ? offlineEngine : upstreamEngine(choice)
 }

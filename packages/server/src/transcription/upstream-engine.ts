@@ -1,11 +1,12 @@
+import type { TranscriptionConfig } from '../settings/config-file.ts'
 import { audioFormats } from './audio-format.ts'
-import { type Engine, type EngineChoice, EngineFailed } from './engine.ts'
+import { type Engine, EngineFailed } from './engine.ts'
 
 const TIMEOUT_MS = 180_000
 const MAX_ANSWER_BYTES = 1024 ** 2
 
 /** Any service that answers `POST /audio/transcriptions` as OpenAI does. It gets the recording as it was sent. */
-export function upstreamEngine(to: EngineChoice & { kind: 'openai-compatible' }): Engine {
+export function upstreamEngine(to: TranscriptionConfig & { kind: 'openai-compatible' }): Engine {
   return {
     missing: () => null,
     async transcribe({ bytes, format }, signal) {
