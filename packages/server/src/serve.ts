@@ -373,7 +373,7 @@ async function listen(
     logger: context.log,
     needs,
     baseUrl: settings.baseUrl,
-    trustProxy: settings.trustProxy,
+    trustedProxies: settings.trustedProxies,
     ...(settings.release !== undefined && { release: settings.release }),
   })
   stack.defer(() => app.close())

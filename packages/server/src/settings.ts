@@ -1,4 +1,6 @@
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import ipaddr from 'ipaddr.js'
 import type { RunBudgets } from './runs/run-budgets.ts'
 import { type ApprovalRule, parseApprovalRules } from './settings/approval-rules.ts'
 import { type BlobStore, readBlobStore } from './settings/blob-store.ts'
@@ -47,7 +49,8 @@ export interface Settings {
   readonly masterKey: Buffer | undefined
   readonly compute: 'bubblewrap'
   readonly release: string | undefined
-  readonly trustProxy: boolean
+  /** Addresses and ranges of proxies in front, which are believed in what they say of a client's address. */
+  readonly trustedProxies: readonly string[]
   readonly logLevel: (typeof logLevels)[number]
   /** Absent: no metrics are served. 0 lets the system choose. */
   readonly metricsPort: number | undefined
@@ -190,7 +193,14 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
     ),
     compute: env.oneOf('BERTH_COMPUTE', 'bubblewrap', 'What makes sandboxes.', ['bubblewrap']),
     release: env.text('BERTH_RELEASE', 'Shown as `info.x-svc-release` in the OpenAPI document.', 'absent'),
-    trustProxy: env.boolean('BERTH_TRUST_PROXY', false, "Take a client's address from `X-Forwarded-For`."),
+    trustedProxies:
+      env.parsed(
+        'BERTH_TRUSTED_PROXIES',
+        "Addresses and ranges of proxies in front, separated by commas: a client's address is the last one of `X-Forwarded-For` that is none of theirs.",
+        'none',
+        readRanges,
+        'a list of IP addresses and ranges (10.0.0.0/8)',
+      ) ?? [],
     logLevel: env.oneOf('BERTH_LOG_LEVEL', 'info', 'Least severity that is logged.', logLevels),
     metricsPort: env.parsed(
       'BERTH_METRICS_PORT',
@@ -308,6 +318,12 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
     },
     config,
   }
+}
+
+/** IP addresses and ranges of them; undefined where one is neither. */
+function readRanges(text: string): readonly string[] | undefined {
+  const ranges = text.split(',').map(range => range.trim())
+  return ranges.every(range => isIP(range) !== 0 || ipaddr.isValidCIDR(range)) ? ranges : undefined
 }
 
 function readRoles(env: Environment): ReadonlySet<Role> {

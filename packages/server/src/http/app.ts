@@ -54,8 +54,8 @@ export interface AppOptions {
   readonly release?: string
   /** Origin that the contract names as its server. */
   readonly baseUrl?: string
-  /** Which proxies in front may name the client's address; none by default. */
-  readonly trustProxy?: boolean | string | string[]
+  /** Addresses and ranges of proxies in front, which are believed in what they add to `X-Forwarded-For`. */
+  readonly trustedProxies?: readonly string[]
   readonly bodyLimitBytes?: number
 }
 
@@ -73,7 +73,8 @@ export function createApp(options: AppOptions): FastifyInstance {
     loggerInstance: logger,
     logController: new RequestLog({ requestIdLogLabel: 'requestId' }),
     genReqId: () => randomUUID(),
-    trustProxy: options.trustProxy ?? false,
+    // Never `true`: that would believe the client itself, which could take another address for each request.
+    trustProxy: [...(options.trustedProxies ?? [])],
     requestTimeout: 300_000,
     exposeHeadRoutes: false,
     return503OnClosing: false,

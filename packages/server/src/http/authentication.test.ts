@@ -24,6 +24,18 @@ describe('the bearer', () => {
     expect(service.authority.calls).toEqual([{ bearer: 'good', clientAddress: '127.0.0.1' }])
   })
 
+  test.each([
+    ['none', [], '127.0.0.1'],
+    ['the nearest', ['127.0.0.1'], '203.0.113.9'],
+    ['two', ['127.0.0.0/8', '203.0.113.0/24'], '198.51.100.7'],
+    ['one that is not here', ['203.0.113.9'], '127.0.0.1'],
+  ])('where it came from is what trusted proxies say, not the client: %s', async (_, trustedProxies, clientAddress) => {
+    await using service = await startTestApp({ trustedProxies })
+    const headers = { 'x-forwarded-for': '192.0.2.1, 198.51.100.7, 203.0.113.9' }
+    await service.call('GET', '/v1/sessions', { headers })
+    expect(service.authority.calls).toEqual([{ bearer: 'good', clientAddress }])
+  })
+
   test('it is never logged', async () => {
     await using service = await startTestApp()
     service.answer('getSession', () => Promise.reject(new Error('boom')))

@@ -76,11 +76,6 @@ export class Environment {
     return this.parsed(name, meaning, String(fallback), parse, expected) ?? fallback
   }
 
-  boolean(name: string, fallback: boolean, meaning: string): boolean {
-    const parse = (text: string): boolean | undefined => ({ true: true, false: false })[text]
-    return this.parsed(name, meaning, String(fallback), parse, 'true or false') ?? fallback
-  }
-
   oneOf<const T extends string>(name: string, fallback: T, meaning: string, choices: readonly T[]): T {
     const parse = (text: string): T | undefined => choices.find(choice => choice === text)
     return this.parsed(name, meaning, fallback, parse, `one of ${choices.join(', ')}`) ?? fallback
