@@ -4,6 +4,7 @@ import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
 import type { GatewayAuthority } from '../identity/gateway-caller.ts'
 import type { Authority } from '../identity/principal.ts'
+import { readCredential } from './bearer.ts'
 import { admit, admitToGateway } from './guard.ts'
 import { probePaths } from './probes.ts'
 import { rateLimitHeaders } from './rate-limit-headers.ts'
@@ -36,6 +37,8 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
       request.bodyAhead = request.routeOptions.config.readAhead?.(request) ?? null
       request.gatewayAdmission = await judging
       reply.headers(rateLimitHeaders(request.gatewayAdmission.metering))
+    } else if (row === null && isApiPath(decodedPath(request)) && opensGateway(asked.rawHeaders, authorities)) {
+      reply.headers(rateLimitHeaders((await admitToGateway(asked, authorities.gateway, null)).metering))
     } else if (row === null ? isApiPath(decodedPath(request)) : row.access !== 'public') {
       request.admission = await admit(asked, authorities.api)
       reply.headers(rateLimitHeaders(request.admission.metering))
@@ -44,9 +47,16 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
   })
 }
 
+type WithGateway = Authorities & { readonly gateway: GatewayAuthority }
+
+/** Whether a credential is of a kind that opens the gateway alone: also it is told that a path is unknown, and not that it is invalid. */
+function opensGateway(rawHeaders: readonly string[], authorities: Authorities): authorities is WithGateway {
+  return authorities.gateway !== undefined && /^svc_(?:ai_live|run)_/.test(readCredential(rawHeaders))
+}
+
 /**
  * The operation that a request is for, or for another method the first at its path; null where there is none. An unknown
- * path of the API meets the API's guard.
+ * path of the API meets the guard of the credential that it came with.
  */
 function rowOf(request: FastifyRequest, served: ServedOperations): Operation | null {
   const { operationId } = request.routeOptions.config

@@ -268,10 +268,11 @@ describe('before the first byte', () => {
   })
 
   it('a setting that the package left out is refused by name', async () => {
-    const warnings = [{ type: 'unsupported', feature: 'topP', details: 'topP is ignored' } as const]
+    const warnings = [{ type: 'unsupported', feature: 'topP', details: 'It has no topP. topP is ignored.' } as const]
     const languageModel = scriptedLanguageModel([{ type: 'stream-start', warnings }, finish()])
     const call = translatedCall({ wire: 'responses', body: { ...bodies.responses, top_p: 0.5 }, languageModel })
-    await expect(callTranslated(call)).rejects.toMatchObject({ status: 400, code: 'invalid_request', param: 'top_p' })
+    const refusal = { status: 400, code: 'invalid_request', param: 'top_p', message: 'It has no topP.' }
+    await expect(callTranslated(call)).rejects.toMatchObject(refusal)
     expect(languageModel.asked[0]?.abortSignal?.aborted).toBe(true)
   })
 })

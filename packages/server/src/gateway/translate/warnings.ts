@@ -30,10 +30,17 @@ export function refusalOf(
     // A limit of ours for a client that set none may be cut to the provider's.
     if (feature === 'maxOutputTokens' && !asked.limited) continue
     const param = paramOf(feature, wire)
-    return refuse(param, warning.details ?? `${param} has no meaning for this model.`)
+    return refuse(param, reasonIn(warning.details) || `${param} has no meaning for this model.`)
   }
   return undefined
 }
+
+/** What a package says, but that it leaves the setting out: the request is refused instead. */
+const reasonIn = (details = '') =>
+  details
+    .split(/(?<=\.) /)
+    .filter(sentence => !/\bignored\b/.test(sentence))
+    .join(' ')
 
 function paramOf(feature: string, wire: TranslatedWire): string {
   if (feature === 'maxOutputTokens') return wire === 'chat' ? 'max_completion_tokens' : 'max_output_tokens'
