@@ -43,12 +43,14 @@ import { serviceMetrics } from './metrics/service-metrics.ts'
 import { publicationDesk } from './publications/publication-desk.ts'
 import { grantLocal } from './repositories/grant-local.ts'
 import { reviewDesk } from './reviews/review-desk.ts'
-import { NATIVE_RUNTIME, RuntimeCatalog } from './runtimes/catalog.ts'
+import { builtInRuntimes } from './runtimes/built-in.ts'
+import { RuntimeCatalog } from './runtimes/catalog.ts'
 import { runtimeEntries } from './runtimes/foreign/foreign-entries.ts'
 import { installsIn } from './runtimes/install-runtime.ts'
 import { createBubblewrapDriver } from './sandboxes/bubblewrap/create-driver.ts'
 import { insidePaths } from './sandboxes/bubblewrap/options.ts'
 import { knownSecrets } from './secrets.ts'
+import { secretsOf } from './secrets-of-settings.ts'
 import type { Service } from './service.ts'
 import { hostName } from './service-host.ts'
 import { configuredModels } from './settings/configured-models.ts'
@@ -63,8 +65,6 @@ import { migrate, requireMigrated } from './storage/migrate.ts'
 import { type ConnectionTarget, clientConfig, openDatabase } from './storage/pool.ts'
 import { PostgresWakeups } from './storage/wakeups.ts'
 
-/** Version of the service, shown where a runtime of ours is listed. */
-const VERSION = '1.0.0'
 /** Model answers that are under way go on for this long when the service stops. */
 const GATEWAY_GRACE_MS = 10_000
 
@@ -176,42 +176,12 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
   }
 }
 
-/** What the settings hold that must never be told: keys, and what a runtime gets under a name that says so. */
-function secretsOf({ blobs, config, databaseUrl, masterKey }: Settings): string[] {
-  const secretName = /key|token|secret|password|passwd|credential|auth/i
-  const secrets = [
-    ...config.providers.map(({ apiKey }) => apiKey),
-    ...config.gitHosts.map(({ privateKey }) => privateKey),
-    config.transcription?.kind === 'openai-compatible' ? config.transcription.apiKey : undefined,
-    ...config.runtimes.flatMap(({ env }) =>
-      Object.entries(env).map(([name, value]) => (secretName.test(name) ? value : undefined)),
-    ),
-    ...passwordsIn(databaseUrl),
-    ...(blobs.kind === 's3' ? [blobs.location.secretAccessKey, blobs.location.sessionToken] : []),
-    masterKey?.toString('base64'),
-    masterKey?.toString('hex'),
-  ]
-  return secrets.filter(secret => secret !== undefined)
-}
-
 async function openBlobs(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<CollectableBlobs> {
   const { blobs, dataDir } = settings
   if (blobs.kind === 'file') return FileBlobs.open(blobs.directory)
   // The SDK takes a tenth of a second to load: who keeps files does without.
   const { S3Blobs } = await import('./storage/s3-blobs.ts')
   return stack.use(await S3Blobs.open(blobs.location, { spoolDirectory: dataDir, log }))
-}
-
-/** As an operator may write it: in its own place or as a parameter, escaped or not. */
-function passwordsIn(databaseUrl: string | undefined): string[] {
-  const written = [/:\/\/[^/@:]*:([^@]*)@/, /[?&]password=([^&]*)/].map(place => databaseUrl?.match(place)?.[1] ?? '')
-  return written.flatMap(password => {
-    try {
-      return [password, decodeURIComponent(password)]
-    } catch {
-      return [password]
-    }
-  })
 }
 
 async function connect(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<ConnectionTarget> {
@@ -394,28 +364,12 @@ async function listen(
   return { settings: listeningOn(settings, port), listener: app.routing }
 }
 
-function runtimeCatalog(settings: Settings): RuntimeCatalog {
-  const { providers, runtimes } = settings.config
-  const own = { version: VERSION, env: {}, reach: [], mounts: [] }
-  const native = {
-    ...own,
-    id: NATIVE_RUNTIME,
-    name: 'Berth',
-    command: [insidePaths.node, `${insidePaths.bundles}/engine.cjs`],
-    state: ['.berth/sessions'],
-    stateless: false,
-    ...(providers.length === 0 && { lacks: 'no model is configured: add a provider to the configuration file' }),
-  }
-  const shell = {
-    ...own,
-    id: 'shell',
-    name: 'Shell',
-    command: [insidePaths.node, `${insidePaths.bundles}/shell.js`],
-    state: [],
-    stateless: true,
-  }
-  const places = { installs: installsIn(settings.dataDir), inside: insidePaths.runtime }
-  return new RuntimeCatalog([native, shell, ...runtimeEntries(runtimes, places)])
+function runtimeCatalog({ config, dataDir }: Settings): RuntimeCatalog {
+  const places = { installs: installsIn(dataDir), inside: insidePaths.runtime }
+  return new RuntimeCatalog([
+    ...builtInRuntimes(insidePaths, { hasModels: config.providers.length > 0 }),
+    ...runtimeEntries(config.runtimes, places),
+  ])
 }
 
 /** Bundles of what runs inside sandboxes, made by `npm run build`. */

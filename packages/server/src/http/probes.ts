@@ -5,8 +5,8 @@ import { ApiError } from '../api-error.ts'
 export type Needs = Readonly<Record<string, () => Promise<void>>>
 
 /**
- * `GET /healthz`: the process answers. `GET /readyz`: what it needs does too, or 503 with its name. No part of the API: no bearer,
- * no metering, no contract.
+ * `GET /healthz`: the process answers. `GET /readyz`: what it needs does too, or 503 with its name. No part of the API:
+ * no bearer, no metering, no contract.
  */
 export function registerProbes(app: FastifyInstance, needs: Needs): void {
   app.get('/healthz', async () => ({ status: 'ok' }))

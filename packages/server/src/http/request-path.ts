@@ -24,8 +24,8 @@ const modelPath = /^(\/v1beta\/models\/)([^?#]+)(?=:\w+(?:[?#]|$))/
 
 /**
  * The target as the router takes it: without the origin a proxy may have left on it, with the slashes of a model's id
- * escaped, and with each path segment that does not decode escaped as it stands. The router would refuse the whole target for it; this way the segment meets the
- * same checks as any other id that is none.
+ * escaped, and with each path segment that does not decode escaped as it stands. The router would refuse the whole
+ * target for it; this way the segment meets the same checks as any other id that is none.
  */
 export function routableTarget(target: string): string {
   const url = target

@@ -15,7 +15,8 @@ const POLL_MS = 1_000
  * Makes a review of the Session's changes (interface 4.9). A worker beside the sandbox makes it; many who ask at once are
  * answered by one that began after the last of them asked.
  * @throws ApiError 404, 403 where the repository may not be used any more, 409 `cloud_repository_required`,
- *   `cloud_workspace_expired` or `cloud_review_refused`, 503 `cloud_workspace_unavailable` where no worker has answered in time
+ *   `cloud_workspace_expired` or `cloud_review_refused`, 503 `cloud_workspace_unavailable` where no worker has answered
+ *   in time
  */
 export async function requestReview(
   context: Context,

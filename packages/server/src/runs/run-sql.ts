@@ -53,8 +53,9 @@ export async function requestCancel(tx: Queryable, key: SessionKey, runId: strin
 }
 
 /**
- * Gives the Run its terminal status, and a result of what it has said and kept, where there is any. @returns the tool calls
- * that are open; null where it has a status of that kind already. Its Artifacts are looked up among the Session's, on `artifacts_in_order`.
+ * Gives the Run its terminal status, and a result of what it has said and kept, where there is any. Its Artifacts are
+ * looked up among the Session's, on `artifacts_in_order`.
+ * @returns the tool calls that are open; null where it has a status of that kind already
  */
 export async function finishRun(
   tx: Queryable,

@@ -23,8 +23,9 @@ type Decision = 'attached' | 'renew' | 'starting' | 'provision'
  * Brings the Session's workspace back, or leaves it as it is where it has time enough; sandboxes are never stacked
  * (interface 4.4, in the order of completions). It does not race the Session's lifecycle: while a Run or its sealing is
  * under way it refuses, or waits where that brings the workspace up.
- * @throws ApiError 404, 409 `cloud_resume_unavailable`, `cloud_session_finalizing`, `cloud_publication_in_progress` or `cloud_run_in_progress`, 503
- *   `cloud_workspace_starting` where the wait is over, 503 `cloud_workspace_unavailable` where none could be made
+ * @throws ApiError 404, 409 `cloud_resume_unavailable`, `cloud_session_finalizing`, `cloud_publication_in_progress` or
+ *   `cloud_run_in_progress`, 503 `cloud_workspace_starting` where the wait is over, 503 `cloud_workspace_unavailable`
+ *   where none could be made
  */
 export async function restoreWorkspace(
   context: Context,

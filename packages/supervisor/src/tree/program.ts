@@ -1,7 +1,7 @@
 /**
- * The program beside a tree: seals, restores or clears the tree at `/tree` as the tree's owner, or empties its outbox, told by a worker over
- * standard input and answering on standard output (`protocol.ts`). It is started in a sandbox of its own, which shows it
- * the tree and nothing else of the service.
+ * The program beside a tree: seals, restores or clears the tree at `/tree` as the tree's owner, or empties its outbox,
+ * told by a worker over standard input and answering on standard output (`protocol.ts`). It is started in a sandbox of
+ * its own, which shows it the tree and nothing else of the service.
  */
 import { clear } from './clear.ts'
 import { readFrame, writeFrame } from './frames.ts'
