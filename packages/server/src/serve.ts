@@ -11,6 +11,7 @@ import type { Context } from './context.ts'
 import { Deliverer } from './delivery/deliverer.ts'
 import type { DeliveryContext } from './delivery/delivery-context.ts'
 import { repositorySources } from './delivery/repository-sources.ts'
+import { clearScratch } from './delivery/scratch.ts'
 import { EventStreams } from './events/event-streams.ts'
 import { StreamBudget } from './events/stream-budget.ts'
 import type { ExecutionContext } from './execution/execution-context.ts'
@@ -243,11 +244,13 @@ async function startWorking(
       sweepMs: Math.min(10_000, (lease.idleSeconds * 1000) / 2),
     },
   }
+  const scratchDir = join(settings.dataDir, 'scratch')
+  await clearScratch(scratchDir, context.clock.now())
   const delivering: DeliveryContext = {
     ...context,
     driver,
     host: working.host,
-    scratchDir: join(settings.dataDir, 'scratch'),
+    scratchDir,
     sources: repositorySources(context, working.mirrors),
     delivery: {
       publicationMs: settings.delivery.publicationSeconds * 1000,
