@@ -65,6 +65,7 @@ async function stoppedByCost(
 ): Promise<Outcome> {
   const silent = outcome.stopReason === 'completed' || outcome.stopReason === 'error'
   if (costUsd === undefined || !silent) return outcome
+  await context.gateway.settled(claim.runId)
   const used = await usageOfRun(context.db, claim)
   if (used.costUsd < costUsd) return outcome
   const { errorCode: _, ...rest } = outcome
@@ -89,12 +90,13 @@ export async function recordEnd(
   { leaseId, reading, decided, begun }: { leaseId: string; reading: Reading; decided: Decided | null; begun: boolean },
 ): Promise<void> {
   const now = context.clock.now()
+  const settled = context.gateway.settled(claim.runId)
   const keeping = keepResult(context.blobs, decided?.outcome.summary, decided?.longBytes)
   keeping.catch(() => undefined)
   // What an agent presented to a Run that is over already is the next one's to keep.
   const isOver = (await taskOf(context.db, claim)) === 'seal'
   await using presented = isOver ? null : await collectPresented(context, claim, leaseId)
-  const result = await keeping
+  const [result] = await Promise.all([keeping, settled])
   await underFence(context, claim, async (tx, task) => {
     const open = task === 'run'
     // Nothing here waits for what was read: the order of sending is that of the log.

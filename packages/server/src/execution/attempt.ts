@@ -325,7 +325,6 @@ export class Attempt {
     // First, because what is open may be the answer that the outcome tells of.
     this.#conversation.close()
     const reading = this.#conversation.take()
-    await this.#context.gateway.settled(this.#claim.runId)
     const decided = this.#forced === null ? await this.#decided() : { outcome: this.#forced }
     await recordEnd(this.#context, this.#claim, { leaseId: this.#leaseId, reading, decided, begun: this.#begun })
     this.#settled = true

@@ -117,9 +117,28 @@ export class ProviderClient {
       status,
       statusText: '',
       headers: new Map(told),
-      body: streamOf(answer),
+      body: bodyOf(answer),
     }
     return least as unknown as Response
+  }
+}
+
+/**
+ * As much of a web stream as those packages use. Who reads an answer whole reads it from its connection; a stream is made
+ * for who pipes it through others.
+ */
+function bodyOf(answer: UpstreamAnswer) {
+  return {
+    getReader: () => ({
+      async read() {
+        const value = await answer.read()
+        return value === null ? { done: true } : { done: false, value }
+      },
+      cancel: async () => answer.close(),
+      releaseLock() {},
+    }),
+    pipeThrough: (through: TransformStream<Uint8Array>) => streamOf(answer).pipeThrough(through),
+    cancel: async () => answer.close(),
   }
 }
 

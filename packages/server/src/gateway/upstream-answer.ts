@@ -71,7 +71,7 @@ export class UpstreamAnswer implements Dispatcher.DispatchHandler {
 
   /** Closes the connection, where the answer has not ended. */
   close(): void {
-    this.#abort(new Error('the answer was left'))
+    if (this.#end === null) this.#abort(new Error('the answer was left'))
   }
 
   /** Reads the answer's end, if it comes within a time, so that the connection can be used again. */

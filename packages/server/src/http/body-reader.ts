@@ -28,6 +28,8 @@ export function readBody(body: Readable, announcedBytes: number, limitBytes: num
     })
     body.once('end', () => resolve({ kind: 'read', bytes: Buffer.concat(chunks, received) }))
     body.once('error', reject)
-    body.once('close', () => reject(new Error('the client broke off its body')))
+    body.once('close', () => {
+      if (!body.readableEnded) reject(new Error('the client broke off its body'))
+    })
   })
 }

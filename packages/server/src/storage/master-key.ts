@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, hash, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError, toStartError } from '../start-error.ts'
@@ -67,7 +67,7 @@ export class MasterKey {
  * its input, and looking up by an index reveals nothing that a timing would help with.
  */
 export function credentialDigest(credential: string): Buffer {
-  return createHash('sha256').update(credential).digest()
+  return hash('sha256', credential, 'buffer')
 }
 
 /** The settings' key, or else the one in `<data dir>/master.key`, made at the first start. */

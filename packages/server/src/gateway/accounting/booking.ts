@@ -108,8 +108,9 @@ class Lane {
   }
 
   async #run(): Promise<void> {
-    // What was to go to a provider or a client in this turn goes first: sending a statement wakes the database, which takes
-    // the processor for itself.
+    // What is to go to a provider or a client goes first: sending a statement wakes the database, which takes the processor
+    // for itself. A connection to a provider that was at rest is written to a turn of the loop later.
+    await new Promise(setImmediate)
     await new Promise(setImmediate)
     while (this.#waiting.size > 0 && !this.#closing) {
       const batch = [...this.#waiting.values()].slice(0, maxBatch)

@@ -79,7 +79,7 @@ export class RequestMeter {
   async #book(outcome: RequestRecord['outcome'], code: string | null, usage: GatewayUsage | null): Promise<void> {
     if (this.#booked !== null) return this.#booked
     const record = this.#record(outcome, code, usage)
-    this.#measure(record)
+    setImmediate(() => this.#measure(record))
     const kept = this.#opened ? this.#booking.settle(record) : this.#booking.keep(record)
     const { caller, handedOver } = this.#request
     this.#booked = caller.run === null || (handedOver && this.#opened) ? Promise.resolve() : kept

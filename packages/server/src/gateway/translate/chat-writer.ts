@@ -38,8 +38,8 @@ export class ChatWriter implements AnswerSink {
     this.#includeUsage = isObject(options) && options['include_usage'] === true
     this.#tier = body['service_tier'] ?? null
     this.#fixed = { id: ids('chatcmpl'), created: Math.floor(clock.now().getTime() / 1000), model: model.id }
-    const head = JSON.stringify({ object: 'chat.completion.chunk', ...this.#fixed, service_tier: this.#tier })
-    this.#head = `data: ${head.slice(0, -1)}`
+    const head = { object: 'chat.completion.chunk', ...this.#fixed, service_tier: this.#tier }
+    this.#head = streamed ? `data: ${JSON.stringify(head).slice(0, -1)}` : ''
   }
 
   begin(): void {
