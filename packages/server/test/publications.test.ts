@@ -117,6 +117,22 @@ describe('the way from a workspace to a merged pull request', () => {
     expect(again.result).toEqual(second.result)
   })
 
+  it('is worked off in the order of admission, whatever the clocks say', async () => {
+    const at = await begin()
+    await writeFile(join(at.project, 'a'), 'a')
+    const { revision } = await at.review()
+    const made = await at.publish({ revision })
+    await test.db.database.query("update publications set created_at = now() + interval '1 hour' where id = $1", [
+      made.id,
+    ])
+    const ids = [randomUUID(), randomUUID(), randomUUID()]
+    const admitted = await Promise.all(ids.map(id => at.put(id, { revision, title: id })))
+    const times = admitted.map(({ body }) => body.publication.createdAt).toSorted()
+    expect(new Set(times).size).toBe(3)
+    expect(Date.parse(times[0] ?? '')).toBeGreaterThan(Date.now() + 3_000_000)
+    for (const id of ids) expect(await at.ended(id)).toMatchObject({ result: { pullRequest: { reused: true } } })
+  })
+
   it('pushes directly to the branch that the session started from, forward only', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')

@@ -36,6 +36,10 @@ export type NewPublication = Pick<
   'id' | 'request_hash' | 'revision' | 'title' | 'body' | 'delivery' | 'branch' | 'draft'
 >
 
+/**
+ * Admits one as the Session's newest, whatever the clocks say: they are worked off in this order, one at a time. The
+ * caller holds the Session's lock.
+ */
 export async function insertPublication(
   tx: Queryable,
   key: SessionKey,
@@ -46,7 +50,12 @@ export async function insertPublication(
     text: `
       insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
         draft, status, due_at, created_at, updated_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'admitted', $11, $11, $11) returning *`,
+      select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'admitted', $11, admitted.at, admitted.at
+      from (
+        select greatest($11, max(created_at) + interval '1 millisecond') as at
+        from publications where organization_id = $1 and session_id = $2
+      ) admitted
+      returning *`,
     values: [
       key.organizationId,
       key.sessionId,
