@@ -87,6 +87,8 @@ async function serveGitHub(): Promise<Served & { server: GitHubServer; host: Git
   }
 }
 
+const ada = { GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@b' }
+
 const fails = (kind: GitHostError['kind'], more: object = {}) =>
   expect.objectContaining({ name: 'GitHostError', kind, ...more })
 
@@ -210,6 +212,22 @@ describe.each([
     await expect(host.mergePull(sample, early)).rejects.toEqual(fails('not_mergeable'))
   })
 
+  test('does not merge into a base whose history was replaced', async () => {
+    const { opened, headOid, base } = await pull('old', { old: '1' })
+    const { gitDir } = served
+    const other = await commitTo(gitDir, 'main', base, { other: '1' })
+    const orphan = await gitText(['commit-tree', '-m', 'anew', `${other}^{tree}`], { gitDir, env: ada })
+    await runGit(['update-ref', 'refs/heads/main', orphan], { gitDir })
+    for (const strategy of ['merge', 'squash', 'rebase'] as const) {
+      const order = { number: opened.number, strategy, expectedHeadOid: headOid }
+      await expect(host.mergePull(sample, order)).rejects.toEqual(fails('not_mergeable'))
+    }
+    const order = { title: 't', body: '', head: 'old-too', base: 'main', draft: false }
+    await runGit(['update-ref', 'refs/heads/old-too', headOid], { gitDir })
+    await expect(host.openPull(sample, order)).rejects.toEqual(fails('invalid'))
+    await runGit(['update-ref', 'refs/heads/main', base], { gitDir })
+  })
+
   test('knows a repository by its id when it is called something else', async () => {
     await served.rename()
     expect(await host.readBranch(sample, 'main')).toMatchObject({ name: 'main' })
@@ -268,7 +286,6 @@ describe('the local host', () => {
   test('knows what somebody has merged with git by hand, and what came into the base in no such way', async () => {
     await using served = await serveLocal()
     const { host, gitDir, sample } = served
-    const ada = { GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@b' }
     const open = async (branch: string) => {
       const head = await commitTo(gitDir, branch, await tipOf(gitDir, 'main'), { [branch]: 'x' })
       const { number } = await host.openPull(sample, { title: 't', body: '', head: branch, base: 'main', draft: false })

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { MergeStrategy } from '../git-hosts/git-host.ts'
-import { gitText, runGit } from './run-git.ts'
+import { GitError, gitText, runGit } from './run-git.ts'
 
 /** Who commits what is written. */
 export interface Committer {
@@ -60,11 +60,16 @@ class Merger {
     }
   }
 
-  /** The tree of a merge; null for a conflict. */
+  /** The tree of a merge; null for a conflict, and for commits that have no history in common. */
   async tree(ours: string, theirs: string): Promise<string | null> {
-    const args = ['merge-tree', '--write-tree', '--no-messages', '--allow-unrelated-histories', ours, theirs]
-    const { exitCode, stdout } = await runGit(args, { ...this.#options, exits: [0, 1] })
-    return exitCode === 0 ? stdout.toString('latin1').trim() : null
+    const args = ['merge-tree', '--write-tree', '--no-messages', ours, theirs]
+    try {
+      const { exitCode, stdout } = await runGit(args, { ...this.#options, exits: [0, 1] })
+      return exitCode === 0 ? stdout.toString('latin1').trim() : null
+    } catch (error) {
+      if (error instanceof GitError && error.stderr.includes('unrelated histories')) return null
+      throw error
+    }
   }
 
   async commit(tree: string, parents: readonly string[], message: string, author = {}): Promise<string> {

@@ -212,7 +212,10 @@ export class GitHubServer implements AsyncDisposable {
   async #open(repository: ServedRepository, body: Record<string, unknown>): Promise<unknown> {
     const { title, body: text = '', head, base, draft = false } = body as Record<string, string> & { draft?: boolean }
     const headOid = await tipOf(repository, head ?? '')
-    if (headOid === null || (await tipOf(repository, base ?? '')) === null) throw new Refused(422, 'Validation Failed')
+    const baseOid = await tipOf(repository, base ?? '')
+    if (headOid === null || baseOid === null) throw new Refused(422, 'Validation Failed')
+    const shared = await gitText(['merge-base', baseOid, headOid], { gitDir: repository.gitDir, exits: [0, 1] })
+    if (shared === '' || shared === headOid) throw new Refused(422, `No commits between ${base} and ${head}`)
     const clash = this.pulls.some(
       one => one.repository === repository.id && one.state === 'open' && one.head === head && one.base === base,
     )
@@ -258,8 +261,8 @@ export class GitHubServer implements AsyncDisposable {
   async #pull(repository: ServedRepository, pull: ServedPull) {
     if (pull.state === 'open') pull.headOid = (await tipOf(repository, pull.head)) ?? pull.headOid
     const baseOid = (await tipOf(repository, pull.base)) ?? ''
-    const args = ['merge-tree', '--write-tree', '--no-messages', '--allow-unrelated-histories', baseOid, pull.headOid]
-    const clean = (await runGit(args, { gitDir: repository.gitDir, exits: [0, 1] })).exitCode === 0
+    const args = ['merge-tree', '--write-tree', '--no-messages', baseOid, pull.headOid]
+    const clean = (await runGit(args, { gitDir: repository.gitDir, exits: [0, 1, 128] })).exitCode === 0
     const state = pull.draft ? 'draft' : !clean ? 'dirty' : repository.blocked ? 'blocked' : 'clean'
     return {
       number: pull.number,

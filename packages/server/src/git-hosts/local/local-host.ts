@@ -112,8 +112,9 @@ export class LocalHost implements GitHost {
     if (head === null || base === null || pull.head === pull.base) {
       throw new GitHostError('invalid', 'a pull request needs two branches that are there')
     }
-    if (await contains(located.gitDir, base, head, signal)) {
-      throw new GitHostError('invalid', 'a pull request needs a commit that its base lacks')
+    const shared = await git(['merge-base', base, head], { gitDir: located.gitDir, exits: [0, 1], signal })
+    if (shared === '' || shared === head) {
+      throw new GitHostError('invalid', 'a pull request needs commits that its base lacks, and history that it has')
     }
     const row = await this.#db.transaction(tx =>
       sql.insertPull(tx, {
