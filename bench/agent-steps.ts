@@ -108,7 +108,8 @@ async function direct() {
     return startDirectAgent({ command: [process.execPath, join(bundlesDir, 'engine.cjs')], env, cwd })
   }
   const installs = installsIn(bench.dataDir)
-  const entry = runtimeEntries(runtimes, { installs, inside: insidePaths.runtime }).find(({ id }) => id === agent)
+  const means = { speaks: () => true, installs, inside: insidePaths.runtime }
+  const entry = runtimeEntries(runtimes, means).find(({ id }) => id === agent)
   if (entry === undefined) throw new Error(`there is no agent ${agent}`)
   const outside = (text: string) =>
     text

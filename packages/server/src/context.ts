@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from './clock.ts'
 import type { GitHosts } from './git-hosts/git-hosts.ts'
-import type { ModelFacts, RuntimeCatalog } from './runtimes/catalog.ts'
+import type { ModelFacts, RuntimeCatalog, RuntimeEntry } from './runtimes/catalog.ts'
 import type { Blobs } from './storage/blobs.ts'
 import type { Database } from './storage/database.ts'
 import type { Wakeups } from './storage/wakeups.ts'
@@ -9,6 +9,10 @@ import type { Wakeups } from './storage/wakeups.ts'
 /** What the configuration says of models. */
 export interface ConfiguredModels {
   has(id: string): boolean
+  /** Whether the model's provider speaks a format by itself. */
+  speaks(id: string, format: NonNullable<RuntimeEntry['speaks']>): boolean
+  /** The first that is named whose provider does; null where none is. */
+  firstThatSpeaks(format: NonNullable<RuntimeEntry['speaks']>): string | null
   /** What an agent is told of a model; the id alone where its provider is yet to be asked. */
   facts(id: string): ModelFacts
 }

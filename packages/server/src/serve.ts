@@ -368,10 +368,15 @@ async function listen(
 }
 
 function runtimeCatalog({ config, dataDir }: Settings): RuntimeCatalog {
-  const places = { installs: installsIn(dataDir), inside: insidePaths.runtime }
+  const { providers, runtimes } = config
+  const means = {
+    speaks: (format: string) => providers.some(({ wire }) => wire.some(spoken => spoken === format)),
+    installs: installsIn(dataDir),
+    inside: insidePaths.runtime,
+  }
   return new RuntimeCatalog([
-    ...builtInRuntimes(insidePaths, { hasModels: config.providers.length > 0 }),
-    ...runtimeEntries(config.runtimes, places),
+    ...builtInRuntimes(insidePaths, { hasModels: providers.length > 0 }),
+    ...runtimeEntries(runtimes, means),
   ])
 }
 

@@ -76,8 +76,16 @@ describe('GET /v1/runtimes', () => {
         { id: 'foreign', name: 'Foreign Agent', version: null, available: true },
         { id: 'opencode', name: 'OpenCode', version, available: true },
         missing('codex', 'Codex', 'not installed: berth runtimes install codex'),
-        missing('claude-code', 'Claude Code', expect.stringContaining('needs ANTHROPIC_API_KEY')),
-        missing('gemini', 'Gemini CLI', expect.stringContaining('needs GEMINI_API_KEY')),
+        missing(
+          'claude-code',
+          'Claude Code',
+          expect.stringMatching(/^needs a provider of kind anthropic.*; or ANTHROPIC_API_KEY in an entry/),
+        ),
+        missing(
+          'gemini',
+          'Gemini CLI',
+          expect.stringMatching(/^needs a provider of kind google.*; or GEMINI_API_KEY in an entry/),
+        ),
         missing('goose', 'Goose', expect.stringContaining('not installed'), null),
       ],
     ])

@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import type { Event, Interaction, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { anthropicWire } from './support/anthropic-wire.ts'
 import { linkTestedAgents, testedAgentDirectory } from './support/foreign-agents.ts'
-import type { ModelReply, ModelRequest } from './support/model-server.ts'
+import { geminiWire } from './support/gemini-wire.ts'
+import type { ModelReply, ModelRequest, WireFormat } from './support/model-server.ts'
 import { openaiWire } from './support/openai-wire.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from './support/scripted-upstream.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import { until } from './support/until.ts'
+import { workspacePath } from './support/workspace.ts'
 
 const providerKey = 'sk-provider-secret-for-agents'
 
@@ -25,7 +29,11 @@ beforeAll(async () => {
       // The agents alone take 400 MB.
       variables: { BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2) },
       config: {
-        providers: [{ id: 'main', kind: 'openai', baseUrl: upstream.baseUrl, apiKey: providerKey, models }],
+        providers: [
+          { id: 'main', kind: 'openai', baseUrl: upstream.baseUrl, apiKey: providerKey, models },
+          { id: 'claude', kind: 'anthropic', baseUrl: upstream.baseUrl, apiKey: providerKey, models },
+          { id: 'google', kind: 'google', baseUrl: `${upstream.baseUrl}beta`, apiKey: providerKey, models },
+        ],
         models: { default: 'main/m1' },
         // As it is in the catalog, this one asks nobody.
         runtimes: [
@@ -40,17 +48,17 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync())
 
 /** Answers what asks for work from the script, in order, and what asks for a title with one. */
-function script(...replies: ModelReply[]): void {
+function script(wire: WireFormat, ...replies: ModelReply[]): void {
   upstream.next((request, response) => {
     const { tools } = request.body as { tools?: unknown[] }
     const works = tools !== undefined && tools.length > 0
-    const reply = works ? (replies.shift() ?? { text: 'The script is at its end.' }) : { text: 'A title' }
-    openaiWire.write(reply, request, response)
+    const reply = works ? (replies.shift() ?? { text: 'The script is at its end.' }) : { text: '{"title":"A title"}' }
+    wire.write(reply, request, response)
   })
 }
 
 const modelsAsked = (requests: readonly ModelRequest[]) =>
-  new Set(requests.map(({ body }) => (body as { model?: string }).model))
+  new Set(requests.map(({ body, path }) => (body as { model?: string }).model ?? /models\/([^:]+):/.exec(path)?.[1]))
 
 async function askedOf(session: Session): Promise<Interaction> {
   return until('an approval', async () => {
@@ -65,36 +73,63 @@ async function allow(session: Session, { id, request }: Interaction): Promise<vo
   expect(status).toBe(200)
 }
 
+const fileOf = async (session: Session, name: string) =>
+  readFile(await workspacePath(test.db.database, test.dataDir, session, name), 'utf8')
+
 const data = (events: readonly Event[], type: string) =>
   events.filter(event => event.type === `svc.${type}`).map(event => event.data)
 
 interface Agent {
   readonly runtime: string
-  readonly path: string
+  readonly wire: WireFormat
+  /** Id of the provider, and where and how it is asked. */
+  readonly provider: string
+  readonly path: RegExp
+  readonly key: readonly [header: string, value: string]
   /** A command that it must ask for, and one that it need not. */
   readonly shell: (command: string) => { readonly name: string; readonly args: Readonly<Record<string, unknown>> }
 }
 
+const openai = { wire: openaiWire, provider: 'main', key: ['authorization', `Bearer ${providerKey}`] } as const
+
 const agents: readonly Agent[] = [
   {
+    ...openai,
     runtime: 'opencode',
-    path: '/v1/chat/completions',
+    path: /^\/v1\/chat\/completions$/,
     shell: command => ({ name: 'bash', args: { command, description: 'runs it' } }),
   },
   {
+    ...openai,
     runtime: 'codex-asking',
-    path: '/v1/responses',
+    path: /^\/v1\/responses$/,
     shell: cmd => ({
       name: 'exec_command',
       args: { cmd, sandbox_permissions: 'require_escalated', justification: 'May I?' },
     }),
   },
+  {
+    runtime: 'claude-code',
+    wire: anthropicWire,
+    provider: 'claude',
+    path: /^\/v1\/messages\?beta=true$/,
+    key: ['x-api-key', providerKey],
+    shell: command => ({ name: 'Bash', args: { command, description: 'runs it' } }),
+  },
+  {
+    runtime: 'gemini',
+    wire: geminiWire,
+    provider: 'google',
+    path: /^\/v1beta\/models\/m\d:(?:streamGenerateContent\?alt=sse|generateContent)$/,
+    key: ['x-goog-api-key', providerKey],
+    shell: command => ({ name: 'run_shell_command', args: { command } }),
+  },
 ]
 
-describe.each(agents)('$runtime', ({ runtime, path, shell }) => {
+describe.each(agents)('$runtime', ({ runtime, wire, provider, path, key, shell }) => {
   it('edits in steps once a person has allowed it, with the models of the gateway', { timeout: 300_000 }, async () => {
     const before = upstream.requests.length
-    script({ calls: [shell('printf "one\\n" > steps.txt && cat steps.txt')] }, { text: 'The first step is done.' })
+    script(wire, { calls: [shell('printf "one\\n" > steps.txt && env > env.txt')] }, { text: 'The first is done.' })
     const session = await test.api.createSession({ runtime }, 'Write the steps down.')
     const asked = await askedOf(session)
     expect(asked).toMatchObject({ kind: 'approval', status: 'open', request: { approval: { kind: 'execute' } } })
@@ -103,11 +138,14 @@ describe.each(agents)('$runtime', ({ runtime, path, shell }) => {
     expect(first.at(-1)).toMatchObject({ type: 'svc.run.completed' })
     expect(data(first, 'interaction.resolved')).toMatchObject([{ resolution: 'approved' }])
     expect(data(first, 'activity.completed')).toMatchObject([{ kind: 'execute', status: 'succeeded' }])
+    expect(await fileOf(session, 'env.txt')).not.toMatch(/sk-provider|svc_run/)
+    expect((await test.api.run(session.id, session.activeRunId ?? '')).costUsd).toBeGreaterThan(0)
 
     // A second turn, on another model: the agent is started again and goes on with its conversation.
-    expect((await test.api.call('PATCH', `/v1/sessions/${session.id}`, { model: 'main/m2' })).status).toBe(200)
+    const changed = await test.api.call('PATCH', `/v1/sessions/${session.id}`, { model: `${provider}/m2` })
+    expect(changed.status).toBe(200)
     const middle = upstream.requests.length
-    script({ calls: [shell('printf "two\\n" >> steps.txt && cat steps.txt')] }, { text: 'Both steps are done.' })
+    script(wire, { calls: [shell('printf "two\\n" >> steps.txt && cat steps.txt')] }, { text: 'Both steps are done.' })
     const { run } = await test.api.submitTurn(session.id, 'And the second.')
     await allow(session, await askedOf(session))
     const events = await test.api.runEnded(session.id, run.id)
@@ -115,16 +153,42 @@ describe.each(agents)('$runtime', ({ runtime, path, shell }) => {
       status: 'completed',
       result: { summary: 'Both steps are done.' },
     })
+    const said = data(events, 'message.created').filter(({ role }) => role === 'assistant')
+    // Codex says that it does not know these models.
+    expect(said.map(({ text }) => text).filter(text => !String(text).startsWith('Warning'))).toEqual([
+      'The first is done.',
+      'Both steps are done.',
+    ])
     expect(events.map(event => event.sequence)).toEqual(events.map((_, index) => index + 1))
-    expect(JSON.stringify(data(events, 'activity.completed').at(-1))).toContain('two')
+    expect(await fileOf(session, 'steps.txt')).toBe('one\ntwo\n')
 
     const requests = upstream.requests.slice(before)
-    expect(new Set(requests.map(request => request.path))).toEqual(new Set([path]))
-    expect(new Set(requests.map(request => request.headers.authorization))).toEqual(new Set([`Bearer ${providerKey}`]))
+    for (const request of requests) expect(request.path).toMatch(path)
+    const [header, value] = key
+    expect(new Set(requests.map(request => request.headers[header]))).toEqual(new Set([value]))
     expect(modelsAsked(upstream.requests.slice(before, middle))).toEqual(new Set(['m1']))
     expect(modelsAsked(upstream.requests.slice(middle))).toEqual(new Set(['m2']))
     expect(JSON.stringify(requests.at(-1)?.body)).toContain('Write the steps down.')
     expect(JSON.stringify(events)).not.toContain(providerKey)
+  })
+})
+
+describe('an agent that speaks the format of some models only', () => {
+  it('is given no other', async () => {
+    const asked = (runtime: string, model: string) =>
+      test.api.put<{ issues?: object[] }>(`/v1/sessions/${randomUUID()}`, { runtime, model })
+    for (const [runtime, model] of [
+      ['claude-code', 'main/m1'],
+      ['claude-code', 'google/m1'],
+      ['gemini', 'claude/m1'],
+    ] as const) {
+      const { status, body } = await asked(runtime, model)
+      expect([status, body.issues]).toMatchObject([
+        400,
+        [{ path: ['model'], message: expect.stringContaining(runtime) }],
+      ])
+    }
+    expect((await asked('gemini', 'google/m1')).status).toBe(201)
   })
 })
 
@@ -136,7 +200,11 @@ describe("Codex's own command line", () => {
       '--skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -m main/m1 -c model_provider=berth',
       `-c 'model_providers.berth=${provider}' 'Count the files.' </dev/null`,
     ].join(' ')
-    script({ calls: [{ name: 'exec_command', args: { cmd: 'touch a b c && ls | wc -l' } }] }, { text: 'There are 3.' })
+    script(
+      openaiWire,
+      { calls: [{ name: 'exec_command', args: { cmd: 'touch a b c && ls | wc -l' } }] },
+      { text: 'There are 3.' },
+    )
     const session = await test.api.createSession({ runtime: 'codex-shell' }, command)
     const events = await test.api.runEnded(session.id, session.activeRunId ?? '')
     expect(events.at(-1)).toMatchObject({ type: 'svc.run.completed' })

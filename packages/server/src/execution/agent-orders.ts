@@ -168,8 +168,8 @@ export class AgentOrders {
   }
 
   #promptMeta(): object {
-    const { budgets, claim, unheard } = this.#parts
-    const model = modelOf(this.#context, claim.run)
+    const { budgets, claim, runtime, unheard } = this.#parts
+    const model = modelOf(this.#context, claim.run, runtime)
     return {
       ...(model !== null && { model }),
       ...(Object.keys(budgets).length > 0 && { budgets }),
@@ -180,7 +180,7 @@ export class AgentOrders {
   /** The model that its variables tell the agent of; null where they tell of none. */
   #modelOfAgent(): string | null {
     const { claim, runtime } = this.#parts
-    return runtime.modelEnv === undefined ? null : modelOf(this.#context, claim.run)
+    return runtime.modelEnv === undefined ? null : modelOf(this.#context, claim.run, runtime)
   }
 
   async #placeFilesOf({ response_turn_id: turnId }: InteractionRow): Promise<void> {

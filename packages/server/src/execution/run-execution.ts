@@ -165,7 +165,7 @@ const refuseAuthority = ({ revoked, run }: RunClaim): Outcome | null =>
 function refuseRuntime(context: ExecutionContext, run: RunRow, entry: RuntimeEntry | null): Outcome | null {
   const id = run.runtime
   const lacksModel = id === null || entry?.modelEnv !== undefined
-  if (lacksModel && modelOf(context, run) === null) {
+  if (lacksModel && modelOf(context, run, entry) === null) {
     return { status: 'failed', stopReason: 'error', errorCode: 'model_not_configured' }
   }
   const missing = entry === null ? 'it is not in the catalog' : (entry.missing?.() ?? null)

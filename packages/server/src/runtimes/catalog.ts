@@ -18,6 +18,8 @@ export interface RuntimeEntry {
   readonly env: Readonly<Record<string, string>>
   /** Variables that tell its process which of the gateway's models to use; it must have one. Absent: it has its own. */
   readonly modelEnv?: (model: ModelFacts) => Readonly<Record<string, string>>
+  /** The format that it speaks, where the gateway serves only some models in it: it must have one of those. */
+  readonly speaks?: 'messages' | 'generate'
   /** Endpoints its sandboxes reach beside public hosts by policy. */
   readonly reach: readonly string[]
   /** Paths below its home that hold its conversations; sealed with every Run. */

@@ -28,7 +28,8 @@ export async function settleRuntime(
 
 /**
  * The model a Session shows for its next Turn: the one asked for, else the default for the native runtime, else none.
- * @throws ApiError 400 `invalid_request`, path `model`, for a model that is not in the catalog
+ * @throws ApiError 400 `invalid_request`, path `model`, for a model that is not in the catalog, or that the runtime cannot
+ *   ask for
  */
 export function settleModel(
   context: Context,
@@ -36,6 +37,11 @@ export function settleModel(
   runtime: string | null,
 ): string | null {
   if (wanted === null || wanted === undefined) return runtime === null ? context.defaultModel : null
-  if (!context.models.has(wanted)) throw invalidField(['model'], 'is not a model of this deployment')
+  const { models, runtimes } = context
+  if (!models.has(wanted)) throw invalidField(['model'], 'is not a model of this deployment')
+  const format = runtime === null ? undefined : runtimes.find(runtime)?.speaks
+  if (format !== undefined && !models.speaks(wanted, format)) {
+    throw invalidField(['model'], `is none that '${runtime}' can use: its provider must speak '${format}' (\`wire\`)`)
+  }
   return wanted
 }

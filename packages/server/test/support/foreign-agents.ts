@@ -6,8 +6,8 @@ import { installDirectory, installRuntime, installsIn } from '../../src/runtimes
 /** Kept from run to run: a release is some hundred megabytes, and its lock file says all that is in it. */
 const cache = join(import.meta.dirname, '../../../../node_modules/.cache/berth')
 
-/** Those that the tests run; the others speak formats that the gateway does not serve. */
-const testedAgents = ['opencode', 'codex']
+/** Those that the tests run; no registry holds the other one. */
+const testedAgents = ['opencode', 'codex', 'claude-code', 'gemini']
 
 /** Installs the agents from the registry, where that was not done before. */
 export async function installTestedAgents(): Promise<void> {

@@ -1,13 +1,36 @@
-import type { ForeignRuntime } from './foreign-runtime.ts'
+import { type ForeignRuntime, gatewayOriginInside, placeholderKey } from './foreign-runtime.ts'
 
-/** Claude Code, through its ACP adapter. It speaks its provider's own format, so an operator gives it a key for that. */
+/** What it asks a model of unknown size for at most; a known one that may say less is asked for less. */
+const outputTokensAsked = 32_000
+
+/** Claude Code, through its ACP adapter. Speaks Anthropic's Messages. */
 export const claudeCode: ForeignRuntime = {
   id: 'claude-code',
   name: 'Claude Code',
   version: '0.100.0',
   install: { kind: 'npm' },
   command: directory => ['node', `${directory}/node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js`],
-  env: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1' },
-  needs: ['ANTHROPIC_API_KEY'],
+  env: {
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    // What a person might say next is asked of the model after each prompt, for a prompt of a terminal's.
+    CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: 'false',
+    DISABLE_AUTOUPDATER: '1',
+  },
+  modelEnv: ({ id, contextTokens, outputTokens = outputTokensAsked }) => ({
+    ANTHROPIC_BASE_URL: gatewayOriginInside,
+    ANTHROPIC_API_KEY: placeholderKey,
+    // It has models for chores and sub-agents, and names of classes: all are the one that was chosen.
+    ANTHROPIC_MODEL: id,
+    ANTHROPIC_SMALL_FAST_MODEL: id,
+    ANTHROPIC_DEFAULT_FABLE_MODEL: id,
+    ANTHROPIC_DEFAULT_HAIKU_MODEL: id,
+    ANTHROPIC_DEFAULT_OPUS_MODEL: id,
+    ANTHROPIC_DEFAULT_SONNET_MODEL: id,
+    CLAUDE_CODE_SUBAGENT_MODEL: id,
+    ...(contextTokens !== undefined && { CLAUDE_CODE_AUTO_COMPACT_WINDOW: String(contextTokens) }),
+    ...(outputTokens < outputTokensAsked && { CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(outputTokens) }),
+  }),
+  speaks: 'messages',
+  ownProvider: { key: 'ANTHROPIC_API_KEY', env: {} },
   state: ['.claude/projects'],
 }

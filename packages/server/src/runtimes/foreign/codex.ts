@@ -37,6 +37,5 @@ export const codex: ForeignRuntime = {
       check_for_update_on_startup: false,
     }),
   }),
-  needs: [],
   state: ['.codex/sessions'],
 }

@@ -12,8 +12,10 @@ import { opencode } from './opencode.ts'
 /** The agents that Berth knows, beside its own. */
 export const foreignRuntimes: readonly ForeignRuntime[] = [opencode, codex, claudeCode, gemini, goose]
 
-/** Where packages are. */
-export interface Places {
+/** What the deployment has for agents. */
+export interface Means {
+  /** Whether a provider is configured that speaks a format. */
+  readonly speaks: (wire: NonNullable<RuntimeEntry['speaks']>) => boolean
   /** Directory of the host below which they are installed. */
   readonly installs: string
   /** Where a sandbox sees the one of its runtime. */
@@ -24,18 +26,18 @@ export interface Places {
  * Entries of the catalog: those of the configuration file, which may stand on one that Berth knows, and those that it
  * knows and the file does not name.
  */
-export function runtimeEntries(configured: readonly RuntimeConfig[], places: Places): RuntimeEntry[] {
+export function runtimeEntries(configured: readonly RuntimeConfig[], means: Means): RuntimeEntry[] {
   const named = new Set(configured.map(({ id }) => id))
   return [
-    ...configured.map(config => entryOf(config, places)),
-    ...foreignRuntimes.filter(({ id }) => !named.has(id)).map(runtime => foreignEntry(runtime, places)),
+    ...configured.map(config => entryOf(config, means)),
+    ...foreignRuntimes.filter(({ id }) => !named.has(id)).map(runtime => foreignEntry(runtime, means)),
   ]
 }
 
-function entryOf({ base, command, ...config }: RuntimeConfig, places: Places): RuntimeEntry {
+function entryOf({ base, command, ...config }: RuntimeConfig, means: Means): RuntimeEntry {
   const known = foreignRuntimes.find(({ id }) => id === base)
   if (known === undefined) return { ...config, command, stateless: false }
-  const entry = foreignEntry(known, places, config.env)
+  const entry = foreignEntry(known, means, config.env)
   return {
     ...entry,
     id: config.id,
@@ -47,30 +49,39 @@ function entryOf({ base, command, ...config }: RuntimeConfig, places: Places): R
   }
 }
 
+const kindThatSpeaks = { messages: 'anthropic', generate: 'google' } as const
+
+/** What an agent needs that no provider of the deployment speaks to. */
+function lackOf({ id, ownProvider }: ForeignRuntime, format: keyof typeof kindThatSpeaks): string {
+  const provider = `needs a provider of kind ${kindThatSpeaks[format]}, or one that names '${format}' under \`wire\``
+  if (ownProvider === undefined) return provider
+  return `${provider}; or ${ownProvider.key} in an entry of the configuration file based on ${id}`
+}
+
 function foreignEntry(
   runtime: ForeignRuntime,
-  { installs, inside }: Places,
+  { speaks: isSpoken, installs, inside }: Means,
   given: Readonly<Record<string, string>> = {},
 ): RuntimeEntry {
-  const { id, name, version, install, modelEnv } = runtime
+  const { id, name, version, install, ownProvider } = runtime
   const packaged = install.kind === 'npm'
   const place = packaged ? installDirectory(installs, runtime) : install.path
   const absent = packaged ? `not installed: berth runtimes install ${id}` : `not installed: put it at ${place}`
+  const asksOwn = ownProvider !== undefined && given[ownProvider.key] !== undefined
+  const { modelEnv, speaks } = asksOwn ? {} : runtime
+  const isServed = speaks === undefined || isSpoken(speaks)
   return {
     id,
     name,
     ...(packaged && { version, directory: place }),
     command: runtime.command(packaged ? inside : place),
-    env: runtime.env,
+    env: asksOwn ? { ...runtime.env, ...ownProvider.env } : runtime.env,
     ...(modelEnv !== undefined && { modelEnv }),
+    ...(speaks !== undefined && { speaks }),
     reach: [],
     state: runtime.state,
     stateless: false,
     mounts: [],
-    missing: () => {
-      const wanted = runtime.needs.filter(variable => given[variable] === undefined)
-      if (wanted.length > 0) return `needs ${wanted.join(', ')} in an entry of the configuration file based on ${id}`
-      return existsSync(place) ? null : absent
-    },
+    missing: () => (isServed ? (existsSync(place) ? null : absent) : lackOf(runtime, speaks)),
   }
 }

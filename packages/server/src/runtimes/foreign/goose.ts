@@ -1,4 +1,4 @@
-import { type ForeignRuntime, placeholderKey } from './foreign-runtime.ts'
+import { type ForeignRuntime, gatewayOriginInside, placeholderKey } from './foreign-runtime.ts'
 
 /** Goose. No registry of packages holds it: an operator puts its program there. Speaks Chat Completions. */
 export const goose: ForeignRuntime = {
@@ -7,8 +7,7 @@ export const goose: ForeignRuntime = {
   version: 'of the program',
   install: { kind: 'program', path: '/usr/local/bin/goose' },
   command: program => [program, 'acp'],
-  env: { GOOSE_DISABLE_KEYRING: '1', OPENAI_API_KEY: placeholderKey, OPENAI_HOST: 'http://127.0.0.1:3128' },
+  env: { GOOSE_DISABLE_KEYRING: '1', OPENAI_API_KEY: placeholderKey, OPENAI_HOST: gatewayOriginInside },
   modelEnv: ({ id }) => ({ GOOSE_PROVIDER: 'openai', GOOSE_MODEL: id }),
-  needs: [],
   state: ['.local/share/goose/sessions'],
 }

@@ -32,6 +32,5 @@ export const opencode: ForeignRuntime = {
       },
     }),
   }),
-  needs: [],
   state: ['.local/share/opencode'],
 }

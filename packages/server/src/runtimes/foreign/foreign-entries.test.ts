@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { runtimeEntries } from './foreign-entries.ts'
+
+const given = (id: string, base: 'claude-code' | 'gemini', env: Record<string, string>) => ({
+  id,
+  name: id,
+  base,
+  command: [],
+  env,
+  reach: [],
+  mounts: [],
+  state: [],
+})
+const means = { installs: '/nowhere', inside: '/opt/runtime' }
+
+test("an agent of one provider's format needs such a provider, and is then led to the gateway", () => {
+  for (const [id, format] of [
+    ['claude-code', 'messages'],
+    ['gemini', 'generate'],
+  ] as const) {
+    const find = (isSpoken: boolean) =>
+      runtimeEntries([], { ...means, speaks: asked => asked === format && isSpoken }).find(entry => entry.id === id)
+    expect(find(false)?.missing?.()).toMatch(/^needs a provider of kind/)
+    const entry = find(true)
+    expect([entry?.speaks, entry?.missing?.()]).toEqual([format, `not installed: berth runtimes install ${id}`])
+    const told = entry?.modelEnv?.({ id: 'a/b' })
+    expect(JSON.stringify(told)).toMatch(/"http:\/\/127\.0\.0\.1:3128".*"a\/b"/)
+  }
+})
+
+test("an operator's own key leads it to its provider, and to a model of its own", () => {
+  const entries = runtimeEntries(
+    [
+      given('claude-code', 'claude-code', { ANTHROPIC_API_KEY: 'key' }),
+      given('mine', 'gemini', { GEMINI_API_KEY: 'key', GEMINI_MODEL: 'one' }),
+      given('other', 'gemini', { GEMINI_MODEL: 'one' }),
+    ],
+    { ...means, speaks: () => false },
+  )
+  const [claude, mine, other] = entries
+  expect(claude).toMatchObject({ id: 'claude-code', env: { ANTHROPIC_API_KEY: 'key' } })
+  expect(mine?.env).toMatchObject({ GEMINI_API_KEY: 'key', GEMINI_MODEL: 'one', GEMINI_SETTINGS: expect.any(String) })
+  for (const entry of [claude, mine]) {
+    expect([entry?.modelEnv, entry?.speaks]).toEqual([undefined, undefined])
+    expect(entry?.missing?.()).toMatch(/^not installed/)
+  }
+  expect(other?.modelEnv).toBeDefined()
+  expect(other?.missing?.()).toMatch(/^needs a provider/)
+})
