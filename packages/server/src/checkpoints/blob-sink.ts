@@ -1,9 +1,12 @@
+import { maxFrameBytes } from '@berth/supervisor/tree'
 import { BlobMissing, type BlobRef, type Blobs } from '../storage/blobs.ts'
 
-const AT_ONCE = 3
+/** What may be under way: small blobs wait for the disk together, long ones are bounded by what they take of memory. */
+const BLOBS_AT_ONCE = 16
+const BYTES_AT_ONCE = 3 * maxFrameBytes
 
 /**
- * Puts blobs, a few at once, and reads each back from the store before it counts: what a checkpoint names was there,
+ * Puts blobs, some at once, and reads each back from the store before it counts: what a checkpoint names was there,
  * whole, after it was written. A blob that the store had already is put all the same, which renews its age, so that no
  * collector takes it for garbage before the checkpoint is recorded.
  */
@@ -12,6 +15,7 @@ export class BlobSink {
   readonly #signal: AbortSignal | undefined
   readonly #underWay = new Set<Promise<void>>()
   #failure: { readonly error: unknown } | undefined
+  #bytesUnderWay = 0
   #newBytes = 0
 
   constructor(blobs: Blobs, signal: AbortSignal | undefined) {
@@ -26,9 +30,16 @@ export class BlobSink {
 
   /** Takes a blob, once there is room for one more; `stored` hears of it in no order. @throws what an earlier put threw */
   async add(content: Uint8Array, stored: (blob: BlobRef) => void): Promise<void> {
-    while (this.#underWay.size >= AT_ONCE) await Promise.race(this.#underWay)
+    while (!this.#hasRoomFor(content.length)) await Promise.race(this.#underWay)
     this.#check()
-    this.#begin(this.#put(content).then(stored))
+    this.#bytesUnderWay += content.length
+    this.#begin(
+      this.#put(content)
+        .then(stored)
+        .finally(() => {
+          this.#bytesUnderWay -= content.length
+        }),
+    )
   }
 
   /** Counts on a blob of an earlier checkpoint, which is looked up meanwhile. */
@@ -44,6 +55,11 @@ export class BlobSink {
   async settle(): Promise<void> {
     await Promise.all(this.#underWay)
     this.#check()
+  }
+
+  #hasRoomFor(bytes: number): boolean {
+    const { size } = this.#underWay
+    return size === 0 || (size < BLOBS_AT_ONCE && this.#bytesUnderWay + bytes <= BYTES_AT_ONCE)
   }
 
   #begin(work: Promise<void>): void {

@@ -32,13 +32,19 @@ export interface Sealed {
   readonly omitted: Omitted
 }
 
+/** A pack of this seal. */
+interface NewPack extends Omit<Pack, 'liveBytes' | 'sha256'> {
+  /** What it holds, until it is stored and has told its digest. */
+  readonly content: Uint8Array | { readonly sha256: string }
+}
+
 /** One conversation with the program, and the blobs that come of it. */
 export class Sealing {
   readonly #options: SealingOptions
   readonly #job: SealJob
   readonly #previous: Previous
   readonly #sink: BlobSink
-  readonly #packs = new Map<number, Omit<Pack, 'liveBytes'>>()
+  readonly #packs = new Map<number, NewPack>()
   readonly #index: IndexBlob[] = []
   #parts = 0
 
@@ -75,10 +81,11 @@ export class Sealing {
     const id = payload.readUInt32LE(0)
     const sourceBytes = payload.readUInt32LE(4)
     if (id < this.#job.nextPack || this.#packs.has(id) || sourceBytes > packBytes) throw new SealFailed('no such pack')
-    const sizeBytes = payload.length - 8
-    this.#packs.set(id, { id, sourceBytes, sizeBytes, sha256: '' })
+    const content = payload.subarray(8)
+    const pack = { id, sourceBytes, sizeBytes: content.length }
+    this.#packs.set(id, { ...pack, content })
     this.#checkStored()
-    await this.#sink.add(payload.subarray(8), blob => this.#packs.set(id, { id, sourceBytes, ...blob }))
+    await this.#sink.add(content, blob => this.#packs.set(id, { ...pack, content: blob }))
   }
 
   async #addSegment(payload: Buffer): Promise<void> {
@@ -98,38 +105,42 @@ export class Sealing {
   }
 
   async #finish(done: SealDone): Promise<Sealed> {
-    const table = this.#table(done)
-    await this.#sink.settle()
-    let packs: BlobRef | undefined
-    await this.#sink.add(encodePackTable({ nextPack: table.nextPack, packs: table.packs() }), blob => {
-      packs = blob
+    const packs = this.#packsInUse(done)
+    const nextPack = Math.max(this.#job.nextPack, ...packs.map(pack => pack.id + 1))
+    let table: BlobRef | undefined
+    // Beside what is still being stored: the manifest comes when all of it was read back.
+    await this.#sink.add(encodePackTable({ nextPack, packs }), blob => {
+      table = blob
     })
     await this.#sink.settle()
-    if (packs === undefined) throw new SealFailed('the table of packs was not stored')
+    if (table === undefined) throw new SealFailed('the table of packs was not stored')
     const { files, directories, links, sourceBytes, readBytes, omitted } = done
-    const storedBytes = [...table.packs(), ...this.#index, packs].reduce((sum, blob) => sum + blob.sizeBytes, 0)
+    const storedBytes = [...packs, ...this.#index, table].reduce((sum, blob) => sum + blob.sizeBytes, 0)
     refuseOver('stored', this.#options.limits.storedBytes, storedBytes)
     const totals = { files, directories, links, sourceBytes, storedBytes }
-    const manifest = encodeManifest({ ...totals, index: this.#index, packs })
+    const manifest = encodeManifest({ ...totals, index: this.#index, packs: table })
     refuseOver('manifest', this.#options.limits.manifestBytes, manifest.length)
     const manifestSha256 = sha256Of(manifest)
     return { manifest, manifestSha256, ...totals, newBytes: this.#sink.newBytes, readBytes, omitted }
   }
 
-  /** The packs in use: of the previous checkpoint's and the new ones, those with content of this tree. */
-  #table({ live }: SealDone): { nextPack: number; packs(): readonly Pack[] } {
+  /** Those of the previous checkpoint's packs and the new ones that have content of this tree. */
+  #packsInUse({ live }: SealDone): readonly Pack[] {
     const before = new Map(this.#previous.table.packs.map(pack => [pack.id, pack]))
-    const ids = live.map(([id]) => id)
-    const nextPack = Math.max(this.#job.nextPack, ...ids.map(id => id + 1))
-    const packs = () =>
-      live
-        .map(([id, liveBytes]) => {
-          const pack = this.#packs.get(id) ?? before.get(id)
-          if (pack === undefined || liveBytes > pack.sourceBytes) throw new SealFailed('content in no pack')
-          return { ...pack, liveBytes }
-        })
-        .sort((one, other) => one.id - other.id)
-    return { nextPack, packs }
+    return live
+      .map(([id, liveBytes]) => {
+        const pack = this.#newPack(id) ?? before.get(id)
+        if (pack === undefined || liveBytes > pack.sourceBytes) throw new SealFailed('content in no pack')
+        return { ...pack, liveBytes }
+      })
+      .sort((one, other) => one.id - other.id)
+  }
+
+  #newPack(id: number): Omit<Pack, 'liveBytes'> | undefined {
+    const pack = this.#packs.get(id)
+    if (pack === undefined) return undefined
+    const { content, ...rest } = pack
+    return { ...rest, sha256: 'sha256' in content ? content.sha256 : sha256Of(content) }
   }
 
   /** Ends a seal as soon as its new packs alone are over the cap. */

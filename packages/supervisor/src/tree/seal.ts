@@ -36,11 +36,13 @@ export async function seal(job: SealJob, out: number): Promise<SealDone> {
   const sender = new IndexSender(out, baseline)
   const sealing = new Sealing(job, out, baseline, new IndexWriter(job.limits.indexBytes, part => sender.add(part)))
   await walk(sealing, {})
-  await sealing.packer.end()
+  // The last content and the last part of the index are compressed while the baseline is written.
+  const packed = sealing.packer.end()
   const { index } = sealing
   const segments = index.segments()
-  await sender.end()
   writeBaseline(baselineFds.write, { index: index.bytes, identities: index.identities, segments })
+  await packed
+  await sender.end()
   return sealing.totals()
 }
 
