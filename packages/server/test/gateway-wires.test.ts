@@ -383,12 +383,14 @@ describe("Google's generateContent alone", () => {
 
   it('keeps to its paths', async () => {
     const status = async (path: string) => (await send(path, body)).status
-    expect(await status('/v1beta/models/g/m1:generateContent')).not.toBe(404)
+    upstream.next(says(form, { text: 'hello' }))
+    expect(await status('/v1beta/models/g/m1:generateContent')).toBe(200)
     for (const path of ['/v1beta', '/v1beta/models/g/m1', '/v1beta/models/g/m1:nope', '/v1beta/nope:generateContent']) {
-      expect([path, await status(path)]).toEqual([path, 401])
+      expect([path, await status(path)]).toEqual([path, 404])
     }
     expect(await status('/v1beta/models/..%2f..%2fv1:generateContent')).toBe(404)
     expect(await status('/v1beta/models/gemini:streamGenerateContent')).toBe(400)
+    expect((await fetch(`${gateway.test.url}/v1beta/nope`)).status).toBe(401)
   })
 
   it('counts thoughts as output, and takes a refused prompt for a whole answer', async () => {
