@@ -1,6 +1,7 @@
 import { gatewayErrorBody } from '@berth/contract'
 import { frameData } from './frame-splitter.ts'
-import { isObject, parseObject, readUsage, type StreamTap } from './stream-tap.ts'
+import { isObject, parseObject } from './json.ts'
+import { readUsage, type StreamTap } from './stream-tap.ts'
 import type { GatewayUsage, UpstreamError } from './upstream.ts'
 import { upstreamWords } from './upstream-words.ts'
 

@@ -1,5 +1,5 @@
 import { GenerateTap, readGenerateUsage } from './generate-tap.ts'
-import { isObject } from './stream-tap.ts'
+import { isObject } from './json.ts'
 import type { CountingFormat, FormattedRequest } from './wire-format.ts'
 
 /** Google's own models are below `models`; others, such as tuned ones, say where they are. */

@@ -1,10 +1,9 @@
 import { gatewayErrorBody } from '@berth/contract'
 import { frameData } from './frame-splitter.ts'
-import { count, isObject, parseObject, type StreamTap } from './stream-tap.ts'
+import { isObject, type Json, parseObject } from './json.ts'
+import { count, type StreamTap } from './stream-tap.ts'
 import type { GatewayUsage, UpstreamError } from './upstream.ts'
 import { upstreamWords } from './upstream-words.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** Google counts thoughts apart from the output, and what tools put into the prompt apart from that. */
 export function readGenerateUsage(usage: unknown): GatewayUsage | null {

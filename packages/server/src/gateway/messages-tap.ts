@@ -1,10 +1,9 @@
 import { gatewayErrorBody } from '@berth/contract'
 import { frameData } from './frame-splitter.ts'
-import { count, isObject, parseObject, type StreamTap } from './stream-tap.ts'
+import { isObject, type Json, parseObject } from './json.ts'
+import { count, type StreamTap } from './stream-tap.ts'
 import type { GatewayUsage, UpstreamCode, UpstreamError } from './upstream.ts'
 import { upstreamWords } from './upstream-words.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** Anthropic counts what it read from a cache, and what it wrote there, apart from the input. Null where it says nothing. */
 export function readMessagesUsage(usage: unknown): GatewayUsage | null {

@@ -1,7 +1,8 @@
 import { ChatTap } from './chat-tap.ts'
+import { isObject } from './json.ts'
 import { spliceMembers } from './json-splice.ts'
 import { outputText, ResponsesTap } from './responses-tap.ts'
-import { isObject, readUsage } from './stream-tap.ts'
+import { readUsage } from './stream-tap.ts'
 import { sealedMark, withoutSealed, withoutSealedSignatures } from './translate/sealed-reasoning.ts'
 import type { WireFormat } from './wire-format.ts'
 

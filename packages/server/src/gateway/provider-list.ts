@@ -1,3 +1,4 @@
+import { isObject, type Json } from './json.ts'
 import type { ProviderClient } from './provider-client.ts'
 
 /** What a provider tells of a model in its list. */
@@ -11,8 +12,6 @@ export interface ListedModel {
 
 const maxModels = 5_000
 const maxBytes = 16 * 1024 ** 2
-
-type Json = Readonly<Record<string, unknown>>
 
 /** Asks a provider for its models. What an entry does not say, or says in a way that is not known, is left open. */
 export async function fetchModelList(client: ProviderClient, signal: AbortSignal): Promise<readonly ListedModel[]> {
@@ -32,8 +31,6 @@ export async function fetchModelList(client: ProviderClient, signal: AbortSignal
     .map(readEntry)
     .filter(model => model !== null)
 }
-
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** OpenAI's `id`, Google's `models/<id>` and the fields by which servers of either kind tell sizes and prices. */
 function readEntry(entry: Json): ListedModel | null {

@@ -1,9 +1,8 @@
 import { frameData } from './frame-splitter.ts'
-import { isObject, parseObject, readUsage, type StreamTap } from './stream-tap.ts'
+import { isObject, type Json, parseObject } from './json.ts'
+import { readUsage, type StreamTap } from './stream-tap.ts'
 import type { GatewayUsage, UpstreamError } from './upstream.ts'
 import { upstreamWords } from './upstream-words.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** Items that are kept for the answer of a stream that fails; what is beyond is left out of it. */
 const maxKeptBytes = 4 * 1024 ** 2

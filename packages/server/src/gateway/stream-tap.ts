@@ -1,3 +1,4 @@
+import { isObject } from './json.ts'
 import type { GatewayUsage, UpstreamError } from './upstream.ts'
 
 /** Looks on while the frames of a stream pass through, and ends the stream where its provider does not. */
@@ -19,21 +20,6 @@ export interface StreamTap {
   end(): string | null
   /** The frames that say in the format that the stream failed. */
   fail(error: UpstreamError): string
-}
-
-type Json = Readonly<Record<string, unknown>>
-
-export const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** A frame's data as an object; null where it is none. */
-export function parseObject(text: string): Json | null {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
 }
 
 /** Tokens as a provider tells them; 0 where it does not. */

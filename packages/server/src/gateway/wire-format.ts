@@ -1,7 +1,6 @@
+import type { Json } from './json.ts'
 import type { StreamTap } from './stream-tap.ts'
 import type { GatewayUsage, ResolvedModel } from './upstream.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** A request as its format sees it. */
 export interface FormattedRequest {

@@ -1,5 +1,6 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
-import { arrayAt, type JsonObject, objectAt, optionalString, stringAt } from './json.ts'
+import type { Json } from '../json.ts'
+import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
 import { audioPart, filePart, imagePart } from './media.ts'
 import { PromptBuilder, type UserPart } from './prompt-builder.ts'
 import { refuse } from './refuse.ts'
@@ -7,7 +8,7 @@ import { openReasoning, type Sealing, signatureIn } from './sealed-reasoning.ts'
 import type { Target } from './target.ts'
 
 /** Reads `messages` of a Chat Completions request. */
-export function readMessages(body: JsonObject, target: Target, sealing: Sealing): LanguageModelV4Prompt {
+export function readMessages(body: Json, target: Target, sealing: Sealing): LanguageModelV4Prompt {
   const prompt = new PromptBuilder(target)
   for (const [at, value] of arrayAt(body['messages'], 'messages').entries()) {
     const param = `messages[${at}]`
@@ -16,13 +17,7 @@ export function readMessages(body: JsonObject, target: Target, sealing: Sealing)
   return prompt.build('messages')
 }
 
-function readMessage(
-  message: JsonObject,
-  param: string,
-  prompt: PromptBuilder,
-  target: Target,
-  sealing: Sealing,
-): void {
+function readMessage(message: Json, param: string, prompt: PromptBuilder, target: Target, sealing: Sealing): void {
   const { role, content } = message
   const path = `${param}.content`
   switch (role) {
@@ -54,7 +49,7 @@ function readMessage(
   }
 }
 
-function readAssistant(message: JsonObject, param: string, prompt: PromptBuilder, sealing: Sealing): void {
+function readAssistant(message: Json, param: string, prompt: PromptBuilder, sealing: Sealing): void {
   for (const field of ['audio', 'function_call']) {
     if (message[field] === undefined || message[field] === null) continue
     throw refuse(`${param}.${field}`, `${field} of a message has no meaning for this model.`)
@@ -91,7 +86,7 @@ function readTexts(content: unknown, param: string): string[] {
   })
 }
 
-function readPart(part: JsonObject, param: string, target: Target): UserPart {
+function readPart(part: Json, param: string, target: Target): UserPart {
   switch (part['type']) {
     case 'text':
       return { type: 'text', text: stringAt(part['text'], `${param}.text`) }

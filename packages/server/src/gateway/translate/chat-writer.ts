@@ -1,7 +1,7 @@
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import { isObject, type Json } from '../json.ts'
 import type { GatewayUsage, TranslatedCall } from '../upstream.ts'
 import type { AnswerSink, CallKey, Outcome } from './answer-reader.ts'
-import { isObject, type JsonObject } from './json.ts'
 import { type Sealing, sealReasoning, signatureOf } from './sealed-reasoning.ts'
 import { chatUsage } from './usage.ts'
 
@@ -86,7 +86,7 @@ export class ChatWriter implements AnswerSink {
 
   callEnd(): void {}
 
-  end(outcome: Outcome, usage: GatewayUsage | null): JsonObject {
+  end(outcome: Outcome, usage: GatewayUsage | null): Json {
     if (outcome.status === 'failed') {
       const { message, param, code } = outcome.error
       this.#frames += `data: ${JSON.stringify({ error: { message, type: 'api_error', param, code } })}\n\n`
@@ -103,7 +103,7 @@ export class ChatWriter implements AnswerSink {
     return {}
   }
 
-  #whole(reason: string, usage: GatewayUsage | null): JsonObject {
+  #whole(reason: string, usage: GatewayUsage | null): Json {
     const calls = [...this.#calls.values()].map(toolCall)
     const content = this.#text === '' && calls.length > 0 ? null : this.#text
     const message = {
@@ -124,7 +124,7 @@ export class ChatWriter implements AnswerSink {
     }
   }
 
-  #chunk(delta: JsonObject, reason: string | null = null): void {
+  #chunk(delta: Json, reason: string | null = null): void {
     if (!this.#streamed) return
     const choices = JSON.stringify([{ index: 0, delta, logprobs: null, finish_reason: reason }])
     this.#frames += `${this.#head},"choices":${choices}${this.#includeUsage ? ',"usage":null' : ''}}\n\n`

@@ -1,6 +1,6 @@
 import type { JSONObject, LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { Json } from '../json.ts'
 import type { TranslatedWire } from '../upstream.ts'
-import type { JsonObject } from './json.ts'
 import { refuse } from './refuse.ts'
 import { speaksChat, type Target } from './target.ts'
 import type { ToolOptions } from './tools.ts'
@@ -33,7 +33,7 @@ const names = {
  * only OpenAI's own services know; it is taken and given back.
  */
 export function readControls(
-  body: JsonObject,
+  body: Json,
   given: {
     readonly wire: TranslatedWire
     readonly effort: unknown

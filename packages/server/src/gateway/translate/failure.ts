@@ -8,10 +8,10 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from '@ai-sdk/provider'
+import { isObject } from '../json.ts'
 import { type TranslatedWire, type UpstreamCode, UpstreamError } from '../upstream.ts'
 import { upstreamCode, upstreamError } from '../upstream-status.ts'
 import { upstreamWords } from '../upstream-words.ts'
-import { isObject } from './json.ts'
 import { refuse } from './refuse.ts'
 
 /** A failure of a provider or of its package, as the gateway tells it. */

@@ -6,7 +6,7 @@ import type {
   LanguageModelV4ToolResultOutput,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
-import { isObject } from './json.ts'
+import { isObject } from '../json.ts'
 import { refuse } from './refuse.ts'
 import { speaksChat, type Target } from './target.ts'
 

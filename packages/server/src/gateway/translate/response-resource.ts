@@ -1,5 +1,5 @@
+import { isObject, type Json } from '../json.ts'
 import type { GatewayUsage, TranslatedCall } from '../upstream.ts'
-import { isObject, type JsonObject } from './json.ts'
 import { responsesUsage } from './usage.ts'
 
 export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed'
@@ -7,7 +7,7 @@ export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'faile
 /** What changes about a response while it is made. */
 export interface ResponseProgress {
   readonly status: ResponseStatus
-  readonly output: readonly JsonObject[]
+  readonly output: readonly Json[]
   readonly outputText: string
   readonly usage: GatewayUsage | null
   readonly completedAt: number | null
@@ -21,7 +21,7 @@ export interface ResponseProgress {
  */
 export class ResponseResource {
   readonly id: string
-  readonly #fixed: JsonObject
+  readonly #fixed: Json
   #fixedText: string | undefined
 
   constructor(call: TranslatedCall, createdAt: number) {
@@ -66,7 +66,7 @@ export class ResponseResource {
     }
   }
 
-  object(progress: ResponseProgress): JsonObject {
+  object(progress: ResponseProgress): Json {
     return { ...this.#fixed, ...moving(progress) }
   }
 

@@ -1,5 +1,6 @@
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider'
-import { arrayAt, type JsonObject, objectAt, optionalString, stringAt } from './json.ts'
+import type { Json } from '../json.ts'
+import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
 import { audioPart, filePart, imagePart } from './media.ts'
 import { PromptBuilder, type UserPart } from './prompt-builder.ts'
 import { refuse } from './refuse.ts'
@@ -7,7 +8,7 @@ import { openReasoning, type Sealing } from './sealed-reasoning.ts'
 import type { Target } from './target.ts'
 
 /** Reads `instructions` and `input` of a Responses request. */
-export function readInput(body: JsonObject, target: Target, sealing: Sealing): LanguageModelV4Prompt {
+export function readInput(body: Json, target: Target, sealing: Sealing): LanguageModelV4Prompt {
   const prompt = new PromptBuilder(target)
   const instructions = optionalString(body['instructions'], 'instructions')
   if (instructions !== undefined && instructions !== '') prompt.system(instructions)
@@ -22,7 +23,7 @@ export function readInput(body: JsonObject, target: Target, sealing: Sealing): L
   return prompt.build('input')
 }
 
-function readItem(item: JsonObject, param: string, prompt: PromptBuilder, target: Target, sealing: Sealing): void {
+function readItem(item: Json, param: string, prompt: PromptBuilder, target: Target, sealing: Sealing): void {
   switch (item['type'] ?? 'message') {
     case 'message':
       readMessage(item, param, prompt, target)
@@ -51,7 +52,7 @@ function readItem(item: JsonObject, param: string, prompt: PromptBuilder, target
 }
 
 /** A summary without what the provider signed is not what the model thought, so it is not said to have been. */
-function readReasoning(item: JsonObject, param: string, prompt: PromptBuilder, sealing: Sealing): void {
+function readReasoning(item: Json, param: string, prompt: PromptBuilder, sealing: Sealing): void {
   const kept = openReasoning(item['encrypted_content'], `${param}.encrypted_content`, sealing)
   if (kept === undefined) return
   if (kept.on === 'reasoning') prompt.reasoning(kept.text, kept.metadata)
@@ -59,7 +60,7 @@ function readReasoning(item: JsonObject, param: string, prompt: PromptBuilder, s
   else prompt.textMetadata(kept.metadata)
 }
 
-function readMessage(item: JsonObject, param: string, prompt: PromptBuilder, target: Target): void {
+function readMessage(item: Json, param: string, prompt: PromptBuilder, target: Target): void {
   const { role, content } = item
   const path = `${param}.content`
   switch (role) {
@@ -102,7 +103,7 @@ function readTexts(content: unknown, param: string): string[] {
   })
 }
 
-function readPart(part: JsonObject, param: string, target: Target): UserPart {
+function readPart(part: Json, param: string, target: Target): UserPart {
   switch (part['type']) {
     case 'input_text':
     case 'output_text':
@@ -132,7 +133,7 @@ function readPart(part: JsonObject, param: string, target: Target): UserPart {
   }
 }
 
-function noFileId(part: JsonObject, param: string): void {
+function noFileId(part: Json, param: string): void {
   if (part['file_id'] === undefined || part['file_id'] === null) return
   throw refuse(`${param}.file_id`, 'The gateway keeps no files: send the content, or a URL.')
 }

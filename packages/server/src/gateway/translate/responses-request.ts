@@ -1,7 +1,7 @@
+import { isObject, type Json } from '../json.ts'
 import type { TranslatedCall } from '../upstream.ts'
 import type { Call } from './call.ts'
 import { readControls } from './controls.ts'
-import { isObject, type JsonObject } from './json.ts'
 import { refuse } from './refuse.ts'
 import { readInput } from './responses-input.ts'
 import { readLimit, readSampling } from './sampling.ts'
@@ -74,7 +74,7 @@ function readTextField(text: unknown): unknown {
 }
 
 /** Padding that hides the length of tokens is not made here; that it is not wanted needs no saying. */
-export function refuseObfuscation(body: JsonObject): void {
+export function refuseObfuscation(body: Json): void {
   const options = body['stream_options']
   if (!isObject(options) || options['include_obfuscation'] !== true) return
   throw refuse('stream_options.include_obfuscation', 'The gateway does not obfuscate translated streams.')

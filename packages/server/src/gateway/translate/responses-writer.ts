@@ -1,7 +1,7 @@
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import type { Json } from '../json.ts'
 import type { GatewayUsage, TranslatedCall } from '../upstream.ts'
 import type { AnswerSink, CallKey, Outcome } from './answer-reader.ts'
-import type { JsonObject } from './json.ts'
 import { type ResponseProgress, ResponseResource } from './response-resource.ts'
 import { type Kept, sealReasoning, signatureOf } from './sealed-reasoning.ts'
 
@@ -39,7 +39,7 @@ export class ResponsesWriter implements AnswerSink {
   readonly #call: TranslatedCall
   readonly #resource: ResponseResource
   /** Renders of each item, by index: the item as it now is. */
-  readonly #output: (() => JsonObject)[] = []
+  readonly #output: (() => Json)[] = []
   readonly #reasonings = new Map<object, Reasoning>()
   readonly #calls = new Map<CallKey, FunctionCall>()
   /** Calls whose signature was kept before them. */
@@ -147,7 +147,7 @@ export class ResponsesWriter implements AnswerSink {
   }
 
   /** Ends the response. Nothing may follow. */
-  end(outcome: Outcome, usage: GatewayUsage | null): JsonObject {
+  end(outcome: Outcome, usage: GatewayUsage | null): Json {
     const progress = this.#finished(outcome, usage)
     this.#emitResponse(`response.${progress.status}`, progress)
     return this.#streamed ? {} : this.#resource.object(progress)
@@ -195,7 +195,7 @@ export class ResponsesWriter implements AnswerSink {
     return { id: this.#call.ids(prefix), index: this.#output.length, status: 'in_progress' }
   }
 
-  #add(item: Item, render: () => JsonObject): void {
+  #add(item: Item, render: () => Json): void {
     this.#output.push(render)
     this.#emitItem('response.output_item.added', item)
   }
@@ -209,7 +209,7 @@ export class ResponsesWriter implements AnswerSink {
     this.#write(type, { output_index: index, item: this.#output[index]?.() })
   }
 
-  #emit(type: string, { id, index }: Item, fields: () => JsonObject): void {
+  #emit(type: string, { id, index }: Item, fields: () => Json): void {
     if (this.#streamed) this.#write(type, { item_id: id, output_index: index, ...fields() })
   }
 
@@ -218,7 +218,7 @@ export class ResponsesWriter implements AnswerSink {
     this.#frames += `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence++},"response":${this.#resource.text(progress)}}\n\n`
   }
 
-  #write(type: string, fields: JsonObject): void {
+  #write(type: string, fields: Json): void {
     this.#frames += `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...fields })}\n\n`
   }
 
@@ -235,15 +235,15 @@ export class ResponsesWriter implements AnswerSink {
 const textPart = (text: string) => ({ type: 'output_text', annotations: [], logprobs: [], text })
 const summaryPart = (text: string) => ({ type: 'summary_text', text })
 
-function messageItem({ id, status, text }: Message, begun: boolean): JsonObject {
+function messageItem({ id, status, text }: Message, begun: boolean): Json {
   return { id, type: 'message', status, role: 'assistant', content: begun ? [textPart(text)] : [] }
 }
 
-function reasoningItem({ id, status, text, told, sealed }: Reasoning): JsonObject {
+function reasoningItem({ id, status, text, told, sealed }: Reasoning): Json {
   return { id, type: 'reasoning', status, summary: told ? [summaryPart(text)] : [], encrypted_content: sealed }
 }
 
-function callItem({ id, status, callId, name, args }: FunctionCall): JsonObject {
+function callItem({ id, status, callId, name, args }: FunctionCall): Json {
   return { id, type: 'function_call', status, call_id: callId, name, arguments: args }
 }
 

@@ -1,5 +1,5 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import type { JsonObject } from './json.ts'
+import type { Json } from '../json.ts'
 import { refuse } from './refuse.ts'
 import type { Target } from './target.ts'
 
@@ -13,7 +13,7 @@ const number = (value: unknown) => (typeof value === 'number' ? value : undefine
 const unless = (neutral: number, value: unknown) => (value === neutral ? undefined : number(value))
 
 /** Reads what governs sampling, and refuses what the provider would clamp, ignore or refuse. */
-export function readSampling(body: JsonObject, reasons: boolean, target: Target): Sampling {
+export function readSampling(body: Json, reasons: boolean, target: Target): Sampling {
   const temperature = number(body['temperature'])
   const topP = unless(1, body['top_p'])
   const frequencyPenalty = unless(0, body['frequency_penalty'])

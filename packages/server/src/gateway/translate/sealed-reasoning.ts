@@ -1,6 +1,6 @@
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import { isObject, type Json } from '../json.ts'
 import type { TranslatedCall } from '../upstream.ts'
-import { isObject, type JsonObject } from './json.ts'
 import { refuse } from './refuse.ts'
 
 /** Marks opaque content as ours, so that a provider's own is told apart from ours that was altered. */
@@ -86,7 +86,7 @@ function withoutSignature(call: unknown): unknown {
 }
 
 /** Where clients of Gemini's own Chat Completions keep the signature of a call. */
-export function signatureIn(call: JsonObject): unknown {
+export function signatureIn(call: Json): unknown {
   const extra = call['extra_content']
   const google = isObject(extra) ? extra['google'] : undefined
   return isObject(google) ? google['thought_signature'] : undefined

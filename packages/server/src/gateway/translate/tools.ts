@@ -3,15 +3,16 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider'
+import { isObject, type Json } from '../json.ts'
 import type { TranslatedWire } from '../upstream.ts'
-import { arrayAt, isObject, type JsonObject, objectAt, optionalString, stringAt } from './json.ts'
+import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
 import { refuse } from './refuse.ts'
 
 /** Tools and their choice, as a call takes them. */
 export type ToolOptions = Pick<LanguageModelV4CallOptions, 'tools' | 'toolChoice'>
 
 /** Reads `tools` and `tool_choice`. In Chat a function's fields are one level down, under `function`. */
-export function readTools(body: JsonObject, wire: TranslatedWire): ToolOptions {
+export function readTools(body: Json, wire: TranslatedWire): ToolOptions {
   const given = body['tools'] ?? []
   const tools = arrayAt(given, 'tools').map((tool, at) => readTool(objectAt(tool, `tools[${at}]`), at, wire))
   const names = new Set(tools.map(tool => tool.name))
@@ -28,7 +29,7 @@ export function readTools(body: JsonObject, wire: TranslatedWire): ToolOptions {
   }
 }
 
-function readTool(tool: JsonObject, at: number, wire: TranslatedWire): LanguageModelV4FunctionTool {
+function readTool(tool: Json, at: number, wire: TranslatedWire): LanguageModelV4FunctionTool {
   const param = `tools[${at}]`
   if (tool['type'] !== 'function') {
     throw refuse(
@@ -91,7 +92,7 @@ function readChoice(choice: unknown, wire: TranslatedWire, names: ReadonlySet<st
   }
 }
 
-function nameOf(entry: JsonObject, param: string, wire: TranslatedWire, names: ReadonlySet<string>): string {
+function nameOf(entry: Json, param: string, wire: TranslatedWire, names: ReadonlySet<string>): string {
   const path = wire === 'chat' ? `${param}.function` : param
   const name = stringAt((wire === 'chat' ? objectAt(entry['function'], path) : entry)['name'], `${path}.name`)
   if (!names.has(name)) throw refuse(`${path}.name`, `No tool is called ${JSON.stringify(name)}.`)

@@ -1,13 +1,8 @@
+import { isObject, type Json } from '../json.ts'
 import { refuse } from './refuse.ts'
 
-export type JsonObject = Readonly<Record<string, unknown>>
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** @param param where the value stands in the request, as the refusal names it */
-export function objectAt(value: unknown, param: string): JsonObject {
+export function objectAt(value: unknown, param: string): Json {
   if (!isObject(value)) throw refuse(param, `${param} must be an object.`)
   return value
 }
