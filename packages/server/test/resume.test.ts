@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import type { Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { workspaceLimits } from '../src/checkpoints/limits.ts'
+import { adoptLapsed, claimQueued } from '../src/execution/execution-sql.ts'
+import { announceRuntimes } from '../src/runtimes/runtime-hosts.ts'
 import { type Blobs, BlobsUnavailable } from '../src/storage/blobs.ts'
 import { Api } from './support/api.ts'
 import { activitiesOf, messagesOf, outcomeOf, startsOf, typesOf } from './support/ended-run.ts'
@@ -10,6 +12,7 @@ import { outcome } from './support/outcome.ts'
 import { damages, Gate, Resuming, spoilt } from './support/resuming.ts'
 import { signalSandbox } from './support/sandbox-processes.ts'
 import { databaseUrl, startTestService } from './support/service.ts'
+import { WorkerStandIn } from './support/states.ts'
 import { until } from './support/until.ts'
 import { leaseOf, touch } from './support/workspace.ts'
 
@@ -393,5 +396,85 @@ describe('a checkpoint', () => {
     expect(run.status).toBe('completed')
     expect((await bench.next(session, 'test -e random')).run.status).toBe('completed')
     expect((await bench.expire(session)).continuation).toEqual(unavailable('checkpoint_missing'))
+  })
+})
+
+describe('a host that is gone', () => {
+  const gone = 'a host that is gone'
+  const heard = async (host: string, at: string, since: string) => {
+    await bench.test.db.database.query(
+      `insert into runtime_hosts (host, runtimes, seen_at, heard_at, heard_since)
+       values ($1, '{}', now(), now() - $2::interval, now() - $3::interval)
+       on conflict (host) do update set heard_at = excluded.heard_at, heard_since = excluded.heard_since`,
+      [host, at, since],
+    )
+  }
+  const move = (session: Session) =>
+    bench.test.db.database.query('update leases set host = $2 where session_id = $1 and ended_at is null', [
+      session.id,
+      gone,
+    ])
+  const adoptable = async (host: string) => {
+    const by = { holder: 'a', host, now: new Date(), expiresAt: new Date() }
+    // Taken back: only whether there is one is asked.
+    const { promise, resolve } = Promise.withResolvers<number>()
+    await bench.test.db.database
+      .transaction(async tx => {
+        resolve((await adoptLapsed(tx, by, 10)).length)
+        throw new Error('not to be kept')
+      })
+      .catch(() => undefined)
+    return promise
+  }
+
+  it('gives up its runs to the others, once it was not heard of for long and they were', async () => {
+    const session = await bench.api.createSession({ runtime: 'shell' }, 'echo done')
+    const by = { holder: gone, host: gone, now: new Date(), expiresAt: new Date(0) }
+    expect(await claimQueued(bench.test.db.database, by, 10)).toHaveLength(1)
+    const standIn = new WorkerStandIn(bench.test.db.database)
+    await standIn.attach(session)
+    await move(session)
+    await standIn.start(session, session.activeRunId ?? '')
+    for (const [at, since, askedAt, askedSince] of [
+      ['4 minutes', '1 day', '0', '1 day'],
+      ['1 hour', '1 day', '0', '4 minutes'],
+      ['1 hour', '1 day', '2 minutes', '1 day'],
+    ] as const) {
+      await heard(gone, at, since)
+      await heard('here', askedAt, askedSince)
+      expect(await adoptable('here')).toBe(0)
+    }
+    await heard('here', '0', '6 minutes')
+    expect(await adoptable('here')).toBe(1)
+    const { host } = await bench.work(stack)
+    await heard(host, '0', '6 minutes')
+    expect(outcomeOf(await bench.ended(session))).toBe('completed completed - 2')
+  })
+
+  it('loses its sandboxes, and their sessions go on from what was sealed', async () => {
+    const { host } = await bench.work(stack)
+    await heard(host, '0', '1 day')
+    await heard(gone, '0', '1 day')
+    const { session, run } = await bench.sealed('shell', 'echo kept > note')
+    await move(session)
+    await heard(gone, '6 minutes', '1 day')
+    expect((await bench.expired(session)).continuation).toEqual(restorable(run.id))
+    expect(outputOf(await bench.next(session, 'cat note'))).toEqual(['kept\n'])
+  })
+
+  it('is heard of without a gap for as long as it announces itself', async () => {
+    const { db, clock, host } = await bench.work(stack)
+    await heard(host, '30 seconds', '1 hour')
+    const since = async () => {
+      await announceRuntimes(db, host, [], clock.now())
+      const { rows } = await db.query<{ heard: boolean; long: boolean }>({
+        text: "select heard_at > now() - interval '10 seconds' as heard, heard_since < now() - interval '10 minutes' as long from runtime_hosts where host = $1",
+        values: [host],
+      })
+      return rows
+    }
+    expect(await since()).toEqual([{ heard: true, long: true }])
+    await heard(host, '2 minutes', '1 hour')
+    expect(await since()).toEqual([{ heard: true, long: false }])
   })
 })

@@ -1,6 +1,6 @@
 import type { SessionKey } from '../events/append.ts'
 import type { RunRow } from '../runs/run.ts'
-import { HOST_AWAY_MS } from '../runtimes/runtime-hosts.ts'
+import { HOST_AWAY_MS, isLostHost } from '../runtimes/runtime-hosts.ts'
 import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { Reading } from './conversation.ts'
@@ -52,11 +52,15 @@ const claimed = `
       and s.owner_kind = 'app_installation' and i.revoked_at is not null) as revoked
   from taken join fence using (organization_id, session_id)`
 
-/** A sandbox lives on one host; only a worker there can go on with it. */
+/**
+ * A sandbox lives on one host; only a worker there can go on with it. Where that host is gone for good it is anyone's, who
+ * finds no sandbox then.
+ */
 const onThisHost = `
   not exists (
     select 1 from leases l
-    where l.organization_id = r.organization_id and l.session_id = r.session_id and l.ended_at is null and l.host <> $4)`
+    where l.organization_id = r.organization_id and l.session_id = r.session_id and l.ended_at is null and l.host <> $4
+      and not exists (select 1 from runtime_hosts h where h.host = l.host and ${isLostHost('h', '$4')}))`
 
 /** What not every host can run is left to one that can, while there is one. */
 const runnableHere = `

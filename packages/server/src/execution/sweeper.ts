@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endLease } from '../leases/end-lease.ts'
-import { findDueLeases, findLiveLeasesOfHost, leaseIsLive } from '../leases/lease-sql.ts'
+import { findDueLeases, findLeasesOfLostHosts, findLiveLeasesOfHost, leaseIsLive } from '../leases/lease-sql.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { Loop, type Service } from '../service.ts'
 import { lockSession } from '../sessions/session-sql.ts'
@@ -55,11 +55,14 @@ export class Sweeper implements Service {
     await this.drain()
   }
 
-  /** One pass over what has to do with this host; any host ends leases that are due. */
+  /** One pass over what has to do with this host; any host ends leases that are due, and those of hosts that are gone. */
   async sweep(): Promise<void> {
     const { db, driver, clock, host } = this.#context
     for (const lease of await findDueLeases(db, clock.now(), 100)) {
       await this.#end(lease.organization_id, lease.session_id, lease.id, 'expired')
+    }
+    for (const lease of await findLeasesOfLostHosts(db, host, 100)) {
+      await this.#end(lease.organization_id, lease.session_id, lease.id, 'lost')
     }
     for (const lease of await findLiveLeasesOfHost(db, host)) {
       if (await this.#isGone(lease.id)) await this.#end(lease.organization_id, lease.session_id, lease.id, 'lost')

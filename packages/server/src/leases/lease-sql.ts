@@ -1,4 +1,5 @@
 import type { SessionKey } from '../events/append.ts'
+import { isLostHost } from '../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../storage/database.ts'
 
 export type LeaseEnd = 'expired' | 'lost' | 'archived' | 'abandoned'
@@ -153,6 +154,25 @@ export async function findLiveLeasesOfHost(db: Queryable, host: string): Promise
           select 1 from executions e
           where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)`,
     values: [host],
+  })
+  return rows
+}
+
+/** Leases on hosts that are gone for good, whose Session has no Run under way, on `leases_of_host`. */
+export async function findLeasesOfLostHosts(db: Queryable, host: string, limit: number): Promise<LeaseRow[]> {
+  const { rows } = await db.query<LeaseRow>({
+    name: 'find-leases-of-lost-hosts',
+    text: `
+      select l.* from runtime_hosts h
+      join leases l on l.host = h.host and l.ended_at is null
+      where h.host <> $1 and ${isLostHost('h', '$1')} and not exists (
+        select 1 from runs r
+        where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
+        and not exists (
+          select 1 from executions e
+          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)
+      limit $2`,
+    values: [host, limit],
   })
   return rows
 }

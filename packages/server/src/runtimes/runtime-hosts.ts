@@ -5,6 +5,22 @@ import type { Queryable } from '../storage/database.ts'
 /** A host says what it can run this often, and counts as away after four times that. */
 export const ANNOUNCE_MS = 15_000
 export const HOST_AWAY_MS = 4 * ANNOUNCE_MS
+/** A host that was not heard of for this long is gone, and with it its sandboxes. */
+export const HOST_LOST_MS = 5 * 60_000
+
+const ago = (ms: number): string => `now() - interval '${ms} milliseconds'`
+
+/**
+ * A condition: a host is gone for good. Its silence counts only where the host that asks was heard of all the while, and
+ * is: after the database was away, or its clock was set, nobody was.
+ *
+ * @param lost expression of a row of `runtime_hosts`
+ * @param asking expression of the name of the host that asks
+ */
+export const isLostHost = (lost: string, asking: string): string => `
+  (${lost}.heard_at < ${ago(HOST_LOST_MS)} and exists (
+    select 1 from runtime_hosts asking
+    where asking.host = ${asking} and asking.heard_at > ${ago(HOST_AWAY_MS)} and asking.heard_since < ${ago(HOST_LOST_MS)}))`
 
 /** Says what a worker's host can run, of the runtimes that not every machine has. */
 export async function announceRuntimes(
@@ -16,8 +32,10 @@ export async function announceRuntimes(
   await db.query({
     name: 'announce-runtimes',
     text: `
-      insert into runtime_hosts (host, runtimes, seen_at) values ($1, $2, $3)
-      on conflict (host) do update set runtimes = excluded.runtimes, seen_at = excluded.seen_at`,
+      insert into runtime_hosts as known (host, runtimes, seen_at) values ($1, $2, $3)
+      on conflict (host) do update
+      set runtimes = excluded.runtimes, seen_at = excluded.seen_at, heard_at = now(),
+        heard_since = case when known.heard_at > ${ago(HOST_AWAY_MS)} then known.heard_since else now() end`,
     values: [host, runtimes, now],
   })
 }
