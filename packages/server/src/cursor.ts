@@ -1,3 +1,4 @@
+import type { ApiError } from './api-error.ts'
 import { invalidField } from './api-errors.ts'
 
 /** Place in a list ordered by time and id, newest first. */
@@ -35,5 +36,8 @@ export function decodeCursor(text: string): Place {
     const id = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
     if (updatedAt.getTime() >= 0 && updatedAt.getUTCFullYear() < 10_000) return { updatedAt, id }
   }
-  throw invalidField(['cursor'], 'is not a cursor that a page of this list gave')
+  throw foreignCursor()
 }
+
+/** 400 `invalid_request`, path `cursor`. */
+export const foreignCursor = (): ApiError => invalidField(['cursor'], 'is not a cursor that a page of this list gave')

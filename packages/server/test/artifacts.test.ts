@@ -125,6 +125,9 @@ describe('the list of artifacts', () => {
     expect(seen.toSorted()).toEqual(made.toSorted())
     expect(seen.slice(3)).toEqual(made.slice(3))
     expect((await list(session, `?limit=2${cursor}`)).body).toEqual({ artifacts: [], nextCursor: null, hasMore: false })
+    // To another Session it is no cursor; an empty page would pass for the end of the list.
+    const other = await test.api.createSession()
+    expect(outcome(await list(other, `?limit=2${cursor}`))).toBe('400 invalid_request')
   })
 
   it.each(['?limit=0', '?limit=101', '?limit=a', '?cursor=nonsense', '?limit=1&limit=2', '?unknown=1'])(
