@@ -73,10 +73,12 @@ describe('the way from a workspace to a merged pull request', () => {
       'Say hello\n\nBecause.\nReally.\n',
     )
 
-    const merge = await at.merge(id, { strategy: 'squash', commitTitle: 'Squashed' })
+    const merge = await at.merge(id, { strategy: 'squash', commitTitle: 'Squashed', commitMessage: 'One.\r\nTwo.\r\n' })
     expect(merge).toMatchObject({ status: 'succeeded', pullRequestNumber: 1, expectedHeadSha: head, attempts: 1 })
     expect(merge.mergedCommitSha).toBe(await tipOf(at.gitDir, 'main'))
     expect(await fileAt(at.gitDir, 'main', 'hello.txt')).toBe('hello')
+    const message = await gitText(['log', '-1', '--format=%B', 'main'], { gitDir: at.gitDir })
+    expect(message).toBe('Squashed\n\nOne.\nTwo.\n')
 
     const told = await at.told()
     expect(told.map(event => event.type)).toEqual([

@@ -391,6 +391,6 @@ function messageOf(row: sql.LocalPullRow, merge: MergePullRequest): string {
     merge.strategy === 'merge'
       ? { title: `Merge pull request #${row.number} from ${row.head_branch}`, body: row.title }
       : { title: `${row.title} (#${row.number})`, body: row.body }
-  const body = merge.commitMessage ?? own.body
+  const body = (merge.commitMessage ?? own.body).replaceAll('\r\n', '\n').trimEnd()
   return `${merge.commitTitle ?? own.title}\n${body === '' ? '' : `\n${body}\n`}`
 }
