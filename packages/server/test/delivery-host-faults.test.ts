@@ -207,6 +207,21 @@ describe('a publication whose host does not do what it is asked', () => {
     expect(await at.ended(id)).toMatchObject({ status: 'failed', lastError: { code: outcome.inTheEnd } })
   })
 
+  it('delivers nothing where the grant is revoked between two steps', async () => {
+    using worker = new HandWorker('publications')
+    const [id, branch] = [randomUUID(), 'revoked']
+    expect((await at.put(id, { revision, title: 'a', branch })).status).toBe(201)
+    await context.db.query(`create function revoke() returns trigger language plpgsql as $$ begin
+      update repository_grants set revoked_at = now() where repository_id = '7'; return new; end $$`)
+    await context.db.query(`create trigger revoke after update on publications for each row
+      when (new.status = 'prepared') execute function revoke()`)
+    expect(await worker.work()).toBeNull()
+    await context.db.query('drop function revoke cascade')
+    await context.db.query("update repository_grants set revoked_at = null where repository_id = '7'")
+    expect(await at.ended(id)).toMatchObject({ status: 'failed', lastError: { code: 'authority_revoked' } })
+    await expect(tipOf(gitDir, branch)).rejects.toThrow('unknown revision')
+  })
+
   it('is ended by the next process where one was killed between push and pull request', async () => {
     const variables = {
       ...testVariables,

@@ -69,9 +69,7 @@ type Outcome = { readonly result: PublicationResult } | { readonly errorCode: Pu
 
 async function outcomeOf(context: DeliveryContext, claim: PublicationClaim, signal: AbortSignal): Promise<Outcome> {
   try {
-    const source = await context.sources.find(claim)
-    if (source === null || source === 'revoked') return { errorCode: 'authority_revoked' }
-    return { result: await takeSteps(context, claim, source, signal) }
+    return { result: await takeSteps(context, claim, signal) }
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof PublicationFailed) return { errorCode: error.code }
@@ -83,7 +81,6 @@ async function outcomeOf(context: DeliveryContext, claim: PublicationClaim, sign
 async function takeSteps(
   context: DeliveryContext,
   claim: PublicationClaim,
-  source: DeliverySource,
   signal: AbortSignal,
 ): Promise<PublicationResult> {
   const { db, clock } = context
@@ -93,11 +90,18 @@ async function takeSteps(
   }
   let { row } = claim
   if (row.status === 'admitted') {
-    const commit = await prepare(context, claim, source, signal)
+    const commit = await prepare(context, claim, await sourceOf(context, claim), signal)
     row = recorded(await markPrepared(db, claim.claim, commit, clock.now()))
   }
   if (row.status === 'prepared') row = recorded(await markAttempted(db, claim.claim, clock.now()))
-  return attempt(context, { ...claim, row }, source, signal)
+  return attempt(context, { ...claim, row }, await sourceOf(context, claim), signal)
+}
+
+/** The grant is looked at for each step: one may take long, and what was revoked meanwhile is not used. */
+async function sourceOf(context: DeliveryContext, claim: PublicationClaim): Promise<DeliverySource> {
+  const source = await context.sources.find(claim)
+  if (source === null || source === 'revoked') throw new PublicationFailed('authority_revoked')
+  return source
 }
 
 /** Records the end, with what it made and the Events that tell of it, as one. */
