@@ -46,6 +46,13 @@ interface Target {
   readonly runId: string
 }
 
+interface Hung extends Target {
+  readonly artifactId: string
+  readonly interactionId: string
+  readonly publicationId: string
+  readonly mergeId: string
+}
+
 const noTarget: Target = { sessionId: randomUUID(), turnId: randomUUID(), runId: randomUUID() }
 
 /** Calls an operation on a target, and leaves a stream that opens. */
@@ -115,6 +122,83 @@ describe('a session of someone else', () => {
     expect(await call(id, test.tenant.apiKey, noTarget)).toEqual([404, notFound])
   })
 })
+
+describe('what hangs on a session', () => {
+  const ids = { artifactId: randomUUID(), publicationId: randomUUID(), mergeId: randomUUID(), interactionId: 'asked' }
+  const lists = ['listArtifacts', 'listInteractions', 'listPublications', 'listMerges'] as const
+  let target: Hung
+  let stranger: Tenant
+  beforeAll(async () => {
+    const { session: _, ...made } = await targetOf(test.api)
+    target = { ...made, ...ids }
+    await hang(test.tenant.organizationId, target)
+    stranger = (await test.newTenant()).tenant
+    await new Api(test.url, stranger.apiKey).put(`/v1/sessions/${target.sessionId}`, {})
+  })
+
+  const reads = sessionScoped
+    .filter(id => /\{(artifact|publication|merge)Id\}/.test(guardedOperationOf(id).path))
+    .filter(id => id !== 'createPublication')
+  it.each([...reads, ...lists].filter(id => !/content|create/i.test(id)))('is there for its owner: %s', async id => {
+    const [status, body] = await call(id, test.tenant.apiKey, target)
+    expect([status, Object.values(body ?? {})[0]]).not.toEqual([200, []])
+    expect(status).toBe(200)
+  })
+
+  it.each([...reads, 'decideInteraction', 'getRun', 'cancelRun'] as const)(
+    'is not there for another organization, whose session has the same id: %s',
+    async id => {
+      expect(await call(id, stranger.apiKey, target)).toEqual([404, notFound])
+    },
+  )
+
+  it.each(lists.filter(id => id !== 'listMerges'))('is in no list of that session: %s', async id => {
+    const [status, body] = await call(id, stranger.apiKey, target)
+    expect([status, Object.values(body ?? {})[0]]).toEqual([200, []])
+  })
+})
+
+/** An Artifact, an open approval, a Publication and its Merge. */
+async function hang(organizationId: string, { sessionId, runId, artifactId, ...ids }: Hung): Promise<void> {
+  const leaseId = randomUUID()
+  const of = [organizationId, sessionId]
+  const digest = '0'.repeat(64)
+  const insert = (text: string, ...values: unknown[]) => test.db.database.query(text, [...of, ...values])
+  await insert(
+    `insert into leases (organization_id, session_id, id, driver, host, runtime, state, created_at, expires_at, bound_at,
+       idle_ms, ended_at, end_reason)
+     values ($1, $2, $3, 'bubblewrap', 'h', 'shell', 'ended', now(), now(), now(), 1, now(), 'expired')`,
+    leaseId,
+  )
+  await insert(
+    `insert into artifacts (organization_id, session_id, id, kind, name, media_type, size_bytes, sha256, created_at)
+     values ($1, $2, $3, 'presented_file', 'n', 'text/plain', 0, $4, now())`,
+    ...[artifactId, digest],
+  )
+  await insert(
+    `insert into interactions (organization_id, session_id, id, run_id, kind, status, request, lease_id, journal_offset,
+       agent_request, request_id, deadline, opened_at)
+     values ($1, $2, $3, $4, 'approval', 'open', '{}', $5, 0, '{}', 'taken', now() + interval '1 day', now())`,
+    ...[ids.interactionId, runId, leaseId],
+  )
+  await insert(
+    `insert into reviews (organization_id, session_id, revision, base_oid, base_tree, head_tree, target_branch,
+       document_sha256, created_at) values ($1, $2, $3, '', '', '', 'main', $3, now())`,
+    digest,
+  )
+  await insert(
+    `insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
+       draft, status, due_at, created_at, updated_at, completed_at, error_code)
+     values ($1, $2, $3, '', $4, 't', '', 'pull_request', 'b', false, 'failed', now(), now(), now(), now(), 'no_changes')`,
+    ...[ids.publicationId, digest],
+  )
+  await insert(
+    `insert into merges (organization_id, session_id, publication_id, id, request_hash, strategy, mode, pull_number,
+       head_sha, status, due_at, created_at, updated_at, completed_at, error_code)
+     values ($1, $2, $3, $4, '', 'merge', 'immediate', 1, '', 'failed', now(), now(), now(), now(), 'head_moved')`,
+    ...[ids.publicationId, ids.mergeId],
+  )
+}
 
 describe('an operation', () => {
   it.each(guardedOperationIds)('asks for its one capability: %s', async id => {
