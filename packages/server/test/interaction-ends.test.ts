@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Event, Fence, Interaction, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { decideInteraction } from '../src/interactions/decide-interaction.ts'
 import { InteractionSweeper } from '../src/interactions/interaction-sweeper.ts'
 import { messagesOf, outcomeOf } from './support/ended-run.ts'
 import { Resuming } from './support/resuming.ts'
 import { databaseUrl } from './support/service.ts'
 import { startServiceProcess } from './support/service-process.ts'
+import { keyOf } from './support/states.ts'
 import { until } from './support/until.ts'
 import { workerContext } from './support/worker-context.ts'
 import { leaseOf, touch } from './support/workspace.ts'
@@ -118,6 +120,17 @@ describe('what is open', () => {
     await sweeper.sweep()
     expect(await open(session)).toHaveLength(1)
     clock.at += 1
+    const { installationId: id, organizationId } = resuming.test.tenant
+    const owner = {
+      kind: 'app_installation',
+      id,
+      organizationId,
+      capabilities: new Set<never>(),
+      expiresAt: null,
+    } as const
+    const decision = { requestId: approval.request.approval?.requestId ?? '', choice: 'allow_once' as const }
+    const late = decideInteraction(context, owner, keyOf(session), approval.id, { ...decision, idempotencyKey: 'late' })
+    await expect(late).rejects.toMatchObject({ code: 'cloud_interaction_conflict', fields: {} })
     await sweeper.sweep()
     expect(await open(session)).toEqual([])
     expect(await decide(session, approval)).toMatchObject({
