@@ -76,7 +76,7 @@ export class ProviderClient {
 
   async #loadModels(): Promise<(model: string) => LanguageModelV4> {
     const { kind, id: name, apiKey = '', wire } = this.provider
-    const options = { baseURL: this.baseUrl, apiKey, fetch: this.#fetch }
+    const options = { baseURL: this.#origin + this.#path, apiKey, fetch: this.#fetch }
     if (kind === 'anthropic') return (await import('@ai-sdk/anthropic')).createAnthropic(options)
     if (kind === 'google') return (await import('@ai-sdk/google')).createGoogleGenerativeAI(options)
     if (kind === 'openai' || wire.includes('responses')) {
@@ -104,11 +104,16 @@ export class ProviderClient {
    * stream. The whole of it took longer than all else that a translation does.
    */
   readonly #fetch: typeof globalThis.fetch = async (input, init = {}) => {
-    const { origin, pathname, search } = new URL(String(input))
-    if (origin !== this.#origin) throw new Error(`a call of ${this.provider.id} went to another place`)
+    const url = String(input)
+    if (!url.startsWith(`${this.#origin}/`)) throw new Error(`a call of ${this.provider.id} went to another place`)
     const { body, signal, headers } = init
     if (typeof body !== 'string') throw new Error('a body is not a string')
-    const request = { method: 'POST', path: pathname + search, headers: { ...Object(headers) }, body } as const
+    const request = {
+      method: 'POST',
+      path: url.slice(this.#origin.length),
+      headers: { ...Object(headers) },
+      body,
+    } as const
     const answer = await this.#ask(request, signal ?? new AbortController().signal)
     const { status } = answer
     const told = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as const)
