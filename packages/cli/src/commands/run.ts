@@ -65,6 +65,7 @@ async function follow(
   await using view = openRunView(io, json)
   const ended = new AbortController()
   const cancelling = cancel.promise.then(() => requestCancel(io.client, admission, view, leave.signal, ended.signal))
+  // All that fails of it is to say so; the end is told all the same.
   cancelling.catch(() => {})
   const end = await followToEnd(io.client, admission, view, leave.signal)
   ended.abort()

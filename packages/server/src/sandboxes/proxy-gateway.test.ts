@@ -258,6 +258,8 @@ test('answers in the form of the gateway where that is away, and is well again w
   const away = await ask('/v1/models')
   for (const { status, headers, body } of [cut, away]) {
     expect([status, headers['retry-after'], errorOf(body)]).toMatchObject([503, '2', { code: 'service_unavailable' }])
+    // The operator is told why; the agent is not.
+    expect(logged).toEqual([{ err: expect.any(Error) }, { err: expect.any(Error) }])
   }
   await serveGateway((_, response) => response.end('back'))
   expect((await ask('/v1/models')).body).toBe('back')

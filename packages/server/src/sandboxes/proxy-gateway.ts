@@ -41,7 +41,8 @@ export interface GatewayLink extends Disposable {
   forward(incoming: IncomingMessage, outgoing: ServerResponse, target: string, route: GatewayRoute): Promise<void>
 }
 
-export function openGatewayLink(): GatewayLink {
+/** @param log hears of a gateway that does not answer: the agent is told no more than that */
+export function openGatewayLink(log: { warn(fields: object, message: string): void }): GatewayLink {
   const options = { keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS }
   const plain = new HttpAgent(options)
   const secure = new HttpsAgent(options)
@@ -74,9 +75,13 @@ export function openGatewayLink(): GatewayLink {
       upstream.once('timeout', () => upstream.destroy(new Error('the gateway is silent')))
       try {
         await relay(incoming, outgoing, upstream)
-      } catch {
-        if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy()
-        else refuse('service_unavailable', 'The gateway cannot be reached.')
+      } catch (error) {
+        if (outgoing.headersSent || outgoing.destroyed) {
+          outgoing.destroy()
+          return
+        }
+        log.warn({ err: error }, 'the gateway did not answer a sandbox')
+        refuse('service_unavailable', 'The gateway cannot be reached.')
       }
     },
     [Symbol.dispose]() {

@@ -56,7 +56,7 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
   const refusals = new RefusalLog(options.log)
   const closing = new AbortController()
   let rules: EgressRules = options
-  const gateway = openGatewayLink()
+  const gateway = openGatewayLink(options.log)
   const reach = async (target: ProxyTarget, client: AbortSignal) => {
     const verdict = rules.policy(target)
     try {
