@@ -60,6 +60,7 @@ export type {
 } from './openapi-document.ts'
 export type { SchemaNode } from './openapi-schemas.ts'
 export type { GatewayOperation, GuardedOperation, Method, Operation, PublicOperation, Success } from './operation.ts'
+export { errorCodesOf } from './operation-errors.ts'
 export {
   CreatePublication,
   deliveries,

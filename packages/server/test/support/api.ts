@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Event, Run, Session, TurnAdmission } from '@berth/contract'
+import { mustBeOfCatalog, mustConform } from './conformance.ts'
 
 export interface Answer<Body = Record<string, unknown>> {
   readonly status: number
@@ -8,7 +9,10 @@ export interface Answer<Body = Record<string, unknown>> {
   readonly headers: Headers
 }
 
-/** Plain calls of the API as a caller would make them, without retries or interpretation. */
+/**
+ * Plain calls of the API as a caller would make them, without retries or interpretation. Whatever it answers is held to the
+ * contract.
+ */
 export class Api {
   readonly url: string
   readonly key: string
@@ -35,7 +39,10 @@ export class Api {
     })
     const text = await response.text()
     const json = response.headers.get('content-type')?.startsWith('application/json') === true
-    return { status: response.status, body: (json ? JSON.parse(text) : {}) as Body, text, headers: response.headers }
+    const { status } = response
+    const answered = json ? JSON.parse(text) : {}
+    mustConform({ method, path, status, body: answered })
+    return { status, body: answered as Body, text, headers: response.headers }
   }
 
   get<Body = Record<string, unknown>>(path: string, headers?: Record<string, string>): Promise<Answer<Body>> {
@@ -79,6 +86,7 @@ export class Api {
       const page = await this.get<{ events: Event[] }>(`/v1/sessions/${sessionId}/events?after=${after}`)
       if (page.status !== 200) throw new Error(`events answered ${page.status} ${page.text}`)
       if (page.body.events.length === 0) return all
+      for (const event of page.body.events) mustBeOfCatalog(event)
       all.push(...page.body.events)
     }
   }
