@@ -67,7 +67,8 @@ the start. An \`apiKey\`, an \`appId\`, a \`privateKey\` and the values of a run
 \`\`\`
 
 - \`kind\` of a provider: \`openai\`, \`anthropic\`, \`google\` or \`openai-compatible\` (which needs a \`baseUrl\`). \`wire\` says which
-  formats the upstream speaks by itself. Prices are US dollars per million tokens; without one a Run's cost is incomplete.
+  formats the upstream speaks by itself: \`chat\`, \`responses\`, \`messages\`, \`generate\` ([gateway.md](gateway.md)). Prices are US
+  dollars per million tokens; without one a Run's cost is incomplete.
 - A model's id is \`<provider id>/<model id>\`, or an alias.
 - A runtime is an ACP agent, started by \`command\` inside a sandbox. \`reach\` lists the origins that its sandboxes get to
   besides what policy allows everyone; only an operator may name loopback, here. \`mounts\` are absolute directories of the host
