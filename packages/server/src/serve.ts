@@ -238,6 +238,7 @@ async function startWorking(
       parkMs: execution.parkSeconds * 1000,
       pingMs: execution.pingSeconds * 1000,
       pulseMs: execution.pingSeconds * 500,
+      hostLostMs: execution.hostLostSeconds * 1000,
       leaseIdleMs: lease.idleSeconds * 1000,
       leaseMaxMs: lease.maxSeconds * 1000,
       pollMs: 500,

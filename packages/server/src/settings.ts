@@ -72,6 +72,7 @@ export interface Settings {
     readonly approvalRules: readonly ApprovalRule[]
     readonly parkSeconds: number
     readonly pingSeconds: number
+    readonly hostLostSeconds: number
     readonly concurrency: number
     /** What a Run may use, unless its organization has budgets of its own. */
     readonly budgets: RunBudgets
@@ -263,6 +264,12 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
       approvalSeconds: env.seconds('BERTH_APPROVAL_SECONDS', 600, 'An approval is decided within this long, or not.'),
       approvalRules: readApprovalRules(env, readFile),
       pingSeconds: env.seconds('BERTH_PING_SECONDS', 10, 'A sandbox that is silent for this long counts as frozen.'),
+      hostLostSeconds: env.integer(
+        'BERTH_HOST_LOST_SECONDS',
+        300,
+        'Seconds after which a host that is not heard of is gone: its Runs go on elsewhere, from what was sealed.',
+        { least: 120, most: 86_400 },
+      ),
       concurrency: env.integer('BERTH_WORKER_CONCURRENCY', 8, 'Runs that a worker executes at once.'),
       budgets: readBudgets(env),
     },

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Discovery, type Runtime, runStatuses } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { announceRuntimes } from '../src/runtimes/runtime-hosts.ts'
+import { announceHost } from '../src/runtimes/runtime-hosts.ts'
 import { Api } from './support/api.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import { createInstallation } from './support/tenant.ts'
@@ -55,7 +55,7 @@ describe('GET /v1/runtimes', () => {
   it('asks for patience until a worker has said what it can run', async () => {
     const { status, body, headers } = await test.api.get('/v1/runtimes')
     expect([status, body, headers.get('retry-after')]).toEqual([503, { error: 'cloud_agent_catalog_unavailable' }, '2'])
-    await announceRuntimes(test.db.database, 'a-host', ['opencode'], new Date())
+    await announceHost(test.db.database, { name: 'a-host', runtimes: ['opencode'], patienceMs: 300_000 }, new Date())
   })
 
   it('lists native, shell, those that are configured, and those that Berth knows', async () => {

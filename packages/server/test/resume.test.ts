@@ -4,7 +4,7 @@ import type { Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { workspaceLimits } from '../src/checkpoints/limits.ts'
 import { adoptLapsed, claimQueued } from '../src/execution/execution-sql.ts'
-import { announceRuntimes } from '../src/runtimes/runtime-hosts.ts'
+import { announceHost } from '../src/runtimes/runtime-hosts.ts'
 import { type Blobs, BlobsUnavailable } from '../src/storage/blobs.ts'
 import { Api } from './support/api.ts'
 import { activitiesOf, messagesOf, outcomeOf, startsOf, typesOf } from './support/ended-run.ts'
@@ -466,7 +466,7 @@ describe('a host that is gone', () => {
     const { db, clock, host } = await bench.work(stack)
     await heard(host, '30 seconds', '1 hour')
     const since = async () => {
-      await announceRuntimes(db, host, [], clock.now())
+      await announceHost(db, { name: host, runtimes: [], patienceMs: 300_000 }, clock.now())
       const { rows } = await db.query<{ heard: boolean; long: boolean }>({
         text: "select heard_at > now() - interval '10 seconds' as heard, heard_since < now() - interval '10 minutes' as long from runtime_hosts where host = $1",
         values: [host],

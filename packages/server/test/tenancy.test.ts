@@ -9,7 +9,7 @@ import {
   type Session,
 } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { announceRuntimes } from '../src/runtimes/runtime-hosts.ts'
+import { announceHost } from '../src/runtimes/runtime-hosts.ts'
 import { credentialDigest } from '../src/storage/master-key.ts'
 import { Api } from './support/api.ts'
 import { startTestService, type TestService } from './support/service.ts'
@@ -18,7 +18,7 @@ import { createInstallation, type Tenant } from './support/tenant.ts'
 let test: TestService
 beforeAll(async () => {
   test = await startTestService({ variables: { BERTH_ROLES: 'api' } })
-  await announceRuntimes(test.db.database, 'a-host', [], new Date())
+  await announceHost(test.db.database, { name: 'a-host', runtimes: [], patienceMs: 300_000 }, new Date())
 })
 afterAll(() => test[Symbol.asyncDispose]())
 

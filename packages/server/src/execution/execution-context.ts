@@ -25,6 +25,8 @@ export interface ExecutionLimits {
   readonly pingMs: number
   /** Between two looks at a supervisor, and at its Run when nothing wakes the worker. */
   readonly pulseMs: number
+  /** Silence of another host after which it is gone, and with it its sandboxes. */
+  readonly hostLostMs: number
   readonly leaseIdleMs: number
   readonly leaseMaxMs: number
   /** Between two looks at the queue and at lapsed claims when nothing wakes the worker. */

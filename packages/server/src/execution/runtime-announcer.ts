@@ -1,4 +1,4 @@
-import { ANNOUNCE_MS, announceRuntimes } from '../runtimes/runtime-hosts.ts'
+import { ANNOUNCE_MS, announceHost } from '../runtimes/runtime-hosts.ts'
 import { Loop, type Service } from '../service.ts'
 import type { ExecutionContext } from './execution-context.ts'
 
@@ -32,7 +32,7 @@ export class RuntimeAnnouncer implements Service {
   }
 
   #announce(): Promise<void> {
-    const { db, host, runtimes, clock } = this.#context
-    return announceRuntimes(db, host, runtimes.installed, clock.now())
+    const { db, host, runtimes, limits, clock } = this.#context
+    return announceHost(db, { name: host, runtimes: runtimes.installed, patienceMs: limits.hostLostMs }, clock.now())
   }
 }

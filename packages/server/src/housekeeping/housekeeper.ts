@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { forgetBuckets } from '../identity/forget-buckets.ts'
+import { forgetRuntimeCredentials } from '../identity/forget-runtime-credentials.ts'
 import { Loop, type Service } from '../service.ts'
 import type { CollectableBlobs } from '../storage/blobs.ts'
 import { collectBlobs } from '../storage/collect-blobs.ts'
@@ -23,7 +24,11 @@ export class Housekeeper implements Service {
 
   constructor(context: Context, blobs: CollectableBlobs, options: { readonly blobGraceMs: number }) {
     this.#context = context
-    this.#chores = [forgetFullBuckets(context), collectGarbage(context, blobs, options.blobGraceMs)]
+    this.#chores = [
+      forgetFullBuckets(context),
+      forgetCredentials(context),
+      collectGarbage(context, blobs, options.blobGraceMs),
+    ]
     this.#loop = new Loop(
       () => this.#look(),
       LOOK_MS,
@@ -66,6 +71,17 @@ function forgetFullBuckets({ db, clock, log }: Context): Chore {
     work: async signal => {
       const forgotten = await forgetBuckets(db, clock.now(), signal)
       if (forgotten > 0) log.info({ forgotten }, 'forgot full rate buckets')
+    },
+  }
+}
+
+function forgetCredentials({ db, log }: Context): Chore {
+  return {
+    name: 'forget-runtime-credentials',
+    intervalMs: HOUR_MS,
+    work: async signal => {
+      const forgotten = await forgetRuntimeCredentials(db, signal)
+      if (forgotten > 0) log.info({ forgotten }, 'forgot credentials of runs that have ended')
     },
   }
 }

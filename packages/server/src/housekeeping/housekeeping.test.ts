@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
 import { createTenant } from '../../test/support/tenant.ts'
 import { forgetBuckets } from '../identity/forget-buckets.ts'
+import { forgetRuntimeCredentials } from '../identity/forget-runtime-credentials.ts'
+import { mintRuntimeCredential } from '../identity/runtime-credential.ts'
 import { doChore } from './chore.ts'
 import { readNamedBlobs } from './named-blobs.ts'
 
@@ -56,22 +58,36 @@ test('buckets that nobody has taken from for a day are forgotten, but for those 
   expect([await forget(), await keys()]).toEqual([1, ['new']])
 })
 
+async function insertRun() {
+  const { organizationId, installationId } = await createTenant(made.database)
+  const [sessionId, runId] = [randomUUID(), randomUUID()]
+  await made.database.query(
+    `insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, created_at, updated_at)
+     values ($1, $2, 'app_installation', $3, '', 't', now(), now())`,
+    [organizationId, sessionId, installationId],
+  )
+  await made.database.query(
+    `insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at)
+     values ($1, $2, $3, $3, 'queued', now(), now())`,
+    [organizationId, sessionId, runId],
+  )
+  return { organizationId, installationId, sessionId, runId }
+}
+
+test('credentials of runs that have ended are forgotten', async () => {
+  const { database } = made
+  const run = await insertRun()
+  await mintRuntimeCredential(database, run, new Date())
+  const forget = () => forgetRuntimeCredentials(database, AbortSignal.timeout(60_000))
+  expect(await forget()).toBe(0)
+  await database.query("update runs set status = 'cancelled', ended_at = now() where id = $1", [run.runId])
+  expect([await forget(), await forget()]).toEqual([1, 0])
+})
+
 describe('the blobs that rows name', () => {
   it('are those of turns and artifacts, and a reader may stop early', async () => {
-    const { organizationId, installationId } = await createTenant(made.database)
-    const sessionId = randomUUID()
-    const runId = randomUUID()
+    const { organizationId, installationId, sessionId, runId } = await insertRun()
     const digest = (letter: string) => letter.repeat(64)
-    await made.database.query(
-      `insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, created_at, updated_at)
-       values ($1, $2, 'app_installation', $3, '', 't', now(), now())`,
-      [organizationId, sessionId, installationId],
-    )
-    await made.database.query(
-      `insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at)
-       values ($1, $2, $3, $3, 'queued', now(), now())`,
-      [organizationId, sessionId, runId],
-    )
     await made.database.query(
       `insert into turns (organization_id, session_id, id, sequence, run_id, request_hash, message, files, author_kind,
          author_id, created_at)

@@ -5,10 +5,9 @@ import type { Queryable } from '../storage/database.ts'
 /** A host says what it can run this often, and counts as away after four times that. */
 export const ANNOUNCE_MS = 15_000
 export const HOST_AWAY_MS = 4 * ANNOUNCE_MS
-/** A host that was not heard of for this long is gone, and with it its sandboxes. */
-export const HOST_LOST_MS = 5 * 60_000
 
-const ago = (ms: number): string => `now() - interval '${ms} milliseconds'`
+/** A condition: a host was heard of lately enough to be at work. */
+const isHeard = (row: string): string => `${row}.heard_at > now() - interval '${HOST_AWAY_MS} milliseconds'`
 
 /**
  * A condition: a host is gone for good. Its silence counts only where the host that asks was heard of all the while, and
@@ -18,25 +17,31 @@ const ago = (ms: number): string => `now() - interval '${ms} milliseconds'`
  * @param asking expression of the name of the host that asks
  */
 export const isLostHost = (lost: string, asking: string): string => `
-  (${lost}.heard_at < ${ago(HOST_LOST_MS)} and exists (
+  exists (
     select 1 from runtime_hosts asking
-    where asking.host = ${asking} and asking.heard_at > ${ago(HOST_AWAY_MS)} and asking.heard_since < ${ago(HOST_LOST_MS)}))`
+    where asking.host = ${asking} and ${isHeard('asking')}
+      and greatest(${lost}.heard_at, asking.heard_since) < now() - asking.patience)`
 
-/** Says what a worker's host can run, of the runtimes that not every machine has. */
-export async function announceRuntimes(
+/** Says that a worker's host is there, and what it can run of the runtimes that not every machine has. */
+export async function announceHost(
   db: Queryable,
-  host: string,
-  runtimes: readonly string[],
+  host: {
+    readonly name: string
+    readonly runtimes: readonly string[]
+    /** Another host that was not heard of for this long is gone, and with it its sandboxes. */
+    readonly patienceMs: number
+  },
   now: Date,
 ): Promise<void> {
   await db.query({
-    name: 'announce-runtimes',
+    name: 'announce-host',
     text: `
-      insert into runtime_hosts as known (host, runtimes, seen_at) values ($1, $2, $3)
+      insert into runtime_hosts as known (host, runtimes, seen_at, patience)
+      values ($1, $2, $3, make_interval(secs => $4))
       on conflict (host) do update
-      set runtimes = excluded.runtimes, seen_at = excluded.seen_at, heard_at = now(),
-        heard_since = case when known.heard_at > ${ago(HOST_AWAY_MS)} then known.heard_since else now() end`,
-    values: [host, runtimes, now],
+      set runtimes = excluded.runtimes, seen_at = excluded.seen_at, patience = excluded.patience,
+        heard_at = now(), heard_since = case when ${isHeard('known')} then known.heard_since else now() end`,
+    values: [host.name, host.runtimes, now, host.patienceMs / 1000],
   })
 }
 

@@ -45,6 +45,7 @@ const limits: ExecutionLimits = {
   parkMs: 600_000,
   pingMs: 10_000,
   pulseMs: 1000,
+  hostLostMs: 300_000,
   leaseIdleMs: 600_000,
   leaseMaxMs: 1_200_000,
   pollMs: 50,
