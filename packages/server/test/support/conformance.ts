@@ -27,10 +27,14 @@ export function mustConform(seen: Seen): void {
   throw new Error(`no answer of the contract's: ${fault}\n${method} ${path}\n${status} ${JSON.stringify(body)}`)
 }
 
+const parameters = ({ path }: Operation): number => path.split('{').length
+
 function faultOf({ method, path, status, body }: Seen): string | null {
-  const row = operationsAt(path.split('?', 1)[0] ?? '')
+  // A path that says a word goes before one with a parameter in its place, as in the router.
+  const [row] = operationsAt(path.split('?', 1)[0] ?? '')
     .map(operationOf)
-    .find(candidate => candidate.method === method)
+    .filter(candidate => candidate.method === method)
+    .sort((one, other) => parameters(one) - parameters(other))
   if (row === undefined || row.access === 'gateway') return null
   return status >= 400 ? faultOfRefusal(row, status, body) : faultOfSuccess(row, status, body)
 }
