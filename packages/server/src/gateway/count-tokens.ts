@@ -1,10 +1,8 @@
 import { passCount } from './pass-through.ts'
 import { refuseState } from './request-rules.ts'
 import { candidatesOf, type Gateway, type ModelRequest } from './serve-request.ts'
+import type { CountedWire } from './upstream.ts'
 import { upstreamError } from './upstream-status.ts'
-
-/** The formats in which tokens can be counted. */
-export type CountedWire = 'messages' | 'generate'
 
 const patienceMs = 60_000
 

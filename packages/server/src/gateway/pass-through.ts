@@ -7,7 +7,7 @@ import { chatFormat, responsesFormat } from './openai-formats.ts'
 import { connectionError, type ProviderClient } from './provider-client.ts'
 import type { StreamTap } from './stream-tap.ts'
 import { toFailure } from './translate/failure.ts'
-import { type GatewayUsage, UpstreamError, type Wire } from './upstream.ts'
+import { type CountedWire, type GatewayUsage, UpstreamError, type Wire } from './upstream.ts'
 import type { UpstreamAnswer } from './upstream-answer.ts'
 import { upstreamCode, upstreamError } from './upstream-status.ts'
 import { wordsOfError } from './upstream-words.ts'
@@ -29,12 +29,12 @@ export type PassedAnswer =
   | { readonly kind: 'whole'; readonly body: Buffer; readonly usage: GatewayUsage | null }
   | { readonly kind: 'stream'; readonly tap: StreamTap; readonly pieces: AsyncIterable<Buffer | string> }
 
-const formats: Readonly<Record<Wire, WireFormat>> = {
+const formats = {
   chat: chatFormat,
   responses: responsesFormat,
   messages: messagesFormat,
   generate: generateFormat,
-}
+} as const satisfies Readonly<Record<Wire, WireFormat>>
 
 const maxFrameBytes = 16 * 1024 ** 2
 const maxAnswerBytes = 64 * 1024 ** 2
@@ -46,7 +46,7 @@ const readOutMs = 1000
  * @throws UpstreamError while nothing has been answered
  */
 export async function passThrough(client: ProviderClient, request: PassedRequest): Promise<PassedAnswer> {
-  const format = formats[request.wire]
+  const format: WireFormat = formats[request.wire]
   const answer = await send(client, format.call(request), request)
   try {
     if (!request.streams) {
@@ -68,10 +68,9 @@ export async function passThrough(client: ProviderClient, request: PassedRequest
 /** Passes on a request that asks for a count, and no model for anything. @throws UpstreamError */
 export async function passCount(
   client: ProviderClient,
-  request: Omit<PassedRequest, 'beforeEnd'> & { readonly wire: 'messages' | 'generate' },
+  request: Omit<PassedRequest, 'beforeEnd'> & { readonly wire: CountedWire },
 ): Promise<Buffer> {
-  const format = request.wire === 'messages' ? messagesFormat : generateFormat
-  const answer = await send(client, format.countCall(request), request)
+  const answer = await send(client, formats[request.wire].countCall(request), request)
   try {
     return (await readJson(answer)).bytes
   } catch (error) {

@@ -6,7 +6,10 @@ import type { Clock } from '../clock.ts'
 export type TranslatedWire = 'chat' | 'responses'
 
 /** The formats that the gateway speaks: Anthropic's and Google's only to providers that speak them, too. */
-export type Wire = TranslatedWire | 'messages' | 'generate'
+export type Wire = TranslatedWire | CountedWire
+
+/** Those in which tokens can be counted, too. */
+export type CountedWire = 'messages' | 'generate'
 
 /** US dollars per million tokens. */
 export interface TokenPrice {

@@ -15,10 +15,9 @@ const closeMs = 5_000
 
 /**
  * Keeps what requests used. A request of a key is answered without waiting for it, so a process that is killed loses
- * what it has not yet kept: some milliseconds' worth. A Run's is kept at once, and before
- * its answer ends, or before its Run asks again or ends. While the
- * database is away records wait, up to a bound beyond which the gateway takes no more requests: nothing is served that
- * could not be accounted.
+ * what it has not yet kept: some milliseconds' worth. A Run's is kept at once, and before its answer ends, or before its
+ * Run asks again or ends. While the database is away records wait, up to a bound beyond which the gateway takes no more
+ * requests: nothing is served that could not be accounted.
  *
  * What settles a request whose row is there, `open` and on disk, is waited for only until all see it. Should the database
  * crash in the moment before it is on disk too, the row says that the cost is not known, and a Run that has ended since
