@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { Readable, Writable } from 'node:stream'
+import { Duplex, type Readable, type Writable } from 'node:stream'
 import { treePath } from '@berth/supervisor/tree'
 import { parentDirectories, systemMounts } from '../sandboxes/bubblewrap/system-mounts.ts'
 import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
+import { systemCallFilter } from '../sandboxes/seccomp/filter.ts'
 
 /** The program, running. */
 export interface Confined {
@@ -12,6 +13,9 @@ export interface Confined {
   readonly ended: Promise<string>
   kill(): void
 }
+
+/** Standard streams lie below the descriptors that a caller hands down. */
+const FIRST_DESCRIPTOR = 3
 
 const inside = { node: '/opt/berth/node', program: '/opt/berth/tree.cjs' } as const
 const MAX_SAID = 4096
@@ -67,16 +71,20 @@ export interface Confinement {
   readonly descriptors?: readonly number[]
 }
 
-/** Starts a command in namespaces of its own, with nothing of the service but what it is given. */
+/**
+ * Starts a command in namespaces of its own and under the system-call filter, with nothing of the service but what it is
+ * given.
+ */
 export function confine(confinement: Confinement): Confined {
-  const { uid, readsAll } = confinement
+  const { uid, readsAll, descriptors = [] } = confinement
+  const filterDescriptor = FIRST_DESCRIPTOR + descriptors.length
   const privileged = uid !== undefined
   const capability = readsAll ? 'dac_read_search' : undefined
   const keep = [...(privileged ? ['SETUID', 'SETGID', 'SETPCAP'] : []), ...(capability ? ['DAC_READ_SEARCH'] : [])]
   const args = [
     ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--new-session', '--die-with-parent'],
     ...(privileged ? [] : ['--unshare-user']),
-    '--clearenv',
+    ...['--seccomp', String(filterDescriptor), '--clearenv'],
     ...Object.entries(confinement.environment).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--cap-drop', 'ALL', ...keep.flatMap(name => ['--cap-add', `CAP_${name}`])],
     ...parentDirectories(confinement.directories),
@@ -90,13 +98,16 @@ export function confine(confinement: Confinement): Confined {
   const child = spawn(confinement.bwrap ?? 'bwrap', args, {
     env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
     cwd: '/',
-    stdio: ['pipe', 'pipe', 'pipe', ...(confinement.descriptors ?? [])],
+    stdio: ['pipe', 'pipe', 'pipe', ...descriptors, 'pipe'],
     detached: true,
   })
   const { stdin, stdout, stderr } = child
   if (stdin === null || stdout === null || stderr === null) throw new Error('no pipes to the program beside the tree')
   // A program that dies early is told of by its end, not by the pipe it no longer reads.
   stdin.on('error', () => undefined)
+  const filter: unknown = child.stdio[filterDescriptor]
+  if (!(filter instanceof Duplex)) throw new Error('no pipe for the filter of the program beside the tree')
+  filter.on('error', () => undefined).end(systemCallFilter())
   return { input: stdin, output: stdout, ended: endOf(child, stderr), kill: () => killGroup(child) }
 }
 

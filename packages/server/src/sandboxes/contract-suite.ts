@@ -112,6 +112,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect(status).toMatch(/^CapEff:\t0+$/m)
         expect(status).toMatch(/^CapBnd:\t0+$/m)
         expect(status).toMatch(/^NoNewPrivs:\t1$/m)
+        expect(status).toMatch(/^Seccomp:\t2$/m)
         expect(await out(one, 'id -un; id -G; echo $HOME')).toBe(`agent\n${uid}\n/home/agent`)
       })
 

@@ -48,7 +48,8 @@ export async function makeSandbox(
   for (const [name, content] of passwdFiles(uid)) writeVisibleFile(join(files.host, name), content)
   if (workshop.host.privileged) for (const dir of [files.workspace, files.home, files.tmp]) chownSync(dir, uid, uid)
   await beforeStart()
-  await launch(blank, planOf(workshop, files, spec, uid), workshop.host.bwrapPath, workshop.instance.tag)
+  const { host, filterPath, instance } = workshop
+  await launch(blank, planOf(workshop, files, spec, uid), { bwrapPath: host.bwrapPath, filterPath, tag: instance.tag })
 }
 
 function planOf(workshop: Workshop, files: LeaseFiles, spec: SandboxSpec, uid: number): Plan {

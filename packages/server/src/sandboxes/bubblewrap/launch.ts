@@ -8,9 +8,20 @@ import { markArguments } from './marked-processes.ts'
 
 /** Where bubblewrap reads its arguments; below lie standard streams, listener and journal, above the milestone. */
 const ARGUMENTS_FD = 5
+/** Where it reads the system-call filter. */
+const FILTER_FD = 7
 
 /** The unit of the shell's `ulimit -f`. */
 const BLOCK_BYTES = 512
+
+/** What launches every sandbox of a service. */
+export interface Launcher {
+  readonly bwrapPath: string
+  /** The system-call filter, a finished file. */
+  readonly filterPath: string
+  /** Marks the service's processes. */
+  readonly tag: string
+}
 
 /** The sandbox could not be started; the message holds what bubblewrap said. */
 export class LaunchError extends Error {
@@ -25,13 +36,13 @@ export class LaunchError extends Error {
  * Arguments and script are finished files when the shell hears of them: a stream cut short by this process's death
  * would run a shorter, less isolated command line.
  */
-export async function launch(blank: Blank, plan: Plan, bwrapPath: string, tag: string): Promise<void> {
+export async function launch(blank: Blank, plan: Plan, { bwrapPath, filterPath, tag }: Launcher): Promise<void> {
   const { host, leaseId } = plan.files
-  const mark = markArguments(tag, leaseId)
-  const bwrap = [bwrapPath, '--args', String(ARGUMENTS_FD), ...mark, '--', ...insideCommand(plan)]
+  const options = ['--args', String(ARGUMENTS_FD), '--seccomp', String(FILTER_FD)]
+  const bwrap = [bwrapPath, ...options, ...markArguments(tag, leaseId), '--', ...insideCommand(plan)]
   const blocks = Math.max(1, Math.floor(plan.spec.bounds.fileSizeBytes / BLOCK_BYTES))
   const script = [
-    `exec ${ARGUMENTS_FD}< ./${hostNames.arguments} || exit 99`,
+    `exec ${ARGUMENTS_FD}< ./${hostNames.arguments} ${FILTER_FD}< ${quoted(filterPath)} || exit 99`,
     `cd / && ulimit -f ${blocks} || exit 98`,
     `exec ${bwrap.map(quoted).join(' ')}`,
   ]

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, realpath, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { systemCallFilter } from '../seccomp/filter.ts'
 import { sharedEtcFiles } from './arguments.ts'
 import { type Blanks, type BlanksOptions, openBlanks } from './blanks.ts'
 import { type Cgroups, findCgroups } from './cgroups.ts'
@@ -26,11 +27,19 @@ export interface Workshop {
   /** Why disks are bounded by the poller; undefined where each is a file system of its own. */
   readonly noLoopDisks: string | undefined
   readonly etcDir: string
+  /** File with the system-call filter. */
+  readonly filterPath: string
   readonly systemMounts: readonly string[]
 }
 
-/** Looks at the host and opens the directories. @throws MissingProgramError */
+/**
+ * Looks at the host and opens the directories.
+ *
+ * @throws MissingProgramError
+ * @throws RangeError on an architecture that has no system-call filter
+ */
 export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop> {
+  const filter = systemCallFilter()
   const host = await inspectHost(options.bwrap ?? 'bwrap')
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 })
   const instance = instanceOf(await realpath(options.dataDir))
@@ -39,6 +48,8 @@ export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop
   const uidsDir = host.privileged ? HOST_UIDS_DIR : join(instance.dataDir, 'uids')
   const uids = await openUids(uidsDir, options.uidBase ?? DEFAULT_UID_BASE)
   const etcDir = await writeSharedEtc(join(instance.dataDir, 'sandbox-etc'))
+  const filterPath = join(instance.dataDir, 'sandbox-filter')
+  await replaceFile(filterPath, filter)
   const { blanks, noLoopDisks } = await openBestBlanks(options, {
     host,
     cgroups,
@@ -56,6 +67,7 @@ export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop
     blanks,
     noLoopDisks,
     etcDir,
+    filterPath,
     systemMounts: systemMounts(),
   }
 }
@@ -78,14 +90,16 @@ async function openBestBlanks(
   return { blanks: await openBlanks({ ...means, loopDisks: false }), noLoopDisks }
 }
 
-/** Replaces each file by a rename: another process of the service may be making a sandbox from it. */
 async function writeSharedEtc(dir: string): Promise<string> {
   await mkdir(dir, { recursive: true, mode: 0o700 })
-  for (const [name, content] of sharedEtcFiles) {
-    const fresh = join(dir, `${name}.${randomUUID()}`)
-    await writeFile(fresh, content)
-    await chmod(fresh, 0o444)
-    await rename(fresh, join(dir, name))
-  }
+  for (const [name, content] of sharedEtcFiles) await replaceFile(join(dir, name), content)
   return dir
+}
+
+/** Replaces a file by a rename: another process of the service may be making a sandbox from it. */
+async function replaceFile(path: string, content: string | Buffer): Promise<void> {
+  const fresh = `${path}.${randomUUID()}`
+  await writeFile(fresh, content)
+  await chmod(fresh, 0o444)
+  await rename(fresh, path)
 }
