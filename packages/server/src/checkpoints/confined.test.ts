@@ -1,5 +1,8 @@
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { confine } from './confined.ts'
 
 const NOBODY = 65_534
@@ -13,7 +16,7 @@ const probe = [
 
 describe('a program in confinement', () => {
   it.each([true, false])('runs under the system-call filter, with a capability to read all: %s', async readsAll => {
-    const program = confine({
+    const program = await confine({
       ...(process.getuid?.() === 0 && { uid: NOBODY }),
       readsAll,
       environment: { PATH: '/usr/bin:/bin' },
@@ -26,5 +29,73 @@ describe('a program in confinement', () => {
     expect(end).toBe('0')
     // EPERM twice, and not a descriptor beyond the standard streams.
     expect(said).toBe('1\n1\n')
+  })
+})
+
+const uid = 190_017
+const [nameToHandle, openByHandle] = process.arch === 'x64' ? [303, 304] : [264, 265]
+/** Opens the directory named in its first argument by a handle, and says how that went. */
+const opensByHandle = `
+my $handle = pack("L l", 128, 0) . ("\\0" x 128);
+my $mount = pack("i", 0);
+opendir(my $directory, $ARGV[0]) or die "not opened: $!";
+my $named = syscall(${nameToHandle}, -100, $ARGV[0], $handle, $mount, 0);
+my $opened = $named < 0 ? $named : syscall(${openByHandle}, fileno($directory), $handle, 0);
+print $opened < 0 ? "refused: $!\\n" : "opened\\n";
+`
+let dir = ''
+
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), 'berth-confined-'))
+  mkdirSync(join(dir, 'tree'))
+  for (const [name, mode] of [
+    ['closed', 0o000],
+    ['of-root', 0o600],
+  ] as const) {
+    writeFileSync(join(dir, 'tree', name), `${name}\n`)
+    chmodSync(join(dir, 'tree', name), mode)
+  }
+  mkdirSync(join(dir, 'system'))
+  writeFileSync(join(dir, 'system/secret'), 'secret\n')
+  chmodSync(join(dir, 'system/secret'), 0o600)
+  symlinkSync('/system', join(dir, 'tree/swapped'))
+  for (const name of ['tree', 'tree/closed']) chownSync(join(dir, name), uid, uid)
+})
+afterAll(() => rmSync(dir, { recursive: true }))
+
+async function run(...command: readonly string[]): Promise<{ output: string; ended: string }> {
+  const program = await confine({
+    uid,
+    readsAll: true,
+    environment: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+    directories: [],
+    mounts: ['--ro-bind', join(dir, 'tree'), '/tree', '--ro-bind', join(dir, 'system'), '/system'],
+    command,
+  })
+  program.input.end()
+  const [output, ended] = await Promise.all([text(program.output), program.ended])
+  return { output, ended }
+}
+
+describe.runIf(process.getuid?.() === 0)('a program that passes over file modes', () => {
+  test('reads what its own user has closed', async () => {
+    expect(await run('cat', '/tree/closed')).toEqual({ output: 'closed\n', ended: '0' })
+  })
+
+  test('reads nothing that is closed to its user by another, also behind a link in the tree', async () => {
+    for (const path of ['/tree/of-root', '/tree/swapped/secret']) {
+      expect(await run('cat', path)).toMatchObject({ output: '', ended: expect.stringContaining('Permission denied') })
+    }
+  })
+
+  test('opens nothing by a file handle, which would reach every file of the file system', async () => {
+    for (const path of ['/usr', '/tree']) {
+      expect((await run('perl', '-e', opensByHandle, path)).output).toBe('refused: Operation not permitted\n')
+    }
+  })
+
+  test('is in a user namespace that knows its own uid and nobody else', async () => {
+    const shown = await run('stat', '-c', '%u %n', '/tree/closed', '/tree/of-root', '/usr')
+    expect(shown.output).toBe(`${uid} /tree/closed\n65534 /tree/of-root\n65534 /usr\n`)
   })
 })

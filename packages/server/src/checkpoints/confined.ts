@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { Duplex, type Readable, type Writable } from 'node:stream'
 import { treePath } from '@berth/supervisor/tree'
+import { systemPath } from '../sandboxes/bubblewrap/run-program.ts'
 import { parentDirectories, systemMounts } from '../sandboxes/bubblewrap/system-mounts.ts'
+import { UserNamespaceError, withUserNamespace } from '../sandboxes/bubblewrap/user-namespace.ts'
 import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
 import { systemCallFilter } from '../sandboxes/seccomp/filter.ts'
 
@@ -38,7 +40,7 @@ export function startConfined(
   place: TreePlace,
   access: 'read' | 'write',
   descriptors: readonly number[],
-): Confined {
+): Promise<Confined> {
   return confine({
     ...(program.bwrap !== undefined && { bwrap: program.bwrap }),
     ...(place.uid !== undefined && { uid: place.uid }),
@@ -59,7 +61,7 @@ export interface Confinement {
   readonly bwrap?: string
   /** Who it runs as; undefined for this process's own user. */
   readonly uid?: number
-  /** Whether it passes over the modes of files when it reads. */
+  /** Whether it passes over the modes of its own user's files when it reads. */
   readonly readsAll: boolean
   readonly environment: Readonly<Record<string, string>>
   /** Paths inside whose parents must be there. */
@@ -74,9 +76,26 @@ export interface Confinement {
 /**
  * Starts a command in namespaces of its own and under the system-call filter, with nothing of the service but what it is
  * given.
+ *
+ * As root, bubblewrap makes the mounts with root's rights and then enters a user namespace that knows the command's uid
+ * alone, so no capability of the command counts for a file of anybody else. Where this host makes no such namespace the
+ * command runs without any capability, and cannot read what its user has closed to itself.
  */
-export function confine(confinement: Confinement): Confined {
-  const { uid, readsAll, descriptors = [] } = confinement
+export async function confine(confinement: Confinement): Promise<Confined> {
+  const { uid } = confinement
+  if (uid === undefined) return start(confinement, undefined)
+  try {
+    return await withUserNamespace(uid, descriptor => start(confinement, descriptor))
+  } catch (error) {
+    if (!(error instanceof UserNamespaceError)) throw error
+    return start({ ...confinement, readsAll: false }, undefined)
+  }
+}
+
+function start(confinement: Confinement, userNamespace: number | undefined): Confined {
+  const { uid, readsAll } = confinement
+  // Bubblewrap's own descriptors follow those that the command is handed.
+  const descriptors = [...(confinement.descriptors ?? []), ...(userNamespace === undefined ? [] : [userNamespace])]
   const filterDescriptor = FIRST_DESCRIPTOR + descriptors.length
   const privileged = uid !== undefined
   const capability = readsAll ? 'dac_read_search' : undefined
@@ -84,6 +103,7 @@ export function confine(confinement: Confinement): Confined {
   const args = [
     ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--new-session', '--die-with-parent'],
     ...(privileged ? [] : ['--unshare-user']),
+    ...(userNamespace === undefined ? [] : ['--userns2', String(filterDescriptor - 1)]),
     ...['--seccomp', String(filterDescriptor), '--clearenv'],
     ...Object.entries(confinement.environment).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--cap-drop', 'ALL', ...keep.flatMap(name => ['--cap-add', `CAP_${name}`])],
@@ -93,10 +113,11 @@ export function confine(confinement: Confinement): Confined {
     ...confinement.mounts,
     ...['--remount-ro', '/', '--'],
     ...(privileged ? dropTo(String(uid), capability) : []),
+    ...(userNamespace === undefined ? [] : closing(filterDescriptor - 1)),
     ...confinement.command,
   ]
   const child = spawn(confinement.bwrap ?? 'bwrap', args, {
-    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
+    env: { PATH: systemPath },
     cwd: '/',
     stdio: ['pipe', 'pipe', 'pipe', ...descriptors, 'pipe'],
     detached: true,
@@ -118,6 +139,9 @@ function dropTo(id: string, capability: string | undefined): readonly string[] {
     '--',
   ]
 }
+
+/** Closes a descriptor that bubblewrap needs and hands down; the shell closes those of one digit. */
+const closing = (descriptor: number): readonly string[] => ['sh', '-c', `exec ${descriptor}>&-; exec "$@"`, 'sh']
 
 /** The host's programs and libraries, without its configuration. */
 function programMounts(): readonly string[] {

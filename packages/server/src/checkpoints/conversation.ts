@@ -38,14 +38,17 @@ export class Conversation implements AsyncDisposable {
   }
 
   /** Starts the program, which waits for its job. The caller disposes of the conversation, whatever its end. */
-  static start(
+  static async start(
     program: TreeProgram,
     place: TreePlace,
     access: 'read' | 'write',
     options: { descriptors?: readonly number[]; signal?: AbortSignal | undefined },
-  ): Conversation {
+  ): Promise<Conversation> {
     options.signal?.throwIfAborted()
-    return new Conversation(startConfined(program, place, access, options.descriptors ?? []), options.signal)
+    const confined = await startConfined(program, place, access, options.descriptors ?? [])
+    const conversation = new Conversation(confined, options.signal)
+    if (options.signal?.aborted) confined.kill()
+    return conversation
   }
 
   /** Tells the program what to do; the first thing that it hears. */

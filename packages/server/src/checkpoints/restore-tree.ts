@@ -89,7 +89,7 @@ async function write(
   }
   let begun = false
   try {
-    await using conversation = Conversation.start(program, target, 'write', { descriptors: [baselineFd], signal })
+    await using conversation = await Conversation.start(program, target, 'write', { descriptors: [baselineFd], signal })
     conversation.order(job)
     for await (const [part, content] of contents(manifest.index, blobs)) {
       await conversation.send(frameTypes.segment, numbers(part.sourceBytes), content)
@@ -124,7 +124,7 @@ async function isUnfinished({ path }: TreePlace): Promise<boolean> {
 
 /** Removes everything from a target but the names to keep. */
 async function clearTarget(program: TreeProgram, target: TreePlace, keep: readonly string[]): Promise<void> {
-  await using conversation = Conversation.start(program, target, 'write', {})
+  await using conversation = await Conversation.start(program, target, 'write', {})
   conversation.order({ kind: 'clear', keep })
   conversation.end()
   await conversation.next()

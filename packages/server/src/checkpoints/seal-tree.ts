@@ -102,7 +102,10 @@ async function sealOnce(options: SealOptions, attempt: Attempt): Promise<SealedT
   try {
     const { signal } = options
     const descriptors = [next.handle.fd, ...(before === undefined ? [] : [before.fd])]
-    await using conversation = Conversation.start(options.program, options.source, 'read', { descriptors, signal })
+    await using conversation = await Conversation.start(options.program, options.source, 'read', {
+      descriptors,
+      signal,
+    })
     // While the program starts. Without a baseline nothing of the previous checkpoint can be found again in the tree.
     const previous =
       options.previous === undefined || before === undefined

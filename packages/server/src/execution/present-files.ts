@@ -140,7 +140,7 @@ async function holdsAny(trees: LeaseTrees, batch: string): Promise<boolean> {
 
 async function read(trees: LeaseTrees, batch: string, limits: PresentedLimits, blobs: Blobs): Promise<PresentedFiles> {
   const signal = AbortSignal.timeout(PATIENCE_MS)
-  const conversation = Conversation.start(trees.program, trees.home, 'write', { signal })
+  const conversation = await Conversation.start(trees.program, trees.home, 'write', { signal })
   try {
     conversation.order({ kind: 'outbox', batch, limits })
     const found = await takeAll(conversation, limits, blobs)

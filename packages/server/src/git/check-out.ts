@@ -47,7 +47,7 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
   const { mirror, workspace, branch, oid, originUrl } = order
   const refs = await packedRefs(mirror, branch, oid, signal)
   const { uid } = workspace
-  const program = confine({
+  const program = await confine({
     ...(order.bwrap !== undefined && { bwrap: order.bwrap }),
     ...(uid !== undefined && { uid }),
     readsAll: false,
@@ -65,6 +65,7 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
   const stop = () => program.kill()
   const bound = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
   bound.addEventListener('abort', stop, { once: true })
+  if (bound.aborted) stop()
   try {
     program.input.end(refs)
     const output = text(program.output)

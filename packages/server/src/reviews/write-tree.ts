@@ -65,7 +65,7 @@ export async function writeTree(place: ReviewPlace, baseTree: string, signal: Ab
     const owned = [...directories, ...Object.keys(files).map(name => join(git, name))]
     for (const path of owned) await chown(path, uid, uid)
   }
-  const program = confine({
+  const program = await confine({
     ...(place.bwrap !== undefined && { bwrap: place.bwrap }),
     ...(uid !== undefined && { uid }),
     readsAll: true,

@@ -41,7 +41,7 @@ export async function runConfined(
 ): Promise<ProgramEnd> {
   signal.throwIfAborted()
   const rlimits = [`--as=${bounds.memoryBytes}`, `--cpu=${bounds.seconds}`, '--fsize=0', '--core=0', '--nofile=64']
-  const program = confine({
+  const program = await confine({
     ...(process.getuid?.() === 0 && { uid: nobody }),
     readsAll: false,
     environment: { PATH: directories, LANG: 'C.UTF-8' },
@@ -56,6 +56,7 @@ export async function runConfined(
   const late = AbortSignal.timeout(bounds.seconds * 2000)
   const ending = AbortSignal.any([signal, late])
   ending.addEventListener('abort', () => program.kill(), { once: true })
+  if (ending.aborted) program.kill()
   program.input.end(input)
   const output = await collect(program, bounds.outputBytes)
   const said = await program.ended

@@ -27,8 +27,8 @@ const ENTRIES_AT_ONCE = 1024
 
 /**
  * Walks the current directory. The tree may change all the while: what vanishes is passed over. Whoever changes it can
- * make a directory a link between two calls; such a walk then strays, with the rights of the tree's owner, through what
- * this process can see: the tree and the host's programs, both read-only.
+ * make a directory a link between two calls; such a walk then strays through what this process can see, the tree and the
+ * host's programs, both read-only, with the rights of the tree's owner: its capability counts for the owner's files alone.
  */
 export async function walk<D extends Entered>(visitor: Visitor<D>, root: D): Promise<void> {
   const levels: Level<D>[] = [{ directory: root, next: listing('.', '') }]
