@@ -211,6 +211,25 @@ test('the context is compacted before it overflows, and the work goes on', async
   expect(inputOf(engine.gateway.requests.at(-1))).toContain('SUMMARY OF IT')
 })
 
+test('text that no request can hold is sent with a mark in its place, by the process that loads it too', async () => {
+  engine = await openEngine({ prepare: workspace => writeFileSync(join(workspace, 'AGENTS.md'), 'Mind the \0 gap.') })
+  const { workspace } = engine
+  writeFileSync(join(workspace, 'binary'), Buffer.from('\x7fELF\0\x01\x1b[0m\xff end', 'latin1'))
+  engine.gateway.next(
+    call('bash', { command: "printf 'a\\0b'" }),
+    call('read', { path: 'binary' }),
+    { text: 'I say \0 and \ud800.', calls: [{ name: 'list', args: { glob: '\0' } }] },
+    done,
+  )
+  expect(await engine.prompt('Look')).toMatchObject({ stopReason: 'completed', turns: 4 })
+  await engine.restart()
+  expect(readFileSync(fileOf(engine), 'utf8')).toContain('a\\u0000b')
+  expect(await engine.prompt('And again')).toMatchObject({ stopReason: 'completed' })
+  const input = inputOf(engine.gateway.requests.at(-1))
+  for (const sent of ['Mind the \ufffd gap.', 'a\ufffdb', '\x7fELF\ufffd\\u0001\\u001b[0m', 'I say \ufffd and'])
+    expect(input).toContain(sent)
+})
+
 describe('loading a conversation', () => {
   const kinds = (updates: readonly SessionUpdate[]) => {
     // What was told bit by bit is told in one piece again.

@@ -165,6 +165,18 @@ test('servers of tools that the workspace names are started in the sandbox, and 
   ])
 })
 
+test('output that holds a NUL is in the log and goes to the model with a mark in its place', async () => {
+  service.upstream.next(bash("printf 'a\\0b'"), says({ text: 'I say \0.' }))
+  const session = await service.test.api.createSession({}, 'Look')
+  const first = await ended(session)
+  expect(outcomeOf(first)).toBe('completed completed - 1')
+  expect(activitiesOf(first)).toMatchObject([{ output: 'a\ufffdb' }])
+  expect(messagesOf(first)).toMatchObject([{ text: 'I say \ufffd.' }])
+  service.upstream.next(says({ text: 'Seen.' }))
+  expect(outcomeOf(await next(session, 'And again'))).toBe('completed completed - 1')
+  expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toMatch(/a\ufffdb.*I say \ufffd\./)
+})
+
 test('a model that refuses fails the run, by name', async () => {
   service.upstream.next(refuses(400))
   const session = await service.test.api.createSession({}, 'hello')

@@ -15,6 +15,7 @@ import type { Environment } from '../environment.ts'
 import { markInvalidArguments } from './invalid-arguments.ts'
 import { fetchModelFacts, type ModelFacts, modelConfig } from './model-facts.ts'
 import { faultOf, type ModelFault } from './model-fault.ts'
+import { sendable } from './sendable.ts'
 import { type Watched, watchFetch } from './watched-fetch.ts'
 
 const PROVIDER = 'berth'
@@ -131,13 +132,14 @@ export class GatewayProvider {
   }
 
   /**
-   * Reasoning that is to be replayed is asked for where a provider speaks Responses itself; for the others the gateway
-   * seals it unasked, and refuses to be asked (interface 4.12).
+   * A request as the gateway takes it; every request passes here, compactions and those of sub-agents too.
+   *
+   * If a provider speaks Responses itself, the engine asks for the reasoning that it replays. For the others the gateway
+   * seals it unasked, and refuses to be asked.
    */
   #payload(payload: unknown, model: Model<Api>): unknown {
-    if (this.#facts.get(model.id)?.speaksResponses === true) return payload
-    const { include: _, ...rest } = payload as Record<string, unknown>
-    return rest
+    const { include, ...rest } = sendable(payload) as Record<string, unknown>
+    return this.#facts.get(model.id)?.speaksResponses === true ? { ...rest, include } : rest
   }
 
   /**

@@ -64,6 +64,9 @@ export const saysUsing = (reply: ModelReply, input: number, output: number): Beh
 
 export const call = (name: string, args: Readonly<Record<string, unknown>>): ModelReply => ({ calls: [{ name, args }] })
 
+/** Whether a value's strings are text as the gateway takes it. */
+const isText = (value: unknown): boolean => !/\\u0000|\\ud[89a-f]/.test(JSON.stringify(value).replaceAll('\\\\', ''))
+
 export async function startScriptedGateway(model: object = {}): Promise<ScriptedGateway> {
   const requests: ModelRequest[] = []
   let behaviours: readonly (Behaviour | ModelReply)[] = [{ text: 'the test gave no reply' }]
@@ -75,6 +78,7 @@ export async function startScriptedGateway(model: object = {}): Promise<Scripted
       return
     }
     requests.push(request)
+    if (!isText(request.body)) return refuses(400, 'invalid_request')(request, response)
     const [behaviour = {}, ...rest] = behaviours
     if (rest.length > 0) behaviours = rest
     if (typeof behaviour === 'function') await behaviour(request, response)
