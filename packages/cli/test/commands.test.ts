@@ -160,10 +160,19 @@ describe('what an agent waits to be told', () => {
   }
 
   test('is listed, one a line', async () => {
-    await using service = await start([approval, question])
+    const [which] = question.request.questions
+    const both = [
+      { ...which, fieldId: 'f' },
+      { question: 'Why?', options: [] },
+    ]
+    await using service = await start([approval, question, { ...question, id: 'q2', request: { questions: both } }])
     const it = berth(service, 'interactions', session.id)
     expect(await it.ended()).toBe(0)
-    expect(it.lines).toEqual(['a1  approval        make deploy', 'q1  ask_user        Which? [a | b]'])
+    expect(it.lines).toEqual([
+      'a1  approval        make deploy',
+      'q1  ask_user        Which? [a | b]',
+      'q2  ask_user        f: Which? [a | b]; 1: Why?',
+    ])
   })
 
   test('is answered by a turn, or decided with what it asked for', async () => {

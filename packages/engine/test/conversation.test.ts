@@ -36,6 +36,7 @@ describe('a question', () => {
     expect(asked).toMatchObject([
       {
         mode: 'form',
+        message: '',
         sessionId: engine.sessionId,
         toolCallId: begun?.toolCallId,
         requestedSchema: {
@@ -47,8 +48,8 @@ describe('a question', () => {
               description: 'Which colour?',
               _meta: { berth: { header: 'Colour', recommendedIndex: 1, allowCustom: true } },
             },
-            q2: { type: 'array', items: { enum: ['s', 'm'] } },
-            q3: { type: 'string' },
+            q2: { type: 'array', description: 'Which sizes?', items: { enum: ['s', 'm'] } },
+            q3: { type: 'string', description: 'Why?' },
           },
         },
       },

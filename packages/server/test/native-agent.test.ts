@@ -89,6 +89,23 @@ test('it asks people, and goes on with what they say', async () => {
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('→ blue')
 })
 
+test('it asks two things at once, each in its own words, and goes on with both answers', async () => {
+  const questions = [{ question: 'Which colour?', options: ['red', 'blue'] }, { question: 'For whom?' }]
+  service.upstream.next(call('ask_user', { questions }), says({ text: 'Done.' }))
+  const session = await service.test.api.createSession({}, 'Paint it')
+  const open = await openInteraction(session)
+  expect(open.request.questions).toMatchObject(questions)
+  const prose = await reply(session, open, 'For Ada')
+  expect([prose.status, prose.body['issues']]).toMatchObject([
+    400,
+    [{ path: ['message'], message: expect.stringContaining('"q1" (required), "q2" (required)') }],
+  ])
+  expect((await reply(session, open, '{ "q1": "blue", "q2": "Ada" }')).status).toBe(202)
+  expect(messagesOf(await ended(session))).toMatchObject([{ text: 'Done.' }])
+  const asked = JSON.stringify(service.upstream.requests.at(-1)?.body)
+  expect(asked).toMatch(/Which colour\?\\n→ blue\\n\\nFor whom\?\\n→ Ada/)
+})
+
 test('a plan that is approved when its sandbox has been given back is carried out in another one', async () => {
   const { api } = service.test
   const write = call('write', { path: 'a.txt', content: 'planned' })

@@ -82,9 +82,16 @@ async function theOne(
 }
 
 function lineOf({ id, kind, request }: Interaction): string {
-  const [first, ...more] = request.questions ?? []
-  const choice = first === undefined || first.options.length === 0 ? '' : ` [${first.options.join(' | ')}]`
-  const rest = more.length === 0 ? '' : ` (and ${more.length} more)`
-  const text = request.approval?.title ?? request.approval?.toolName ?? request.prompt ?? first?.question ?? ''
-  return `${id}  ${kind.padEnd(14)}  ${text}${choice}${rest}`
+  const { approval, prompt, questions = [] } = request
+  const text = approval?.title ?? approval?.toolName ?? prompt ?? questionsOf(questions)
+  return `${id}  ${kind.padEnd(14)}  ${text}`
+}
+
+/** The questions with their options; several with the names by which JSON answers them. */
+function questionsOf(questions: NonNullable<Interaction['request']['questions']>): string {
+  const shown = questions.map(({ question, options }) =>
+    options.length === 0 ? question : `${question} [${options.join(' | ')}]`,
+  )
+  if (shown.length < 2) return shown[0] ?? ''
+  return shown.map((text, index) => `${questions[index]?.fieldId ?? index}: ${text}`).join('; ')
 }

@@ -40,7 +40,8 @@ export function askUser({ sessionId, capabilities, callId, ask }: People) {
         mode: 'form',
         sessionId,
         toolCallId: callId(toolCallId),
-        message: questions.length === 1 ? (questions[0]?.question ?? '') : `${questions.length} questions`,
+        // Several are each asked by their field: there is nothing to say ahead of them.
+        message: questions.length === 1 ? (questions[0]?.question ?? '') : '',
         requestedSchema: {
           type: 'object',
           properties: Object.fromEntries(questions.map((question, index) => [fieldOf(index), propertyOf(question)])),

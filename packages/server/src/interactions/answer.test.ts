@@ -21,7 +21,7 @@ function read(form: Question | readonly Question[], message: string): unknown {
     if (!(error instanceof ApiError)) throw error
     const [issue] = error.fields['issues'] as { path: string[]; message: string }[]
     expect(issue?.path[0]).toBe('message')
-    return `${issue?.path[1]} ${issue?.message}`
+    return [...(issue?.path.slice(1) ?? []), issue?.message].join(' ')
   }
 }
 
@@ -116,9 +116,35 @@ describe('an answer in words', () => {
     ['JSON that is no object', question(), '[1]', { f: '[1]' }],
     ['half an object', question(), '{"f": ', { f: '{"f": ' }],
     ['a question without a field', { question: 'x', options: [] }, 'yes', {}],
-  ])('is never refused: %s', (_, form, message, expected) => {
+    ['a number, where another field takes only words', [port, { ...colours, fieldId: 'c' }], '80', { f: 80 }],
+    ['words, where another field takes only a number', [port, question({ fieldId: 'n' })], 'Ada', { n: 'Ada' }],
+    [
+      'one of two questions, where the other has a default',
+      [{ ...colours, required: true }, question({ fieldId: 'n', required: true, defaultValue: 'Ada' })],
+      'Red',
+      { f: 'r', n: 'Ada' },
+    ],
+  ])('is taken if it can mean one question: %s', (_, form, message, expected) => {
     expect(read(form as Question, message)).toEqual(expected)
     expect(readFormAnswer([form].flat() as Question[], message).text).toBe(message)
+  })
+})
+
+describe('an answer in words to several questions', () => {
+  const [first, second] = [question({ required: true }), question({ fieldId: 'n', required: true })]
+  const optional = question({ fieldId: 'n' })
+  const all = '"f" (required), "n" (required)'
+  test.each([
+    ['several take words', [first, second], 'Ada', all],
+    ['several take words and none is required', [question(), optional], 'Ada', '"f", "n"'],
+    ['several have the option', [colours, { ...colours, fieldId: 'n' }], 'red', '"f", "n"'],
+    ['a number may be one and the other', [port, optional], '80', '"f", "n"'],
+    ['none takes words', [colours, { ...colours, fieldId: 'n' }], 'green', '"f", "n"'],
+    ['a required one would stay open', [{ ...colours, required: true }, second], 'Red', all],
+  ])('is refused, and the fields named, if %s', (_, form, message, fields) => {
+    expect(read(form as Question[], message)).toBe(
+      `does not say which question it answers; send a JSON object of ${fields}`,
+    )
   })
 })
 

@@ -9,10 +9,11 @@ export interface FormAnswer {
 }
 
 /**
- * Reads a message as the answer to a form (completions, Answers). A JSON object is read by field or by the question's
- * index and held to the form; any other text is never refused: an option's label chooses it, else it goes to the agent
- * as it stands.
- * @throws ApiError 400 `invalid_request`, path `message, <field>`
+ * Reads a message as the answer to a form. A JSON object is read by field or by the question's index and held to the form.
+ * Any other text answers the one question that it can mean: an option's label chooses the option, else the text goes to
+ * the agent as it stands. The text of a form with a single question is never refused.
+ * @throws ApiError 400 `invalid_request`: path `message, <field>` for a field that breaks the form, path `message` for text
+ *   that may mean several questions or leaves a required one open
  */
 export function readFormAnswer(questions: readonly Question[], message: string): FormAnswer {
   const given = parseObject(message)
@@ -120,21 +121,54 @@ function readRuledText({ minLength = 0, maxLength, pattern, format }: Question, 
 
 /** The words themselves go along, for an agent that would rather read them. */
 function readProse(questions: readonly Question[], message: string): FormAnswer {
-  const text = message.trim()
+  const meant = questions.length > 1 ? indexMeant(questions, message) : 0
+  const content: Record<string, unknown> = {}
   for (const [index, question] of questions.entries()) {
-    const at = question.options.findIndex(option => option.trim().toLowerCase() === text.toLowerCase())
-    if (at === -1) continue
-    const value = question.optionValues?.[at] ?? question.options[at]
-    return { content: { [keyOf(question, index)]: question.multiSelect === true ? [value] : value }, text: message }
+    if (index === meant) Object.assign(content, readWords(question, index, message))
+    else if (question.defaultValue !== undefined) content[keyOf(question, index)] = question.defaultValue
   }
-  const free = questions.findIndex(({ options }) => options.length === 0)
-  const at = free === -1 ? 0 : free
-  const question = questions[at]
-  if (question?.fieldId === undefined) return { content: {}, text: message }
-  const isNumber = (question.valueType === 'number' || question.valueType === 'integer') && text !== ''
-  const number = isNumber ? Number(text) : Number.NaN
-  const value = Number.isFinite(number) ? number : question.multiSelect === true ? [message] : message
-  return { content: { [question.customFieldId ?? question.fieldId]: value }, text: message }
+  return { content, text: message }
+}
+
+/** @throws ApiError 400 if the words may mean several questions, or leave a required one open */
+function indexMeant(questions: readonly Question[], message: string): number {
+  const where = (holds: (question: Question) => boolean) =>
+    questions.flatMap((question, index) => (holds(question) ? [index] : []))
+  const named = where(question => optionNamed(question, message) !== -1)
+  const [only, ...others] = named.length > 0 ? named : where(question => takesWords(question, message))
+  const isLeftOpen = ({ required, defaultValue }: Question, index: number) =>
+    index !== only && required === true && defaultValue === undefined
+  if (only !== undefined && others.length === 0 && !questions.some(isLeftOpen)) return only
+  const fields = questions.map((question, index) => {
+    const name = JSON.stringify(keyOf(question, index))
+    return question.required === true ? `${name} (required)` : name
+  })
+  throw invalidField(['message'], `does not say which question it answers; send a JSON object of ${fields.join(', ')}`)
+}
+
+const optionNamed = ({ options }: Question, message: string): number =>
+  options.findIndex(option => option.trim().toLowerCase() === message.trim().toLowerCase())
+
+const isNumeric = ({ valueType }: Question) => valueType === 'number' || valueType === 'integer'
+
+function takesWords(question: Question, message: string): boolean {
+  if (question.options.length > 0) return question.allowCustom === true
+  return !isNumeric(question) || Number.isFinite(numberIn(message))
+}
+
+const numberIn = (message: string) => (message.trim() === '' ? Number.NaN : Number(message))
+
+function readWords(question: Question, index: number, message: string): Record<string, unknown> {
+  const at = optionNamed(question, message)
+  const isList = question.multiSelect === true
+  if (at !== -1) {
+    const value = question.optionValues?.[at] ?? question.options[at]
+    return { [keyOf(question, index)]: isList ? [value] : value }
+  }
+  if (question.fieldId === undefined) return {}
+  const number = isNumeric(question) ? numberIn(message) : Number.NaN
+  const value = Number.isFinite(number) ? number : isList ? [message] : message
+  return { [question.customFieldId ?? question.fieldId]: value }
 }
 
 function parseObject(message: string): Record<string, unknown> | null {
