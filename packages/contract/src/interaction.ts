@@ -116,6 +116,9 @@ export const InteractionRequest = Type.Object(
     questions: optional(Type.Array(Question, { maxItems: interactionLimits.questions, description: '`ask_user`.' })),
     prompt: optional(text(interactionLimits.questionCharacters, { description: '`exit_plan_mode`.' })),
     plan: optional(text(interactionLimits.planCharacters, { description: '`exit_plan_mode`.' })),
+    planTruncated: optional(
+      Type.Boolean({ description: 'Set if the plan is longer than is shown; the end of `plan` says so too.' }),
+    ),
     approval: optional(Approval),
   },
   { description: 'What is asked, by kind.', ...open },

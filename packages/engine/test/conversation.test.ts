@@ -139,6 +139,26 @@ describe('plan mode', () => {
     expect(toolsOf(last)).not.toContain('exit_plan_mode')
   })
 
+  test('has people shown no plan that they could not see whole', async () => {
+    const shown: RequestPermissionRequest[] = []
+    engine = await openEngine({
+      people: {
+        async permit(request) {
+          shown.push(request)
+          return { outcome: { outcome: 'selected', optionId: 'approve' } }
+        },
+      },
+    })
+    const most = '😀'.repeat(65_536)
+    engine.gateway.next(call('exit_plan_mode', { plan: `${most}.` }), call('exit_plan_mode', { plan: most }), done)
+    const turn = await engine.prompt('/plan\nWrite the file')
+    expect(shown.map(({ toolCall }) => toolCall.rawInput)).toEqual([{ plan: most }])
+    expect(callsOf(turn.updates)).toMatchObject([
+      { call: 'exit_plan_mode failed', text: expect.stringContaining('nobody was asked') },
+      { call: 'exit_plan_mode completed' },
+    ])
+  })
+
   test('outlives the process, and ends with the approval that comes to the next one', async () => {
     engine = await openEngine()
     expect(textOf((await engine.prompt('/plan')).updates)).toBe('Plan mode is on.')

@@ -404,6 +404,23 @@ describe('a plan', () => {
     expect(outcomeOf(run)).toBe('completed completed - 1')
   })
 
+  it('is shown to its last character, and one that cannot be says so', async () => {
+    const long = 'ü'.repeat(40_000)
+    const session = await begin(`plan ${long}`)
+    const plan = await onlyAsked(session)
+    expect(plan.request).toEqual({ prompt: 'Ready?', plan: long })
+    await reply(session, plan, `plan ${'ü'.repeat(70_000)}`)
+    const second = await until('a second plan', async () =>
+      (await listed(session)).find(({ request }) => request.planTruncated === true),
+    )
+    expect([...(second.request.plan ?? '')]).toHaveLength(65_536)
+    expect(second.request.plan).toMatch(/ü\n\n\[The plan is longer than can be shown\. This is its beginning\.\]$/)
+    await reply(session, second, 'approve')
+    const run = await ended(session)
+    const [opened] = run.events.filter(({ type }) => type === 'svc.interaction.opened')
+    expect(opened?.data['request']).toEqual(plan.request)
+  })
+
   it('that is sent back is planned again in the same run, until one is approved', async () => {
     const session = await begin('plan 1. Do it.')
     await reply(session, await onlyAsked(session), 'plan 1. Do less.')

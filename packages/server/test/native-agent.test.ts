@@ -109,10 +109,11 @@ test('it asks two things at once, each in its own words, and goes on with both a
 test('a plan that is approved when its sandbox has been given back is carried out in another one', async () => {
   const { api } = service.test
   const write = call('write', { path: 'a.txt', content: 'planned' })
-  service.upstream.next(write, call('exit_plan_mode', { plan: 'Write a.txt.' }), write, says({ text: 'Written.' }))
+  const long = `Write a.txt. ${'ü'.repeat(40_000)}`
+  service.upstream.next(write, call('exit_plan_mode', { plan: long }), write, says({ text: 'Written.' }))
   const session = await api.createSession({}, '/plan\nWrite it')
   const plan = await openInteraction(session)
-  expect(plan).toMatchObject({ kind: 'exit_plan_mode', request: { plan: 'Write a.txt.' } })
+  expect(plan).toMatchObject({ kind: 'exit_plan_mode', request: { plan: long } })
   await until('a parked run', async () => (await api.session(session.id)).workspace.state === 'expired')
   await reply(session, plan, 'approve')
   const run = await ended(session)

@@ -4,6 +4,9 @@ import { defineTool } from '@earendil-works/pi-coding-agent'
 import type { People } from './people.ts'
 import { textResult } from './text-result.ts'
 
+/** People are shown no more of a plan, and would approve what they cannot see. */
+const MAX_PLAN_CHARACTERS = 65_536
+
 const Parameters = Type.Object({ plan: Type.String({ description: 'The whole plan, in Markdown' }) })
 
 const planApproved = 'The plan is approved, and plan mode is off: all tools are there. Carry the plan out.'
@@ -17,6 +20,12 @@ export function exitPlanMode({ sessionId, callId, ask }: People, leave: () => vo
     parameters: Parameters,
     executionMode: 'sequential',
     async execute(toolCallId, { plan }, signal) {
+      const { length } = [...plan]
+      if (length > MAX_PLAN_CHARACTERS) {
+        throw new Error(
+          `The plan has ${length} characters, and people can be shown ${MAX_PLAN_CHARACTERS}: nobody was asked. Call again with a shorter plan.`,
+        )
+      }
       const { outcome, _meta } = await ask<RequestPermissionResponse>(
         'session/request_permission',
         {

@@ -100,10 +100,9 @@ export function readPermissionCall(params: Json): Update {
 function readTool(update: Json, begins: boolean): Update {
   const id = asText(update['toolCallId'])
   if (id === undefined || id === '') return { kind: 'other' }
-  const content = Array.isArray(update['content']) ? update['content'].map(asObject).filter(item => item !== null) : []
-  const texts = content.filter(item => item['type'] === 'content').map(item => contentText(item['content']) ?? '')
-  const text = texts.length === 0 ? null : boundOutput(texts.join('\n'))
-  const diffs = boundDiffs(content.flatMap(readDiff))
+  const said = readCallText(update)
+  const text = said === null ? null : boundOutput(said)
+  const diffs = boundDiffs(contentOf(update).flatMap(readDiff))
   const input = boundInput(update['rawInput'] ?? undefined)
   const name = asText(update['name'])
   const title = asText(update['title'])
@@ -127,6 +126,15 @@ function readTool(update: Json, begins: boolean): Update {
       truncated: cut || berthMeta(update)['truncated'] === true,
     },
   }
+}
+
+const contentOf = (call: Json): Json[] =>
+  Array.isArray(call['content']) ? call['content'].map(asObject).filter(item => item !== null) : []
+
+/** The whole text among a tool call's content, however long; null where it has none. */
+export function readCallText(call: Json): string | null {
+  const texts = contentOf(call).filter(item => item['type'] === 'content')
+  return texts.length === 0 ? null : texts.map(item => contentText(item['content']) ?? '').join('\n')
 }
 
 function readDiff(item: Json): Diff[] {

@@ -2,6 +2,7 @@ import { type Approval, type ApprovalOption, interactionLimits as bounds, confin
 import type { Ask } from '../interactions/interaction.ts'
 import { readForm } from './acp-form.ts'
 import { asObject, asText, berthMeta, type ToolUpdate } from './acp-message.ts'
+import { readPlan } from './acp-plan.ts'
 import { boundInput } from './bounded-activity.ts'
 import { clip } from './clip.ts'
 import type { KnownCall } from './transcript.ts'
@@ -49,9 +50,8 @@ export function readPermission(
   const kind = update?.kind ?? call?.kind ?? 'other'
   const title = update?.title ?? call?.title ?? ''
   if (kind === 'switch_mode') {
-    const plan = update?.text ?? call?.text ?? asText(asObject(given['rawInput'])?.['plan']) ?? ''
     const prompt = clip(title, bounds.questionCharacters)
-    const ask = { kind: 'exit_plan_mode', prompt, plan: clip(plan, bounds.planCharacters) } as const
+    const ask = { kind: 'exit_plan_mode', prompt, ...readPlan(given, call) } as const
     return { ask, agentRequest, declined: allow === null }
   }
   const input = inputOf(given, call)

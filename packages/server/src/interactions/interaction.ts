@@ -45,7 +45,7 @@ export interface InteractionRow {
 /** What an agent asks, cleaned and within bounds, before the platform gives it id and deadline. */
 export type Ask =
   | { readonly kind: 'ask_user'; readonly questions: NonNullable<InteractionRequest['questions']> }
-  | { readonly kind: 'exit_plan_mode'; readonly prompt: string; readonly plan: string }
+  | { readonly kind: 'exit_plan_mode'; readonly prompt: string; readonly plan: string; readonly planTruncated?: true }
   | { readonly kind: 'approval'; readonly approval: Omit<Approval, 'requestId' | 'runId' | 'deadline'> }
 
 /** What makes one approval like another: a remembered decision on one answers the other. */

@@ -90,8 +90,10 @@ function shownRequest(ask: Ask, runId: string, requestId: string | null, deadlin
   switch (ask.kind) {
     case 'ask_user':
       return { questions: ask.questions }
-    case 'exit_plan_mode':
-      return { prompt: ask.prompt, plan: ask.plan }
+    case 'exit_plan_mode': {
+      const { kind: _, ...plan } = ask
+      return plan
+    }
     case 'approval':
       return {
         approval: {
