@@ -38,7 +38,9 @@ exec setpriv --reuid "$uid" --regid "$uid" --clear-groups --no-new-privs --bound
  * PostgreSQL refuses to be root, and a data directory or checkout below a 0700 directory is out of any other user's
  * reach. So as root the directories are bind-mounted to reachable places in a private mount namespace before the uid
  * is dropped. Pid and ipc namespaces stay the host's: without them PostgreSQL's own interlocks would mean nothing. Each
- * program replaces the one before it, so the spawned pid is PostgreSQL's and its parent is this process.
+ * program replaces the one before it, so the spawned pid is PostgreSQL's and its parent is this process. Propagation is
+ * `slave`: nothing mounted in the namespace reaches the host, and an unmount on the host reaches the namespace. With
+ * `private` the server would hold the loop device of every sandbox disk that was mounted when it started.
  */
 export function postgresCommand(
   layout: Layout,
@@ -55,7 +57,7 @@ export function postgresCommand(
   const at = mountPoints.find(point => !sources.some(source => source.startsWith(`${point}/`))) ?? '/run'
   const view = { bin: `${at}/pg/native/bin`, data: `${at}/pg/data`, socket: `${at}/pg/socket` }
   const mounts = [at, layout.native, data, layout.socket, String(layout.uid), deathSignal]
-  const args = ['--mount', '--propagation', 'private', 'sh', '-c', enter, 'berth-postgres', ...mounts, ...build(view)]
+  const args = ['--mount', '--propagation', 'slave', 'sh', '-c', enter, 'berth-postgres', ...mounts, ...build(view)]
   return { file: 'unshare', args }
 }
 
