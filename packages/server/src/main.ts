@@ -1,24 +1,33 @@
-import { destination, pino } from 'pino'
+import { pino } from 'pino'
+import { LogOutput } from './logging/log-output.ts'
+import { openLogSink } from './logging/log-sink.ts'
 import { readIfThere } from './read-if-there.ts'
 import { knownSecrets } from './secrets.ts'
 import { serve as start } from './serve.ts'
 import { loadSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
 
+// Not `process.stdout.fd`: asking for it opens a second stream on the descriptor.
+const STDOUT = 1
+/** The last lines are written within this long, or dropped. */
+const LAST_LINES_MS = 2_000
+
 /**
  * Runs the service until it is told to stop (SIGTERM, SIGINT), then drains it. The only reader of the environment.
  * @param variables the environment
- * @returns the exit code: 0 after a stop that was asked for, 1 where it could not start, in one line on stderr
+ * @returns the exit code: 0 after a stop that was asked for, 1 if it could not start, in one line on stderr
  */
 export async function serve(variables: Readonly<Record<string, string | undefined>>): Promise<number> {
+  const output = new LogOutput(openLogSink(STDOUT))
+  // After an uncaught error, whose cause may stand in the last lines.
+  process.once('exit', () => output.writeLastLines())
   try {
     const settings = loadSettings(variables, readIfThere)
-    // Written in batches: a system call for each line was 7 % of a busy API process.
-    const output = destination({ dest: 1, sync: false })
     const log = pino({ level: settings.logLevel, hooks: { streamWrite: line => knownSecrets.text(line) } }, output)
+    output.onGap = dropped => log.warn({ dropped }, 'log lines were dropped: they could not be written')
     const stop = Promise.withResolvers<NodeJS.Signals>()
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(signal))
-    const service = await start(settings, log)
+    const service = await start(settings, log, { droppedLogLines: () => output.dropped })
     for (const line of service.platform) log.info({ component: 'sandboxes' }, line)
     log.info({ baseUrl: service.settings.baseUrl, dataDir: settings.dataDir }, 'Berth is ready')
     const signal = await stop.promise
@@ -29,6 +38,8 @@ export async function serve(variables: Readonly<Record<string, string | undefine
     if (!(error instanceof StartError)) throw error
     console.error(`berth: ${error.message}`)
     return 1
+  } finally {
+    await output.close(LAST_LINES_MS)
   }
 }
 

@@ -81,11 +81,21 @@ export interface RunningService extends AsyncDisposable {
   close(): Promise<void>
 }
 
+/** What the process around the service tells it. */
+export interface ServiceProcess {
+  /** Lines of the log that could not be written. */
+  droppedLogLines(): number
+}
+
 /**
  * Composes and starts the service. Everything it opens is closed again in reverse order, also when a later step fails.
  * @throws StartError for what an operator can mend, in one line
  */
-export async function serve(settings: Settings, log: Logger): Promise<RunningService> {
+export async function serve(
+  settings: Settings,
+  log: Logger,
+  around: ServiceProcess = { droppedLogLines: () => 0 },
+): Promise<RunningService> {
   await using stack = new AsyncDisposableStack()
   stack.use(knownSecrets.add(...secretsOf(settings)))
   await mkdir(settings.dataDir, { recursive: true, mode: 0o700 })
@@ -127,7 +137,7 @@ export async function serve(settings: Settings, log: Logger): Promise<RunningSer
     },
   }
   await stack.use(new InteractionSweeper(context)).start()
-  const registry = serviceMetrics(db)
+  const registry = serviceMetrics(db, around)
   const gateway = settings.roles.has('gateway') ? await gatewaySurface(context, settings, registry, stack) : undefined
   const platform: string[] = []
   if (settings.roles.has('worker')) {

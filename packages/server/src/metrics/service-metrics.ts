@@ -1,10 +1,19 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Queryable } from '../storage/database.ts'
 
 /** A registry with what every process tells of itself, and what the database holds when it is asked. */
-export function serviceMetrics(db: Queryable): Registry {
+export function serviceMetrics(db: Queryable, { droppedLogLines }: { droppedLogLines(): number }): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  new Counter({
+    name: 'berth_log_lines_dropped_total',
+    help: 'Log lines that could not be written.',
+    registers: [registry],
+    collect() {
+      this.reset()
+      this.inc(droppedLogLines())
+    },
+  })
   counted(registry, db, {
     name: 'berth_runs_active',
     help: 'Runs that have not ended, by status.',
