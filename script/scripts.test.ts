@@ -1,5 +1,16 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -12,35 +23,95 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 
-describe('script/run on a machine that lacks something', () => {
-  const basics = ['bash', 'cat', 'cut', 'dirname', 'sha256sum', 'sort']
-  const system = ['bwrap', 'flock', 'git', 'mount', 'prlimit', 'setpriv', 'unshare']
+/** Programs that every script needs. */
+const basics = ['bash', 'cat', 'cut', 'dirname', 'sha256sum', 'sort']
+const system = ['bwrap', 'flock', 'git', 'mount', 'prlimit', 'setpriv', 'unshare']
 
-  /** Runs it in a checkout without node_modules, on a machine with these programs only. */
-  function run(programs: readonly string[]) {
-    const bin = join(directory, 'bin')
-    mkdirSync(bin)
-    for (const program of programs) {
-      symlinkSync(execFileSync('sh', ['-c', `command -v ${program}`], { encoding: 'utf8' }).trim(), join(bin, program))
-    }
-    cpSync(join(root, 'script'), join(directory, 'script'), { recursive: true })
-    copyFileSync(join(root, 'package-lock.json'), join(directory, 'package-lock.json'))
-    return spawnSync(join(directory, 'script', 'run'), ['serve'], { env: { PATH: bin }, encoding: 'utf8' })
+/** A checkout without node_modules, on a machine with these programs and stand-ins only. */
+function machine(programs: readonly string[], standIns: Readonly<Record<string, string>> = {}) {
+  const bin = join(directory, 'bin')
+  mkdirSync(bin)
+  for (const program of programs) {
+    symlinkSync(execFileSync('sh', ['-c', `command -v ${program}`], { encoding: 'utf8' }).trim(), join(bin, program))
   }
+  for (const [name, script] of Object.entries(standIns)) {
+    writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`)
+    chmodSync(join(bin, name), 0o755)
+  }
+  cpSync(join(root, 'script'), join(directory, 'script'), { recursive: true })
+  copyFileSync(join(root, 'package-lock.json'), join(directory, 'package-lock.json'))
+  return (name: string, ...args: string[]) =>
+    spawnSync(join(directory, 'script', name), args, { env: { PATH: bin }, encoding: 'utf8' })
+}
 
+describe('script/run on a machine that lacks something', () => {
   test('names the system packages in one line', () => {
-    const { status, stderr } = run([
-      ...basics,
-      ...system.filter(program => !['bwrap', 'setpriv', 'flock'].includes(program)),
-    ])
+    const run = machine([...basics, ...system.filter(program => !['bwrap', 'setpriv', 'flock'].includes(program))])
+    const { status, stderr } = run('run', 'serve')
     expect(stderr).toBe('missing system packages: bubblewrap util-linux; script/server installs them\n')
     expect(status).toBe(1)
   })
 
   test('says that npm packages are missing in one line', () => {
-    const { status, stderr } = run([...basics, ...system])
+    const { status, stderr } = machine([...basics, ...system])('run', 'serve')
     expect(stderr).toMatch(/^missing npm packages, .*\n$/)
     expect(status).toBe(1)
+  })
+})
+
+describe('script/server without bubblewrap', () => {
+  const programs = [...basics, ...system.filter(program => program !== 'bwrap'), 'env']
+  const ordinaryUser = { id: 'echo 1000', npm: 'exit 1' }
+  const command = 'Run as root, then start again: apt-get install -y bubblewrap\n'
+
+  test('tells a user without sudo the command that installs it', () => {
+    const run = machine(programs, { ...ordinaryUser, 'apt-get': 'exit 1' })
+    const { status, stderr } = run('server')
+    expect(stderr).toBe(`missing system packages, and there is no sudo to install them with. ${command}`)
+    expect(status).toBe(1)
+  })
+
+  test('tells it a user whose sudo would ask for a password that nobody can type, and does not ask', () => {
+    const sudo = `[ "$1" = -n ] || exec sleep 600\necho 'sudo: a password is required' >&2\nexit 1`
+    const run = machine(programs, { ...ordinaryUser, sudo, 'apt-get': 'exit 1' })
+    const { status, stderr } = run('server')
+    expect(stderr).toBe(
+      `sudo: a password is required\nmissing system packages, and sudo does not let this user install them. ${command}`,
+    )
+    expect(status).toBe(1)
+  })
+
+  test('tells it root as well if the package manager fails', () => {
+    const run = machine(programs, { id: 'echo 0', npm: 'exit 1', 'apt-get': 'echo "E: no network" >&2; exit 100' })
+    const { status, stderr } = run('server')
+    expect(stderr).toContain('E: no network\n')
+    expect(stderr).toContain(`missing system packages, and they could not be installed. ${command}`)
+    expect(status).toBe(1)
+  })
+
+  test('installs it by a sudo that works', () => {
+    const log = join(directory, 'installed')
+    const sudo = '[ "$1" != -n ] || shift\nexec "$@"'
+    const run = machine(programs, { ...ordinaryUser, sudo, true: 'exit 0', 'apt-get': `echo "$@" >> ${log}` })
+    run('server')
+    expect(readFileSync(log, 'utf8')).toBe('install -y bubblewrap -qq\n')
+  })
+})
+
+describe('arguments', () => {
+  test.each([
+    ['server', []],
+    ['run', ['serve']],
+  ])('script/%s refuses those that it does not know, before it does anything', (name, first) => {
+    const installed = join(directory, 'installed')
+    const run = machine(basics, { id: 'echo 0', npm: `touch ${installed}`, 'apt-get': `touch ${installed}` })
+    const refused = run(name, ...first, '--port', '4200')
+    expect(refused.stderr).toMatch(/^script\/.*: unknown argument --port\nusage: script\//)
+    expect(refused.status).toBe(2)
+    const helped = run(name, ...first, '--help')
+    expect(helped.stdout).toMatch(/^usage: script\/.*\n.*BERTH_PORT=4200/)
+    expect(helped.status).toBe(0)
+    expect(existsSync(installed)).toBe(false)
   })
 })
 

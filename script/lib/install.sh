@@ -1,22 +1,49 @@
 # Installs what is missing. Sourced after requirements.sh by script/server and script/test.
 
+# Runs a command as root. Without a terminal sudo must not ask for a password: nobody could answer.
 as_root() {
-  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif [ -t 0 ]; then
+    sudo "$@"
+  else
+    sudo -n "$@"
+  fi
+}
+
+# Says what to install by hand, and how. Arguments: why, the command that installs them, its arguments.
+ask_to_install() {
+  local reason=$1
+  shift
+  echo "missing system packages, and $reason. Run as root, then start again: $*" >&2
+  return 1
 }
 
 install_packages() {
-  echo "installing $*" >&2
+  local install
   if command -v apt-get >/dev/null; then
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null 2>&1 || {
-      as_root apt-get update -qq
-      as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null
-    }
+    install=(apt-get install -y "$@")
   elif command -v dnf >/dev/null; then
-    as_root dnf install -y -q "${@/#mount/util-linux}"
+    # There `mount` is part of util-linux.
+    install=(dnf install -y "${@/#mount/util-linux}")
   else
-    echo "missing: $*. Install them with the system's package manager." >&2
+    echo "missing system packages: $*. Install them with the system's package manager, then start again." >&2
     return 1
   fi
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || ask_to_install 'there is no sudo to install them with' "${install[@]}" || return
+    as_root true || ask_to_install 'sudo does not let this user install them' "${install[@]}" || return
+  fi
+  echo "installing $*" >&2
+  case "${install[0]}" in
+    apt-get)
+      as_root env DEBIAN_FRONTEND=noninteractive "${install[@]}" -qq >/dev/null 2>&1 || {
+        as_root apt-get update -qq
+        as_root env DEBIAN_FRONTEND=noninteractive "${install[@]}" -qq >/dev/null
+      }
+      ;;
+    dnf) as_root "${install[@]}" -q ;;
+  esac || ask_to_install 'they could not be installed' "${install[@]}"
 }
 
 install_npm_packages() {

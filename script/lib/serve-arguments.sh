@@ -1,0 +1,14 @@
+# The service has settings and no arguments. Sourced by script/server and script/run.
+
+# Ends the script on any argument, before it does anything: with a usage, and with success only if that was asked for.
+# Arguments: name of the script, its arguments.
+take_no_arguments() {
+  local name=$1 argument=${2-}
+  local usage="usage: $name
+Serves Berth. It takes no arguments: settings are environment variables (docs/settings.md), such as BERTH_PORT=4200."
+  case "$argument" in
+    '') [ "$#" -lt 2 ] || { printf '%s\n' "$usage" >&2 && exit 2; } ;;
+    -h | --help) printf '%s\n' "$usage" && exit 0 ;;
+    *) printf '%s: unknown argument %s\n%s\n' "$name" "$argument" "$usage" >&2 && exit 2 ;;
+  esac
+}
