@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { StartError } from './start-error.ts'
+import { StartError, toStartError } from './start-error.ts'
 
-/** Text of the configuration file; undefined where there is none. @throws StartError where it cannot be read */
+/** Text of the configuration file; undefined if there is none. @throws StartError if it cannot be read */
 export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new StartError(`${path} cannot be read`, { cause: error })
+    const told = toStartError(error, `${path} cannot be read`)
+    throw told instanceof StartError ? told : new StartError(`${path} cannot be read`, { cause: error })
   }
 }

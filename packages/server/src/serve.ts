@@ -33,7 +33,7 @@ import type { GatewaySurface } from './http/gateway-routes.ts'
 import { HandedOver } from './http/handed-over.ts'
 import type { Needs } from './http/probes.ts'
 import { DatabaseAuthority } from './identity/authority.ts'
-import { provideDevelopmentTenant } from './identity/development-file.ts'
+import { provideDevelopmentTenant, renewDevelopmentUrls } from './identity/development-file.ts'
 import { type DevelopmentTenant, findDevelopmentInstallation } from './identity/development-tenant.ts'
 import { DatabaseGatewayAuthority } from './identity/gateway-authority.ts'
 import { mintRuntimeCredential } from './identity/runtime-credential.ts'
@@ -56,7 +56,7 @@ import type { Service } from './service.ts'
 import { hostName } from './service-host.ts'
 import { configuredModels } from './settings/configured-models.ts'
 import { listeningOn, type Settings } from './settings.ts'
-import { StartError } from './start-error.ts'
+import { StartError, toStartError } from './start-error.ts'
 import type { CollectableBlobs } from './storage/blobs.ts'
 import { DatabaseUnavailable } from './storage/database-errors.ts'
 import { startEmbeddedPostgres } from './storage/embedded-postgres.ts'
@@ -98,7 +98,9 @@ export async function serve(
 ): Promise<RunningService> {
   await using stack = new AsyncDisposableStack()
   stack.use(knownSecrets.add(...secretsOf(settings)))
-  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 })
+  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 }).catch(error => {
+    throw toStartError(error, `the data directory ${settings.dataDir} cannot be made`)
+  })
 
   const connection = await connect(settings, log, stack)
   const database = { connection, log, connections: settings.databaseConnections }
@@ -172,6 +174,7 @@ export async function serve(
   await gatewayCheck?.start()
   const development = settings.loopback && !settings.production
   const tenant = development ? await provideDevelopmentTenant(db, listening, systemClock.now()) : null
+  if (development && app !== null && settings.roles.has('api')) await renewDevelopmentUrls(db, listening)
   const newcomer = development ? await findDevelopmentInstallation(db) : null
   if (newcomer !== null) await grantLocal(context, newcomer)
   // Whoever waited for this finds all that a start makes, `dev.json` among it.
@@ -189,7 +192,11 @@ export async function serve(
 
 async function openBlobs(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<CollectableBlobs> {
   const { blobs, dataDir } = settings
-  if (blobs.kind === 'file') return FileBlobs.open(blobs.directory)
+  if (blobs.kind === 'file') {
+    return FileBlobs.open(blobs.directory).catch(error => {
+      throw toStartError(error, `blobs cannot be kept in ${blobs.directory}`)
+    })
+  }
   // The SDK takes a tenth of a second to load: who keeps files does without.
   const { S3Blobs } = await import('./storage/s3-blobs.ts')
   return stack.use(await S3Blobs.open(blobs.location, { spoolDirectory: dataDir, log }))

@@ -4,28 +4,48 @@ import type { Settings } from '../settings.ts'
 import type { Database } from '../storage/database.ts'
 import { createDevelopmentTenant, type DevelopmentTenant, hasInstallation } from './development-tenant.ts'
 
+type Urls = Pick<Settings, 'baseUrl' | 'authUrl' | 'consoleUrl'>
+
 /**
- * Makes the development tenant in an empty database and writes `dev.json` (completions, Settings and start), readable by
- * its owner alone. The secrets are on the disk before the database holds their digests, and take their name after: a
- * crash in between is made good by the next start, not paid for with a tenant that nobody can use.
+ * Makes the development tenant in an empty database and writes `dev.json`, readable by its owner alone. The secrets are on
+ * the disk before the database holds their digests, and take their name after: a crash in between is made good by the
+ * next start, not paid for with a tenant that nobody can use.
  */
 export async function provideDevelopmentTenant(
   db: Database,
-  settings: Pick<Settings, 'dataDir' | 'baseUrl' | 'authUrl' | 'consoleUrl'>,
+  settings: Urls & Pick<Settings, 'dataDir'>,
   now: Date,
 ): Promise<DevelopmentTenant | null> {
-  const path = join(settings.dataDir, 'dev.json')
-  const pending = `${path}.new`
+  const { path, pending } = filesIn(settings.dataDir)
   await finishPending(db, pending, path)
-  const { baseUrl, authUrl, consoleUrl } = settings
-  const tenant = await createDevelopmentTenant(db, now, made =>
-    writeFile(pending, `${JSON.stringify({ baseUrl, authUrl, consoleUrl, ...made }, null, 2)}\n`, {
-      mode: 0o600,
-      flush: true,
-    }),
-  )
+  const tenant = await createDevelopmentTenant(db, now, made => write(pending, { ...urlsOf(settings), ...made }))
   if (tenant !== null) await rename(pending, path)
   return tenant
+}
+
+/** Brings the URLs in `dev.json` up to date, if this database has its tenant. Only for a process that answers there. */
+export async function renewDevelopmentUrls(db: Database, settings: Urls & Pick<Settings, 'dataDir'>): Promise<void> {
+  const { path, pending } = filesIn(settings.dataDir)
+  const text = await readFile(path, 'utf8').catch(() => '')
+  const kept = parse(text)
+  const urls = urlsOf(settings)
+  const isCurrent = Object.entries(urls).every(([name, url]) => kept[name] === url)
+  if (isCurrent || !(await hasInstallation(db, installationIn(text)))) return
+  await write(pending, { ...kept, ...urls })
+  await rename(pending, path)
+}
+
+function filesIn(dataDir: string): { path: string; pending: string } {
+  const path = join(dataDir, 'dev.json')
+  return { path, pending: `${path}.new` }
+}
+
+function urlsOf({ baseUrl, authUrl, consoleUrl }: Urls): Urls {
+  return { baseUrl, authUrl, consoleUrl }
+}
+
+async function write(path: string, content: object): Promise<void> {
+  await writeFile(path, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600, flush: true })
 }
 
 async function finishPending(db: Database, pending: string, path: string): Promise<void> {
@@ -35,12 +55,16 @@ async function finishPending(db: Database, pending: string, path: string): Promi
   else await rm(pending)
 }
 
-/** A file that was cut short names none. */
 function installationIn(text: string): string | null {
+  const { installationId } = parse(text)
+  return typeof installationId === 'string' ? installationId : null
+}
+
+/** The members of a file; none if it was cut short. */
+function parse(text: string): Readonly<Record<string, unknown>> {
   try {
-    const { installationId } = JSON.parse(text)
-    return typeof installationId === 'string' ? installationId : null
+    return Object(JSON.parse(text))
   } catch {
-    return null
+    return {}
   }
 }

@@ -6,7 +6,7 @@ import { credentialDigest } from '../storage/master-key.ts'
 
 const DEVELOPMENT_APP = 'development'
 
-/** What a newcomer needs to make a first call; written once to `dev.json` (completions, Settings and start). */
+/** What a newcomer needs to make a first call; written once to `dev.json`. */
 export interface DevelopmentTenant {
   readonly organizationId: string
   readonly installationId: string
