@@ -392,6 +392,40 @@ describe('the github host', () => {
     expect(error).toEqual(fails(kind, { retryAfterMs }))
   })
 
+  test('sends git, and its token, nowhere but to the host itself', async () => {
+    const { server, host, sample } = served
+    const { port } = new URL(server.url)
+    const elsewhere = [
+      served.gitDir,
+      `/${sample.repositoryId}.git`,
+      `file://${served.gitDir}`,
+      `ssh://git@127.0.0.1:${port}/sample/greeter.git`,
+      `git@127.0.0.1:sample/greeter.git`,
+      `https://127.0.0.1:${port}/sample/greeter.git`,
+      `http://127.0.0.1:${port}0/sample/greeter.git`,
+      `http://127.0.0.1/sample/greeter.git`,
+      `http://127.0.0.1:${port}@example.test/sample/greeter.git`,
+      `http://user@127.0.0.1:${port}/sample/greeter.git`,
+      `http://user:password@127.0.0.1:${port}/sample/greeter.git`,
+      `http://127.0.0.1:${port}/sample/../../greeter.git`,
+      `http://127.0.0.1:${port}/sample/greeter.git?to=elsewhere`,
+      `http://127.0.0.1:${port}/sample/gre\neter.git`,
+      `HTTP://127.0.0.1:${port}/sample/greeter.git`,
+      '--upload-pack=touch /tmp/no',
+      '',
+      null,
+    ]
+    for (const clone_url of elsewhere) {
+      const body = { id: 11, full_name: 'sample/greeter', default_branch: 'main', html_url: server.url, clone_url }
+      server.fail({ when: /^GET \/repositories\/11$/, answer: { status: 200, body } })
+      const refused = fails('invalid', { message: expect.stringContaining(`is not below ${server.url}`) })
+      await expect(host.access(sample, 'read'), String(clone_url)).rejects.toEqual(refused)
+      await expect(host.readRepository(sample), String(clone_url)).rejects.toEqual(refused)
+      server.mend()
+    }
+    expect((await host.access(sample, 'read')).url).toBe(`${server.url}/sample/greeter.git`)
+  })
+
   test('does not wait for a host that never answers', async () => {
     const { server, sample } = served
     const app = { appId: server.appId, privateKey: server.privateKey, baseUrl: server.url }

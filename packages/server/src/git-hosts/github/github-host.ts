@@ -170,8 +170,28 @@ export class GitHubHost implements GitHost, Disposable {
     this.#tokens[Symbol.dispose]()
   }
 
-  #read({ account, repositoryId }: RepositoryRef, signal?: AbortSignal): Promise<Repository> {
-    return this.#call<Repository>(account, `GET /repositories/${repositoryId}`, {}, signal)
+  async #read({ account, repositoryId }: RepositoryRef, signal?: AbortSignal): Promise<Repository> {
+    const repository = await this.#call<Repository>(account, `GET /repositories/${repositoryId}`, {}, signal)
+    this.#requireOwnUrl(repository.clone_url)
+    return repository
+  }
+
+  /**
+   * Git is sent to `clone_url` with a token, so it must lie where the operator said that the host is: git would take a
+   * path of this machine, and another origin would get the token.
+   * @throws GitHostError `invalid`
+   */
+  #requireOwnUrl(cloneUrl: string): void {
+    const { origin } = new URL(this.#webUrl)
+    // Held against its parsed form, a URL with user info, another port or a spelling of its own does not begin like this.
+    const parsed = URL.parse(cloneUrl)
+    if (parsed?.href === cloneUrl && cloneUrl.startsWith(`${origin}/`) && `${parsed.search}${parsed.hash}` === '')
+      return
+    const told = JSON.stringify(String(cloneUrl).slice(0, 200))
+    throw new GitHostError(
+      'invalid',
+      `the host's clone URL ${told} is not below ${origin}, its baseUrl: set that right`,
+    )
   }
 
   /** What was not found: the same answer stands for a repository that is not there or not to be seen. */
