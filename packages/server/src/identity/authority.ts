@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Queryable } from '../storage/database.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { credentialDigest } from '../storage/master-key.ts'
+import { addressBucket } from './address-bucket.ts'
 import { type Bucket, limited, metering } from './metering.ts'
 import { type Authority, MeteringFault, type Verdict } from './principal.ts'
 
@@ -39,7 +40,7 @@ export class DatabaseAuthority implements Authority {
     const { authority, edge } = this.#buckets
     const row = await this.#ask([
       credentialDigest(request.bearer),
-      request.clientAddress,
+      addressBucket(request.clientAddress),
       this.#clock.now(),
       request.metered ?? true,
       authority.burst,

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Queryable } from '../storage/database.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { credentialDigest } from '../storage/master-key.ts'
+import { addressBucket } from './address-bucket.ts'
 import type { GatewayAuthority, GatewayCaller, GatewayVerdict } from './gateway-caller.ts'
 import { type Bucket, limited, metering } from './metering.ts'
 import { MeteringFault } from './principal.ts'
@@ -103,7 +104,7 @@ export class DatabaseGatewayAuthority implements GatewayAuthority {
         text: 'select * from judge_gateway_credential($1, $2, $3, $4, $5, $6, $7, $8)',
         values: [
           credentialDigest(bearer),
-          clientAddress,
+          addressBucket(clientAddress),
           this.#clock.now(),
           wanted,
           gateway.burst,
