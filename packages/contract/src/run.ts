@@ -40,6 +40,7 @@ export const runOutcomeFields = {
       'turn_execution_lost',
       'resume_unavailable',
       'authority_revoked_dispatch',
+      'authority_revoked',
       'shell_exit_nonzero',
     ]),
   ),

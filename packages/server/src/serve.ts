@@ -44,6 +44,7 @@ import { serviceMetrics } from './metrics/service-metrics.ts'
 import { publicationDesk } from './publications/publication-desk.ts'
 import { grantLocal } from './repositories/grant-local.ts'
 import { reviewDesk } from './reviews/review-desk.ts'
+import { AuthoritySweeper } from './runs/authority-sweeper.ts'
 import { builtInRuntimes } from './runtimes/built-in.ts'
 import { RuntimeCatalog } from './runtimes/catalog.ts'
 import { runtimeEntries } from './runtimes/foreign/foreign-entries.ts'
@@ -139,6 +140,7 @@ export async function serve(
     },
   }
   await stack.use(new InteractionSweeper(context)).start()
+  await stack.use(new AuthoritySweeper(context)).start()
   const registry = serviceMetrics(db, around)
   const gateway = settings.roles.has('gateway') ? await gatewaySurface(context, settings, registry, stack) : undefined
   const platform: string[] = []

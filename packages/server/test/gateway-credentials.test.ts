@@ -98,6 +98,31 @@ describe('a credential', () => {
   })
 })
 
+describe('a credential of a Run', () => {
+  it('ends with the installation that the Session belongs to, while the Run has not ended', async () => {
+    const { tenant, api } = await gateway.test.newTenant()
+    const session = await api.createSession()
+    const { run } = await api.submitTurn(session.id, 'a')
+    const { organizationId, installationId } = tenant
+    const credential = await mintRuntimeCredential(
+      db(),
+      { organizationId, sessionId: session.id, runId: run.id },
+      new Date(),
+    )
+    expect(await outcome(credential)).toEqual([200, null])
+    await db().query('update installations set revoked_at = now() where id = $1', [installationId])
+    expect(await outcome(credential)).toEqual([401, 'invalid_or_expired_credential'])
+  })
+
+  it("stays where the Session is a person's", async () => {
+    const run = await newRun()
+    await db().query("update sessions set owner_kind = 'person', owner_id = gen_random_uuid() where id = $1", [
+      run.sessionId,
+    ])
+    expect(await outcome(run.credential)).toEqual([200, null])
+  })
+})
+
 describe('what an organization may use', () => {
   it('is what its list names, and all without one', async () => {
     const { tenant } = await gateway.test.newTenant()

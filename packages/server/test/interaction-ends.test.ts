@@ -143,48 +143,6 @@ describe('what is open', () => {
     expect(outcomeOf(run)).toBe('completed completed - 1')
   })
 
-  it('ends with the authority of the installation that the session belongs to, and the run goes on without', async () => {
-    await using stack = new AsyncDisposableStack()
-    await resuming.work(stack)
-    const { tenant, api } = await resuming.test.newTenant()
-    const session = await api.createSession({ runtime: 'scripted' }, form)
-    const { database } = resuming.test.db
-    const opened = () =>
-      database.query("select 1 from interactions where session_id = $1 and status = 'open'", [session.id])
-    await until('a question', async () => (await opened()).rows.length === 1)
-    await database.query('update installations set revoked_at = now() where id = $1', [tenant.installationId])
-    await until('the end of the run', async () => {
-      const { rows } = await database.query('select 1 from runs where session_id = $1 and ended_at is not null', [
-        session.id,
-      ])
-      return rows.length === 1
-    })
-    const { rows } = await database.query('select status, resolution from interactions where session_id = $1', [
-      session.id,
-    ])
-    expect(rows).toEqual([{ status: 'expired', resolution: 'authority_revoked' }])
-  })
-
-  it('is never opened by a run that waited for a worker while its installation was revoked', async () => {
-    await using stack = new AsyncDisposableStack()
-    const { tenant, api } = await resuming.test.newTenant()
-    const session = await api.createSession({ runtime: 'scripted' }, form)
-    const { database } = resuming.test.db
-    await database.query('update installations set revoked_at = now() where id = $1', [tenant.installationId])
-    await resuming.work(stack)
-    const ended = () =>
-      database.query<{ ended: string }>(
-        "select concat_ws(' ', status, stop_reason, error_code) as ended from runs where session_id = $1 and ended_at is not null",
-        [session.id],
-      )
-    await until('the end of the run', async () => (await ended()).rows.length === 1)
-    expect((await ended()).rows).toEqual([{ ended: 'failed error authority_revoked_dispatch' }])
-    const { rows } = await database.query('select type from events where session_id = $1 order by sequence', [
-      session.id,
-    ])
-    expect(rows).toEqual([{ type: 'svc.message.created' }, { type: 'svc.run.failed' }])
-  })
-
   it('ends with a sandbox that is lost', async () => {
     await using stack = new AsyncDisposableStack()
     const context = await resuming.work(stack)

@@ -207,25 +207,6 @@ it.each([
   expect(await leases(session)).toHaveLength(1)
 })
 
-it('one whose installation is revoked while it is parked hears that nobody will answer', async () => {
-  await work()
-  const { tenant, api } = await resuming.test.newTenant()
-  const session = await api.createSession({}, ask('a'))
-  await until('a parked run', async () => isParked(await api.session(session.id)))
-  const { database } = resuming.test.db
-  await database.query('update installations set revoked_at = now() where id = $1', [tenant.installationId])
-  const run = await until('the end of the run', async () => {
-    const { rows } = await database.query<{ status: string; result: { summary: string } }>(
-      'select status, result from runs where session_id = $1 and ended_at is not null',
-      [session.id],
-    )
-    return rows[0]
-  })
-  expect([run.status, run.result.summary]).toEqual(['completed', 'Nobody will answer. Go on without.'])
-  const { rows } = await database.query('select resolution from interactions where session_id = $1', [session.id])
-  expect(rows).toEqual([{ resolution: 'authority_revoked' }])
-})
-
 it('what a run presented before it waited is its own, also where it is cancelled', async () => {
   await work({ limits: { parkMs: 600_000 } })
   const session = await resuming.api.createSession({}, `present draft\n${ask('a')}`)

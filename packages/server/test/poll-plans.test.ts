@@ -8,6 +8,7 @@ import {
 } from '../src/execution/execution-sql.ts'
 import { findOverdue } from '../src/interactions/interaction-sql.ts'
 import { findDueLeases, findLeasesOfLostHosts, findLiveLeasesOfHost } from '../src/leases/lease-sql.ts'
+import { findUnauthorizedRuns } from '../src/runs/authority-sql.ts'
 import type { Queryable } from '../src/storage/database.ts'
 import { createTestDatabase, type TestDatabase } from './support/postgres.ts'
 
@@ -53,6 +54,7 @@ const polls: Readonly<Record<string, (db: Queryable) => Promise<unknown>>> = {
   'leases that are due': db => findDueLeases(db, now, 10),
   'leases of a host': db => findLiveLeasesOfHost(db, 'a'),
   'leases of hosts that are gone': db => findLeasesOfLostHosts(db, 'a', 10),
+  'Runs whose authority has ended': db => findUnauthorizedRuns(db, 10),
   'questions that are due': db => findOverdue(db, now, 10),
 }
 

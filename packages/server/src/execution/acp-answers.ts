@@ -23,7 +23,8 @@ function formResult(row: InteractionRow): object {
 }
 
 function permissionResult(row: InteractionRow, request: Extract<AgentRequest, { method: 'permission' }>): object {
-  if (row.resolution === 'run_cancelled') return { outcome: { outcome: 'cancelled' } }
+  const { resolution } = row
+  if (resolution === 'run_cancelled' || resolution === 'authority_revoked') return { outcome: { outcome: 'cancelled' } }
   const granted = row.status === 'resolved' && row.resolution !== 'denied'
   if (granted && request.allow !== null) return { outcome: selected(request.allow) }
   const { text }: { text?: string } = row.answer === null ? {} : JSON.parse(row.answer)

@@ -1,4 +1,5 @@
 import type { SessionKey } from '../events/append.ts'
+import { hasLostAuthority } from '../runs/authority-sql.ts'
 import type { RunRow } from '../runs/run.ts'
 import { HOST_AWAY_MS, isLostHost } from '../runtimes/runtime-hosts.ts'
 import { knownSecrets } from '../secrets.ts'
@@ -18,7 +19,7 @@ export interface Claim extends SessionKey {
 export interface RunClaim extends Claim {
   readonly runId: string
   readonly run: RunRow
-  /** The installation that the Session belongs to was revoked before the claim. */
+  /** The Run's authority ended before the claim. */
   readonly revoked: boolean
 }
 
@@ -46,10 +47,7 @@ const takeFence = `
 
 /** What was claimed, and on whose authority that still is. */
 const claimed = `
-  select taken.*, fence.token, exists (
-    select 1 from sessions s join installations i on i.id = s.owner_id
-    where s.organization_id = taken.organization_id and s.id = taken.session_id
-      and s.owner_kind = 'app_installation' and i.revoked_at is not null) as revoked
+  select taken.*, fence.token, ${hasLostAuthority('taken')} as revoked
   from taken join fence using (organization_id, session_id)`
 
 /**

@@ -155,7 +155,7 @@ async function isBroken(context: ExecutionContext, claim: RunClaim, { vain }: Kn
   return vain.count > MAX_VAIN_CONNECTIONS
 }
 
-/** Nothing is begun for an installation that was revoked while its Run waited for a worker (interface 6.4). */
+/** Nothing is begun whose authority ended while the Run waited for a worker. */
 const refuseAuthority = ({ revoked, run }: RunClaim): Outcome | null =>
   revoked && run.status === 'dispatching'
     ? { status: 'failed', stopReason: 'error', errorCode: 'authority_revoked_dispatch' }

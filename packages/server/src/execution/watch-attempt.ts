@@ -2,6 +2,7 @@ import { hasOpenApproval } from '../interactions/interaction-sql.ts'
 import { extendLease } from '../leases/extend-lease.ts'
 import { workEndsAt } from '../leases/lease-bound.ts'
 import type { LeaseRow } from '../leases/lease-sql.ts'
+import { isUnauthorized } from '../runs/authority-sql.ts'
 import type { Outcome, RunRow } from '../runs/run.ts'
 import type { RunBudgets } from '../runs/run-budgets.ts'
 import { findRun } from '../runs/run-sql.ts'
@@ -16,6 +17,9 @@ import { ClaimLost } from './interruption.ts'
 import type { SupervisorConnection } from './supervisor-connection.ts'
 import { SandboxFrozenError } from './supervisor-errors.ts'
 import { underFence } from './under-fence.ts'
+
+/** An agent whose authority has ended is killed after this long, however patient cancellations are. */
+const REVOKED_GRACE_MS = 3_000
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
@@ -100,8 +104,11 @@ export function watchAttempt(
       if (await canPark(run, limits.parkMs)) await attempt.park()
       return
     }
+    const revoked = await isUnauthorized(context.db, claim, claim.runId)
+    if (cancelling) return
     cancelling = true
-    later(() => end({ status: 'cancelled', stopReason: 'aborted' }, 'grace'), limits.cancelGraceMs)
+    const graceMs = revoked ? Math.min(limits.cancelGraceMs, REVOKED_GRACE_MS) : limits.cancelGraceMs
+    later(() => end({ status: 'cancelled', stopReason: 'aborted' }, 'grace'), graceMs)
     await attempt.cancel()
   }
   const lookAgain = () => {

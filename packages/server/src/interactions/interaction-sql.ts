@@ -197,7 +197,7 @@ export async function listUnheard(
     text: `
       select * from interactions
       where organization_id = $1 and session_id = $2 and run_id = $3 and lease_id <> $4 and delivered_at is null
-        and kind <> 'approval' and (status = 'resolved' or resolution in ('authority_revoked', 'cancelled'))
+        and kind <> 'approval' and (status = 'resolved' or resolution = 'cancelled')
       order by opened_at, journal_offset`,
     values: [key.organizationId, key.sessionId, runId, leaseId],
   })
@@ -270,29 +270,20 @@ export async function findRemembered(
   return row === undefined ? null : row.run_id === null ? 'chat' : 'turn'
 }
 
-/** An Interaction that is to be closed by the platform, and why. */
+/** An approval whose deadline has passed. */
 export interface Overdue {
   readonly organization_id: string
   readonly session_id: string
   readonly id: string
-  readonly resolution: 'timed_out' | 'authority_revoked'
 }
 
-/**
- * Approvals past their deadline, on `interactions_due`, and whatever is open of an installation that was revoked: the
- * open ones are few, whatever the number of Sessions.
- */
+/** Approvals past their deadline, on `interactions_due`. */
 export async function findOverdue(db: Queryable, now: Date, limit: number): Promise<Overdue[]> {
   const { rows } = await db.query<Overdue>({
     name: 'find-overdue-interactions',
     text: `
-      (select organization_id, session_id, id, 'timed_out' as resolution from interactions
-       where status = 'open' and deadline <= $1 order by deadline limit $2)
-      union all
-      (select i.organization_id, i.session_id, i.id, 'authority_revoked' from interactions i
-       join sessions s on s.organization_id = i.organization_id and s.id = i.session_id
-       join installations o on s.owner_kind = 'app_installation' and o.id = s.owner_id
-       where i.status = 'open' and (i.deadline is null or i.deadline > $1) and o.revoked_at is not null limit $2)`,
+      select organization_id, session_id, id from interactions
+      where status = 'open' and deadline <= $1 order by deadline limit $2`,
     values: [now, limit],
   })
   return rows

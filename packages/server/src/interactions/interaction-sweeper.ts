@@ -12,8 +12,8 @@ const SWEEP_MS = 1_000
 const AT_ONCE = 100
 
 /**
- * Closes approvals at their deadline, and what is open of an installation that was revoked. It runs in every process,
- * whatever its roles: an approval ends on time although no worker is left to run the agent that asked.
+ * Closes approvals at their deadline. It runs in every process, whatever its roles: an approval ends on time although no
+ * worker is left to run the agent that asked.
  */
 export class InteractionSweeper implements Service {
   readonly name = 'interaction-sweeper'
@@ -51,14 +51,14 @@ export class InteractionSweeper implements Service {
     }
   }
 
-  async #close({ organization_id: organizationId, session_id: sessionId, id, resolution }: Overdue): Promise<void> {
+  async #close({ organization_id: organizationId, session_id: sessionId, id }: Overdue): Promise<void> {
     const { db, clock, wakeups } = this.#context
     const key = { organizationId, sessionId }
     const closed = await db.transaction(async tx => {
       await lockSessionOf(tx, key)
       const row = await findInteraction(tx, key, id)
       const now = clock.now()
-      if (row === null || (await closeInteractions(tx, key, resolution, now, { id })) === 0) return false
+      if (row === null || (await closeInteractions(tx, key, 'timed_out', now, { id })) === 0) return false
       await letRunGoOn(tx, key, row.run_id, now)
       return true
     })

@@ -1,7 +1,7 @@
 import { appendEvents, type SessionKey } from '../events/append.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import type { Queryable } from '../storage/database.ts'
-import { finishLease, type LeaseEnd } from './lease-sql.ts'
+import { findLiveLease, finishLease, type LeaseEnd } from './lease-sql.ts'
 
 /**
  * Ends the Session's lease, where it has one, and says so in the log unless it never held or the Session is being
@@ -24,4 +24,12 @@ export async function endLease(
     await appendEvents(tx, key, [{ type: 'svc.workspace.expired', data }], now)
   }
   return true
+}
+
+/**
+ * Gives up a sandbox that is still being made; one that stands stays. The caller holds the Session's lock and has taken
+ * the execution from the worker that makes it.
+ */
+export async function abandonUnfinished(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
+  if ((await findLiveLease(tx, key))?.state === 'creating') await endLease(tx, key, 'abandoned', now)
 }

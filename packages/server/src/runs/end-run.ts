@@ -4,10 +4,11 @@ import { closeInteractions } from '../interactions/close-interactions.ts'
 import { extendLease } from '../leases/extend-lease.ts'
 import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
+import { isUnauthorized } from './authority-sql.ts'
 import { keepFenceToSeal, releaseFence, releaseFenceOf } from './fence-sql.ts'
 import { endOpenCalls } from './open-calls.ts'
 import type { Outcome } from './run.ts'
-import { finishRun } from './run-sql.ts'
+import { findRun, finishRun } from './run-sql.ts'
 
 /** Takes the Session's execution out of whose hands it is. The caller holds the Session's lock. */
 export async function freeExecution(tx: Queryable, key: SessionKey): Promise<void> {
@@ -19,16 +20,20 @@ export async function freeExecution(tx: Queryable, key: SessionKey): Promise<voi
  * It is the only way to end one, so there is exactly one terminal event for each Run, whoever got here first.
  * With `seal` the worker that holds the fence, if there is one, keeps it, to seal what the Run left (completions, Ending).
  * What people were asked and have not answered is closed, ahead of the terminal event, and so are its tool calls.
+ * A Run that was stopped or has failed after its authority ended says so, whoever noticed first: the sweeper, a worker that
+ * was to begin it, or an agent that the gateway let down.
  * @returns false where the Run had already ended; nothing was changed then.
  */
 export async function endRun(
   tx: Queryable,
   key: SessionKey,
   runId: string,
-  outcome: Outcome,
+  decided: Outcome,
   now: Date,
   options: { readonly seal?: boolean } = {},
 ): Promise<boolean> {
+  const revoked = await outcomeWithoutAuthority(tx, key, runId, decided)
+  const outcome = revoked ?? decided
   const { summary, ...told } = outcome
   const clean = summary === undefined ? told : { ...told, summary: knownSecrets.cutText(summary) }
   const used = await usageOfRun(tx, { ...key, runId })
@@ -39,7 +44,7 @@ export async function endRun(
   await Promise.all([
     options.seal === true ? keepFenceToSeal(tx, key, runId) : releaseFenceOf(tx, key, runId),
     extendLease(tx, key, now),
-    closeInteractions(tx, key, outcome.status === 'cancelled' ? 'run_cancelled' : 'run_ended', now),
+    closeInteractions(tx, key, revoked === null ? closingOf(outcome) : 'authority_revoked', now),
   ])
   const { status, stopReason, errorCode, turns } = outcome
   await appendEvents(
@@ -62,4 +67,20 @@ export async function endRun(
     now,
   )
   return true
+}
+
+const closingOf = ({ status }: Outcome) => (status === 'cancelled' ? 'run_cancelled' : 'run_ended')
+
+/** What a Run ends with because its authority has ended; null where that had nothing to do with it. */
+async function outcomeWithoutAuthority(
+  tx: Queryable,
+  key: SessionKey,
+  runId: string,
+  decided: Outcome,
+): Promise<Outcome | null> {
+  const stopped = decided.status === 'cancelled' || decided.status === 'failed'
+  if (!stopped || !(await isUnauthorized(tx, key, runId))) return null
+  const run = await findRun(tx, key, runId)
+  const errorCode = run?.started_at === null ? 'authority_revoked_dispatch' : 'authority_revoked'
+  return { ...decided, status: 'failed', stopReason: 'error', errorCode }
 }
