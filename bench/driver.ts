@@ -39,6 +39,7 @@ async function bareOptions(): Promise<readonly string[]> {
     privileged: host.privileged,
     canDisableUserNamespaces: host.canDisableUserNamespaces,
     nodePath: process.execPath,
+    closedNodePath: process.execPath,
     bundlesDir,
     etcDir: join(dataDir, 'sandbox-etc'),
     systemMounts: systemMounts(),

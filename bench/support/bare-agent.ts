@@ -40,7 +40,7 @@ export async function prepareBareAgents(options: {
   makeAgentDirectories(files.files)
   for (const [name, content] of passwdFiles(UID)) writeVisibleFile(join(files.host, name), content)
   const host = await inspectHost('bwrap')
-  const command = [insidePaths.node, `${insidePaths.bundles}/supervisor.js`]
+  const command = [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`]
   const plan: Plan = {
     spec: { leaseId: 'bare', command, bounds: defaultBounds, mounts: [], egress: { reach: [] } },
     files,
@@ -48,6 +48,7 @@ export async function prepareBareAgents(options: {
     privileged: host.privileged,
     canDisableUserNamespaces: host.canDisableUserNamespaces,
     nodePath: process.execPath,
+    closedNodePath: process.execPath,
     bundlesDir,
     etcDir,
     systemMounts: systemMounts(),

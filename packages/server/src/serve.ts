@@ -240,7 +240,7 @@ async function startWorking(
     bounds: settings.sandbox,
     publicHosts: settings.egress,
     host: await hostName(settings.dataDir),
-    supervisorCommand: [insidePaths.node, `${insidePaths.bundles}/supervisor.js`],
+    supervisorCommand: [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`],
     budgets: execution.budgets,
     approvalRules: execution.approvalRules,
     checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits },

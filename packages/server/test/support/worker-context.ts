@@ -131,6 +131,6 @@ export async function workerContext(
     approvalRules: more.approvalRules ?? [],
     checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits, ...more.checkpointLimits },
     host: await hostName(dataDir),
-    supervisorCommand: inside('supervisor'),
+    supervisorCommand: [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`],
   }
 }

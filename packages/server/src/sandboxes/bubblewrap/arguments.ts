@@ -21,6 +21,7 @@ export interface Plan {
   readonly privileged: boolean
   readonly canDisableUserNamespaces: boolean
   readonly nodePath: string
+  readonly closedNodePath: string
   readonly bundlesDir: string
   /** Directory of the /etc files that are the same in every sandbox. */
   readonly etcDir: string
@@ -48,6 +49,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
   const { spec, files } = plan
   const shown = [
     [plan.nodePath, insidePaths.node],
+    [plan.closedNodePath, insidePaths.closedNode],
     [plan.bundlesDir, insidePaths.bundles],
     ...spec.mounts.map(path => [path, path] as const),
     ...(spec.objects === undefined ? [] : [[spec.objects, insidePaths.objects] as const]),

@@ -49,10 +49,11 @@ export async function makeSandbox(
   if (workshop.host.privileged) for (const dir of [files.workspace, files.home, files.tmp]) chownSync(dir, uid, uid)
   await beforeStart()
   const { host, filterPath, instance } = workshop
-  await launch(blank, planOf(workshop, files, spec, uid), { bwrapPath: host.bwrapPath, filterPath, tag: instance.tag })
+  const plan = planOf(workshop, files, spec, uid, await workshop.closedNode.path())
+  await launch(blank, plan, { bwrapPath: host.bwrapPath, filterPath, tag: instance.tag })
 }
 
-function planOf(workshop: Workshop, files: LeaseFiles, spec: SandboxSpec, uid: number): Plan {
+function planOf(workshop: Workshop, files: LeaseFiles, spec: SandboxSpec, uid: number, closedNodePath: string): Plan {
   const { host, options, etcDir, systemMounts, cgroups } = workshop
   return {
     spec,
@@ -61,6 +62,7 @@ function planOf(workshop: Workshop, files: LeaseFiles, spec: SandboxSpec, uid: n
     privileged: host.privileged,
     canDisableUserNamespaces: host.canDisableUserNamespaces,
     nodePath: options.nodePath,
+    closedNodePath,
     bundlesDir: options.bundlesDir,
     etcDir,
     systemMounts,

@@ -9,6 +9,10 @@ export function describeBounds(workshop: Workshop): readonly string[] {
     host.privileged
       ? 'identity: a uid per sandbox, without capabilities'
       : "identity: a user namespace of the service's own uid; a uid per sandbox needs a start as root",
+    'system calls: a filter for each sandbox and for programs in confinement',
+    host.tracesClosedPrograms
+      ? 'supervisor: its agent can trace it and take its journal, since fs.suid_dumpable is 1; set it to 0'
+      : 'supervisor: closed to its agent',
     has('memory')
       ? 'memory: cgroup'
       : `memory: RLIMIT_DATA of each process, at least 1 GiB; a bound of the whole sandbox is missing (${missing('memory')})`,

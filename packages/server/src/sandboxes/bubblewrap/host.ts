@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
-import { access, realpath } from 'node:fs/promises'
+import { access, readFile, realpath } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
+import { ignoring } from './errors.ts'
 import { findLaunchShell, type LaunchShell } from './launch-shell.ts'
 import { systemPath } from './run-program.ts'
 
@@ -17,6 +18,8 @@ export interface Host {
   readonly shell: LaunchShell
   readonly privileged: boolean
   readonly canDisableUserNamespaces: boolean
+  /** Whether the kernel lets users trace programs that they may not read (`fs.suid_dumpable` is 1). */
+  readonly tracesClosedPrograms: boolean
 }
 
 const how = 'install it with `apt-get install bubblewrap`, `dnf install bubblewrap` or `apk add bubblewrap`'
@@ -37,6 +40,7 @@ export async function inspectHost(bwrap: string): Promise<Host> {
     shell: await findLaunchShell(),
     privileged,
     canDisableUserNamespaces: stdout.includes('--disable-userns'),
+    tracesClosedPrograms: (await ignoring(['ENOENT'], readFile('/proc/sys/fs/suid_dumpable', 'utf8')))?.trim() === '1',
   }
 }
 

@@ -38,6 +38,8 @@ export interface BubblewrapOptions {
 /** Where a sandbox finds what the platform gives it. */
 export const insidePaths = {
   node: '/opt/berth/node',
+  /** The same Node for the supervisor alone: a process that runs it cannot be traced. */
+  closedNode: '/opt/berth/closed/node',
   bundles: '/opt/berth/bundles',
   present: '/opt/berth/berth-present',
   workspace: '/workspace',

@@ -5,6 +5,7 @@ import { systemCallFilter } from '../seccomp/filter.ts'
 import { sharedEtcFiles } from './arguments.ts'
 import { type Blanks, type BlanksOptions, openBlanks } from './blanks.ts'
 import { type Cgroups, findCgroups } from './cgroups.ts'
+import { type ClosedNode, openClosedNode } from './closed-node.ts'
 import { type Host, inspectHost } from './host.ts'
 import { type Instance, instanceOf } from './instance.ts'
 import type { BubblewrapOptions } from './options.ts'
@@ -29,6 +30,7 @@ export interface Workshop {
   readonly etcDir: string
   /** File with the system-call filter. */
   readonly filterPath: string
+  readonly closedNode: ClosedNode
   readonly systemMounts: readonly string[]
 }
 
@@ -68,6 +70,7 @@ export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop
     noLoopDisks,
     etcDir,
     filterPath,
+    closedNode: await openClosedNode(join(instance.dataDir, 'closed-node'), options.nodePath),
     systemMounts: systemMounts(),
   }
 }
