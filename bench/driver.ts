@@ -43,6 +43,7 @@ async function bareOptions(): Promise<readonly string[]> {
     bundlesDir,
     etcDir: join(dataDir, 'sandbox-etc'),
     systemMounts: systemMounts(),
+    processMasks: [],
     rlimits: { memory: false, processes: false },
   })
   // The driver's own milestone is no mount, and needs a socket.

@@ -52,6 +52,7 @@ export async function prepareBareAgents(options: {
     bundlesDir,
     etcDir,
     systemMounts: systemMounts(),
+    processMasks: [],
     rlimits: { memory: false, processes: false },
   }
   const mounts = sandboxOptions(plan)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { SandboxSpec } from '../driver.ts'
 import type { LeaseFiles } from './lease-files.ts'
 import { insidePaths } from './options.ts'
-import { parentDirectories } from './system-mounts.ts'
+import { mountTargets, parentDirectories } from './system-mounts.ts'
 
 const SHARED_MEMORY_BYTES = 64 * 1024 * 1024
 
@@ -26,6 +26,8 @@ export interface Plan {
   /** Directory of the /etc files that are the same in every sandbox. */
   readonly etcDir: string
   readonly systemMounts: readonly string[]
+  /** What covers files of /proc. */
+  readonly processMasks: readonly string[]
   /** Bound memory and processes by rlimits, for want of the cgroup controller. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean }
 }
@@ -60,11 +62,11 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--unshare-cgroup', '--new-session'],
     ...['--hostname', 'berth', '--clearenv'],
     ...Object.entries(environment).flatMap(([name, value]) => ['--setenv', name, value]),
-    ...parentDirectories(['/etc/passwd', insidePaths.home, insidePaths.run]),
+    ...parentDirectories(['/etc/passwd', insidePaths.home, insidePaths.run, ...mountTargets(plan.systemMounts)]),
     ...plan.systemMounts,
     ...['passwd', 'group'].flatMap(name => ['--ro-bind', join(files.host, name), `/etc/${name}`]),
     ...['hosts', 'nsswitch.conf'].flatMap(name => ['--ro-bind', join(plan.etcDir, name), `/etc/${name}`]),
-    ...['--proc', '/proc', '--dev', '/dev'],
+    ...['--proc', '/proc', ...plan.processMasks, '--dev', '/dev'],
     ...['--perms', '1777', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
     ...['--bind', files.tmp, '/tmp', '--bind', files.home, insidePaths.home],
     // The platform's directory is a mount of its own, so that the agent, who owns /workspace, cannot rename it away.
@@ -115,8 +117,12 @@ export function passwdFiles(uid: number): readonly (readonly [name: string, cont
   ]
 }
 
-/** /etc files that every sandbox of a service shares. No name but the loopback's resolves inside. */
+/** The file of `sharedEtcFiles` that covers others. */
+export const emptyFileName = 'empty'
+
+/** Files that every sandbox of a service shares, most of them for /etc. No name but the loopback's resolves inside. */
 export const sharedEtcFiles: readonly (readonly [name: string, content: string])[] = [
   ['hosts', '127.0.0.1 localhost berth\n::1 localhost ip6-localhost ip6-loopback\n'],
   ['nsswitch.conf', 'passwd: files\ngroup: files\nshadow: files\nhosts: files\n'],
+  [emptyFileName, ''],
 ]

@@ -54,7 +54,7 @@ export async function makeSandbox(
 }
 
 function planOf(workshop: Workshop, files: LeaseFiles, spec: SandboxSpec, uid: number, closedNodePath: string): Plan {
-  const { host, options, etcDir, systemMounts, cgroups } = workshop
+  const { host, options, etcDir, systemMounts, processMasks, cgroups } = workshop
   return {
     spec,
     files,
@@ -66,6 +66,7 @@ function planOf(workshop: Workshop, files: LeaseFiles, spec: SandboxSpec, uid: n
     bundlesDir: options.bundlesDir,
     etcDir,
     systemMounts,
+    processMasks,
     rlimits: {
       memory: !cgroups?.controllers.has('memory'),
       processes: !cgroups?.controllers.has('pids'),

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, realpath, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemCallFilter } from '../seccomp/filter.ts'
-import { sharedEtcFiles } from './arguments.ts'
+import { emptyFileName, sharedEtcFiles } from './arguments.ts'
 import { type Blanks, type BlanksOptions, openBlanks } from './blanks.ts'
 import { type Cgroups, findCgroups } from './cgroups.ts'
 import { type ClosedNode, openClosedNode } from './closed-node.ts'
 import { type Host, inspectHost } from './host.ts'
 import { type Instance, instanceOf } from './instance.ts'
 import type { BubblewrapOptions } from './options.ts'
-import { systemMounts } from './system-mounts.ts'
+import { processMasks, systemMounts } from './system-mounts.ts'
 import { openUids, type Uids } from './uids.ts'
 
 const DEFAULT_UID_BASE = 200_000
@@ -32,6 +32,7 @@ export interface Workshop {
   readonly filterPath: string
   readonly closedNode: ClosedNode
   readonly systemMounts: readonly string[]
+  readonly processMasks: readonly string[]
 }
 
 /**
@@ -72,6 +73,7 @@ export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop
     filterPath,
     closedNode: await openClosedNode(join(instance.dataDir, 'closed-node'), options.nodePath),
     systemMounts: systemMounts(),
+    processMasks: processMasks(join(etcDir, emptyFileName)),
   }
 }
 
