@@ -74,6 +74,12 @@ describe('a model', () => {
       { stopReason: 'error', errorCode: 'model_response_invalid' },
       5,
     ],
+    [
+      'whose provider refuses the key of the gateway',
+      [refuses(502, 'upstream_credential_refused')],
+      { stopReason: 'error', errorCode: 'model_credential_refused' },
+      1,
+    ],
     ['that refuses the request', [refuses(400, 'x')], { stopReason: 'error', errorCode: 'model_request_refused' }, 1],
     [
       'without a quota',
@@ -86,6 +92,16 @@ describe('a model', () => {
     engine.gateway.next(...behaviours)
     expect(await engine.prompt('go')).toMatchObject(expected)
     expect(engine.gateway.requests).toHaveLength(requests)
+  })
+
+  test('that cannot be asked is an activity in the words of the gateway', async () => {
+    engine = await openEngine()
+    const words = 'The provider refused the credential; mend the configuration.'
+    engine.gateway.next(refuses(502, 'upstream_credential_refused', words), done)
+    expect(callsOf((await engine.prompt('go')).updates)).toEqual([{ call: 'model failed', text: `Model: ${words}` }])
+    expect(callsOf((await engine.prompt('go')).updates)).toEqual([])
+    await engine.gateway[Symbol.asyncDispose]()
+    expect(callsOf((await engine.prompt('go')).updates)).toMatchObject([{ call: 'model failed' }])
   })
 
   test('that goes silent is given up', async () => {

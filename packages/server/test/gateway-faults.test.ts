@@ -69,6 +69,7 @@ describe('a refusal of the provider', () => {
       expect([answer.status, codeIn(answer.text)]).toEqual([status, code])
       expect(answer.text).not.toContain('abcdefgh')
       if (sent === 429) expect(answer.headers.get('retry-after')).toBe('7')
+      expect(answer.headers.get('x-should-retry')).toBe(code === 'upstream_credential_refused' ? 'false' : null)
     }
   })
 
@@ -150,6 +151,8 @@ describe('a stream that breaks', () => {
     ['chat', { error: { message: `no ${providerKey}`, code: 429 } }, 429, 'upstream_rate_limited'],
     ['chat', { error: 'no' }, 502, 'upstream_failed'],
     ['responses', { type: 'error', sequence_number: 0, message: 'no', code: 'server_error' }, 502, 'upstream_failed'],
+    ['chat', { error: { message: 'no', code: 'invalid_api_key' } }, 502, 'upstream_credential_refused'],
+    ['responses', { type: 'error', message: 'no', code: 'invalid_api_key' }, 502, 'upstream_credential_refused'],
   ] as const)('before it has begun, in %s, is a status: %j', async (wire, said, status, code) => {
     const answer = await ask(sends([`data: ${JSON.stringify(said)}\n\n`]), wire, true)
     expect([answer.status, codeIn(answer.text)]).toEqual([status, code])
@@ -202,6 +205,15 @@ describe('a fallback', () => {
     }
     const row = (await gateway.requests()).at(-1)
     expect(row).toMatchObject({ provider: 'spare', model: 'spare/m1', outcome: 'completed' })
+  })
+
+  it('takes the place of a provider that refuses the key, which is asked once', async () => {
+    const before = gateway.upstream.requests.length
+    gateway.upstream.next(refuses(401))
+    gateway.spare.next(says({ text: 'from the spare' }))
+    const answer = await gateway.call(pathOf.chat, body('chat', true, 'safe'))
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/from th.*e spare/s)])
+    expect(gateway.upstream.requests).toHaveLength(before + 1)
   })
 
   it('is not for a request that is wrong by itself', async () => {

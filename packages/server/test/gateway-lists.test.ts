@@ -70,7 +70,15 @@ describe('a provider without models', () => {
       providers: [{ id: 'listed', kind: 'openai', baseUrl: silent.baseUrl }],
     })
     expect((await other.openai.models.list()).data.map(({ owned_by }) => owned_by)).not.toContain('listed')
-    expect((await other.call('/v1/responses', { model: 'listed/a', input: 'a' })).status).toBe(404)
+    // What is wrong with the provider is told of the request, and not that it has no such model.
+    silent.next(refuses(401))
+    const refused = await other.call('/v1/responses', { model: 'listed/a', input: 'a' })
+    expect([refused.status, await refused.json()]).toMatchObject([
+      502,
+      { error: { code: 'upstream_credential_refused' } },
+    ])
+    silent.next(says({ text: 'hello' }))
+    expect((await other.openai.responses.create({ model: 'listed/a', input: 'a' })).output_text).toBe('hello')
     await silent[Symbol.asyncDispose]()
   })
 })

@@ -337,6 +337,16 @@ describe('an upstream that fails', () => {
     await expect(client.responses.create({ ...ask, stream: true })).rejects.toMatchObject({ code })
   })
 
+  it("with Google's words for a refused key is told by code", async () => {
+    const details = [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }]
+    const error = { code: 400, status: 'INVALID_ARGUMENT', message: 'API key not valid.', details }
+    raw.next((_, response) => void response.writeHead(400).end(JSON.stringify({ error })))
+    for (const stream of [false, true]) {
+      const answered = client.responses.create({ ...ask, model: 'raw-google', stream })
+      await expect(answered).rejects.toMatchObject({ code: 'upstream_credential_refused' })
+    }
+  })
+
   it('with HTML instead of an answer is told by code', async () => {
     raw.next((_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'))
     for (const stream of [false, true]) {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Event, Interaction, Session } from '@berth/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { activitiesOf, endedRun, messagesOf, outcomeOf, typesOf } from './support/ended-run.ts'
-import { type GatewayService, startGatewayService } from './support/gateway-service.ts'
+import { type GatewayService, providerKey, startGatewayService } from './support/gateway-service.ts'
 import { refuses, says } from './support/scripted-upstream.ts'
 import { until } from './support/until.ts'
 
@@ -193,6 +193,22 @@ test('output that holds a NUL is in the log and goes to the model with a mark in
   service.upstream.next(says({ text: 'Seen.' }))
   expect(outcomeOf(await next(session, 'And again'))).toBe('completed completed - 1')
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toMatch(/a\ufffdb.*I say \ufffd\./)
+})
+
+test('a key that the provider refuses ends the run at once, by name and with words that hold no key', async () => {
+  const before = service.upstream.requests.length
+  service.upstream.next(refuses(401, `Incorrect API key provided: ${providerKey}`))
+  const run = await ended(await service.test.api.createSession({}, 'hello'))
+  expect(outcomeOf(run)).toBe('failed error model_credential_refused 1')
+  expect(activitiesOf(run)).toMatchObject([
+    {
+      name: 'model',
+      status: 'failed',
+      output: expect.stringContaining("The provider refused the gateway's credential"),
+    },
+  ])
+  expect(service.upstream.requests).toHaveLength(before + 1)
+  expect(JSON.stringify(run)).not.toContain(providerKey)
 })
 
 test('a model that refuses fails the run, by name', async () => {

@@ -47,6 +47,7 @@ export class GatewayProvider {
   readonly #runtime: ModelRuntime
   /** Before this, by the gateway's word, nothing is worth asking. */
   #notBefore = 0
+  #lastFault: ModelFault | null = null
   gate: RequestGate = { stopped: () => false, outputTokensLeft: () => Number.POSITIVE_INFINITY }
 
   private constructor(environment: Environment, runtime: ModelRuntime) {
@@ -62,6 +63,11 @@ export class GatewayProvider {
 
   get runtime(): ModelRuntime {
     return this.#runtime
+  }
+
+  /** How the last request that failed did so. */
+  get lastFault(): ModelFault | null {
+    return this.#lastFault
   }
 
   /**
@@ -144,10 +150,12 @@ export class GatewayProvider {
 
   /**
    * A fault in the words that the agent loop understands: it reads from the message's text whether to try again and
-   * whether the conversation is too long. What the gateway said goes to the log, not into that text: any number in it
-   * could be taken for a status. "Out of budget" is what it knows of that no second attempt can mend.
+   * whether the conversation is too long. What the gateway said is kept apart from that text: any number in it could be
+   * taken for a status. "Out of budget" is what it knows of that no second attempt can mend.
    */
-  #say({ code, transient, retryAfterMs = 0, detail }: ModelFault): string {
+  #say(fault: ModelFault): string {
+    const { code, transient, retryAfterMs = 0, detail } = fault
+    this.#lastFault = fault
     process.stderr.write(`${JSON.stringify({ msg: 'a request to the model failed', code, detail })}\n`)
     if (code === 'model_context_exceeded') return `${code}: context_length_exceeded`
     if (!transient || retryAfterMs > MAX_RETRY_AFTER_MS) return `${code}: out of budget`

@@ -1,7 +1,8 @@
-/** Why a request to the model came to nothing, in the words of `errorCode` (interface 6.4). */
+/** Why a request to the model came to nothing, in the words of a Run's `errorCode`. */
 export type ModelFaultCode =
   | 'model_rate_limited'
   | 'model_unavailable'
+  | 'model_credential_refused'
   | 'model_response_invalid'
   | 'model_request_refused'
   | 'model_context_exceeded'
@@ -14,7 +15,7 @@ export interface ModelFault {
   readonly transient: boolean
   /** Not before this is it worth asking again. */
   readonly retryAfterMs?: number
-  /** What the gateway said, for the log. */
+  /** What the gateway said; it holds no credential. */
   readonly detail: string
 }
 
@@ -32,6 +33,7 @@ const byCode: Readonly<Record<string, ModelFaultCode>> = {
   cost_budget_exceeded: 'cost_budget_exceeded',
   cost_unknown: 'cost_unknown',
   context_length_exceeded: 'model_context_exceeded',
+  upstream_credential_refused: 'model_credential_refused',
   upstream_rate_limited: 'model_rate_limited',
   rate_limit_exceeded: 'model_rate_limited',
 }
@@ -39,8 +41,8 @@ const byCode: Readonly<Record<string, ModelFaultCode>> = {
 const tooLong = /context (length|window)|prompt is too long|maximum (context|prompt|input) length|too many tokens/i
 
 /**
- * Names a failure. Refusals for money and of the request itself stand; limits and outages pass, as may a stream that was
- * cut or made no sense.
+ * Names a failure. Refusals for money, of the request itself and of the operator's key stand; limits and outages pass, as
+ * may a stream that was cut or made no sense.
  */
 export function faultOf(failure: Failure): ModelFault {
   const code = codeOf(failure)

@@ -72,6 +72,11 @@ export class Updates {
     this.#trouble('skill', `Skill ${path}`, reason)
   }
 
+  /** The prompt ends because the model cannot be asked: shown likewise, in the gateway's words. */
+  modelTrouble(reason: string): void {
+    this.#trouble('model', 'Model', reason)
+  }
+
   /** Follows an agent at work. Of a sub-agent only its calls are told: its words are for the agent that sent it. */
   follow(event: AgentSessionEvent): void {
     switch (event.type) {

@@ -125,10 +125,14 @@ export class EngineSession {
     let outcome: Outcome
     try {
       outcome = await this.#perform(readPrompt(request.prompt), orders, stop.signal)
+      const fault = this.#provider?.lastFault
+      if (outcome.errorCode !== undefined && outcome.errorCode === fault?.code) this.#updates.modelTrouble(fault.detail)
     } catch (error) {
       if (limits.reason !== null) outcome = { stopReason: limits.reason }
-      else if (error instanceof ModelFaultError) outcome = { stopReason: 'error', errorCode: error.fault.code }
-      else throw error
+      else if (error instanceof ModelFaultError) {
+        this.#updates.modelTrouble(error.fault.detail)
+        outcome = { stopReason: 'error', errorCode: error.fault.code }
+      } else throw error
     } finally {
       this.#clock.stop()
       this.#stop = null

@@ -23,8 +23,12 @@ export interface CatalogOptions {
 
 interface KnownList {
   readonly models: readonly DescribedModel[]
+  /** Whether the provider told it when it was asked last. */
+  readonly told: boolean
   readonly until: number
 }
+
+const unknownModel = { contextTokens: undefined, outputTokens: undefined, modalities: undefined, price: undefined }
 
 const listLifeMs = 300_000
 /** A provider that does not tell its list is asked again after this long; what it told last holds meanwhile. */
@@ -81,8 +85,21 @@ export class ModelCatalog {
     const found = this.#place(id)
     if (found === null) return null
     const models = await this.#modelsOf(found.provider)
-    const model = models.find(candidate => candidate.id === found.model)
-    return model === undefined ? null : resolved(found.provider, model, askedId)
+    const model = models.find(candidate => candidate.id === found.model) ?? this.#untold(found.provider, found.model)
+    return model === null ? null : resolved(found.provider, model, askedId)
+  }
+
+  /**
+   * A model of a provider that did not tell its list. The request itself then says what is wrong, such as a key that is
+   * refused, and may fall back; "no such model" would name the wrong cause.
+   */
+  #untold(provider: CatalogOptions['providers'][number], id: string): DescribedModel | null {
+    if (provider.models !== undefined || this.#lists.get(provider.id)?.told !== false) return null
+    return this.#describe(provider.id, { ...unknownModel, id })
+  }
+
+  #describe(providerId: string, model: ListedModel): DescribedModel {
+    return this.#options.details[`${providerId}/${model.id}`] ?? describe(model)
   }
 
   #place(id: string) {
@@ -104,15 +121,15 @@ export class ModelCatalog {
   }
 
   async #ask(providerId: string, last: readonly DescribedModel[]): Promise<readonly DescribedModel[]> {
-    const { fetchList, details, clock, onError } = this.#options
+    const { fetchList, clock, onError } = this.#options
     let list: KnownList
     try {
       const listed = await fetchList(providerId)
-      const models = listed.map(model => details[`${providerId}/${model.id}`] ?? describe(model))
-      list = { models, until: clock.now().getTime() + listLifeMs }
+      const models = listed.map(model => this.#describe(providerId, model))
+      list = { models, told: true, until: clock.now().getTime() + listLifeMs }
     } catch (error) {
       onError(error, providerId)
-      list = { models: last, until: clock.now().getTime() + failureLifeMs }
+      list = { models: last, told: false, until: clock.now().getTime() + failureLifeMs }
     }
     this.#lists.set(providerId, list)
     this.#asking.delete(providerId)

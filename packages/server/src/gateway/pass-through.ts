@@ -104,8 +104,7 @@ async function refusalOf(answer: UpstreamAnswer): Promise<UpstreamError> {
     bytes => String(bytes ?? ''),
     () => '',
   )
-  // Google calls a request with a wrong key a bad request.
-  const code = text.includes('"API_KEY_INVALID"') ? 'upstream_credential_refused' : upstreamCode(answer.status)
+  const code = upstreamCode(answer.status, text)
   const { words, param } = wordsOfError(text)
   const retryAfterSeconds = readRetryAfter(answer.headers)
   return upstreamError(code, {

@@ -18,8 +18,12 @@ const codes: Readonly<Record<number, UpstreamCode>> = {
   529: 'upstream_overloaded',
 }
 
-/** The code of a status that a provider answered with instead of a success. */
-export function upstreamCode(status: number): UpstreamCode {
+/**
+ * The code of a status that a provider answered with instead of a success.
+ * @param said the answer's body: Google calls a request with a wrong key a bad request
+ */
+export function upstreamCode(status: number, said = ''): UpstreamCode {
+  if (said.includes('"API_KEY_INVALID"')) return 'upstream_credential_refused'
   return codes[status] ?? (status >= 400 && status < 500 ? 'upstream_request_refused' : 'upstream_failed')
 }
 

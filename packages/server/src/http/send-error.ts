@@ -28,8 +28,12 @@ function asRefusal(error: unknown, request: FastifyRequest): ApiError | null {
   }
   if (error instanceof UpstreamError) {
     const { status, code, message, param, retryAfterSeconds } = error
-    const headers = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) }
-    return new ApiError(status, code, { fields: { message, param }, ...(headers && { headers }), cause: error })
+    const headers = {
+      ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+      // Clients of OpenAI and Anthropic try a 502 again; a key stays refused until an operator mends it.
+      ...(code === 'upstream_credential_refused' && { 'x-should-retry': 'false' }),
+    }
+    return new ApiError(status, code, { fields: { message, param }, headers, cause: error })
   }
   if (!isFrameworkError(error)) return null
   if (error.statusCode === 415) {

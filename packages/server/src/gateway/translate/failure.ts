@@ -25,9 +25,9 @@ export function toFailure(error: unknown, wire: TranslatedWire = 'responses'): U
     return refuse(input, upstreamWords(error.message), error)
   }
   if (isNoAnswer(error)) return upstreamError('upstream_invalid_response', { cause: error })
-  const { status, words, retryAfterSeconds } = describe(error)
+  const { status, words, said, retryAfterSeconds } = describe(error)
   if (status !== undefined) {
-    const code = upstreamCode(status)
+    const code = upstreamCode(status, said)
     // What is said of the gateway's own credential is for its operator.
     const told = code !== 'upstream_credential_refused' && { words: upstreamWords(words) }
     return upstreamError(code, { ...told, retryAfterSeconds, cause: error })
@@ -71,13 +71,16 @@ const isAbort = (error: unknown) => error instanceof Error && error.name === 'Ab
 interface Description {
   readonly status: number | undefined
   readonly words: string
+  /** The whole of what the provider said. */
+  readonly said?: string | undefined
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** Kinds of error that Anthropic names in a stream, where no status tells. */
+/** Kinds of error that Anthropic and OpenAI name in a stream, where no status tells. */
 const statuses: Readonly<Record<string, number>> = {
   authentication_error: 401,
   billing_error: 402,
+  invalid_api_key: 401,
   invalid_request_error: 400,
   not_found_error: 404,
   overloaded_error: 529,
@@ -90,7 +93,8 @@ const statuses: Readonly<Record<string, number>> = {
 
 function describe(error: unknown): Description {
   if (APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode >= 400) {
-    return { status: error.statusCode, words: error.message, retryAfterSeconds: retryAfter(error.responseHeaders) }
+    const { statusCode: status, message: words, responseBody: said, responseHeaders } = error
+    return { status, words, said, retryAfterSeconds: retryAfter(responseHeaders) }
   }
   if (typeof error === 'string') return { status: undefined, words: error }
   if (!isObject(error)) return { status: undefined, words: '' }
@@ -99,6 +103,7 @@ function describe(error: unknown): Description {
   return {
     status: typeof told === 'number' ? told : (statuses[String(type)] ?? statuses[String(code)]),
     words: typeof message === 'string' ? message : '',
+    said: JSON.stringify(error),
   }
 }
 
