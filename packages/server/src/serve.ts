@@ -58,13 +58,15 @@ import { hostName } from './service-host.ts'
 import { configuredModels } from './settings/configured-models.ts'
 import { listeningOn, type Settings } from './settings.ts'
 import { StartError, toStartError } from './start-error.ts'
-import type { CollectableBlobs } from './storage/blobs.ts'
+import type { IdentifiedBlobs } from './storage/blobs.ts'
 import { DatabaseUnavailable } from './storage/database-errors.ts'
+import { refuseOtherKey, requireDeploymentKey } from './storage/deployment-key.ts'
 import { startEmbeddedPostgres } from './storage/embedded-postgres.ts'
 import { FileBlobs } from './storage/file-blobs.ts'
-import { loadMasterKey } from './storage/master-key.ts'
+import type { MasterKey } from './storage/master-key.ts'
 import { migrate, requireMigrated } from './storage/migrate.ts'
 import { type ConnectionTarget, clientConfig, openDatabase } from './storage/pool.ts'
+import { requireOwnStore } from './storage/store-identity.ts'
 import { PostgresWakeups } from './storage/wakeups.ts'
 
 /** Model answers that are under way go on for this long when the service stops. */
@@ -114,6 +116,9 @@ export async function serve(
   const wakeups = stack.use(new PostgresWakeups({ connection: clientConfig(database), log }))
   await wakeups.start()
   const blobs = await openBlobs(settings, log, stack)
+  const store = await requireOwnStore(db, blobs, placeOf(settings.blobs))
+  const keySource = { key: settings.masterKey, dataDir: settings.dataDir, log }
+  if (!settings.roles.has('gateway')) await refuseOtherKey(db, keySource)
 
   // With port 0 the URLs are known only once the service listens.
   let listening = settings
@@ -142,7 +147,9 @@ export async function serve(
   await stack.use(new InteractionSweeper(context)).start()
   await stack.use(new AuthoritySweeper(context)).start()
   const registry = serviceMetrics(db, around)
-  const gateway = settings.roles.has('gateway') ? await gatewaySurface(context, settings, registry, stack) : undefined
+  const gateway = settings.roles.has('gateway')
+    ? await gatewaySurface(context, settings, { registry, masterKey: await requireDeploymentKey(db, keySource) }, stack)
+    : undefined
   const platform: string[] = []
   if (settings.roles.has('worker')) {
     const way: Omit<GatewayMeans, 'mint'> = {
@@ -168,7 +175,7 @@ export async function serve(
     start: () => Promise.reject(new Error('the service is starting')),
     database: async () => void (await db.query('select 1')),
     migrations: () => requireMigrated(db),
-    blobs: () => blobs.check(),
+    blobs: () => store.check(),
     ...(gatewayCheck !== undefined && { gateway: () => gatewayCheck.check() }),
   }
   const app = await listen(context, settings, gateway, needs, stack)
@@ -192,7 +199,7 @@ export async function serve(
   }
 }
 
-async function openBlobs(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<CollectableBlobs> {
+async function openBlobs(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<IdentifiedBlobs> {
   const { blobs, dataDir } = settings
   if (blobs.kind === 'file') {
     return FileBlobs.open(blobs.directory).catch(error => {
@@ -202,6 +209,11 @@ async function openBlobs(settings: Settings, log: Logger, stack: AsyncDisposable
   // The SDK takes a tenth of a second to load: who keeps files does without.
   const { S3Blobs } = await import('./storage/s3-blobs.ts')
   return stack.use(await S3Blobs.open(blobs.location, { spoolDirectory: dataDir, log }))
+}
+
+/** A blob store as its operator would name it. */
+function placeOf(blobs: Settings['blobs']): string {
+  return blobs.kind === 'file' ? blobs.directory : `s3://${blobs.location.bucket}/${blobs.location.prefix}`
 }
 
 async function connect(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<ConnectionTarget> {
@@ -298,7 +310,7 @@ async function startWorking(
 async function gatewaySurface(
   context: Context,
   settings: Settings,
-  registry: Registry,
+  { registry, masterKey }: { readonly registry: Registry; readonly masterKey: MasterKey },
   stack: AsyncDisposableStack,
 ): Promise<GatewaySurface & Pick<Booking, 'settled'>> {
   const { gateway, config, authRate } = settings
@@ -315,7 +327,7 @@ async function gatewaySurface(
         retries: gateway.retries,
         retryWaitMs: gateway.retryWaitSeconds * 1000,
       },
-      masterKey: await loadMasterKey({ key: settings.masterKey, dataDir: settings.dataDir }),
+      masterKey,
       registry,
       callTranslated,
     }),

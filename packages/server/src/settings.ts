@@ -187,7 +187,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
     ),
     masterKey: env.parsed(
       'BERTH_MASTER_KEY',
-      'Key that seals secrets at rest: 32 bytes in base64 or hexadecimal digits.',
+      'Key that seals secrets at rest: 32 bytes in base64 or hexadecimal digits; the same for all processes of a database ([operations](operations.md)).',
       '`master.key` in the data directory, made once',
       parseMasterKey,
       '32 bytes in base64 or hexadecimal digits',

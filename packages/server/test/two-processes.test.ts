@@ -119,7 +119,8 @@ test('what 64 clients of two api processes see is the table, whichever process i
   await writeFile(config, JSON.stringify({ runtimes: runtimes.slice(0, 1) }))
 
   const ports = [await freePort(), await freePort()]
-  const shared = { ...testVariables, DATABASE_URL: databaseUrl(db), BERTH_CONFIG: config }
+  const blobs = `file:${join(directory, 'blobs')}`
+  const shared = { ...testVariables, DATABASE_URL: databaseUrl(db), BERTH_CONFIG: config, BERTH_BLOBS: blobs }
   const apis = ports.map((port, n) => {
     const own = { BERTH_ROLES: 'api', BERTH_PORT: String(port), BERTH_DATA_DIR: join(directory, `api-${n}`) }
     return stack.use(new Restartable({ ...shared, ...own }))

@@ -15,7 +15,7 @@ type Named = { readonly directory: string } | Pick<S3Location, 'bucket' | 'prefi
 export function readBlobStore(env: Environment, dataDir: string): BlobStore {
   const named = env.parsed(
     'BERTH_BLOBS',
-    'Where artifacts and checkpoints are kept: `file:<directory>` or `s3://<bucket>/<prefix>`.',
+    'Where artifacts and checkpoints are kept, by all processes of a database: `file:<directory>` or `s3://<bucket>/<prefix>`.',
     '`blobs` in the data directory',
     parseBlobs,
     'file:<directory> or s3://<bucket>/<prefix>',

@@ -39,8 +39,6 @@ export interface Blobs {
   has(sha256: string, sizeBytes?: number): Promise<boolean>
   /** Idempotent. A reader under way reads on. Racing with a put of the same content, either may win. */
   delete(sha256: string): Promise<void>
-  /** Resolves when the store answers. */
-  check(): Promise<void>
 }
 
 /** What a collector needs besides. Only one may be at work on a store. */
@@ -58,6 +56,17 @@ export interface CollectableBlobs extends Blobs {
   /** Deletes what was set aside, and nothing else. Idempotent. */
   discard(sha256: string): Promise<void>
 }
+
+/** A store that says which one it is, to processes that must share it. */
+export interface IdentifiedBlobs extends CollectableBlobs {
+  /** The identity that was written first; undefined in a store that has none. Proves that the store answers. */
+  identity(): Promise<string | undefined>
+  /** Writes an identity, unless there is one. No collector sees it. */
+  identify(identity: string): Promise<void>
+}
+
+/** Name of the object or file that holds the store's identity; no blob can have it. */
+export const identityName = 'berth-store'
 
 /** No blob has this digest. */
 export class BlobMissing extends Error {

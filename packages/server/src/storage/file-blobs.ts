@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import {
@@ -8,7 +8,8 @@ import {
   type BlobEntry,
   BlobMissing,
   type BlobRef,
-  type CollectableBlobs,
+  type IdentifiedBlobs,
+  identityName,
   requireSha256,
   StorageFull,
 } from './blobs.ts'
@@ -23,7 +24,7 @@ const staleAfterMs = 24 * 60 * 60 * 1000
  * it is whole and on the disk; its time of modification is that of its last put. What is set aside lies below `aside`,
  * and the rename that took it there is the last change of its inode.
  */
-export class FileBlobs implements CollectableBlobs {
+export class FileBlobs implements IdentifiedBlobs {
   readonly #directory: string
   readonly #temporary: string
   readonly #aside: string
@@ -77,8 +78,23 @@ export class FileBlobs implements CollectableBlobs {
     await rm(this.#asidePath(sha256), { force: true })
   }
 
-  async check(): Promise<void> {
-    await stat(this.#temporary)
+  async identity(): Promise<string | undefined> {
+    const text = await readFile(join(this.#directory, identityName), 'utf8').catch(ignoreMissing)
+    return text?.trim()
+  }
+
+  /** Made whole beside its place and linked there, which fails if another process was first. */
+  async identify(identity: string): Promise<void> {
+    const temporary = join(this.#temporary, randomUUID())
+    try {
+      await writeWhole(temporary, Buffer.from(`${identity}\n`))
+      await link(temporary, join(this.#directory, identityName)).catch(error => {
+        if (codeOf(error) !== 'EEXIST') throw error
+      })
+      await syncDirectory(this.#directory)
+    } finally {
+      await rm(temporary, { force: true })
+    }
   }
 
   async *list(): AsyncIterable<BlobEntry> {

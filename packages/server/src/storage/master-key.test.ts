@@ -1,9 +1,6 @@
-import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { loadMasterKey, MasterKey, parseMasterKey, UnsealError } from './master-key.ts'
+import { describe, expect, test } from 'vitest'
+import { MasterKey, parseMasterKey, UnsealError } from './master-key.ts'
 
 const key = new MasterKey(Buffer.alloc(32, 7))
 
@@ -49,34 +46,4 @@ test('keys are read from base64, base64url and hexadecimal digits of 32 bytes', 
   for (const text of ['', 'short', 'a'.repeat(63), Buffer.alloc(31).toString('base64'), `${bytes.toString('hex')}\n`]) {
     expect(parseMasterKey(text)).toBeUndefined()
   }
-})
-
-describe('the key file', () => {
-  let dataDir: string
-
-  beforeEach(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'berth-key-'))
-  })
-  afterEach(() => rm(dataDir, { recursive: true }))
-
-  test('is made once, 0600, the same for all who start at once', async () => {
-    const keys = await Promise.all(Array.from({ length: 8 }, () => loadMasterKey({ key: undefined, dataDir })))
-    expect(new Set(keys.map(each => each.id)).size).toBe(1)
-    expect(await readdir(dataDir)).toEqual(['master.key'])
-    expect((await stat(join(dataDir, 'master.key'))).mode & 0o777).toBe(0o600)
-    expect((await loadMasterKey({ key: undefined, dataDir })).id).toBe(keys[0]?.id)
-  })
-
-  test('is not looked at when the settings hold a key', async () => {
-    expect((await loadMasterKey({ key: Buffer.alloc(32, 7), dataDir })).id).toBe(key.id)
-    expect(await readdir(dataDir)).toEqual([])
-  })
-
-  test('that others can read, or that is none, is refused', async () => {
-    const path = join(dataDir, 'master.key')
-    await writeFile(path, 'nonsense', { mode: 0o600 })
-    await expect(loadMasterKey({ key: undefined, dataDir })).rejects.toThrow('is not 32 bytes in base64')
-    await chmod(path, 0o644)
-    await expect(loadMasterKey({ key: undefined, dataDir })).rejects.toThrow('is open to others: chmod 600 it')
-  })
 })

@@ -1,7 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, hash, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
-import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { StartError, toStartError } from '../start-error.ts'
+import { createCipheriv, createDecipheriv, createHash, hash, hkdfSync, randomBytes } from 'node:crypto'
 
 const version = 1
 const keyIdBytes = 4
@@ -62,6 +59,11 @@ export class MasterKey {
   }
 }
 
+/** Id of the key that sealed this, as {@link MasterKey.id} tells it. */
+export function sealedUnder(sealed: Uint8Array): string {
+  return Buffer.from(sealed.subarray(1, 1 + keyIdBytes)).toString('hex')
+}
+
 /**
  * Digest under which a credential of at least 128 random bits is stored and looked up. It needs no key: nobody guesses
  * its input, and looking up by an index reveals nothing that a timing would help with.
@@ -70,68 +72,12 @@ export function credentialDigest(credential: string): Buffer {
   return hash('sha256', credential, 'buffer')
 }
 
-/** The settings' key, or else the one in `<data dir>/master.key`, made at the first start. */
-export async function loadMasterKey(options: { key: Uint8Array | undefined; dataDir: string }): Promise<MasterKey> {
-  if (options.key !== undefined) return new MasterKey(options.key)
-  const path = join(options.dataDir, 'master.key')
-  try {
-    await mkdir(options.dataDir, { recursive: true, mode: 0o700 })
-    return new MasterKey((await readKeyFile(path)) ?? (await makeKeyFile(path)))
-  } catch (error) {
-    throw toStartError(error, `the master key ${path} cannot be kept`)
-  }
-}
-
 /** Reads 32 bytes from base64, base64url or hexadecimal digits; undefined when the text is none of these. */
 export function parseMasterKey(text: string): Buffer | undefined {
   if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex')
   if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined
   const key = Buffer.from(text, 'base64')
   return key.length === 32 ? key : undefined
-}
-
-async function readKeyFile(path: string): Promise<Buffer | undefined> {
-  const found = await stat(path).catch(error => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
-  if (found === undefined) return undefined
-  if ((found.mode & 0o077) !== 0) throw new StartError(`the master key ${path} is open to others: chmod 600 it`)
-  const key = parseMasterKey((await readFile(path, 'utf8')).trim())
-  if (key === undefined) throw new StartError(`the master key ${path} is not 32 bytes in base64 or hexadecimal digits`)
-  return key
-}
-
-/** Made whole beside its place and linked there, which fails when another process was first: all read the same key. */
-async function makeKeyFile(path: string): Promise<Buffer> {
-  const temporary = `${path}.${randomUUID()}`
-  try {
-    const handle = await open(temporary, 'wx', 0o600)
-    try {
-      await handle.writeFile(`${randomBytes(32).toString('base64')}\n`)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await link(temporary, path).catch(error => {
-      if (error.code !== 'EEXIST') throw error
-    })
-  } finally {
-    await rm(temporary, { force: true })
-  }
-  await syncDirectory(path)
-  const key = await readKeyFile(path)
-  if (key === undefined) throw new StartError(`the master key ${path} vanished while it was made`)
-  return key
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(join(path, '..'))
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }
 
 function derive(key: Uint8Array, purpose: string): Buffer {

@@ -199,11 +199,11 @@ describe('a store that falters', () => {
       await expect(blobs.has(sha256)).rejects.toBeInstanceOf(BlobsUnavailable)
       await expect(blobs.delete(sha256)).rejects.toBeInstanceOf(BlobsUnavailable)
       await expect(entries(blobs)).rejects.toBeInstanceOf(BlobsUnavailable)
-      await expect(blobs.check()).rejects.toBeInstanceOf(BlobsUnavailable)
+      await expect(blobs.identity()).rejects.toBeInstanceOf(BlobsUnavailable)
     } finally {
       await server.resume()
     }
-    await blobs.check()
+    expect(await blobs.identity()).toBeUndefined()
     expect((await buffer(await blobs.get(sha256))).toString()).toBe('x')
   })
 

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -19,7 +20,8 @@ import {
   BlobMissing,
   type BlobRef,
   BlobsUnavailable,
-  type CollectableBlobs,
+  type IdentifiedBlobs,
+  identityName,
   requireSha256,
   StorageFull,
 } from './blobs.ts'
@@ -28,6 +30,8 @@ import {
   createS3Client,
   isMissingObject,
   isMissingUpload,
+  isThereAlready,
+  lacksConditions,
   type S3Location,
   toBlobsError,
   toS3StartError,
@@ -60,7 +64,7 @@ export interface S3BlobsOptions {
  * came in one request or in parts, and every request may be repeated. `LastModified` is the time of the last put (of an
  * object in parts, the time at which that began). What is set aside is below `<prefix>aside/`.
  */
-export class S3Blobs implements CollectableBlobs {
+export class S3Blobs implements IdentifiedBlobs {
   readonly #client: S3Client
   readonly #bucket: string
   readonly #prefix: string
@@ -135,8 +139,22 @@ export class S3Blobs implements CollectableBlobs {
     await this.#remove(this.#asideKey(sha256))
   }
 
-  async check(): Promise<void> {
-    await this.#ask(() => this.#requireBucket())
+  async identity(): Promise<string | undefined> {
+    const body = await this.#read(this.#prefix + identityName)
+    return body && (await this.#ask(() => text(arriving(body, this.#idleMs)))).trim()
+  }
+
+  async identify(identity: string): Promise<void> {
+    const object = { Bucket: this.#bucket, Key: this.#prefix + identityName, Body: `${identity}\n` }
+    await this.#ask(async () => {
+      try {
+        await this.#client.send(new PutObjectCommand({ ...object, IfNoneMatch: '*' }))
+      } catch (error) {
+        if (isThereAlready(error)) return
+        if (!lacksConditions(error)) throw error
+        await this.#client.send(new PutObjectCommand(object))
+      }
+    })
   }
 
   async *list(): AsyncIterable<BlobEntry> {

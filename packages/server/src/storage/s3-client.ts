@@ -54,6 +54,17 @@ export function isMissingUpload(error: unknown): boolean {
   return error instanceof S3ServiceException && error.name === 'NoSuchUpload'
 }
 
+/** Whether the store did not write because an object has the key, or is just being given it. */
+export function isThereAlready(error: unknown): boolean {
+  const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
+  return status === 412 || status === 409
+}
+
+/** Whether the store does not know writes on a condition. */
+export function lacksConditions(error: unknown): boolean {
+  return error instanceof S3ServiceException && error.$metadata.httpStatusCode === 501
+}
+
 /** What the client threw, as storage names it. */
 export function toBlobsError(error: unknown): Error {
   const full = error instanceof S3ServiceException && error.$metadata.httpStatusCode === 507

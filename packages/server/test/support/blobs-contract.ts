@@ -9,12 +9,13 @@ import {
   type BlobEntry,
   BlobMissing,
   type CollectableBlobs,
+  type IdentifiedBlobs,
 } from '../../src/storage/blobs.ts'
 
 /** What a store under the contract is given by its own test. */
 export interface BlobsUnderTest {
   /** A store that holds nothing. */
-  make(): Promise<CollectableBlobs>
+  make(): Promise<IdentifiedBlobs>
   /** Alters the content kept under a digest behind the store's back. */
   corrupt(sha256: string): Promise<void>
 }
@@ -202,6 +203,17 @@ export function blobsContract(subject: BlobsUnderTest): void {
     unread.destroy()
     for await (const _chunk of await blobs.get(sha256)) break
     await blobs.delete(sha256)
-    await blobs.check()
+    expect(await blobs.has(sha256)).toBe(false)
+  })
+
+  test('an identity is written once, whoever writes at the same time, and no collector sees it', async () => {
+    const blobs = await subject.make()
+    expect(await blobs.identity()).toBeUndefined()
+    await Promise.all(['a', 'b', 'c'].map(identity => blobs.identify(identity)))
+    const identity = await blobs.identity()
+    expect(['a', 'b', 'c']).toContain(identity)
+    await blobs.identify('d')
+    expect(await blobs.identity()).toBe(identity)
+    expect([await entries(blobs), await asideEntries(blobs)]).toEqual([[], []])
   })
 }

@@ -98,7 +98,6 @@ export class CrashPoint {
       stat: sha256 => this.#step('look for a blob', away, () => real.stat(sha256)),
       has: (sha256, sizeBytes) => this.#step('look for a blob', away, () => real.has(sha256, sizeBytes)),
       delete: sha256 => real.delete(sha256),
-      check: () => real.check(),
     }
   }
 

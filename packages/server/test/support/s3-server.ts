@@ -48,17 +48,25 @@ const bucket = 'berth-test'
 
 /**
  * The store itself is fauxqs, which takes every request for good; the front before it asks for the key of the one who
- * signed and for a signed digest that fits the body, and makes the faults.
+ * signed and for a signed digest that fits the body, keeps the condition of a put, and makes the faults.
  */
 export async function startS3Server(): Promise<S3Server> {
   const store = buildApp({ logger: false })
   await store.inject({ method: 'PUT', url: `/${bucket}` })
   const requests: S3Request[] = []
+  const putOnce = new Set<string>()
   let prefixes = 0
 
   const front = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy())
   })
+  /** The refusal of a put whose condition is that there is no such object; only such puts count as making one. */
+  const unmet = (request: IncomingMessage, { path }: S3Request) => {
+    if (request.headers['if-none-match'] !== '*') return undefined
+    if (putOnce.has(path)) return { kind: 'answer', status: 412, code: 'PreconditionFailed', body: undefined } as const
+    putOnce.add(path)
+    return undefined
+  }
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://s3.invalid')
     const seen = { method: request.method ?? '', path: decodeURIComponent(pathname), query: searchParams }
@@ -70,7 +78,7 @@ export async function startS3Server(): Promise<S3Server> {
       return
     }
     const body = await buffer(request)
-    const refused = fault?.kind === 'answer' ? fault : refusal(request, body)
+    const refused = fault?.kind === 'answer' ? fault : (refusal(request, body) ?? unmet(request, seen))
     if (refused !== undefined) {
       const xml = `<?xml version="1.0"?><Error><Code>${refused.code}</Code><Message>refused</Message></Error>`
       response.writeHead(refused.status, { 'content-type': 'application/xml' })
