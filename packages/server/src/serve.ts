@@ -154,6 +154,7 @@ export async function serve(
   if (settings.roles.has('worker')) {
     const way: Omit<GatewayMeans, 'mint'> = {
       url: () => listening.gatewayUrl,
+      sandboxRequests: settings.gateway.sandboxRequests,
       ...(ownGateway &&
         gateway !== undefined && {
           here: () => (served === null ? null : gateway.handedOver.to(served)),
@@ -377,6 +378,7 @@ async function listen(
     authority: new DatabaseAuthority(context.db, context.clock, { authority: settings.rate, edge: settings.authRate }),
     logger: context.log,
     needs,
+    bodies: { ...settings.bodies, patienceMs: settings.bodies.patienceSeconds * 1000 },
     baseUrl: settings.baseUrl,
     trustedProxies: settings.trustedProxies,
     ...(settings.release !== undefined && { release: settings.release }),

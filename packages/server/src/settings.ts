@@ -4,6 +4,7 @@ import ipaddr from 'ipaddr.js'
 import type { RunBudgets } from './runs/run-budgets.ts'
 import { type ApprovalRule, parseApprovalRules } from './settings/approval-rules.ts'
 import { type BlobStore, readBlobStore } from './settings/blob-store.ts'
+import { type BodySettings, readBodies } from './settings/bodies.ts'
 import { type Config, parseConfig } from './settings/config-file.ts'
 import { type Egress, readEgress } from './settings/egress.ts'
 import { type Declaration, Environment, longestSeconds } from './settings/environment.ts'
@@ -56,6 +57,7 @@ export interface Settings {
   readonly metricsPort: number | undefined
   readonly rate: RateLimit
   readonly authRate: RateLimit
+  readonly bodies: BodySettings
   readonly gateway: GatewaySettings
   readonly lease: { readonly idleSeconds: number; readonly maxSeconds: number }
   /** A caller waits this long for a workspace that is being brought up. */
@@ -226,6 +228,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
         'Requests a minute, for each address; of the gateway, those without a valid credential.',
       ),
     },
+    bodies: readBodies(env),
     gateway: readGateway(env),
     lease: {
       idleSeconds: env.seconds('BERTH_LEASE_IDLE_SECONDS', 900, 'A sandbox is given up after this long without a Run.'),
@@ -378,7 +381,13 @@ function readApprovalRules(
 }
 
 function requireConsistent(settings: Settings): void {
-  const { lease, streams } = settings
+  const { bodies, gateway, lease, streams } = settings
+  if (bodies.processBytes < 2 * bodies.callerBytes) {
+    throw new StartError('BERTH_BODY_BYTES_PER_PROCESS must be at least twice BERTH_BODY_BYTES_PER_CALLER')
+  }
+  if (bodies.callerBytes < gateway.bodyBytes) {
+    throw new StartError('BERTH_BODY_BYTES_PER_CALLER must not be below BERTH_GATEWAY_BODY_BYTES')
+  }
   if (lease.idleSeconds > lease.maxSeconds) {
     throw new StartError('BERTH_LEASE_IDLE_SECONDS must not be above BERTH_LEASE_MAX_SECONDS')
   }

@@ -3,12 +3,18 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, connect } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { capabilities, limits } from '@berth/contract'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readyEngine } from '../src/transcription/transcribe.ts'
 import { openRecordings, type Recordings } from './support/recordings.ts'
 import { startTestService, type TestService } from './support/service.ts'
 import { createInstallation } from './support/tenant.ts'
 import { until } from './support/until.ts'
+
+const programs = vi.hoisted(() => ({ missing: false }))
+vi.mock('../src/transcription/confined-program.ts', async original => {
+  const real = await original<typeof import('../src/transcription/confined-program.ts')>()
+  return { ...real, hasProgram: (name: string) => !programs.missing && real.hasProgram(name) }
+})
 
 let recordings: Recordings
 let engine: Server
@@ -243,15 +249,41 @@ describe('transcription', () => {
     expect(await send(hello)).toEqual([503, { error: 'transcription_unavailable' }])
   })
 
+  it('judges the form before it says that it has no engine, and hears by the machine if none is named', async () => {
+    await using unnamed = await startTestService({ variables: { BERTH_ROLES: 'api' } })
+    const duration: Part = ['durationMs', String(helloMs())]
+    const whole: Part[] = [duration, ['file', hello]]
+    expect(await post(whole, unnamed)).toMatchObject([200, { text: 'hello world', language: 'en' }])
+    programs.missing = true
+    try {
+      const refused = async (...parts: Part[]) => (await post(parts, unnamed))[1]['error']
+      expect(await refused(duration)).toBe('audio_file_required')
+      expect(await refused(['durationMs', '99'], ['file', hello])).toBe('invalid_audio_duration')
+      expect(await refused(duration, ['file', Buffer.from('this is no audio')])).toBe('unsupported_audio_format')
+      expect(await post(whole, unnamed)).toMatchObject([503, { error: 'transcription_not_configured' }])
+    } finally {
+      programs.missing = false
+    }
+  })
+
+  it('gives up a form that does not come to its end', async () => {
+    await using impatient = await startTestService({
+      variables: { BERTH_ROLES: 'api', BERTH_BODY_PATIENCE_SECONDS: '1' },
+    })
+    const socket = connect(Number(new URL(impatient.url).port), '127.0.0.1')
+    const head = ['POST /v1/transcriptions HTTP/1.1', 'Host: x', `Authorization: Bearer ${impatient.tenant.apiKey}`]
+    socket.write(
+      [...head, 'Content-Type: multipart/form-data; boundary=b', 'Content-Length: 1000', '', '--b\r\n'].join('\r\n'),
+    )
+    expect((await buffer(socket)).toString()).toMatch(/^HTTP\/1.1 408 .*request_timeout/s)
+  })
+
   it('says what it lacks', () => {
     const lacking = (missing: string | null) => ({
       missing: () => missing,
       transcribe: () => Promise.reject(new Error()),
     })
     const refused = (message: string) => ({ status: 503, code: 'transcription_not_configured', fields: { message } })
-    expect(() => readyEngine(null)).toThrow(
-      expect.objectContaining(refused('name an engine under `transcription` in the configuration file')),
-    )
     expect(() => readyEngine(lacking('install x'))).toThrow(expect.objectContaining(refused('install x')))
     expect(readyEngine(lacking(null))).toBeDefined()
   })

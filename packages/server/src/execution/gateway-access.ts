@@ -13,10 +13,14 @@ export interface GatewayMeans {
   here?(): RequestListener | null
   /** Resolves once that gateway has kept what a Run has used of it so far; null where all of it is kept. */
   settled?(runId: string): Promise<unknown> | null
+  /** Requests that one sandbox may have at the gateway at once. */
+  readonly sandboxRequests?: number
   /** Makes a credential that reaches the gateway within the Run's budgets and ends with it. */
   mint(run: RunClaim, budgets: RunBudgets): Promise<string>
 }
 
+/** More than any agent has open; each may hold a body of the gateway's size. */
+const SANDBOX_REQUESTS = 64
 /** The end of a Run waits this long for what it used, which the log then tells as not wholly known. */
 const SETTLING_MS = 10_000
 
@@ -49,6 +53,7 @@ export class GatewayAccess {
         const run = atWork.get(leaseId)
         return gateway === null || run === undefined ? gateway : inOrder(gateway, () => means.settled?.(run.runId))
       },
+      mostRequests: means.sandboxRequests ?? SANDBOX_REQUESTS,
       bearer: () => atWork.get(leaseId)?.credential ?? null,
     }
   }

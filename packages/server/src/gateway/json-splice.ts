@@ -1,5 +1,6 @@
 const quote = 0x22
 const backslash = 0x5c
+const blanks: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
 /**
  * Sets members of a JSON object in its text and leaves every other byte as it is. A name that stands there more than
@@ -19,11 +20,7 @@ export function spliceMembers(json: Buffer, members: Readonly<Record<string, str
     copied = end
   }
   const close = json.lastIndexOf('}')
-  const empty =
-    json
-      .subarray(json.indexOf('{') + 1, close)
-      .toString('latin1')
-      .trim() === '' && copied === 0
+  const empty = afterBlanks(json, json.indexOf('{') + 1) === close
   pieces.push(json.subarray(copied, close))
   for (const [index, name] of [...missing].entries()) {
     pieces.push(`${empty && index === 0 ? '' : ','}${JSON.stringify(name)}:${members[name]}`)
@@ -47,22 +44,30 @@ function* membersOf(json: Buffer): Generator<{ name: string; start: number; end:
   }
 }
 
-/** Past the closing quote of the string that begins at `at`. */
+/**
+ * Past the closing quote of the string that begins at `at`. Long text mostly has no quote within; from the first that is
+ * escaped it goes by bytes, since text of nothing but escaped quotes took 40 times as long by search.
+ */
 function stringEnd(json: Buffer, at: number): number {
-  let end = at
-  for (;;) {
-    end = json.indexOf(quote, end + 1)
-    if (end === -1) return json.length
-    let slashes = 0
-    while (json[end - 1 - slashes] === backslash) slashes += 1
-    if (slashes % 2 === 0) return end + 1
+  const first = json.indexOf(quote, at + 1)
+  if (first === -1) return json.length
+  let slashes = 0
+  while (json[first - 1 - slashes] === backslash) slashes += 1
+  if (slashes % 2 === 0) return first + 1
+  for (let end = first + 1; ; end += 1) {
+    const byte = json[end]
+    if (byte === undefined) return json.length
+    if (byte === quote) return end + 1
+    if (byte === backslash) end += 1
   }
 }
 
 /** The first byte after a colon that is no blank. */
-function valueStart(json: Buffer, from: number): number {
-  let at = json.indexOf(0x3a, from) + 1
-  while ([0x20, 0x09, 0x0a, 0x0d].includes(json[at] ?? 0)) at += 1
+const valueStart = (json: Buffer, from: number): number => afterBlanks(json, json.indexOf(0x3a, from) + 1)
+
+function afterBlanks(json: Buffer, from: number): number {
+  let at = from
+  while (blanks.has(json[at] ?? 0)) at += 1
   return at
 }
 

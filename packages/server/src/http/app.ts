@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
-import { limits, type OperationId, openApiDocument, operationOf } from '@berth/contract'
+import { type OperationId, openApiDocument, operationOf } from '@berth/contract'
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
 import type { Authority } from '../identity/principal.ts'
-import { readBody } from './body-reader.ts'
+import { type BodyBounds, type BodyClaim, defaultBodyBounds } from './body-budget.ts'
+import { BodyJudge } from './body-judge.ts'
 import { answerClientError } from './client-error.ts'
 import { formOf, registerEntryChecks, type ServedOperations } from './entry-checks.ts'
 import type { GatewayBody } from './gateway-body.ts'
@@ -18,6 +18,7 @@ import { registerGuardedRoutes } from './operation-route.ts'
 import { OwedResponses } from './owed-responses.ts'
 import { type Needs, registerProbes } from './probes.ts'
 import { registerPublicRoutes } from './public-routes.ts'
+import { RequestBodies } from './request-bodies.ts'
 import { RequestLog } from './request-log.ts'
 import { routableTarget } from './request-path.ts'
 import { operationsAt } from './route-match.ts'
@@ -38,6 +39,8 @@ declare module 'fastify' {
     gatewayAdmission: GatewayAdmission | null
     /** A body of the gateway's that was begun before the guard had judged. */
     bodyAhead: Promise<() => GatewayBody> | null
+    /** What its body takes of the process's budget; null without a body, and where nobody was let in. */
+    bodyClaim: BodyClaim | null
   }
 }
 
@@ -56,7 +59,8 @@ export interface AppOptions {
   readonly baseUrl?: string
   /** Addresses and ranges of proxies in front, which are believed in what they add to `X-Forwarded-For`. */
   readonly trustedProxies?: readonly string[]
-  readonly bodyLimitBytes?: number
+  /** How much of request bodies is held at once. */
+  readonly bodies?: BodyBounds
 }
 
 /**
@@ -66,7 +70,8 @@ export interface AppOptions {
 export function createApp(options: AppOptions): FastifyInstance {
   const open = new OpenStreams()
   const owed = new OwedResponses()
-  const bodyLimitBytes = options.bodyLimitBytes ?? limits.bodyBytes
+  const { gateway, bodies: bounds = defaultBodyBounds } = options
+  const bodies = new RequestBodies({ bounds, gatewayBytes: gateway?.bodyLimitBytes })
   const served: ServedOperations = path => operationsAt(path).filter(id => serves(options, id))
   const logger: FastifyBaseLogger = options.logger
   const app = fastify({
@@ -86,19 +91,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       sendError(error, request, reply, formOf(request, served))
     },
   })
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', async (request: FastifyRequest, payload: IncomingMessage) => {
-    if (takesForm(request)) return undefined
-    if (request.bodyAhead !== null) {
-      await request.bodyAhead
-      return undefined
-    }
-    return readBody(
-      payload,
-      Number(request.headers['content-length'] ?? 0),
-      request.gatewayAdmission === null ? bodyLimitBytes : (options.gateway?.bodyLimitBytes ?? bodyLimitBytes),
-    )
-  })
+  bodies.register(app)
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, formOf(request, served)))
   app.setNotFoundHandler(() => {
     throw refusal('unknown_endpoint')
@@ -115,16 +108,14 @@ export function createApp(options: AppOptions): FastifyInstance {
   registerProbes(app, options.needs)
   if (options.handlers !== undefined) {
     registerPublicRoutes(app, openApiDocument(documentOptions(options)))
-    registerGuardedRoutes(app, { handlers: options.handlers, authority: options.authority, open })
+    registerGuardedRoutes(app, { handlers: options.handlers, authority: options.authority, bodies, open })
   }
-  if (options.gateway !== undefined) registerGatewayRoutes(app, options.gateway, open)
+  if (gateway !== undefined) {
+    const judge = new BodyJudge()
+    app.addHook('onClose', () => judge.close())
+    registerGatewayRoutes(app, gateway, { bodies, judge, open })
+  }
   return app
-}
-
-/** Whether the body is a form, which is left to the handler. */
-function takesForm({ routeOptions }: FastifyRequest): boolean {
-  const { operationId } = routeOptions.config
-  return operationId !== undefined && operationOf(operationId).form !== undefined
 }
 
 /** Whether this process answers an operation. */

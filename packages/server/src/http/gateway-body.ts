@@ -1,7 +1,9 @@
-import { keyHeaders } from '@berth/contract'
+import { type GatewayOperationId, keyHeaders } from '@berth/contract'
 import type { FastifyRequest } from 'fastify'
-import { type BodyReading, readBody } from './body-reader.ts'
-import { parseJson } from './json-body.ts'
+import type { BodyJudge } from './body-judge.ts'
+import { bodyOf } from './body-outline.ts'
+import { type BodyLimits, type BodyReading, readBody } from './body-reader.ts'
+import { parseBytes, parseJson, wholeBody } from './json-body.ts'
 import type { RequestContract } from './request-contract.ts'
 import { queryOf } from './request-path.ts'
 
@@ -24,17 +26,45 @@ const aheadBytes = 64 * 1024
  */
 export function readAhead(
   request: FastifyRequest,
+  limits: BodyLimits,
   judge: (reading: BodyReading) => GatewayBody,
 ): Promise<() => GatewayBody> | null {
   const length = Number(request.headers['content-length'] ?? Number.NaN)
   if (!(length <= aheadBytes) || !namesCredential(request)) return null
-  const ahead = readBody(request.raw, length, aheadBytes).then(reading => settled(() => judge(reading)))
+  const ahead = readBody(request.raw, length, { ...limits, bytes: aheadBytes }).then(reading =>
+    settled(() => judge(reading)),
+  )
   // Whoever is refused before its body is asked for may break it off.
   ahead.catch(() => {})
   return ahead
 }
 
-/** @throws ApiError 413, 400 */
+/** A larger body, or one of more values, is judged on a thread of its own. */
+const largeBytes = 1024 ** 2
+const manyValues = 20_000
+
+/** Whether judging a body takes longer than the event loop can be kept from others. */
+export const isLarge = (reading: BodyReading): boolean =>
+  reading.kind === 'read' && (reading.bytes.length > largeBytes || reading.values > manyValues)
+
+/** {@link judgeBody} for a large body, on a thread of its own. @throws ApiError 400 */
+export async function judgeLargeBody(
+  request: FastifyRequest,
+  reading: BodyReading,
+  operation: GatewayOperationId,
+  judge: BodyJudge,
+): Promise<GatewayBody> {
+  const order = { operation, query: queryOf(request.url), headers: { ...request.headers } }
+  const { outline, query, headerParams, bytes } = await judge.judge(order, wholeBody(reading))
+  return {
+    bytes,
+    body: bodyOf(outline, () => membersOf(parseBytes(bytes))),
+    query: membersOf(query),
+    headers: membersOf(headerParams),
+  }
+}
+
+/** @throws ApiError 400, 408, 413, 503 */
 export function judgeBody(
   request: FastifyRequest,
   reading: BodyReading | undefined,
@@ -46,6 +76,7 @@ export function judgeBody(
     query: queryOf(request.url),
     headers: request.headers,
     body: sent,
+    bodyBytes: reading?.kind === 'read' ? reading.bytes.length : 0,
   })
   return {
     bytes: reading?.kind === 'read' ? reading.bytes : Buffer.alloc(0),

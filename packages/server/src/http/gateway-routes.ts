@@ -3,13 +3,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refusal } from '../api-errors.ts'
 import { UpstreamError } from '../gateway/upstream.ts'
 import type { GatewayAuthority } from '../identity/gateway-caller.ts'
+import type { BodyJudge } from './body-judge.ts'
 import type { BodyReading } from './body-reader.ts'
-import { judgeBody, readAhead } from './gateway-body.ts'
+import { isLarge, judgeBody, judgeLargeBody, readAhead } from './gateway-body.ts'
 import type { GatewayAdmission } from './guard.ts'
 import type { HandedOver } from './handed-over.ts'
 import type { GatewayHandlers } from './handler.ts'
 import { requireMediaType } from './media-type.ts'
 import type { OpenStreams } from './open-streams.ts'
+import type { RequestBodies } from './request-bodies.ts'
 import { RequestContract } from './request-contract.ts'
 import { routerPath } from './route-match.ts'
 import { writePieces } from './write-pieces.ts'
@@ -26,10 +28,17 @@ export interface GatewaySurface {
   readonly graceMs: number
 }
 
+/** What the gateway's routes share with the rest of the HTTP layer. */
+interface Shared {
+  readonly bodies: RequestBodies
+  readonly judge: BodyJudge
+  readonly open: OpenStreams
+}
+
 /** One route for each row of the gateway, with the checks from the capability to the handler. */
-export function registerGatewayRoutes(app: FastifyInstance, gateway: GatewaySurface, open: OpenStreams): void {
+export function registerGatewayRoutes(app: FastifyInstance, gateway: GatewaySurface, shared: Shared): void {
   for (const id of gatewayOperationIds) {
-    registerRow(app, id, gatewayOperationOf(id), gateway, open)
+    registerRow(app, id, gatewayOperationOf(id), gateway, shared)
   }
 }
 
@@ -38,18 +47,22 @@ function registerRow(
   id: (typeof gatewayOperationIds)[number],
   row: GatewayOperation,
   gateway: GatewaySurface,
-  open: OpenStreams,
+  { bodies, judge, open }: Shared,
 ): void {
   const contract = new RequestContract(row)
   const takesBody = row.body !== undefined
-  const bodyOf = (request: FastifyRequest, reading: BodyReading | undefined) =>
+  const small = (request: FastifyRequest, reading: BodyReading | undefined) =>
     judgeBody(request, reading, contract, takesBody)
+  const bodyOf = (request: FastifyRequest, reading: BodyReading | undefined) =>
+    reading !== undefined && isLarge(reading) ? judgeLargeBody(request, reading, id, judge) : small(request, reading)
   app.route<{ Body: BodyReading | undefined; Params: Readonly<Record<string, unknown>> }>({
     method: row.method,
     url: routerPath(row.path),
     config: {
       operationId: id,
-      ...(takesBody && { readAhead: request => readAhead(request, reading => bodyOf(request, reading)) }),
+      ...(takesBody && {
+        readAhead: request => readAhead(request, bodies.gateway, reading => small(request, reading)),
+      }),
     },
     onRequest: async request => {
       request.params = contract.params(request.params)
@@ -58,7 +71,7 @@ function registerRow(
       if (takesBody) requireMediaType(request.headers, 'json')
     },
     handler: async (request, reply) => {
-      const asked = (await request.bodyAhead)?.() ?? bodyOf(request, request.body)
+      const asked = (await request.bodyAhead)?.() ?? (await bodyOf(request, request.body))
       const { signal, release } = leaving(reply, gateway, open)
       try {
         const { caller } = admissionOf(request)

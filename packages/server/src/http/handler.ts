@@ -11,12 +11,21 @@ import type {
 import type { GatewayCaller } from '../identity/gateway-caller.ts'
 import type { Principal } from '../identity/principal.ts'
 
+/** A form as it is sent, unread. */
+export interface FormBody {
+  readonly stream: Readable
+  /** Gathers what the handler keeps of it; `append` is false, and nothing kept, if there is no room. */
+  keep(mostBytes: number): { append(chunk: Buffer): boolean; take(): Buffer }
+  /** Calls `late` once if the stream brings next to nothing for long. */
+  watch(late: () => void): Disposable
+}
+
 /** A request after the guard, its parts validated by the contract. */
 export interface HandlerRequest<Id extends GuardedOperationId> {
   readonly params: RequestParams<Id>
   readonly query: RequestQuery<Id>
   /** A form comes as it was sent, unread. */
-  readonly body: (typeof routes)[Id] extends { readonly form: object } ? Readable : RequestBody<Id>
+  readonly body: (typeof routes)[Id] extends { readonly form: object } ? FormBody : RequestBody<Id>
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The headers that the contract names as parameters, parsed. */
   readonly headerParams: RequestHeaders<Id>

@@ -13,6 +13,7 @@ import type { Handlers, Reply } from './handler.ts'
 import { parseJson } from './json-body.ts'
 import { requireMediaType } from './media-type.ts'
 import type { OpenStreams } from './open-streams.ts'
+import type { RequestBodies } from './request-bodies.ts'
 import { RequestContract } from './request-contract.ts'
 import { queryOf } from './request-path.ts'
 import { routerPath } from './route-match.ts'
@@ -22,6 +23,7 @@ import { sendReply } from './send-reply.ts'
 export interface GuardedRoutes {
   readonly handlers: Handlers
   readonly authority: Authority
+  readonly bodies: RequestBodies
   readonly open: OpenStreams
 }
 
@@ -53,11 +55,13 @@ function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedO
     },
     handler: async (request, reply) => {
       const body = row.method === 'GET' || takesForm ? undefined : parseJson(request.body, takesBody)
-      const parts = contract.parts({ query: queryOf(request.url), headers: request.headers, body })
+      const { body: reading } = request
+      const bodyBytes = reading?.kind === 'read' ? reading.bytes.length : 0
+      const parts = contract.parts({ query: queryOf(request.url), headers: request.headers, body, bodyBytes })
       const { principal, bearer } = admissionOf(request)
       const answer = await handle({
         ...parts,
-        ...(takesForm && { body: request.raw }),
+        ...(takesForm && { body: routes.bodies.formOf(request) }),
         params: request.params,
         headers: request.headers,
         principal,

@@ -12,7 +12,12 @@ export interface RequestParts {
   readonly query: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: unknown
+  /** Bytes that the body came in; 0 without one. */
+  readonly bodyBytes: number
 }
+
+/** A body as large as this is told all its faults; a larger one is told the first. */
+const thoroughBytes = 64 * 1024
 
 /** The same parts, typed, with defaults filled in and ids in lower case. */
 export interface ValidParts {
@@ -49,7 +54,7 @@ export class RequestContract {
   params(sent: unknown): Readonly<Record<string, unknown>> {
     const params: Record<string, unknown> = typeof sent === 'object' ? { ...sent } : {}
     for (const [parameter, judge] of this.#params) {
-      if (judge(params[parameter]).length > 0 || textIssues(params[parameter]).length > 0) {
+      if (judge(params[parameter], false).length > 0 || textIssues(params[parameter]).length > 0) {
         throw refusal(this.#row.inputError ?? 'invalid_path_parameter', { parameter })
       }
     }
@@ -58,7 +63,7 @@ export class RequestContract {
   }
 
   /**
-   * Query, header parameters and body together, so that one answer names every fault.
+   * Query, header parameters and body together, so that one answer names every fault; of a body over 64 KiB, the first.
    * @throws ApiError 400 `invalid_request`
    */
   parts(sent: RequestParts): ValidParts {
@@ -68,7 +73,7 @@ export class RequestContract {
       ...query.issues,
       ...faults(query.values, this.#query),
       ...faults(headers.values, this.#headers),
-      ...this.#bodyFaults(sent.body),
+      ...this.#bodyFaults(sent),
     ]
     if (issues.length > 0) throw refusal(this.#codeOf(issues), { issues: issues.slice(0, maxIssues) })
     lowerCase(query.values, this.#row.query)
@@ -87,12 +92,16 @@ export class RequestContract {
     return inputError !== undefined && known ? inputError : 'invalid_request'
   }
 
-  #bodyFaults(body: unknown): readonly RequestIssue[] {
-    return body === undefined && this.#row.body === undefined ? [] : faults(body, this.#body)
+  #bodyFaults({ body, bodyBytes }: RequestParts): readonly RequestIssue[] {
+    if (body === undefined && this.#row.body === undefined) return []
+    return faults(body, this.#body, bodyBytes <= thoroughBytes)
   }
 }
 
-const faults = (value: unknown, judge: Validator): readonly RequestIssue[] => [...judge(value), ...textIssues(value)]
+const faults = (value: unknown, judge: Validator, every = true): readonly RequestIssue[] => {
+  const issues = judge(value, every)
+  return issues.length > 0 && !every ? issues : [...issues, ...textIssues(value)]
+}
 
 function lowerCase(value: unknown, schema: TObject | undefined): void {
   if (schema !== undefined) lowerCaseIds(value, schema)

@@ -51,6 +51,8 @@ export interface GatewayRoute {
   readonly here?: RequestListener | null
   /** URL below which the gateway's paths lie. */
   readonly url: string
+  /** Requests that the sandbox may have there at once. */
+  readonly mostRequests: number
   /** Credential of the Run that is at work in the sandbox; null where none is. */
   bearer(): string | null
 }

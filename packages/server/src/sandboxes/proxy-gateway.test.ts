@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { until } from '../../test/support/until.ts'
 import { type EgressProxy, serveEgressProxy } from './proxy.ts'
 import { createReachPolicy } from './reach-policy.ts'
 
@@ -39,6 +40,7 @@ beforeEach(async () => {
     get here() {
       return here
     },
+    mostRequests: 3,
     bearer: () => bearer,
   }
   const log = { warn: (fields: object) => logged.push(fields) }
@@ -228,6 +230,21 @@ describe.each([
     response.destroy()
     await left
   })
+})
+
+test('lets a sandbox have a bounded number of requests at the gateway', async () => {
+  const waiting: (() => void)[] = []
+  await serveGateway((_, response) => waiting.push(() => response.end('done')))
+  const first = [1, 2, 3].map(() => ask('/v1/models'))
+  await until('the requests', () => waiting.length === 3)
+  const { status, headers, body } = await ask('/v1/models')
+  expect([status, headers['retry-after'], errorOf(body)]).toMatchObject([503, '2', { code: 'service_unavailable' }])
+  waiting.shift()?.()
+  await Promise.race(first)
+  const next = ask('/v1/models')
+  await until('the next', () => waiting.length === 3)
+  for (const answer of waiting) answer()
+  expect((await Promise.all([...first, next])).map(answer => answer.status)).toEqual([200, 200, 200, 200])
 })
 
 test('knows a gateway below a path', async () => {

@@ -46,12 +46,20 @@ export function openGatewayLink(log: { warn(fields: object, message: string): vo
   const options = { keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS }
   const plain = new HttpAgent(options)
   const secure = new HttpsAgent(options)
+  let open = 0
   return {
     async forward(incoming, outgoing, target, route) {
       const [path = '', query] = target.split(/(?=\?)/, 2)
       const [, dialect] = paths.find(([known]) => known.test(path)) ?? []
       const refuse = refuser(incoming, outgoing, dialect)
       if (dialect === undefined) return refuse('unknown_endpoint', `${path} is not a path of the gateway.`)
+      if (open >= route.mostRequests) {
+        return refuse('service_unavailable', `This sandbox has ${open} requests at the gateway; wait for one to end.`)
+      }
+      open += 1
+      outgoing.once('close', () => {
+        open -= 1
+      })
       const bearer = route.bearer()
       if (bearer === null) {
         const message = 'No Run is at work in this sandbox, so it has no credential for the gateway.'

@@ -15,6 +15,8 @@ export interface GatewaySettings {
   readonly clientPatienceSeconds: number
   /** Connections to one provider at most. */
   readonly connections: number
+  /** Requests of one sandbox at once. */
+  readonly sandboxRequests: number
 }
 
 /** Reads them. */
@@ -59,5 +61,10 @@ export function readGateway(env: Environment): GatewaySettings {
       'A client that takes nothing of its answer for this long is let go of.',
     ),
     connections: env.integer('BERTH_GATEWAY_CONNECTIONS', 1024, 'Connections to one provider at most.'),
+    sandboxRequests: env.integer(
+      'BERTH_GATEWAY_REQUESTS_PER_SANDBOX',
+      64,
+      'Requests that one sandbox has at the gateway at once.',
+    ),
   }
 }

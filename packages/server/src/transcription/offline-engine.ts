@@ -7,7 +7,10 @@ const bounds: ProgramBounds = { memoryBytes: 2 * 1024 ** 3, seconds: 900, output
 
 /** A recogniser of this machine's, for American English: nothing that is said leaves it. */
 export const offlineEngine: Engine = {
-  missing: () => (hasProgram(program) ? null : 'install the packages pocketsphinx and pocketsphinx-en-us'),
+  missing: () =>
+    hasProgram(program)
+      ? null
+      : 'install the packages pocketsphinx and pocketsphinx-en-us, or name an engine under `transcription` in the configuration file',
   async transcribe({ samples }, signal) {
     const end = await runConfined([program, '-infile', inputPath, '-logfn', '/dev/null'], samples, bounds, signal)
     if (!end.ok) throw new EngineFailed(`the recogniser ended with ${end.said.slice(0, 200)}`)

@@ -5,7 +5,7 @@ import { readAudioForm } from './audio-form.ts'
 import type { Engine } from './engine.ts'
 import { offlineEngine } from './offline-engine.ts'
 import { Places } from './places.ts'
-import { readyEngine, transcribe } from './transcribe.ts'
+import { readyEngine, requireFormat, transcribe } from './transcribe.ts'
 import { upstreamEngine } from './upstream-engine.ts'
 
 /** Recordings that a process holds at once, of 20 MiB each, those that are still being sent included. */
@@ -20,13 +20,15 @@ export function transcriptionHandlers(choice: TranscriptionConfig | undefined): 
   let held = 0
   return {
     createTranscription: async ({ body, headers, signal }) => {
-      const ready = readyEngine(engine)
       if (held >= MAX_HELD) throw refusal('transcription_unavailable')
       held++
       try {
         const form = await readAudioForm(headers, body)
+        const format = requireFormat(form)
+        // After the form: a caller mends its own faults first, whatever this deployment lacks.
+        const ready = readyEngine(engine)
         using _place = await places.take(signal)
-        return { status: 200, body: await transcribe(ready, form, signal) }
+        return { status: 200, body: await transcribe(ready, { ...form, format }, signal) }
       } finally {
         held--
       }
@@ -34,7 +36,6 @@ export function transcriptionHandlers(choice: TranscriptionConfig | undefined): 
   }
 }
 
-function engineOf(choice: TranscriptionConfig | undefined): Engine | null {
-  if (choice === undefined) return null
-  return choice.kind === 'offline' ? offlineEngine : upstreamEngine(choice)
-}
+/** Without a choice the recogniser of the machine serves, if the machine has it. */
+const engineOf = (choice: TranscriptionConfig | undefined): Engine =>
+  choice === undefined || choice.kind === 'offline' ? offlineEngine : upstreamEngine(choice)

@@ -2,37 +2,41 @@ import type { Transcription } from '@berth/contract'
 import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
 import type { AudioForm } from './audio-form.ts'
-import { audioFormatOf } from './audio-format.ts'
+import { type AudioFormat, audioFormatOf } from './audio-format.ts'
 import { hasProgram } from './confined-program.ts'
 import { decodeAudio, isAsLongAs, isSilent, isTooLong } from './decode-audio.ts'
 import { type Engine, EngineFailed } from './engine.ts'
 
 /**
- * The engine, where this deployment has one with all that it needs.
+ * The engine, if this machine has all that it needs.
  * @throws ApiError 503 `transcription_not_configured`, whose `message` says what to mend
  */
-export function readyEngine(engine: Engine | null): Engine {
-  const missing =
-    engine === null
-      ? 'name an engine under `transcription` in the configuration file'
-      : hasProgram('ffmpeg')
-        ? engine.missing()
-        : 'install the package ffmpeg'
-  if (engine === null || missing !== null) throw refusal('transcription_not_configured', { message: missing })
+export function readyEngine(engine: Engine): Engine {
+  const missing = hasProgram('ffmpeg') ? engine.missing() : 'install the package ffmpeg'
+  if (missing !== null) throw refusal('transcription_not_configured', { message: missing })
   return engine
+}
+
+/** The format of a recording by its first bytes. @throws ApiError 415 `unsupported_audio_format` */
+export function requireFormat({ bytes }: AudioForm): AudioFormat {
+  const format = audioFormatOf(bytes)
+  if (format === null) throw refusal('unsupported_audio_format')
+  return format
 }
 
 /**
  * Hears what is said in a recording (interface 4.11). What its sender says of it is not believed: the format is told by
  * the bytes, and the length by decoding them.
  *
- * @throws ApiError 415 `unsupported_audio_format`, 422 `invalid_audio`, 400 `invalid_audio_duration`, 422
+ * @throws ApiError 422 `invalid_audio`, 400 `invalid_audio_duration`, 422
  *   `empty_transcript`, 503 `transcription_unavailable`
  */
-export async function transcribe(engine: Engine, form: AudioForm, signal: AbortSignal): Promise<Transcription> {
-  const { bytes } = form
-  const format = audioFormatOf(bytes)
-  if (format === null) throw refusal('unsupported_audio_format')
+export async function transcribe(
+  engine: Engine,
+  form: AudioForm & { readonly format: AudioFormat },
+  signal: AbortSignal,
+): Promise<Transcription> {
+  const { bytes, format } = form
   const decoded = await decodeAudio(bytes, format, signal)
   if (decoded === null) throw refusal('invalid_audio')
   if (isTooLong(decoded)) throw refusal('invalid_audio_duration')

@@ -15,7 +15,7 @@ const validators = new Map<TSchema, Validator>()
 function issuesOf(schema: TSchema, value: unknown): string | null {
   const validator = validators.get(schema) ?? compileValidator(schema)
   validators.set(schema, validator)
-  const issues = validator(value)
+  const issues = validator(value, true)
   return issues.length === 0 ? null : JSON.stringify(issues)
 }
 
