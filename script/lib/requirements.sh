@@ -11,6 +11,9 @@ test_requirements=(
   pocketsphinx_continuous:pocketsphinx
   /usr/share/pocketsphinx/model/en-us/en-us.lm.bin:pocketsphinx-en-us
   espeak-ng:espeak-ng
+  strace:strace
+  chromium:chromium
+  /usr/bin/python3:python3
 )
 
 # Packages of the programs and files that are missing, each once. Arguments: requirements beside those of everybody.

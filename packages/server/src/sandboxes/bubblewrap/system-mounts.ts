@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
  * own defaults. Everything that may hold a secret of the host or of its administrator stays out.
  */
 const etcNames =
-  /^(alternatives|ca-certificates|ca-certificates\.conf|debian_version|fonts|gai\.conf|host\.conf|inputrc|java.*|ld\.so\.cache|ld\.so\.conf|ld\.so\.conf\.d|locale\.alias|localtime|login\.defs|magic|magic\.mime|mime\.types|os-release|perl|protocols|python.*|services|terminfo|timezone)$/
+  /^(alternatives|ca-certificates|ca-certificates\.conf|chromium\.d|debian_version|fonts|gai\.conf|host\.conf|inputrc|java.*|ld\.so\.cache|ld\.so\.conf|ld\.so\.conf\.d|locale\.alias|localtime|login\.defs|magic|magic\.mime|mime\.types|os-release|perl|protocols|python.*|services|terminfo|timezone)$/
 
 /** Certificates of authorities, without the private keys that hosts keep beside them. */
 const certificates = [

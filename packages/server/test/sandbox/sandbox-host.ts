@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -29,8 +28,7 @@ const standIn = `
 const [dataDir] = process.argv.slice(2)
 if (dataDir === undefined) throw new Error('name a data directory')
 const bundlesDir = join(dataDir, 'bundles')
-await mkdir(bundlesDir, { recursive: true })
-const bounds = { ...defaultBounds, memoryBytes: 1024 ** 3, processes: 200, diskBytes: 512 * 1024 ** 2 }
+const bounds = { ...defaultBounds, memoryBytes: 2 * 1024 ** 3, processes: 200, diskBytes: 512 * 1024 ** 2 }
 const leaseId = `escape-${process.pid}`
 const log = { info: () => undefined, warn: console.error, error: console.error }
 const options = { dataDir, nodePath: process.execPath, bundlesDir, bounds, log, spares: 0 }

@@ -1,0 +1,78 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+/** An ordinary user, whom the machine need not know. */
+const USER = 54_321
+const privileged = process.getuid?.() === 0
+
+/** Who runs the service that makes the sandbox; an ordinary user can only try the one. */
+export const modes = [
+  ...(privileged ? [{ mode: 'of a service that runs as root', user: undefined }] : []),
+  { mode: 'of a service that runs as an ordinary user', user: privileged ? USER : process.getuid?.() },
+]
+
+/** How a script in a sandbox ended. */
+export interface Ran {
+  readonly code: number | string
+  readonly out: string
+}
+
+/** A sandbox of a service that runs as some user, in a process of its own. */
+export class StartedSandbox implements AsyncDisposable {
+  readonly #child: ChildProcessWithoutNullStreams
+  readonly #lines: AsyncIterator<string>
+  readonly #dataDir: string
+
+  private constructor(dataDir: string, user: number | undefined) {
+    const command = [process.execPath, join(import.meta.dirname, 'sandbox-host.ts'), dataDir]
+    const id = String(user)
+    const [program = '', ...args] =
+      user === undefined || !privileged
+        ? command
+        : ['setpriv', '--reuid', id, '--regid', id, '--clear-groups', ...command]
+    this.#dataDir = dataDir
+    this.#child = spawn(program, args, { env: { ...process.env, BERTH_TEST_CANARY: 'canary' } })
+    this.#child.stderr.pipe(process.stderr)
+    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]()
+  }
+
+  /** @param fill puts files where the sandbox sees them as `/opt/berth/bundles` */
+  static async start(user: number | undefined, fill: (bundles: string) => Promise<void> = async () => undefined) {
+    const dataDir = await mkdtemp(join(tmpdir(), 'berth-sandbox-'))
+    const bundles = join(dataDir, 'bundles')
+    await mkdir(bundles)
+    await fill(bundles)
+    if (user !== undefined && privileged) await chown(dataDir, user, user)
+    const sandbox = new StartedSandbox(dataDir, user)
+    // How its bounds hold; that it says so means that it stands.
+    await sandbox.#line()
+    return sandbox
+  }
+
+  /** The process of the service. */
+  get servicePid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** Runs a script of bash inside; one at a time. */
+  async run(script: string): Promise<Ran> {
+    this.#child.stdin.write(`${JSON.stringify(script)}\n`)
+    return JSON.parse(await this.#line())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.stdin.end()
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'exit')
+    await rm(this.#dataDir, { recursive: true, force: true })
+  }
+
+  async #line(): Promise<string> {
+    const { value, done } = await this.#lines.next()
+    if (done === true) throw new Error('the service of the sandbox has ended')
+    return value
+  }
+}
