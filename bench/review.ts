@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeReview } from '../packages/server/src/reviews/make-review.ts'
+import { reviewBounds } from '../packages/server/src/reviews/review-place.ts'
 import { FileBlobs } from '../packages/server/src/storage/file-blobs.ts'
 import { median } from './support/statistics.ts'
 
@@ -74,7 +75,7 @@ for (let round = 0; round < rounds; round++) {
 
   begun = performance.now()
   const { isNew } = await makeReview(
-    { workspace: { path: workspace, ...(uid !== undefined && { uid }) }, mirror, scratch },
+    { workspace: { path: workspace, ...(uid !== undefined && { uid }) }, mirror, scratch, bounds: reviewBounds },
     { organizationId: 'a', sessionId: 'b' },
     { baseOid, targetBranch: 'main' },
     { blobs, known: async () => null, now: new Date(), signal: AbortSignal.timeout(60_000) },

@@ -50,6 +50,7 @@ import { RuntimeCatalog } from './runtimes/catalog.ts'
 import { runtimeEntries } from './runtimes/foreign/foreign-entries.ts'
 import { installsIn } from './runtimes/install-runtime.ts'
 import { createBubblewrapDriver } from './sandboxes/bubblewrap/create-driver.ts'
+import { openHelperGroup } from './sandboxes/bubblewrap/helper-group.ts'
 import { insidePaths } from './sandboxes/bubblewrap/options.ts'
 import { knownSecrets } from './secrets.ts'
 import { secretsOf } from './secrets-of-settings.ts'
@@ -69,6 +70,8 @@ import { type ConnectionTarget, clientConfig, openDatabase } from './storage/poo
 import { requireOwnStore } from './storage/store-identity.ts'
 import { PostgresWakeups } from './storage/wakeups.ts'
 
+/** Of all helper programs of a process: some dozen programs at once, of a few threads each. */
+const HELPER_PROCESSES = 512
 /** Model answers that are under way go on for this long when the service stops. */
 const GATEWAY_GRACE_MS = 10_000
 
@@ -113,6 +116,9 @@ export async function serve(
       ? new StartError(`the database cannot be used: ${error.message}`, { cause: error })
       : error
   })
+  const helpers = stack.use(
+    await openHelperGroup(settings.dataDir, { ...settings.helpers, processes: HELPER_PROCESSES }),
+  )
   const wakeups = stack.use(new PostgresWakeups({ connection: clientConfig(database), log }))
   await wakeups.start()
   const blobs = await openBlobs(settings, log, stack)
@@ -150,7 +156,7 @@ export async function serve(
   const gateway = settings.roles.has('gateway')
     ? await gatewaySurface(context, settings, { registry, masterKey: await requireDeploymentKey(db, keySource) }, stack)
     : undefined
-  const platform: string[] = []
+  const platform: string[] = [helpers.description]
   if (settings.roles.has('worker')) {
     const way: Omit<GatewayMeans, 'mint'> = {
       url: () => listening.gatewayUrl,

@@ -87,6 +87,8 @@ export interface Settings {
   }
   /** How far sandboxes reach the public network; undefined: not at all. */
   readonly egress: Egress | undefined
+  /** Of all helper programs of this process together. */
+  readonly helpers: { readonly memoryBytes: number; readonly cpus: number }
   readonly sandbox: {
     readonly memoryBytes: number
     readonly processes: number
@@ -306,6 +308,23 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
       }),
       fileSizeBytes: env.integer('BERTH_SANDBOX_FILE_BYTES', 4 * gibibyte, 'Size of one file in a sandbox.'),
       diskBytes: env.integer('BERTH_SANDBOX_DISK_BYTES', 10 * gibibyte, 'Files of one sandbox altogether.'),
+    },
+    helpers: {
+      memoryBytes: env.integer(
+        'BERTH_HELPER_MEMORY_BYTES',
+        4 * gibibyte,
+        'Memory of all helper programs of this process: git, seals, restores, decoders.',
+        { least: gibibyte },
+      ),
+      cpus: env.number(
+        'BERTH_HELPER_CPUS',
+        2,
+        'Processors of all helper programs of this process; may be a fraction.',
+        {
+          least: 0.1,
+          most: 1024,
+        },
+      ),
     },
     streams: {
       perAuthority: env.integer('BERTH_STREAMS_PER_AUTHORITY', 64, 'Event streams open at once, for each principal.'),

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { confine } from './confined.ts'
 
 const NOBODY = 65_534
+const bounds = { memoryBytes: 1024 ** 3, cpuSeconds: 10, fileBytes: 1024 ** 2 }
 /** Of `open_by_handle_at` and `keyctl`, on either architecture. */
 const numbers = process.arch === 'x64' ? [304, 250] : [265, 219]
 /** Perl makes system calls by number, and comes with git. */
@@ -19,6 +20,7 @@ describe('a program in confinement', () => {
     const program = await confine({
       ...(process.getuid?.() === 0 && { uid: NOBODY }),
       readsAll,
+      bounds,
       environment: { PATH: '/usr/bin:/bin' },
       directories: [],
       mounts: [],
@@ -67,6 +69,7 @@ async function run(...command: readonly string[]): Promise<{ output: string; end
   const program = await confine({
     uid,
     readsAll: true,
+    bounds,
     environment: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
     directories: [],
     mounts: ['--ro-bind', join(dir, 'tree'), '/tree', '--ro-bind', join(dir, 'system'), '/system'],

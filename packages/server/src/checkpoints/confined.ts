@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { Duplex, type Readable, type Writable } from 'node:stream'
 import { treePath } from '@berth/supervisor/tree'
+import { helperCommand } from '../sandboxes/bubblewrap/helper-group.ts'
 import { systemPath } from '../sandboxes/bubblewrap/run-program.ts'
 import { parentDirectories, systemMounts } from '../sandboxes/bubblewrap/system-mounts.ts'
 import { UserNamespaceError, withUserNamespace } from '../sandboxes/bubblewrap/user-namespace.ts'
 import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
+import type { HelperBounds } from '../sandboxes/helper-bounds.ts'
 import { systemCallFilter } from '../sandboxes/seccomp/filter.ts'
 
 /** The program, running. */
@@ -23,6 +25,15 @@ const inside = { node: '/opt/berth/node', program: '/opt/berth/tree.cjs' } as co
 const MAX_SAID = 4096
 /** Four threads: two for the cores that compress, the others for input that is waited for. */
 const environment = { UV_THREADPOOL_SIZE: '4', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } as const
+const GIB = 1024 ** 3
+/**
+ * Node ends at its start with less than 1 GiB of private memory, most of which it never touches. Reading writes nothing
+ * but the new baseline, which grows with the file list.
+ */
+const treeBounds = {
+  read: { memoryBytes: 3 * GIB, cpuSeconds: 300, fileBytes: GIB },
+  write: { memoryBytes: 3 * GIB, cpuSeconds: 600, fileBytes: 16 * GIB },
+} as const satisfies Record<string, HelperBounds>
 /** A larger young generation saves a tenth of a walk: everything it makes is short-lived. */
 const nodeOptions = ['--max-old-space-size=1024', '--min-semi-space-size=16', '--max-semi-space-size=32'] as const
 
@@ -45,6 +56,7 @@ export function startConfined(
     ...(program.bwrap !== undefined && { bwrap: program.bwrap }),
     ...(place.uid !== undefined && { uid: place.uid }),
     readsAll: access === 'read',
+    bounds: treeBounds[access],
     environment,
     directories: [inside.node],
     mounts: [
@@ -56,6 +68,10 @@ export function startConfined(
   })
 }
 
+const NOBODY = 65_534
+/** The user of programs that work for no sandbox: owns nothing on any machine. As anybody but root, this process's own. */
+export const nobody: { readonly uid?: number } = process.getuid?.() === 0 ? { uid: NOBODY } : {}
+
 /** A command, and all that it is to see beside the host's programs. */
 export interface Confinement {
   readonly bwrap?: string
@@ -63,6 +79,7 @@ export interface Confinement {
   readonly uid?: number
   /** Whether it passes over the modes of its own user's files when it reads. */
   readonly readsAll: boolean
+  readonly bounds: HelperBounds
   readonly environment: Readonly<Record<string, string>>
   /** Paths inside whose parents must be there. */
   readonly directories: readonly string[]
@@ -82,17 +99,22 @@ export interface Confinement {
  * command runs without any capability, and cannot read what its user has closed to itself.
  */
 export async function confine(confinement: Confinement): Promise<Confined> {
-  const { uid } = confinement
-  if (uid === undefined) return start(confinement, undefined)
+  const { uid, bounds } = confinement
+  const bounding = await helperCommand(bounds)
+  if (uid === undefined) return start(confinement, bounding, undefined)
   try {
-    return await withUserNamespace(uid, descriptor => start(confinement, descriptor))
+    return await withUserNamespace(uid, descriptor => start(confinement, bounding, descriptor))
   } catch (error) {
     if (!(error instanceof UserNamespaceError)) throw error
-    return start({ ...confinement, readsAll: false }, undefined)
+    return start({ ...confinement, readsAll: false }, bounding, undefined)
   }
 }
 
-function start(confinement: Confinement, userNamespace: number | undefined): Confined {
+function start(
+  confinement: Confinement,
+  [shell = '', ...bounding]: readonly string[],
+  userNamespace: number | undefined,
+): Confined {
   const { uid, readsAll } = confinement
   // Bubblewrap's own descriptors follow those that the command is handed.
   const descriptors = [...(confinement.descriptors ?? []), ...(userNamespace === undefined ? [] : [userNamespace])]
@@ -116,7 +138,7 @@ function start(confinement: Confinement, userNamespace: number | undefined): Con
     ...(userNamespace === undefined ? [] : closing(filterDescriptor - 1)),
     ...confinement.command,
   ]
-  const child = spawn(confinement.bwrap ?? 'bwrap', args, {
+  const child = spawn(shell, [...bounding, confinement.bwrap ?? 'bwrap', ...args], {
     env: { PATH: systemPath },
     cwd: '/',
     stdio: ['pipe', 'pipe', 'pipe', ...descriptors, 'pipe'],

@@ -32,6 +32,7 @@ export interface CheckOut {
 }
 
 const TIMEOUT_MS = 10 * 60_000
+const GIB = 1024 ** 3
 
 /**
  * Puts a commit into a workspace as a clone would, on its branch, with the mirror's objects borrowed the way
@@ -51,6 +52,7 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
     ...(order.bwrap !== undefined && { bwrap: order.bwrap }),
     ...(uid !== undefined && { uid }),
     readsAll: false,
+    bounds: { memoryBytes: GIB, cpuSeconds: TIMEOUT_MS / 1000, fileBytes: 16 * GIB },
     environment: {
       ...confinedGitEnvironment,
       LC_ALL: 'C.UTF-8',

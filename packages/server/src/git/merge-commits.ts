@@ -1,7 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { createWriteStream, existsSync } from 'node:fs'
+import { chown, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { nobody } from '../checkpoints/confined.ts'
 import type { MergeStrategy } from '../git-hosts/git-host.ts'
+import { type OwnRepository, openLeft, openOwnRepository, takePack } from './own-repository.ts'
 import { GitError, gitText, runGit } from './run-git.ts'
 
 /** Who commits what is written. */
@@ -23,57 +29,82 @@ export interface MergeCommits {
   readonly signal?: AbortSignal
 }
 
+/** What one git of a merge may use: comparing lines takes some 43 bytes of memory for each byte of a file. */
+const bounds = { memoryBytes: 1024 ** 3, cpuSeconds: 60, fileBytes: 512 * 1024 ** 2 }
+
 /**
  * Writes the commits that bring a head into a base, and moves no branch.
  *
- * Git runs in a scratch repository that only borrows the objects: a merge driver or a filter that the repository's own
- * configuration names is not configured there, so nothing of it runs.
+ * Git runs in confinement, as nobody, in a scratch repository that only borrows the objects: a merge driver or a filter
+ * that the repository's own configuration names is not configured there, so nothing of it runs, and content that makes
+ * git misbehave reaches the scratch alone. The repository gets what was written as a pack that is read anew.
  * @returns the commit the base branch should come to, or null where the two conflict
+ * @throws GitError, which names the bound where the merge went over one
  */
 export async function mergeCommits(merge: MergeCommits): Promise<string | null> {
   return withScratch(merge.gitDir, async scratch => {
-    const merged = new Merger(scratch, merge)
-    if (merge.strategy === 'rebase') return merged.rebase()
-    const tree = await merged.tree(merge.baseOid, merge.headOid)
-    if (tree === null) return null
-    const parents = merge.strategy === 'merge' ? [merge.baseOid, merge.headOid] : [merge.baseOid]
-    return merged.commit(tree, parents, merge.message)
+    const merged = new Merger(scratch.writer, merge)
+    const oid = merge.strategy === 'rebase' ? await merged.rebase() : await merged.unite()
+    if (oid !== null && oid !== merge.baseOid) await handOver(scratch, merge, oid)
+    return oid
   })
 }
 
+/** Whether a head can be merged into a base; nothing is written. @throws GitError */
+export async function canMerge(
+  merge: Pick<MergeCommits, 'gitDir' | 'baseOid' | 'headOid' | 'signal'>,
+): Promise<boolean> {
+  return withScratch(
+    merge.gitDir,
+    async ({ writer }) => (await mergedTree(optionsOf(writer, merge), merge.baseOid, merge.headOid)) !== null,
+  )
+}
+
+type Options = NonNullable<Parameters<typeof runGit>[1]>
+
+function optionsOf({ gitDir, view }: OwnRepository, { signal }: Pick<MergeCommits, 'signal'>): Options {
+  return { gitDir, view: { ...view, writes: [join(gitDir, 'objects')] }, bounds, ...(signal && { signal }) }
+}
+
+/** The tree of a merge; null for a conflict, and for commits that have no history in common. */
+async function mergedTree(options: Options, ours: string, theirs: string): Promise<string | null> {
+  const args = ['merge-tree', '--write-tree', '--no-messages', ours, theirs]
+  try {
+    const { exitCode, stdout } = await runGit(args, { ...options, exits: [0, 1] })
+    return exitCode === 0 ? stdout.toString('latin1').trim() : null
+  } catch (error) {
+    if (error instanceof GitError && error.stderr.includes('unrelated histories')) return null
+    throw error
+  }
+}
+
 class Merger {
-  readonly #options: Parameters<typeof runGit>[1]
+  readonly #options: Options
   readonly #merge: MergeCommits
 
-  constructor({ gitDir, env }: Scratch, merge: MergeCommits) {
+  constructor(repository: OwnRepository, merge: MergeCommits) {
     this.#merge = merge
     const { name, email, at } = merge.committer
     const date = `@${Math.floor(at.getTime() / 1000)} +0000`
     this.#options = {
-      gitDir,
+      ...optionsOf(repository, merge),
       env: {
-        ...env,
         ...{ GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_AUTHOR_DATE: date },
         ...{ GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email, GIT_COMMITTER_DATE: date },
       },
-      ...(merge.signal && { signal: merge.signal }),
     }
   }
 
-  /** The tree of a merge; null for a conflict, and for commits that have no history in common. */
-  async tree(ours: string, theirs: string): Promise<string | null> {
-    const args = ['merge-tree', '--write-tree', '--no-messages', ours, theirs]
-    try {
-      const { exitCode, stdout } = await runGit(args, { ...this.#options, exits: [0, 1] })
-      return exitCode === 0 ? stdout.toString('latin1').trim() : null
-    } catch (error) {
-      if (error instanceof GitError && error.stderr.includes('unrelated histories')) return null
-      throw error
-    }
+  /** One commit, of both as its parents or of the base alone. */
+  async unite(): Promise<string | null> {
+    const { strategy, baseOid, headOid, message } = this.#merge
+    const tree = await mergedTree(this.#options, baseOid, headOid)
+    if (tree === null) return null
+    return this.commit(tree, strategy === 'merge' ? [baseOid, headOid] : [baseOid], message)
   }
 
   async commit(tree: string, parents: readonly string[], message: string, author = {}): Promise<string> {
-    const env = { ...this.#options?.env, ...author }
+    const env = { ...this.#options.env, ...author }
     const args = ['commit-tree', ...parents.flatMap(parent => ['-p', parent]), '-F', '-', tree]
     return gitText(args, { ...this.#options, env, input: message })
   }
@@ -98,7 +129,7 @@ class Merger {
     const [parent = '', name = '', email = '', date = '', ...body] = (await gitText(format, this.#options)).split('\0')
     if (parent === '') return null
     const stand = await this.commit(`${onto}^{tree}`, [parent], 'onto')
-    const tree = await this.tree(stand, oid)
+    const tree = await mergedTree(this.#options, stand, oid)
     if (tree === null) return null
     return this.commit(tree, [onto], body.join('\0').trimEnd(), {
       GIT_AUTHOR_NAME: name,
@@ -109,17 +140,53 @@ class Merger {
 }
 
 interface Scratch {
-  readonly gitDir: string
-  readonly env: Readonly<Record<string, string>>
+  /** Where the commits are written. */
+  readonly writer: OwnRepository
+  /** Takes them as a pack. */
+  readonly taker: OwnRepository
 }
 
-/** A repository with no configuration of anybody's over the objects of another. */
+/** Repositories with no configuration of anybody's over the objects of another. */
 async function withScratch<T>(gitDir: string, work: (scratch: Scratch) => Promise<T>): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), 'berth-merge-'))
   try {
-    await runGit(['init', '--bare', '--quiet', '--template=', dir])
-    return await work({ gitDir: dir, env: { GIT_OBJECT_DIRECTORY: join(gitDir, 'objects') } })
+    const borrowed = await objectDirectories(join(gitDir, 'objects'))
+    const [writer, taker] = await Promise.all(
+      ['writer', 'taker'].map(async name => {
+        await mkdir(join(dir, name))
+        return openOwnRepository(join(dir, name), borrowed, nobody)
+      }),
+    )
+    if (writer === undefined || taker === undefined) throw new Error('no scratch')
+    const { uid } = writer.view
+    if (uid !== undefined) await chown(join(writer.gitDir, 'objects'), uid, uid)
+    return await work({ writer, taker })
   } finally {
     await rm(dir, { recursive: true, force: true })
+  }
+}
+
+/** An object directory with those that it borrows from, as an operator may have set up. */
+async function objectDirectories(objects: string): Promise<string[]> {
+  const alternates = await readFile(join(objects, 'info/alternates'), 'utf8').catch(() => '')
+  return [objects, ...alternates.split('\n').filter(line => line.startsWith('/') && existsSync(line))]
+}
+
+/** Puts what the scratch holds of a commit into the repository. */
+async function handOver({ writer, taker }: Scratch, merge: MergeCommits, oid: string): Promise<void> {
+  const { gitDir, baseOid, headOid, signal } = merge
+  const { stdout } = await runGit(['pack-objects', '--revs', '--stdout', '--quiet', '--threads=1'], {
+    ...optionsOf(writer, merge),
+    input: `${oid}\n^${baseOid}\n^${headOid}\n`,
+    maxOutputBytes: bounds.fileBytes,
+  })
+  const pack = await takePack(taker, Readable.from([stdout]), { strict: false, bounds, ...(signal && { signal }) })
+  const packs = join(gitDir, 'objects/pack')
+  await mkdir(packs, { recursive: true })
+  // The index last: with it git finds the pack.
+  for (const path of [pack, pack.replace(/\.pack$/, '.idx')]) {
+    const fresh = join(packs, `tmp_berth_${randomUUID()}`)
+    await pipeline((await openLeft(path)).createReadStream(), createWriteStream(fresh, { flags: 'wx', mode: 0o444 }))
+    await rename(fresh, join(packs, basename(path)))
   }
 }

@@ -117,9 +117,9 @@ describe('the service runs git', () => {
 
   test('within its time, its output and its signal', async () => {
     const slow = ['-c', 'alias.slow=!sleep 60', 'slow']
-    await expect(runGit(slow, { timeoutMs: 50 })).rejects.toMatchObject({ reason: 'timeout' })
+    await expect(runGit(slow, { timeoutMs: 50 })).rejects.toMatchObject({ bound: 'time' })
     const loud = ['-c', 'alias.loud=!yes', 'loud']
-    await expect(runGit(loud, { maxOutputBytes: 1000 })).rejects.toMatchObject({ reason: 'output' })
+    await expect(runGit(loud, { maxOutputBytes: 1000 })).rejects.toMatchObject({ bound: 'output' })
     const abort = new AbortController()
     const running = runGit(slow, { signal: abort.signal })
     abort.abort(new Error('stopped'))

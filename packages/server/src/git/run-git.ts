@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { gitEnvironment } from './git-environment.ts'
+import { boundOf, type HelperBound, type HelperBounds } from '../sandboxes/helper-bounds.ts'
 import type { RemoteAccess } from './remote-access.ts'
+import { type GitEnd, type GitProcess, type GitView, startConfinedGit, startGit } from './start-git.ts'
 
 /** How git is to be run. */
 export interface GitOptions {
@@ -10,6 +10,8 @@ export interface GitOptions {
   readonly gitDir?: string
   /** The one remote that the command may reach, and the credential for it. Without it git reaches nothing. */
   readonly remote?: RemoteAccess
+  /** All that git is to see of the service's files; it then runs in confinement, and can have no remote. */
+  readonly view?: GitView
   /** A stream is destroyed, whatever becomes of git. */
   readonly input?: string | Uint8Array | Readable
   /** Variables beside the fixed ones, such as `GIT_INDEX_FILE`, author and committer. */
@@ -20,6 +22,8 @@ export interface GitOptions {
   readonly maxOutputBytes?: number
   /** Output over its bound is cut there, and git ended, instead of a failure. */
   readonly cutsOutput?: boolean
+  /** What each process of git may use; what most commands never come near unless said. */
+  readonly bounds?: HelperBounds
   readonly signal?: AbortSignal
 }
 
@@ -34,12 +38,17 @@ export class GitError extends Error {
   override readonly name = 'GitError'
   readonly exitCode: number | null
   readonly stderr: string
-  /** `timeout` and `output` are bounds of ours. */
-  readonly reason: 'exit' | 'signal' | 'timeout' | 'output'
+  readonly reason: 'exit' | 'signal' | 'bound'
+  /** The bound of ours that ended it. */
+  readonly bound: HelperBound | 'time' | 'output' | undefined
 
-  constructor(command: string, reason: GitError['reason'], exitCode: number | null, stderr: string) {
-    super(`git ${command} failed (${reason === 'exit' ? exitCode : reason}): ${stderr.trim()}`)
-    this.reason = reason
+  constructor(command: string, end: Pick<GitEnd, 'exitCode' | 'stderr'>, bound?: GitError['bound']) {
+    const { exitCode, stderr } = end
+    super(
+      `git ${command} failed (${bound === undefined ? (exitCode ?? 'signal') : `over its bound of ${bound}`}): ${stderr.trim()}`,
+    )
+    this.reason = bound !== undefined ? 'bound' : exitCode === null ? 'signal' : 'exit'
+    this.bound = bound
     this.exitCode = exitCode
     this.stderr = stderr
   }
@@ -47,72 +56,64 @@ export class GitError extends Error {
 
 const TIMEOUT_MS = 60_000
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
-const MAX_SAID = 4096
+const MIB = 1024 ** 2
+const defaultBounds: HelperBounds = { memoryBytes: 512 * MIB, cpuSeconds: 60, fileBytes: 512 * MIB }
 
 /**
  * Runs the service's own git: with the fixed environment of `gitEnvironment` and nothing of this process's, bounded in
- * time and output, its whole process group ended at a bound, at the signal, and never left behind.
+ * memory, processor time, time and output, its whole process group ended at a bound, at the signal, and never left behind.
  *
  * It is for bare repositories that the service made or that an operator put there, never for the `.git` of a sandbox.
+ * Commands that read what agents wrote get a `view`.
  * @throws GitError, or the signal's reason
  */
 export async function runGit(args: readonly string[], options: GitOptions = {}): Promise<GitResult> {
-  const { signal, timeoutMs = TIMEOUT_MS, maxOutputBytes = MAX_OUTPUT_BYTES, exits = [0] } = options
-  if (signal?.aborted) {
-    if (options.input instanceof Readable) options.input.destroy()
-    throw signal.reason
-  }
-  const command = args.find(arg => !arg.startsWith('-')) ?? ''
-  const child = spawn('git', [...(options.gitDir === undefined ? [] : [`--git-dir=${options.gitDir}`]), ...args], {
-    cwd: '/',
-    env: gitEnvironment(options.remote, options.env),
-    stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-    detached: true,
-  })
-  const { promise, resolve, reject } = Promise.withResolvers<GitResult>()
+  const { signal, input, timeoutMs = TIMEOUT_MS, maxOutputBytes = MAX_OUTPUT_BYTES, exits = [0] } = options
+  const command = args.find((arg, at) => !arg.startsWith('-') && args[at - 1] !== '-c') ?? ''
+  const git = await start(args, options)
+  git.ended.catch(() => undefined)
   const output: Buffer[] = []
   let size = 0
-  let stderr = ''
-  let broken: 'timeout' | 'output' | null = null
-  const end = (): void => {
-    if (child.pid === undefined) return
-    try {
-      process.kill(-child.pid, 'SIGKILL')
-    } catch {
-      // It has ended already.
-    }
+  let broken: 'time' | 'output' | undefined
+  const stop = (bound: 'time' | 'output'): void => {
+    broken ??= bound
+    git.kill()
   }
-  const stop = (reason: 'timeout' | 'output'): void => {
-    broken ??= reason
-    end()
-  }
-  const timer = setTimeout(() => stop('timeout'), timeoutMs)
-  signal?.addEventListener('abort', end, { once: true })
-  child.stdout?.on('data', (chunk: Buffer) => {
+  const timer = setTimeout(() => stop('time'), timeoutMs)
+  signal?.addEventListener('abort', git.kill, { once: true })
+  if (signal?.aborted) git.kill()
+  git.stdout.on('data', (chunk: Buffer) => {
     size += chunk.length
     if (size <= maxOutputBytes || options.cutsOutput === true) output.push(chunk)
     if (size > maxOutputBytes) stop('output')
   })
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    if (stderr.length < MAX_SAID) stderr = (stderr + text).slice(0, MAX_SAID)
-  })
-  child.on('error', reject)
-  child.on('close', (exitCode, killedBy) => {
-    if (signal?.aborted) reject(signal.reason)
-    else if (broken === 'output' && options.cutsOutput === true) {
-      resolve({ exitCode: exits[0] ?? 0, stdout: Buffer.concat(output).subarray(0, maxOutputBytes), stderr })
-    } else if (broken !== null) reject(new GitError(command, broken, exitCode, stderr))
-    else if (killedBy !== null || exitCode === null) reject(new GitError(command, 'signal', exitCode, stderr))
-    else if (!exits.includes(exitCode)) reject(new GitError(command, 'exit', exitCode, stderr))
-    else resolve({ exitCode, stdout: Buffer.concat(output), stderr })
-  })
-  promise.catch(() => undefined)
   try {
-    if (child.stdin !== null && options.input !== undefined) await feed(options.input, child.stdin)
-    return await promise
+    if (git.stdin !== null) await feed(input ?? '', git.stdin)
+    const end = await git.ended
+    signal?.throwIfAborted()
+    const { exitCode, stderr } = end
+    if (broken === 'output' && options.cutsOutput === true) {
+      return { exitCode: exits[0] ?? 0, stdout: Buffer.concat(output).subarray(0, maxOutputBytes), stderr }
+    }
+    if (broken !== undefined) throw new GitError(command, end, broken)
+    if (exitCode !== null && exits.includes(exitCode)) return { exitCode, stdout: Buffer.concat(output), stderr }
+    throw new GitError(command, end, boundOf(exitCode ?? end.signal, stderr))
   } finally {
     clearTimeout(timer)
-    signal?.removeEventListener('abort', end)
+    signal?.removeEventListener('abort', git.kill)
+  }
+}
+
+async function start(args: readonly string[], options: GitOptions): Promise<GitProcess> {
+  const { gitDir, view, env, remote, input, signal, bounds = defaultBounds } = options
+  const all = [...(gitDir === undefined ? [] : [`--git-dir=${gitDir}`]), ...args]
+  try {
+    signal?.throwIfAborted()
+    if (view !== undefined) return await startConfinedGit(all, { view, env, bounds })
+    return await startGit(all, { remote, env, bounds, hasInput: input !== undefined })
+  } catch (error) {
+    if (input instanceof Readable) input.destroy()
+    throw error
   }
 }
 

@@ -1,7 +1,9 @@
 import { join } from 'node:path'
+import { nobody } from '../checkpoints/confined.ts'
+import { openOwnRepository, takePack } from '../git/own-repository.ts'
 import { runGit } from '../git/run-git.ts'
 import type { ReviewRow } from '../reviews/find-review.ts'
-import { borrowingRepository } from '../reviews/take-tree.ts'
+import { reviewBounds } from '../reviews/review-place.ts'
 import type { Blobs } from '../storage/blobs.ts'
 import type { PublicationRow } from './publication.ts'
 
@@ -38,10 +40,11 @@ export async function buildCommit(
   text: string,
 ): Promise<string> {
   const { signal } = parts
-  const gitDir = await borrowingRepository(parts.scratch, parts.mirror)
+  const repository = await openOwnRepository(parts.scratch, [join(parts.mirror, 'objects')], nobody)
+  const { gitDir } = repository
   if (review.pack_sha256 !== null) {
     const input = await parts.blobs.get(review.pack_sha256)
-    await runGit(['index-pack', '--stdin', join(gitDir, 'objects/pack/pack-review.pack')], { gitDir, input, signal })
+    await takePack(repository, input, { strict: false, bounds: reviewBounds.git, signal })
   }
   await runGit(['hash-object', '-t', 'commit', '-w', '--stdin'], { gitDir, input: text, signal })
   return gitDir

@@ -1,7 +1,8 @@
 import type { ReviewFile } from '@berth/contract'
 import { cutText, storable } from '../events/bounded-text.ts'
+import type { OwnRepository } from '../git/own-repository.ts'
 import { runGit } from '../git/run-git.ts'
-import { ReviewRefused, reviewBounds } from './review-place.ts'
+import { type ReviewBounds, ReviewRefused } from './review-place.ts'
 
 /** What differs between two trees. */
 export interface Changes {
@@ -13,30 +14,31 @@ export interface Changes {
   readonly patchTruncated: boolean
 }
 
-/** The differences of two trees of a bare repository, in bounds. @throws ReviewRefused for too many */
+/** The differences of two trees of a repository, in bounds. @throws ReviewRefused for too many, GitError */
 export async function compareTrees(
-  gitDir: string,
+  { gitDir, view }: OwnRepository,
   [before, after]: readonly [string, string],
+  bounds: ReviewBounds,
   signal: AbortSignal,
 ): Promise<Changes> {
-  const shared = ['diff-tree', '-r', '-M', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
+  const threshold = ['-c', `core.bigFileThreshold=${bounds.comparedBytes}`]
+  const shared = [...threshold, 'diff-tree', '-r', '-M', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
+  const within = { gitDir, view, signal, bounds: bounds.git }
   const trees = ['--submodule=short', '--ignore-submodules=none', before, after]
   // Each does the work of the other as well, but there are two cores, and the patch ends at its bound.
   const [list, patch] = await Promise.all([
     runGit([...shared, '-z', '--raw', '--numstat', ...trees], {
-      gitDir,
-      signal,
-      maxOutputBytes: reviewBounds.listBytes,
+      ...within,
+      maxOutputBytes: bounds.listBytes,
       cutsOutput: true,
     }),
     runGit([...shared, '-p', ...trees], {
-      gitDir,
-      signal,
-      maxOutputBytes: reviewBounds.patchBytes + 1,
+      ...within,
+      maxOutputBytes: bounds.patchBytes + 1,
       cutsOutput: true,
     }),
   ])
-  return { ...parseList(list.stdout), ...parsePatch(patch.stdout) }
+  return { ...parseList(list.stdout), ...parsePatch(patch.stdout, bounds.patchBytes) }
 }
 
 const STATUS: Readonly<Record<string, ReviewFile['status']>> = {
@@ -74,9 +76,9 @@ function parseList(output: Buffer): Pick<Changes, 'files' | 'additions' | 'delet
 }
 
 /** Cut on a character: what is left of one that was cut is no text. */
-function parsePatch(output: Buffer): Pick<Changes, 'patch' | 'patchTruncated'> {
-  const { text } = cutText(storable(output.toString('utf8')), reviewBounds.patchBytes)
-  return { patch: text, patchTruncated: output.length > reviewBounds.patchBytes }
+function parsePatch(output: Buffer, patchBytes: number): Pick<Changes, 'patch' | 'patchTruncated'> {
+  const { text } = cutText(storable(output.toString('utf8')), patchBytes)
+  return { patch: text, patchTruncated: output.length > patchBytes }
 }
 
 class Fields {

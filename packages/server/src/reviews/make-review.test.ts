@@ -1,14 +1,18 @@
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runGit } from '../git/run-git.ts'
+import { openHelperGroup } from '../sandboxes/bubblewrap/helper-group.ts'
+import { instanceOf } from '../sandboxes/bubblewrap/instance.ts'
+import type { HelperBounds } from '../sandboxes/helper-bounds.ts'
 import { FileBlobs } from '../storage/file-blobs.ts'
 import { currentTree } from './current-tree.ts'
 import { makeReview, type ReviewDocument } from './make-review.ts'
-import { ReviewRefused } from './review-place.ts'
+import { type ReviewPlace, ReviewRefused, reviewBounds } from './review-place.ts'
 
 const run = promisify(execFile)
 const key = { organizationId: 'a', sessionId: 'b' }
@@ -70,15 +74,38 @@ const changed = (name: string, text: string | Uint8Array) => writeFile(join(proj
 async function place() {
   const scratch = await mkdtemp(join(dir, 'scratch-'))
   if (uid !== undefined) await run('chown', ['-R', `${uid}:${uid}`, workspace])
-  return { workspace: { path: workspace, ...(uid !== undefined && { uid }) }, mirror: join(dir, 'mirror.git'), scratch }
+  return {
+    workspace: { path: workspace, ...(uid !== undefined && { uid }) },
+    mirror: join(dir, 'mirror.git'),
+    scratch,
+    bounds: reviewBounds,
+  }
+}
+
+/** The most memory that the helper programs of this process have had at once; undefined where no cgroup says. */
+async function peakBytes(): Promise<number | undefined> {
+  const tag = `${instanceOf(dir).tag}.helpers/${process.pid}`
+  for (const path of [
+    `/sys/fs/cgroup/memory/${tag}/memory.max_usage_in_bytes`,
+    `/sys/fs/cgroup/${tag}/memory.peak`,
+    `/sys/fs/cgroup/unified/${tag}/memory.peak`,
+  ]) {
+    const text = await readFile(path, 'utf8').catch(() => '')
+    if (text !== '') return Number(text)
+  }
+  return undefined
 }
 
 async function review(): Promise<ReviewDocument & { pack: string | null }> {
+  return reviewAt(await place())
+}
+
+async function reviewAt(at: ReviewPlace): Promise<ReviewDocument & { pack: string | null }> {
   const { row } = await makeReview(
-    await place(),
+    at,
     key,
     { baseOid: base, targetBranch: 'main' },
-    { blobs, known: async () => null, now: new Date(), signal: AbortSignal.timeout(20_000) },
+    { blobs, known: async () => null, now: new Date(), signal: AbortSignal.timeout(60_000) },
   )
   const chunks: Buffer[] = []
   for await (const chunk of await blobs.get(row.document_sha256)) chunks.push(chunk)
@@ -249,7 +276,8 @@ describe('a review', () => {
   it('sees files that the agent closed to itself', async () => {
     await changed('closed', 'x')
     await chmod(join(project, 'closed'), 0o000)
-    expect(told(await review())).toEqual(uid === undefined ? [] : ['added closed'])
+    if (uid === undefined) await expect(review()).rejects.toThrow('open("closed"): Permission denied')
+    else expect(told(await review())).toEqual(['added closed'])
   })
 
   it('cuts a patch at a mebibyte and lists ten thousand files', async () => {
@@ -261,6 +289,54 @@ describe('a review', () => {
     expect(Buffer.byteLength(made.patch)).toBeGreaterThan(1024 ** 2 - 4)
     expect(Buffer.byteLength(made.patch)).toBeLessThanOrEqual(1024 ** 2)
     expect(made.patch).not.toContain('\ufffd')
+  })
+
+  it('counts a file of nothing but line ends as binary, and takes little memory for it', async () => {
+    await using group = await openHelperGroup(dir, { memoryBytes: 2 * 1024 ** 3, cpus: 2, processes: 64 })
+    await changed('lines', Buffer.alloc(30 * 1024 ** 2, '\n'))
+    const made = await review()
+    expect(made.files).toEqual([{ path: 'lines', status: 'added', additions: 0, deletions: 0, binary: true }])
+    // Compared by lines the file alone took 1.2 GiB, twice.
+    expect((await peakBytes()) ?? 0).toBeLessThan(512 * 1024 ** 2)
+    expect(group.description).toContain('helper programs')
+  })
+
+  it('is refused by the name of the bound that it goes over, and leaves no more than that', async () => {
+    const fileBytes = 4 * 1024 ** 2
+    await changed('large', randomBytes(4 * fileBytes))
+    const at = await place()
+    const tight = (git: Partial<HelperBounds>) => ({
+      ...at,
+      bounds: { ...reviewBounds, git: { ...reviewBounds.git, ...git } },
+    })
+    await expect(reviewAt(tight({ fileBytes }))).rejects.toThrow('over a bound of reviews: file size')
+    expect(Number.parseInt((await run('du', ['-s', '-B1', at.scratch])).stdout, 10)).toBeLessThan(2 * fileBytes)
+    await rm(join(project, 'large'))
+    // Lines are told from each other in memory; git has most of 20 MiB once it has started.
+    await changed('lines', Buffer.alloc(3 * 1024 ** 2, '\n'))
+    const other = { ...(await place()), bounds: tight({ memoryBytes: 60 * 1024 ** 2 }).bounds }
+    await expect(reviewAt(other)).rejects.toThrow('over a bound of reviews: memory')
+  })
+
+  it('is of all files, or refused in words of git that name the one which it cannot take', async () => {
+    for (let at = 0; at < 14; at++) await changed(`file-${at}`, 'x')
+    await changed('bad.txt', 'x')
+    await changed('.gitattributes', '*.txt working-tree-encoding=UTF-99\n')
+    await expect(review()).rejects.toThrow("failed to encode 'bad.txt' from UTF-99")
+    await changed('.gitattributes', '*.txt working-tree-encoding=UTF-16\n')
+    await expect(review()).rejects.toThrow("BOM is required in 'bad.txt'")
+    await changed('.git/info/exclude', '*.txt\n')
+    expect(told(await review())).toHaveLength(15)
+    // Tracked although it is ignored.
+    await changed('.gitattributes', '')
+    await git('add', '-f', 'bad.txt')
+    await changed('.gitattributes', '*.txt working-tree-encoding=UTF-16\n')
+    await expect(review()).rejects.toThrow("BOM is required in 'bad.txt'")
+    await changed('bad.txt', Buffer.from('\ufeffx\n', 'utf16le'))
+    const made = await review()
+    expect(told(made)).toHaveLength(16)
+    // As git itself would commit it.
+    expect(made.patch).toContain('+x\n')
   })
 
   it('leaves the workspace as it was, and can be asked for the tree alone', async () => {

@@ -3,7 +3,7 @@ import type { SessionKey } from '../events/append.ts'
 import { GitError, gitText } from '../git/run-git.ts'
 import type { Blobs } from '../storage/blobs.ts'
 import { compareTrees } from './changes.ts'
-import { type ReviewPlace, ReviewRefused, reviewBounds } from './review-place.ts'
+import { overBound, type ReviewPlace, ReviewRefused } from './review-place.ts'
 import type { ReviewRow } from './review-sql.ts'
 import { revisionOf } from './revision.ts'
 import { readPack, takeTree } from './take-tree.ts'
@@ -34,7 +34,7 @@ export async function makeReview(
     readonly signal: AbortSignal
   },
 ): Promise<{ readonly row: ReviewRow; readonly isNew: boolean }> {
-  const bound = AbortSignal.timeout(reviewBounds.timeMs)
+  const bound = AbortSignal.timeout(place.bounds.timeMs)
   const signal = AbortSignal.any([parts.signal, bound])
   try {
     const baseTree = await gitText(['rev-parse', '--verify', `${base.baseOid}^{tree}`], {
@@ -47,8 +47,8 @@ export async function makeReview(
     const known = await parts.known(revision)
     if (known !== null) return { row: known, isNew: false }
     const [changes, pack] = await Promise.all([
-      compareTrees(taken.gitDir, [baseTree, headTree], signal),
-      taken.packPath === null ? null : parts.blobs.put(readPack(taken.packPath)),
+      compareTrees(taken.repository, [baseTree, headTree], place.bounds, signal),
+      taken.packPath === null ? null : parts.blobs.put(await readPack(taken.packPath)),
     ])
     const document: ReviewDocument = { revision, ...base, headTree, ...changes }
     const { sha256 } = await parts.blobs.put(Buffer.from(JSON.stringify(document)))
@@ -65,9 +65,7 @@ export async function makeReview(
     return { row, isNew: true }
   } catch (error) {
     parts.signal.throwIfAborted()
-    if (bound.aborted || (error instanceof GitError && error.reason === 'timeout')) {
-      throw new ReviewRefused('the changes take too long to look at', { cause: error })
-    }
-    throw error
+    const over = bound.aborted ? 'time' : error instanceof GitError ? error.bound : undefined
+    throw over === undefined ? error : new ReviewRefused(overBound(over), { cause: error })
   }
 }

@@ -1,7 +1,7 @@
 import type { DeliveryContext } from '../delivery/delivery-context.ts'
 import { openScratch } from '../delivery/scratch.ts'
 import type { DeliverySource } from '../delivery/sources.ts'
-import type { ReviewPlace } from './review-place.ts'
+import { type ReviewPlace, reviewBounds } from './review-place.ts'
 
 /** Where the workspace of a lease is compared with its base, until disposed of. @throws SandboxGoneError, GitHostError */
 export async function openPlace(
@@ -20,6 +20,7 @@ export async function openPlace(
     ...(program.bwrap !== undefined && { bwrap: program.bwrap }),
     mirror: mirror.gitDir,
     scratch: scratch.path,
+    bounds: reviewBounds,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

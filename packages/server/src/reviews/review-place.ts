@@ -1,4 +1,5 @@
 import type { TreePlace } from '../sandboxes/driver.ts'
+import type { HelperBounds } from '../sandboxes/helper-bounds.ts'
 
 /** Where a review finds what it compares. */
 export interface ReviewPlace {
@@ -10,6 +11,7 @@ export interface ReviewPlace {
   readonly mirror: string
   /** A directory of the service's, for what lives as long as the review is made. */
   readonly scratch: string
+  readonly bounds: ReviewBounds
 }
 
 /** The workspace holds what cannot be delivered, or nothing that could be looked at. */
@@ -17,10 +19,29 @@ export class ReviewRefused extends Error {
   override readonly name = 'ReviewRefused'
 }
 
+const MIB = 1024 ** 2
+
+/** How a review that ran into a bound is refused. */
+export const overBound = (bound: string) => `the changes go over a bound of reviews: ${bound}`
+
 /** Bounds of one review. */
-export const reviewBounds = {
-  packBytes: 256 * 1024 ** 2,
+export interface ReviewBounds {
+  /** Of what the base lacks, as git packs it. */
+  readonly packBytes: number
+  readonly timeMs: number
+  readonly patchBytes: number
+  readonly listBytes: number
+  /** A larger file counts as binary: comparing lines takes some 43 bytes of memory for each byte of a file. */
+  readonly comparedBytes: number
+  /** Of each git. The pack that a tree is written to is no smaller than the one that is sent of it. */
+  readonly git: HelperBounds
+}
+
+export const reviewBounds: ReviewBounds = {
+  packBytes: 256 * MIB,
   timeMs: 120_000,
-  patchBytes: 1024 ** 2,
-  listBytes: 32 * 1024 ** 2,
-} as const
+  patchBytes: MIB,
+  listBytes: 32 * MIB,
+  comparedBytes: 4 * MIB,
+  git: { memoryBytes: 512 * MIB, cpuSeconds: 120, fileBytes: 288 * MIB },
+}

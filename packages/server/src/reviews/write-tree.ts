@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { PassThrough, type Readable } from 'node:stream'
 import { confine } from '../checkpoints/confined.ts'
 import { confinedGitEnvironment } from '../git/git-environment.ts'
-import { type ReviewPlace, ReviewRefused } from './review-place.ts'
+import { boundOf } from '../sandboxes/helper-bounds.ts'
+import { overBound, type ReviewPlace, ReviewRefused } from './review-place.ts'
 import { insideTree, treeScript } from './tree-script.ts'
 
 /** The tree as the confined program tells it, while it runs. */
@@ -69,6 +70,7 @@ export async function writeTree(place: ReviewPlace, baseTree: string, signal: Ab
     ...(place.bwrap !== undefined && { bwrap: place.bwrap }),
     ...(uid !== undefined && { uid }),
     readsAll: true,
+    bounds: place.bounds.git,
     environment: {
       ...confinedGitEnvironment,
       GIT_DIR: `${insideTree.scratch}/git`,
@@ -92,7 +94,7 @@ export async function writeTree(place: ReviewPlace, baseTree: string, signal: Ab
   const ended = async () => {
     const said = await program.ended.finally(() => signal.removeEventListener('abort', kill))
     signal.throwIfAborted()
-    if (said !== '0') throw new ReviewRefused(`the tree could not be written: ${said}`)
+    if (said !== '0') throw refusalOf(said)
   }
   const line = await firstLine(output)
   if (line === null) {
@@ -104,6 +106,18 @@ export async function writeTree(place: ReviewPlace, baseTree: string, signal: Ab
     throw new ReviewRefused('the program beside the tree named no tree')
   }
   return { tree: line.trim(), pack: output, ended }
+}
+
+/** Reads how the program ended: a bound of ours, or what git says of a file, which it names. */
+function refusalOf(said: string): ReviewRefused {
+  const [end = '', ...rest] = said.split(' ')
+  const words = rest.join(' ')
+  const over = boundOf(/^\d+$/.test(end) ? Number(end) : end, words)
+  if (over !== undefined) return new ReviewRefused(overBound(over), { cause: new Error(said) })
+  const fatal = words.lastIndexOf('fatal: ')
+  return new ReviewRefused(
+    `the changes cannot be taken: ${words.slice(Math.max(0, fatal)).trim() || `exit code ${end}`}`,
+  )
 }
 
 const OID_LINE_BYTES = 41

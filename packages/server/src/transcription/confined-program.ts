@@ -1,12 +1,10 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Confined, confine } from '../checkpoints/confined.ts'
+import { type Confined, confine, nobody } from '../checkpoints/confined.ts'
 
 const directories = '/usr/local/bin:/usr/bin:/bin'
 /** Where a program finds its input: a copy in memory, read-only. */
 export const inputPath = '/input'
-/** Nobody: owns nothing on any machine. */
-const nobody = 65_534
 
 /** Whether the host has a program of the system. */
 export const hasProgram = (name: string): boolean =>
@@ -42,8 +40,10 @@ export async function runConfined(
   signal.throwIfAborted()
   const rlimits = [`--as=${bounds.memoryBytes}`, `--cpu=${bounds.seconds}`, '--fsize=0', '--core=0', '--nofile=64']
   const program = await confine({
-    ...(process.getuid?.() === 0 && { uid: nobody }),
+    ...nobody,
     readsAll: false,
+    // Bubblewrap writes the input to a file in memory; the program itself writes none.
+    bounds: { memoryBytes: bounds.memoryBytes, cpuSeconds: bounds.seconds, fileBytes: input.length },
     environment: { PATH: directories, LANG: 'C.UTF-8' },
     directories: ['/etc/alternatives'],
     mounts: [

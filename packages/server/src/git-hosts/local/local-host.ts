@@ -1,7 +1,6 @@
 import type { Clock } from '../../clock.ts'
-import { mergeCommits } from '../../git/merge-commits.ts'
+import { canMerge, mergeCommits } from '../../git/merge-commits.ts'
 import type { RemoteAccess } from '../../git/remote-access.ts'
-import { GitError, gitText, runGit } from '../../git/run-git.ts'
 import type { Database } from '../../storage/database.ts'
 import {
   type GitHost,
@@ -14,6 +13,7 @@ import {
   type RepositoryListing,
   type RepositoryRef,
 } from '../git-host.ts'
+import { broughtIn, contains, git, inBounds, moveBase, ofMerge } from './local-git.ts'
 import * as sql from './local-sql.ts'
 import { findRepositories, type LocalPath, localPath } from './repositories.ts'
 import { type BranchRule, blockersOf, type Check, type CheckState } from './rules.ts'
@@ -198,15 +198,17 @@ export class LocalHost implements GitHost {
     if (pull.state !== 'open') throw new GitHostError('not_mergeable', `the pull request is ${pull.state}`)
     if (pull.headOid !== merge.expectedHeadOid) throw new GitHostError('head_moved', 'the head is another commit')
     if (pull.mergeable !== 'yes' || base === null) throw new GitHostError('not_mergeable', pull.blockers.join(', '))
-    const oid = await mergeCommits({
-      gitDir: located.gitDir,
-      baseOid: base,
-      headOid: pull.headOid,
-      strategy: merge.strategy,
-      message: messageOf(row, merge),
-      committer: { name: 'Berth', email: 'berth@localhost', at: this.#clock.now() },
-      ...(signal && { signal }),
-    })
+    const oid = await inBounds(
+      mergeCommits({
+        gitDir: located.gitDir,
+        baseOid: base,
+        headOid: pull.headOid,
+        strategy: merge.strategy,
+        message: messageOf(row, merge),
+        committer: { name: 'Berth', email: 'berth@localhost', at: this.#clock.now() },
+        ...(signal && { signal }),
+      }),
+    )
     if (oid === null) throw new GitHostError('not_mergeable', 'conflict')
     const intent = { commit_oid: oid, head_oid: pull.headOid }
     await sql.intendMerge(this.#db, row, intent)
@@ -271,20 +273,11 @@ export class LocalHost implements GitHost {
     { base, head }: { readonly base: string | null; readonly head: string },
     signal?: AbortSignal,
   ) {
-    const tried =
-      base === null
-        ? null
-        : await mergeCommits({
-            gitDir: located.gitDir,
-            baseOid: base,
-            headOid: head,
-            strategy: 'merge',
-            message: 'tried',
-            committer: { name: 'Berth', email: 'berth@localhost', at: new Date(0) },
-            ...(signal && { signal }),
-          })
+    const both = { gitDir: located.gitDir, headOid: head, ...(signal && { signal }) }
+    // Whatever goes over a bound here cannot be merged here, as if it conflicted.
+    const mergeable = base !== null && (await inBounds(canMerge({ ...both, baseOid: base })).catch(ofMerge)) === true
     return blockersOf({
-      conflicts: tried === null,
+      conflicts: !mergeable,
       draft: row.draft,
       rule: await sql.findRule(this.#db, located.id, row.base_branch),
       passedChecks: await sql.listPassedChecks(this.#db, located.id, head),
@@ -342,48 +335,6 @@ export class LocalHost implements GitHost {
   #urlOf(id: string): string {
     return `${this.#baseUrl()}/v1/local-repositories/${id}`
   }
-}
-
-/** A branch or repository that cannot be read is the host's failure. */
-async function git(
-  args: readonly string[],
-  options: { gitDir: string; exits: readonly number[]; signal: AbortSignal | undefined },
-): Promise<string> {
-  const { signal, ...rest } = options
-  try {
-    return await gitText(args, { ...rest, timeoutMs: 10_000, ...(signal && { signal }) })
-  } catch (error) {
-    if (!(error instanceof GitError)) throw error
-    throw new GitHostError('unavailable', 'the repository cannot be read', { cause: error })
-  }
-}
-
-/** Moves the base branch from where it was, while the head still is what is merged. @returns false where either moved */
-async function moveBase(
-  gitDir: string,
-  { base_branch, head_branch }: sql.LocalPullRow,
-  { commit_oid, head_oid }: sql.MergeIntent,
-  from: string,
-): Promise<boolean> {
-  const verify = `verify refs/heads/${head_branch}\0${head_oid}\0`
-  const input = `${verify}update refs/heads/${base_branch}\0${commit_oid}\0${from}\0`
-  const { exitCode } = await runGit(['update-ref', '--stdin', '-z'], { gitDir, input, exits: [0, 1, 128] })
-  return exitCode === 0
-}
-
-async function contains(gitDir: string, tip: string, oid: string, signal?: AbortSignal): Promise<boolean> {
-  const args = ['merge-base', '--is-ancestor', oid, tip]
-  const { exitCode } = await runGit(args, { gitDir, exits: [0, 1, 128], ...(signal && { signal }) })
-  return exitCode === 0
-}
-
-/** The commit of the branch itself with which `oid` came into it. */
-async function broughtIn(gitDir: string, tip: string, oid: string, signal?: AbortSignal): Promise<string> {
-  const args = ['rev-list', '--first-parent', '--ancestry-path', '--topo-order', '--reverse', '--parents']
-  const [first = ''] = (await git([...args, `${oid}..${tip}`], { gitDir, exits: [0], signal })).split('\n')
-  const [commit = '', parent] = first.split(' ')
-  // Nothing after it, or what follows is built on it: it is of the branch itself, as after a fast-forward.
-  return commit === '' || parent === oid ? oid : commit
 }
 
 function messageOf(row: sql.LocalPullRow, merge: MergePullRequest): string {

@@ -8,6 +8,9 @@ import { waitUntil } from './wait-until.ts'
 const controllers = ['memory', 'pids', 'cpu'] as const
 export type Controller = (typeof controllers)[number]
 
+/** Bounds of all that runs in one group. */
+export type GroupBounds = Pick<SandboxBounds, 'memoryBytes' | 'cpus' | 'processes'>
+
 /** One tree of cgroups in which a sandbox gets a group of its own. */
 interface Tree {
   readonly version: 1 | 2
@@ -25,13 +28,13 @@ export interface Cgroups {
   /** `cgroup.kill` ends a sandbox in one write. */
   readonly canKill: boolean
   /** Makes groups of a name, which must be new. @returns the files that a process writes `0` to in order to join */
-  make(name: string, bounds: SandboxBounds): Promise<readonly string[]>
+  make(name: string, bounds: GroupBounds): Promise<readonly string[]>
   /** Kills everything in the groups of a name and removes them. Resolves with false where something is left. */
   end(name: string): Promise<boolean>
   /** Sets the bounds of groups that exist, in use or not. */
-  limit(name: string, bounds: SandboxBounds): void
-  /** Removes groups that nothing runs in, the parents last. */
-  tidy(): Promise<void>
+  limit(name: string, bounds: GroupBounds): void
+  /** Removes groups that nothing runs in, but for those to keep, the parents last. */
+  tidy(keeps?: (name: string) => boolean): Promise<void>
 }
 
 /** Finds the trees that this process may write; undefined where there is none. */
@@ -93,7 +96,7 @@ async function enable(group: string, controller: Controller): Promise<boolean> {
 
 function overTrees(trees: readonly Tree[], tag: string): Cgroups {
   const groups = (name: string) => trees.map(tree => ({ tree, dir: join(tree.mountPoint, tag, name) }))
-  const setLimits = (name: string, bounds: SandboxBounds) => {
+  const setLimits = (name: string, bounds: GroupBounds) => {
     for (const { tree, dir } of groups(name)) {
       for (const [file, value] of limits(tree, bounds)) {
         try {
@@ -125,12 +128,14 @@ function overTrees(trees: readonly Tree[], tag: string): Cgroups {
       const gone = await Promise.all(all.map(({ dir }) => waitUntil(() => removeGroup(dir), 10_000)))
       return gone.every(Boolean)
     },
-    async tidy() {
+    async tidy(keeps = () => false) {
       for (const tree of trees) {
         const parent = join(tree.mountPoint, tag)
         const entries = (await ignoring(['ENOENT'], readdir(parent, { withFileTypes: true }))) ?? []
         const empty = ['ENOENT', 'EBUSY', 'ENOTEMPTY']
-        for (const entry of entries) if (entry.isDirectory()) await ignoring(empty, rmdir(join(parent, entry.name)))
+        for (const entry of entries) {
+          if (entry.isDirectory() && !keeps(entry.name)) await ignoring(empty, rmdir(join(parent, entry.name)))
+        }
         await ignoring(empty, rmdir(parent))
       }
     },
@@ -138,7 +143,7 @@ function overTrees(trees: readonly Tree[], tag: string): Cgroups {
 }
 
 /** Files to write, in order: v1's sum of memory and swap may at no moment be below the memory limit. */
-function* limits(tree: Tree, bounds: SandboxBounds): Generator<readonly [name: string, value: string]> {
+function* limits(tree: Tree, bounds: GroupBounds): Generator<readonly [name: string, value: string]> {
   const quota = String(Math.max(1000, Math.round(bounds.cpus * 100_000)))
   const memory = String(Math.floor(bounds.memoryBytes))
   for (const controller of tree.controllers) {

@@ -1,0 +1,80 @@
+import { constants } from 'node:fs'
+import { chmod, chown, type FileHandle, mkdir, open, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { HelperBounds } from '../sandboxes/helper-bounds.ts'
+import { runGit } from './run-git.ts'
+import type { GitView } from './start-git.ts'
+
+/** A bare repository in a scratch directory, without configuration of anybody's, that borrows the objects of others. */
+export interface OwnRepository {
+  readonly gitDir: string
+  /** Where a pack lies; the view's user owns it. */
+  readonly packs: string
+  /** For git that reads it and what it borrows. */
+  readonly view: GitView
+}
+
+/**
+ * Makes one in a directory, without what `git init` costs.
+ * @param borrowed object directories
+ */
+export async function openOwnRepository(
+  directory: string,
+  borrowed: readonly string[],
+  user: Pick<GitView, 'uid' | 'bwrap'>,
+): Promise<OwnRepository> {
+  const gitDir = join(directory, 'own.git')
+  const packs = join(gitDir, 'objects/pack')
+  // Its user reads it; the directories above keep everybody else out.
+  for (const path of [gitDir, ...['objects', 'objects/info', 'objects/pack', 'refs'].map(at => join(gitDir, at))]) {
+    await mkdir(path)
+    await chmod(path, 0o755)
+  }
+  const files = {
+    HEAD: 'ref: refs/heads/none\n',
+    config: '[core]\n\trepositoryformatversion = 0\n\tbare = true\n',
+    'objects/info/alternates': borrowed.map(path => `${path}\n`).join(''),
+  }
+  for (const [name, text] of Object.entries(files)) {
+    await writeFile(join(gitDir, name), text)
+    await chmod(join(gitDir, name), 0o644)
+  }
+  if (user.uid !== undefined) await chown(packs, user.uid, user.uid)
+  return { gitDir, packs, view: { ...user, reads: [gitDir, ...borrowed], writes: [] } }
+}
+
+const packName = /^pack-[0-9a-f]{40}\.pack$/
+
+/**
+ * Takes a pack into a repository: every object is read and named by what it holds.
+ * @param options.strict objects are checked as `git fsck` would, and so is that nothing they name is missing
+ * @returns the pack's path; its index lies beside it
+ * @throws GitError, or the signal's reason
+ */
+export async function takePack(
+  { gitDir, packs, view }: OwnRepository,
+  input: Readable,
+  options: { readonly strict: boolean; readonly bounds: HelperBounds; readonly signal?: AbortSignal },
+): Promise<string> {
+  const { strict, bounds, signal } = options
+  await runGit(['index-pack', ...(strict ? ['--strict'] : []), '--stdin'], {
+    gitDir,
+    input,
+    bounds,
+    view: { ...view, writes: [packs] },
+    ...(signal && { signal }),
+  })
+  const name = (await readdir(packs)).find(file => packName.test(file))
+  if (name === undefined) throw new Error('index-pack left no pack')
+  return join(packs, name)
+}
+
+/** Opens a file that a confined program has left: that itself, whatever link it may be. */
+export async function openLeft(path: string): Promise<FileHandle> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  throw new Error('a confined program left something that is no file')
+}
