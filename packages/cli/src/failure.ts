@@ -39,7 +39,10 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
   cloud_github_connection_required: () => "the repository's host does not take this deployment's credential",
   cloud_repository_unavailable: () => 'the host does not show the repository to this deployment',
   cloud_repository_permission_denied: () => 'the host does not let this deployment do that',
-  cloud_review_refused: () => 'the changes hold something that git takes from nobody, or are too much for a review',
+  cloud_review_refused: refusal =>
+    typeof refusal.fields.message === 'string'
+      ? `no review of the changes: ${refusal.fields.message}`
+      : 'the changes hold something that git takes from nobody, or are too much for a review',
   cloud_repository_branch_not_found: () => 'the repository has no such branch; name one with --base',
   cloud_workspace_expired: () => "the session's sandbox is gone; `berth run --session` brings it back",
   cloud_publication_not_mergeable: () => 'that publication has no pull request to merge',

@@ -48,7 +48,7 @@ export const errors = {
   cloud_workspace_expired: { status: 409, cause: 'The workspace is not attached; restore it first.' },
   cloud_review_refused: {
     status: 409,
-    cause: 'What the workspace holds cannot be delivered: too large, or no tree that git takes.',
+    cause: 'What the workspace holds cannot be delivered: too large, or no tree that git takes; `message` says what.',
   },
   cloud_publication_conflict: { status: 409, cause: 'The id was used with another body.' },
   cloud_publication_in_progress: { status: 409, cause: 'A Publication of the Session is under way.' },
@@ -130,7 +130,12 @@ export const ErrorBody = Type.Object(
     issues: Type.Optional(Type.Array(Issue, { description: 'With `invalid_request` and `invalid_input`.' })),
     parameter: Type.Optional(Type.String({ description: 'With `invalid_path_parameter`.' })),
     mediaType: Type.Optional(Type.String({ description: 'With `unsupported_media_type`, when one was sent.' })),
-    message: Type.Optional(Type.String({ description: 'With `transcription_not_configured`: what to mend.' })),
+    message: Type.Optional(
+      Type.String({
+        description:
+          'With `transcription_not_configured`: what to mend. With `cloud_review_refused`: the path that git cannot take, or the bound that the changes go over.',
+      }),
+    ),
     allow: Type.Optional(Type.Array(Type.String(), { description: 'With `method_not_allowed`.' })),
     outcome: Type.Optional(
       Type.Unsafe<Readonly<Record<string, unknown>>>({

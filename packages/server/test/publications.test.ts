@@ -467,6 +467,15 @@ describe('what comes between', () => {
     expect(outcome(await at.api.get(at.path('/repository/review')))).toBe('409 cloud_review_refused')
   })
 
+  it('says which file it is that git cannot take', async () => {
+    const at = await begin()
+    await writeFile(join(at.project, 'bad.txt'), 'a')
+    await writeFile(join(at.project, '.gitattributes'), 'bad.txt working-tree-encoding=UTF-99\n')
+    const answer = await at.api.get(at.path('/repository/review'))
+    expect(outcome(answer)).toBe('409 cloud_review_refused')
+    expect(answer.body).toMatchObject({ message: expect.stringContaining("failed to encode 'bad.txt'") })
+  })
+
   it('needs the workspace that was reviewed', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')

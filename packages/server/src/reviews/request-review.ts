@@ -35,7 +35,10 @@ export async function requestReview(
     try {
       const answer = await readAnswer(context.db, key)
       if (answer !== null && answer.answered >= ticket) {
-        if (answer.revision === null) throw refusal(answer.failure ?? 'cloud_workspace_unavailable')
+        if (answer.revision === null) {
+          const { failure, message } = answer
+          throw refusal(failure ?? 'cloud_workspace_unavailable', message === null ? {} : { message })
+        }
         return await readReview(context, key, answer.revision)
       }
       await requireAttached(context, principal, key)

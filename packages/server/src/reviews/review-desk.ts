@@ -1,6 +1,6 @@
-import type { ErrorCode } from '@berth/contract'
 import type { DeliveryContext } from '../delivery/delivery-context.ts'
 import type { Desk } from '../delivery/desk.ts'
+import { cutText, storable } from '../events/bounded-text.ts'
 import { GitHostError } from '../git-hosts/git-host.ts'
 import { hostRefusalCode } from '../repositories/host-refusal.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
@@ -14,8 +14,12 @@ import {
   findReview,
   insertReview,
   type ReviewClaim,
+  type ReviewFailure,
   renewReviewClaim,
 } from './review-sql.ts'
+
+/** A path of any length is named whole, with git's words about it. */
+const MESSAGE_BYTES = 8192
 
 /** Where the workers beside sandboxes take up what callers want to review. */
 export function reviewDesk(context: DeliveryContext): Desk {
@@ -44,7 +48,7 @@ async function review(
   context: DeliveryContext,
   claim: ReviewClaim,
   signal: AbortSignal,
-): Promise<Awaited<ReturnType<typeof makeReview>> | { readonly failure: ErrorCode }> {
+): Promise<Awaited<ReturnType<typeof makeReview>> | ReviewFailure> {
   const { db, blobs, clock, log } = context
   try {
     const source = await context.sources.find(claim)
@@ -61,7 +65,8 @@ async function review(
     signal.throwIfAborted()
     if (error instanceof ReviewRefused) {
       log.info({ err: error, sessionId: claim.sessionId }, 'a review was refused')
-      return { failure: 'cloud_review_refused' }
+      const { text } = cutText(storable(error.message), MESSAGE_BYTES)
+      return { failure: 'cloud_review_refused', message: text }
     }
     if (error instanceof GitHostError) {
       log.warn({ err: error, sessionId: claim.sessionId }, 'a review was not given its source')

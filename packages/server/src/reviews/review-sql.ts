@@ -65,12 +65,16 @@ export interface ReviewAnswer {
   readonly revision: string | null
   /** What those who asked are refused with. */
   readonly failure: ErrorCode | null
+  /** What more there is to say of it. */
+  readonly message: string | null
 }
 
 export async function readAnswer(db: Queryable, key: SessionKey): Promise<ReviewAnswer | null> {
   const { rows } = await db.query<ReviewAnswer>({
     name: 'read-review-answer',
-    text: 'select answered, revision, failure from review_requests where organization_id = $1 and session_id = $2',
+    text: `
+      select answered, revision, failure, failure_message as message from review_requests
+      where organization_id = $1 and session_id = $2`,
     values: [key.organizationId, key.sessionId],
   })
   return rows[0] ?? null
@@ -122,15 +126,22 @@ export async function claimReviews(
   }))
 }
 
+/** Why there is no review. */
+export interface ReviewFailure {
+  readonly failure: ErrorCode
+  readonly message?: string
+}
+
 /** Answers every ticket of the claim; false where another has taken it over. */
 export async function answerReview(
   tx: Queryable,
   claim: ReviewClaim,
-  answer: { readonly revision: string } | { readonly failure: ErrorCode },
+  answer: { readonly revision: string } | ReviewFailure,
 ): Promise<boolean> {
   const { rowCount } = await tx.query({
     text: `
-      update review_requests set answered = $4, revision = $5, failure = $6, claim = null, claimed_until = null
+      update review_requests set answered = $4, revision = $5, failure = $6, failure_message = $7,
+        claim = null, claimed_until = null
       where organization_id = $1 and session_id = $2 and claim = $3`,
     values: [
       claim.organizationId,
@@ -139,6 +150,7 @@ export async function answerReview(
       claim.asked,
       'revision' in answer ? answer.revision : null,
       'failure' in answer ? answer.failure : null,
+      'failure' in answer ? (answer.message ?? null) : null,
     ],
   })
   return rowCount > 0

@@ -9,12 +9,19 @@ export const insideTree = { project: '/tree/project', scratch: '/scratch', base:
  * only as a directory whose HEAD is read: it is taken out of the index before `add`, which would otherwise ask for its
  * status by starting git inside it, with the configuration that lies there.
  *
- * `$BASE_TREE` is the tree of the pinned commit. What git cannot take into a tree (sockets, a nested repository without
- * a commit) is left out.
+ * `$BASE_TREE` is the tree of the pinned commit. What no tree of git's can hold is left out: sockets, paths into a
+ * repository, a nested repository without a commit. Whatever else git cannot take ends the script with git's words, such
+ * as a file that is not in the encoding which its attributes give it: the tree is whole, or there is none.
  */
 export const treeScript = `
 set -eu
 export LC_ALL=C
+refuse() {
+  head -c 4000 "$2" >&2
+  exit "$1"
+}
+left_out="^error: '.*' does not have a commit checked out|^error: invalid path |: can only add regular files, |No such file or directory$"
+left_out="$left_out|^error: unable to (add|index) |^(warning|hint): "
 cd /scratch
 [ -d /tree/project ] && [ ! -L /tree/project ] || { echo 'no project' >&2; exit 3; }
 cd /tree/project
@@ -35,11 +42,15 @@ if [ -f /scratch/theirs ]; then
   theirs=$!
 fi
 git read-tree "$BASE_TREE"
-git ls-files -s -z | grep -z '^160000 ' > /scratch/links || :
+git ls-files -s -z > /scratch/before
+grep -z '^160000 ' /scratch/before > /scratch/links || :
 if [ -s /scratch/links ]; then
   sed -z 's/^160000 \\([0-9a-f]*\\) 0\\t/0 \\1\\t/' /scratch/links | git update-index -z --index-info
 fi
-git add -A --ignore-errors . 2>/dev/null || :
+added=0
+git add -A --ignore-errors . 2> /scratch/said || added=$?
+[ "$added" -le 1 ] || refuse "$added" /scratch/said
+if [ "$added" -eq 1 ] && grep -Ev "$left_out" /scratch/said > /scratch/refused; then refuse 1 /scratch/refused; fi
 if [ -s /scratch/links ]; then
   while IFS= read -r -d '' entry; do
     path=\${entry#*$'\\t'}
@@ -50,10 +61,17 @@ if [ -s /scratch/links ]; then
   [ ! -s /scratch/kept ] || git update-index -z --index-info < /scratch/kept
 fi
 if [ -n "$theirs" ] && wait "$theirs"; then
-  git ls-files -z | comm -z -13 - /scratch/their-names > /scratch/more 2>/dev/null || :
+  git ls-files -z > /scratch/ours
+  comm -z -13 /scratch/ours /scratch/their-names > /scratch/more 2>/dev/null || :
   if [ -s /scratch/more ] && ! git update-index -z --add --remove --stdin < /scratch/more 2>/dev/null; then
     while IFS= read -r -d '' path; do
-      git update-index --add --remove -- "$path" 2>/dev/null || :
+      added=0
+      git update-index --add --remove -- "$path" 2> /scratch/said || added=$?
+      # Their index may name anything, also what is no path; only a file that is there and cannot be taken counts.
+      [ "$added" -le 128 ] || refuse "$added" /scratch/said
+      if [ "$added" -ne 0 ] && grep -E '^fatal: (failed to encode|BOM is|Out of memory)|File too large$' /scratch/said > /scratch/refused; then
+        refuse 1 /scratch/refused
+      fi
     done < /scratch/more
   fi
 fi
