@@ -7,7 +7,12 @@ import {
   renewClaims,
 } from '../src/execution/execution-sql.ts'
 import { findOverdue } from '../src/interactions/interaction-sql.ts'
-import { findDueLeases, findLeasesOfLostHosts, findLiveLeasesOfHost } from '../src/leases/lease-sql.ts'
+import {
+  findDueLeases,
+  findLeasesOfArchived,
+  findLeasesOfLostHosts,
+  findLiveLeasesOfHost,
+} from '../src/leases/lease-sql.ts'
 import { findUnauthorizedRuns } from '../src/runs/authority-sql.ts'
 import type { Queryable } from '../src/storage/database.ts'
 import { createTestDatabase, type TestDatabase } from './support/postgres.ts'
@@ -52,6 +57,7 @@ const polls: Readonly<Record<string, (db: Queryable) => Promise<unknown>>> = {
   'claims to renew': db => renewClaims(db, 'a', now, now),
   'Runs that wait for people': db => countAwaiting(db, 'a'),
   'leases that are due': db => findDueLeases(db, now, 10),
+  'leases of archived Sessions': db => findLeasesOfArchived(db, 10),
   'leases of a host': db => findLiveLeasesOfHost(db, 'a'),
   'leases of hosts that are gone': db => findLeasesOfLostHosts(db, 'a', 10),
   'Runs whose authority has ended': db => findUnauthorizedRuns(db, 10),

@@ -7,6 +7,7 @@ import { findLiveLease, insertLease, type LeaseRow, markAttached } from '../leas
 import { findRun, hasEarlierWork } from '../runs/run-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
 import type { SandboxEgress } from '../sandboxes/driver.ts'
+import { isArchived } from '../sessions/session-sql.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { ExecutionContext } from './execution-context.ts'
@@ -21,6 +22,11 @@ export class ProvisionFailed extends Error {
   override readonly name = 'ProvisionFailed'
 }
 
+/** The Session was archived meanwhile: nothing may be made for it any more. */
+export class SessionArchived extends Error {
+  override readonly name = 'SessionArchived'
+}
+
 /**
  * The Session's sandbox: the one its lease holds, else a fresh one. The lease's row is committed before anything is
  * made, so a crash in between leaves a row that says what to look for, and never a sandbox without one. What is left of
@@ -28,7 +34,7 @@ export class ProvisionFailed extends Error {
  * One that is close to its bound is given up for a fresh one before a Run begins on it, where nothing is lost by that, and
  * in any case once work on it has to end.
  * A fresh one is brought to where the Session left off before anything runs in it.
- * @throws ProvisionFailed, ResumeUnavailable, SourceUnavailable, ClaimLost, or the signal's reason
+ * @throws ProvisionFailed, SessionArchived, ResumeUnavailable, SourceUnavailable, ClaimLost, or the signal's reason
  */
 export async function provision(
   context: ExecutionContext,
@@ -44,6 +50,8 @@ export async function provision(
     return live
   }
   const lease = await underFence(context, claim, async tx => {
+    // The fence may be one that was taken while an archiving had freed it and not committed.
+    if (await isArchived(tx, claim)) throw new SessionArchived()
     // Else a predecessor died while it made this one; how far it came is not known.
     if (live !== null) await endLease(tx, claim, retired ? 'expired' : 'abandoned', clock.now())
     return insertLease(tx, claim, {

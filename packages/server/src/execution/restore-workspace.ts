@@ -7,7 +7,7 @@ import type { ExecutionContext } from './execution-context.ts'
 import type { Claim } from './execution-sql.ts'
 import { announce } from './finish.ts'
 import { ClaimLost } from './interruption.ts'
-import { provision } from './provision.ts'
+import { provision, SessionArchived } from './provision.ts'
 import { underFence } from './under-fence.ts'
 
 /** Works off a request for a Session's workspace: a sandbox with the last checkpoint in it, and no agent yet. */
@@ -20,7 +20,9 @@ export async function restoreWorkspace(context: ExecutionContext, claim: Claim, 
     else await provision(context, claim, runtime, signal)
   } catch (error) {
     if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
-    context.log.warn({ err: error, sessionId: claim.sessionId }, 'a workspace could not be restored')
+    if (!(error instanceof SessionArchived)) {
+      context.log.warn({ err: error, sessionId: claim.sessionId }, 'a workspace could not be restored')
+    }
     failed = true
   }
   await underFence(context, claim, async tx => {

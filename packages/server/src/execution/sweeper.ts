@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endLease } from '../leases/end-lease.ts'
-import { findDueLeases, findLeasesOfLostHosts, findLiveLeasesOfHost, leaseIsLive } from '../leases/lease-sql.ts'
+import {
+  findDueLeases,
+  findLeasesOfArchived,
+  findLeasesOfLostHosts,
+  findLiveLeasesOfHost,
+  leaseIsLive,
+} from '../leases/lease-sql.ts'
+import { freeExecution } from '../runs/end-run.ts'
 import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { Loop, type Service } from '../service.ts'
 import { lockSession } from '../sessions/session-sql.ts'
@@ -13,7 +20,8 @@ const PATIENCE_MS = 5_000
 
 /**
  * Keeps leases and sandboxes together: ends leases whose deadline has passed, destroys sandboxes that no lease names,
- * and ends leases whose sandbox is gone. Leases with a Run are the worker's: only their bound concerns the sweeper.
+ * and ends leases whose sandbox is gone, or whose Session is archived. Leases with a Run are the worker's: only their bound
+ * concerns the sweeper.
  */
 export class Sweeper implements Service {
   readonly name = 'sweeper'
@@ -64,6 +72,9 @@ export class Sweeper implements Service {
     for (const lease of await findLeasesOfLostHosts(db, host, 100)) {
       await this.#end(lease.organization_id, lease.session_id, lease.id, 'lost')
     }
+    for (const lease of await findLeasesOfArchived(db, 100)) {
+      await this.#end(lease.organization_id, lease.session_id, lease.id, 'archived')
+    }
     for (const lease of await findLiveLeasesOfHost(db, host)) {
       if (await this.#isGone(lease.id)) await this.#end(lease.organization_id, lease.session_id, lease.id, 'lost')
     }
@@ -93,7 +104,12 @@ export class Sweeper implements Service {
     }
   }
 
-  async #end(organizationId: string, sessionId: string, leaseId: string, reason: 'expired' | 'lost'): Promise<void> {
+  async #end(
+    organizationId: string,
+    sessionId: string,
+    leaseId: string,
+    reason: 'expired' | 'lost' | 'archived',
+  ): Promise<void> {
     const { db, clock, wakeups } = this.#context
     const key = { organizationId, sessionId }
     const ended = await db.transaction(async tx => {
@@ -102,6 +118,8 @@ export class Sweeper implements Service {
       if (session === null || session.active_run_id !== null || session.finalizing || !(await leaseIsLive(tx, leaseId)))
         return false
       const now = clock.now()
+      // Whoever still works for an archived Session holds a fence that archiving could not take.
+      if (reason === 'archived') await freeExecution(tx, key)
       if (reason === 'expired' && (session.lease_expires_at?.getTime() ?? 0) > now.getTime()) return false
       return endLease(tx, key, reason, now)
     })

@@ -142,6 +142,21 @@ export async function findDueLeases(db: Queryable, now: Date, limit: number): Pr
   return rows
 }
 
+/** Leases that archived Sessions still hold, of those that have not ended (`leases_live`). */
+export async function findLeasesOfArchived(db: Queryable, limit: number): Promise<LeaseRow[]> {
+  const { rows } = await db.query<LeaseRow>({
+    name: 'find-leases-of-archived',
+    text: `
+      select l.* from leases l
+      where l.ended_at is null and exists (
+        select 1 from sessions s
+        where s.organization_id = l.organization_id and s.id = l.session_id and s.archived_at is not null)
+      limit $1`,
+    values: [limit],
+  })
+  return rows
+}
+
 /** Attached leases on a host whose Session has no Run under way. */
 export async function findLiveLeasesOfHost(db: Queryable, host: string): Promise<LeaseRow[]> {
   const { rows } = await db.query<LeaseRow>({

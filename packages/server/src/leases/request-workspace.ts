@@ -31,3 +31,8 @@ export async function askForWorkspace(
 export function isWorkspaceBeingMade(db: Queryable, key: SessionKey): Promise<boolean> {
   return workspaceIsBeingMade(db, key)
 }
+
+/** Takes back whatever was asked for: the Session has no use for a workspace any more. */
+export async function withdrawWorkspaceRequest(tx: Queryable, key: SessionKey): Promise<void> {
+  await deleteWorkspaceRequest(tx, key)
+}

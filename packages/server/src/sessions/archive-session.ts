@@ -3,6 +3,7 @@ import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import { endLease } from '../leases/end-lease.ts'
+import { withdrawWorkspaceRequest } from '../leases/request-workspace.ts'
 import { abandonMerges } from '../merges/abandon-merges.ts'
 import { abandonPublications } from '../publications/under-way.ts'
 import { endRun, freeExecution } from '../runs/end-run.ts'
@@ -25,6 +26,8 @@ export async function archiveSession(context: Context, principal: Principal, key
     if (session.active_run_id !== null) {
       await endRun(tx, key, session.active_run_id, { status: 'cancelled', stopReason: 'aborted' }, now)
     }
+    // Ahead of the fence: a worker's claim needs the request, so none can come between the two.
+    await withdrawWorkspaceRequest(tx, key)
     // Also where no Run is active: the last one may be being sealed, which there is no more use for.
     await freeExecution(tx, key)
     await abandonPublications(tx, key, now)

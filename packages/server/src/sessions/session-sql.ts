@@ -62,6 +62,16 @@ export async function holdSession(tx: Queryable, key: SessionKey): Promise<void>
   })
 }
 
+/** Whether the Session is archived; one that is not there is not. */
+export async function isArchived(db: Queryable, key: SessionKey): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'is-archived',
+    text: 'select 1 from sessions where organization_id = $1 and id = $2 and archived_at is not null',
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows.length > 0
+}
+
 export interface NewSession {
   readonly key: SessionKey
   readonly owner: Pick<Principal, 'kind' | 'id'>
