@@ -31,7 +31,10 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
   cloud_session_not_found: () => 'no such session or run, or this key does not see it',
   cloud_run_in_progress: () =>
     'the session has a run under way: follow it with `berth events`, or end it with `berth cancel`',
-  cloud_resume_unavailable: () => 'the session cannot be continued: its workspace is gone and no checkpoint is left',
+  cloud_resume_unavailable: () =>
+    'the session cannot be continued: its workspace is gone and no checkpoint is left; `berth reset` begins it afresh',
+  cloud_reset_unavailable: () =>
+    'the session has work to go on from, or lost it in a way that may be mended; only one without a checkpoint is reset',
   cloud_turn_limit_reached: () => 'the session has reached its limit of turns; start a new one',
   cloud_repository_required: () => 'the session is on no repository; start one with `berth run --repository`',
   cloud_repository_grant_required: () =>

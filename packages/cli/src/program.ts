@@ -42,6 +42,7 @@ export function buildProgram(host: ProgramHost): Command {
   addEvents(program, host)
   addSessions(program, host)
   addCancel(program, host)
+  addReset(program, host)
   addRuntimes(program, host)
   addInteractions(program, host)
   addReview(program, host)
@@ -108,6 +109,18 @@ function addCancel(program: Command, host: ProgramHost): void {
     .action(async (sessionId: string, runId: string | undefined, options: { json?: boolean }, command: Command) => {
       const { cancel } = await import('./commands/cancel.ts')
       await host.withService(command.optsWithGlobals(), io => cancel(sessionId, runId, options, io))
+    })
+}
+
+function addReset(program: Command, host: ProgramHost): void {
+  program
+    .command('reset')
+    .description('begin a session afresh whose work is lost; its log stays')
+    .argument('<session>')
+    .option('--json', 'print the session as JSON')
+    .action(async (sessionId: string, options: { json?: boolean }, command: Command) => {
+      const { reset } = await import('./commands/reset.ts')
+      await host.withService(command.optsWithGlobals(), io => reset(sessionId, options, io))
     })
 }
 

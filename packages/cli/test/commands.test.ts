@@ -91,6 +91,28 @@ test('cancel takes the run that is named, else the one under way, else none', as
   ])
 })
 
+test('reset begins a session afresh, also one that an earlier call with a lost answer did', async () => {
+  let state = 'unavailable'
+  await using service = await ScriptedService.start(({ method, path }, response) => {
+    const now = { ...session, continuation: { state } }
+    if (method === 'GET') sendJson(response, 200, { session: now })
+    else if (!path.endsWith('/reset')) return undefined
+    else if (state === 'unavailable') sendJson(response, 200, { session: now })
+    else sendJson(response, 409, { error: 'cloud_reset_unavailable' })
+    return 'answered'
+  })
+  for (const known of ['unavailable', 'fresh']) {
+    state = known
+    const it = berth(service, 'reset', session.id)
+    expect(await it.ended()).toBe(0)
+    expect(it.lines).toEqual([`session ${session.id} begins afresh`])
+  }
+  state = 'live'
+  const refused = berth(service, 'reset', session.id)
+  expect(await refused.ended()).not.toBe(0)
+  expect(refused.stderr).toMatch(/work to go on from/)
+})
+
 test.each([
   [401, { error: 'invalid_or_expired_credential' }, /refuses this key/],
   [403, { error: 'insufficient_scope', requiredScope: 'svc.cloud.sessions:read' }, /lacks svc\.cloud\.sessions:read/],

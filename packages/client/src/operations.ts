@@ -52,6 +52,11 @@ export interface SessionOperations {
   patch(sessionId: string, body: UpdateSession, options?: CallOptions): Promise<{ readonly session: Session }>
   /** Closes a Session for good. Idempotent. */
   archive(sessionId: string, options?: CallOptions): Promise<void>
+  /**
+   * Begins afresh where the earlier work is gone (`continuation.reason` `checkpoint_missing`). Refused otherwise: after a
+   * lost answer the retry may be refused although the first call did it, which `continuation.state` `fresh` tells.
+   */
+  reset(sessionId: string, options?: CallOptions): Promise<{ readonly session: Session }>
   /** Who executes the active Run; null while nobody does. */
   fence(sessionId: string, options?: CallOptions): Promise<{ readonly fence: Fence | null }>
 }
@@ -101,6 +106,7 @@ export function sessionOperations(transport: Transport): SessionOperations {
     async archive(sessionId, options) {
       await call(transport, { method: 'DELETE', path: one(sessionId) }, options)
     },
+    reset: (sessionId, options) => call(transport, { method: 'POST', path: [...one(sessionId), 'reset'] }, options),
     fence: (sessionId, options) => call(transport, { method: 'GET', path: [...one(sessionId), 'fence'] }, options),
   }
 }

@@ -32,6 +32,7 @@ test('every operation has its method and path', async () => {
   await client.sessions.get('s')
   await client.sessions.patch('s', { title: 't' })
   await client.sessions.archive('s')
+  await client.sessions.reset('s')
   await client.sessions.fence('s')
   await client.turns.list('s', { after: -1 })
   await client.turns.put('s', 't', { message: 'm' })
@@ -45,6 +46,7 @@ test('every operation has its method and path', async () => {
     'GET /v1/sessions/s',
     'PATCH /v1/sessions/s',
     'DELETE /v1/sessions/s',
+    'POST /v1/sessions/s/reset',
     'GET /v1/sessions/s/fence',
     'GET /v1/sessions/s/turns?after=-1',
     'PUT /v1/sessions/s/turns/t',

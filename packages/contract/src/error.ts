@@ -42,6 +42,7 @@ export const errors = {
   cloud_run_in_progress: { status: 409, cause: 'A Run of the Session has not ended.', retryAfterSeconds: 2 },
   cloud_session_finalizing: { status: 409, cause: 'The last Run is being sealed.', retryAfterSeconds: 2 },
   cloud_resume_unavailable: { status: 409, cause: 'The Session cannot continue.' },
+  cloud_reset_unavailable: { status: 409, cause: 'The Session has work to go on from, or lost it otherwise.' },
   cloud_interaction_conflict: { status: 409, cause: 'The Interaction is closed, or another answer won.' },
   cloud_turn_limit_reached: { status: 409, cause: 'The Session holds as many Turns as it can.' },
   cloud_repository_required: { status: 409, cause: 'The Session has no repository.' },

@@ -141,8 +141,16 @@ export const ContextCompacted = Type.Object(
   { title: 'ContextCompactedData', ...open },
 )
 
-/** `svc.conversation.cleared`. */
-export const ConversationCleared = Type.Object({}, { title: 'ConversationClearedData', ...open })
+/** `svc.conversation.cleared`: by the agent, without data, or because the Session was reset. */
+export const ConversationCleared = Type.Object(
+  {
+    reason: Type.Optional(openString(['checkpoint_missing'])),
+    lostRunIds: Type.Optional(
+      Type.Array(Uuid, { description: 'Runs whose workspace and conversation are gone, the oldest first.' }),
+    ),
+  },
+  { title: 'ConversationClearedData', ...open },
+)
 
 /** `svc.timeline.truncated`. */
 export const TimelineTruncated = Type.Object(

@@ -166,6 +166,9 @@ const provoked: {
       return test.api.put(`/v1/sessions/${made.id}/turns/${unknownId}`, { message: 'b' })
     },
   ],
+  cloud_reset_unavailable: [
+    async () => test.api.call('POST', `/v1/sessions/${(await test.api.createSession()).id}/reset`),
+  ],
   cloud_turn_limit_reached: [
     async () => {
       const made = await test.api.createSession()

@@ -126,4 +126,17 @@ export const sessionOperations = {
       'cloud_workspace_unavailable',
     ],
   }),
+  resetSession: operation({
+    method: 'POST',
+    path: '/v1/sessions/{sessionId}/reset',
+    summary: 'Begin afresh',
+    description:
+      "Only while `continuation` is `unavailable` with `checkpoint_missing`: the earlier work is gone. The log is kept, and its `svc.conversation.cleared` names the Runs whose work is lost; the next Turn begins in a fresh sandbox, from the Session's source where it has one. After a lost answer, read `continuation`: the same call again is refused.",
+    tag: 'Sessions',
+    access: 'bearer',
+    capability: 'svc.cloud.turns:submit',
+    params: SessionPath,
+    responses: { 200: { description: 'The Session, its `continuation` `fresh`.', schema: SessionEnvelope } },
+    errors: ['cloud_session_not_found', 'cloud_run_in_progress', 'cloud_session_finalizing', 'cloud_reset_unavailable'],
+  }),
 } as const

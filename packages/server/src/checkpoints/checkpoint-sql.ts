@@ -18,10 +18,10 @@ export async function findResumable(db: Queryable, key: SessionKey): Promise<Che
   const { rows } = await db.query<CheckpointRow>({
     name: 'find-resumable',
     text: `
-      select c.* from (select $1::uuid as organization_id, $2::uuid as id) s
+      select c.* from sessions s
       cross join lateral (${runToGoOnFrom('s')}) newest
       join checkpoints c on c.organization_id = s.organization_id and c.session_id = s.id and c.run_id = newest.id
-      where c.damaged_at is null`,
+      where s.organization_id = $1 and s.id = $2 and c.damaged_at is null`,
     values: [key.organizationId, key.sessionId],
   })
   return rows[0] ?? null
@@ -122,6 +122,14 @@ export async function dropCheckpoint(tx: Queryable, key: SessionKey, runId: stri
   await tx.query({
     text: 'delete from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3',
     values: [key.organizationId, key.sessionId, runId],
+  })
+}
+
+/** All Runs of a Session go without. */
+export async function dropCheckpoints(tx: Queryable, key: SessionKey): Promise<void> {
+  await tx.query({
+    text: 'delete from checkpoints where organization_id = $1 and session_id = $2',
+    values: [key.organizationId, key.sessionId],
   })
 }
 

@@ -12,7 +12,7 @@ const MAX_BYTES = 32 * 1024
 
 /**
  * The conversation before a Run, told by the log to an agent that cannot load its own: the last messages, oldest first.
- * Null where there is none.
+ * Null where there is none since the Session began, or was reset.
  */
 export async function readRecap(db: Queryable, key: SessionKey, runId: string | null): Promise<string | null> {
   const { rows } = await db.query<{ role: string; text: string }>({
@@ -22,6 +22,10 @@ export async function readRecap(db: Queryable, key: SessionKey, runId: string | 
       where organization_id = $1 and session_id = $2 and type = 'svc.message.created'
         and envelope::jsonb #>> '{data,role}' in ('user', 'assistant')
         and ($4::uuid is null or run_id is distinct from $4::uuid)
+        and run_id in (
+          select t.run_id from sessions s
+          join turns t on t.organization_id = s.organization_id and t.session_id = s.id
+          where s.organization_id = $1 and s.id = $2 and t.sequence >= s.fresh_from_turn)
       order by sequence desc limit $3`,
     values: [key.organizationId, key.sessionId, MESSAGES, runId],
   })

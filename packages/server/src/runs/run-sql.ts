@@ -127,12 +127,14 @@ export async function requeueRun(tx: Queryable, key: SessionKey, runId: string, 
   })
 }
 
-/** Whether another Run of the Session has ever begun: what it left is lost with the sandbox. */
+/** Whether another Run has begun since the Session began, or was reset: what it left is lost with the sandbox. */
 export async function hasEarlierWork(db: Queryable, key: SessionKey, runId: string | null): Promise<boolean> {
   const { rows } = await db.query({
     text: `
-      select 1 from runs
-      where organization_id = $1 and session_id = $2 and id is distinct from $3 and started_at is not null limit 1`,
+      select 1 from sessions s
+      join turns t on t.organization_id = s.organization_id and t.session_id = s.id and t.sequence >= s.fresh_from_turn
+      join runs r on r.organization_id = t.organization_id and r.session_id = t.session_id and r.id = t.run_id
+      where s.organization_id = $1 and s.id = $2 and r.id is distinct from $3 and r.started_at is not null limit 1`,
     values: [key.organizationId, key.sessionId, runId],
   })
   return rows.length > 0

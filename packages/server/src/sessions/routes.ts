@@ -3,6 +3,7 @@ import type { Handlers } from '../http/handler.ts'
 import { archiveSession } from './archive-session.ts'
 import { createSession } from './create-session.ts'
 import { pageSessions, readSession } from './read-session.ts'
+import { resetSession } from './reset-session.ts'
 import { restoreWorkspace } from './restore-workspace.ts'
 import { toSession } from './session.ts'
 import { updateSession } from './update-session.ts'
@@ -14,6 +15,7 @@ type Operations =
   | 'updateSession'
   | 'archiveSession'
   | 'restoreWorkspace'
+  | 'resetSession'
 
 /** Sessions over HTTP (interface 4.4). */
 export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
@@ -58,6 +60,10 @@ export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
     restoreWorkspace: async ({ principal, params, signal }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
       return { status: 200, body: { session: await restoreWorkspace(context, principal, key, signal) } }
+    },
+    resetSession: async ({ principal, params }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      return { status: 200, body: { session: await resetSession(context, principal, key) } }
     },
   }
 }

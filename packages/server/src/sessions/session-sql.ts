@@ -133,6 +133,30 @@ export async function markArchived(tx: Queryable, key: SessionKey, now: Date): P
   })
 }
 
+/** Runs that have begun since the Session began, or was reset, the oldest first. A Session has at most 1,000 Turns. */
+export async function listBegunRuns(tx: Queryable, key: SessionKey): Promise<string[]> {
+  const { rows } = await tx.query<{ id: string }>({
+    text: `
+      select r.id from sessions s
+      join turns t on t.organization_id = s.organization_id and t.session_id = s.id and t.sequence >= s.fresh_from_turn
+      join runs r on r.organization_id = t.organization_id and r.session_id = t.session_id and r.id = t.run_id
+        and r.turn_id = t.id
+      where s.organization_id = $1 and s.id = $2 and r.started_at is not null order by t.sequence`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows.map(({ id }) => id)
+}
+
+/** From its next Turn on the Session is one that no Run has begun in. The caller holds its lock. */
+export async function beginAfresh(tx: Queryable, key: SessionKey): Promise<void> {
+  await tx.query({
+    text: `
+      update sessions set fresh_from_turn = turn_count, first_run_started_at = null, source_lost_at = null
+      where organization_id = $1 and id = $2`,
+    values: [key.organizationId, key.sessionId],
+  })
+}
+
 export interface SessionFilter {
   readonly organizationId: string
   /** Only Sessions of this owner; null for people, who see the organization's. */

@@ -1,0 +1,37 @@
+import type { Session } from '@berth/contract'
+import { refusal, sessionNotFound } from '../api-errors.ts'
+import { forgetCheckpoints } from '../checkpoints/forget-checkpoints.ts'
+import type { Context } from '../context.ts'
+import { appendEvents, type SessionKey } from '../events/append.ts'
+import type { Principal } from '../identity/principal.ts'
+import { topics } from '../storage/wakeups.ts'
+import { lockVisibleSession } from './lock-session.ts'
+import { continuationOfSession, toSession } from './session.ts'
+import { beginAfresh, findSession, listBegunRuns } from './session-sql.ts'
+
+/**
+ * Lets a Session begin afresh whose earlier work is gone: the log stays and names the Runs whose work that was, and the
+ * next Turn starts in an empty workspace, or a new checkout of the Session's source. Nothing is reset that could still be
+ * carried on; so the same call again is refused.
+ * @throws ApiError 404 `cloud_session_not_found`, 409 `cloud_run_in_progress`, `cloud_session_finalizing` or, unless
+ *   `continuation` is `unavailable` with `checkpoint_missing`, `cloud_reset_unavailable`
+ */
+export async function resetSession(context: Context, principal: Principal, key: SessionKey): Promise<Session> {
+  const now = context.clock.now()
+  const reset = await context.db.transaction(async tx => {
+    const session = await lockVisibleSession(tx, principal, key)
+    if (session.archived_at !== null) throw sessionNotFound()
+    if (session.active_run_id !== null) throw refusal('cloud_run_in_progress')
+    if (session.finalizing) throw refusal('cloud_session_finalizing')
+    const { state, reason } = continuationOfSession(session, context)
+    if (state !== 'unavailable' || reason !== 'checkpoint_missing') throw refusal('cloud_reset_unavailable')
+    const lostRunIds = await listBegunRuns(tx, key)
+    await beginAfresh(tx, key)
+    await forgetCheckpoints(tx, key)
+    const data = { reason: 'checkpoint_missing', lostRunIds }
+    await appendEvents(tx, key, [{ type: 'svc.conversation.cleared', visibility: 'transcript', data }], now)
+    return (await findSession(tx, key)) ?? session
+  })
+  context.wakeups.publish(topics.session(key.organizationId, key.sessionId))
+  return toSession(reset, context)
+}
