@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
   adoptLapsed,
@@ -17,7 +18,10 @@ import { findUnauthorizedRuns } from '../src/runs/authority-sql.ts'
 import type { Queryable } from '../src/storage/database.ts'
 import { createTestDatabase, type TestDatabase } from './support/postgres.ts'
 
-/** Sessions that are at rest, each with an ended Run, a fence that nobody holds, an ended lease and a closed question. */
+/**
+ * Sessions with an ended Run, an ended lease and a closed question. Half of them are at rest, and another worker holds the
+ * others.
+ */
 const history = `
   with o as (insert into organizations values (gen_random_uuid(), 'o', now()) returning id),
   s as (
@@ -28,8 +32,9 @@ const history = `
     insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at, ended_at)
     select organization_id, id, id, id, 'completed', now(), now(), now() from s returning organization_id, id),
   e as (
-    insert into executions (organization_id, session_id, token, attempt, holder, acquired_at, heartbeat_at, expires_at)
-    select organization_id, id, 1, 1, 'a', now(), now(), now() from s),
+    insert into executions (organization_id, session_id, token, task, attempt, holder, acquired_at, heartbeat_at, expires_at)
+    select organization_id, id, 1, case when n % 2 = 0 then 'seal' end, 1, 'b', now(), now(), now() + interval '1 hour'
+    from (select *, row_number() over () as n from s) s),
   l as (
     insert into leases (id, organization_id, session_id, driver, host, runtime, state, created_at, expires_at, bound_at,
       idle_ms, ended_at, end_reason)
@@ -47,6 +52,7 @@ beforeAll(async () => {
 afterAll(() => made[Symbol.asyncDispose]())
 
 const now = new Date()
+const claim = { organizationId: randomUUID(), sessionId: randomUUID(), token: 1, holder: 'a', runId: null }
 const by = { holder: 'a', host: 'a', now, expiresAt: now }
 
 /** What every process asks again and again. */
@@ -54,8 +60,8 @@ const polls: Readonly<Record<string, (db: Queryable) => Promise<unknown>>> = {
   'queued Runs': db => claimQueued(db, by, 10),
   'Runs whose claim has lapsed': db => adoptLapsed(db, by, 10),
   'workspaces that are waited for': db => claimWorkspaces(db, by, 10),
-  'claims to renew': db => renewClaims(db, 'a', now, now),
-  'Runs that wait for people': db => countAwaiting(db, 'a'),
+  'claims to renew': db => renewClaims(db, [claim], now, now),
+  'Runs that wait for people': db => countAwaiting(db, [claim]),
   'leases that are due': db => findDueLeases(db, now, 10),
   'leases of archived Sessions': db => findLeasesOfArchived(db, 10),
   'leases of a host': db => findLiveLeasesOfHost(db, 'a'),
@@ -64,7 +70,7 @@ const polls: Readonly<Record<string, (db: Queryable) => Promise<unknown>>> = {
   'questions that are due': db => findOverdue(db, now, 10),
 }
 
-it.each(Object.entries(polls))('%s are found without reading all that ever was', async (_, poll) => {
+async function planOf(poll: (db: Queryable) => Promise<unknown>): Promise<string> {
   const plans: string[] = []
   await poll({
     async query<Row>(statement: Parameters<Queryable['query']>[0], values?: readonly unknown[]) {
@@ -74,5 +80,18 @@ it.each(Object.entries(polls))('%s are found without reading all that ever was',
       return { rows: [] as Row[], rowCount: 0 }
     },
   })
-  expect(plans.join('\n')).not.toMatch(/Seq Scan on (sessions|runs|executions|leases|interactions)\b/)
+  return plans.join('\n')
+}
+
+it.each(Object.entries(polls))('%s are found without reading all that ever was', async (_, poll) => {
+  expect(await planOf(poll)).not.toMatch(/Seq Scan on (sessions|runs|executions|leases|interactions)\b/)
 })
+
+it.each(['claims to renew', 'Runs that wait for people'])(
+  '%s are found by the keys of a worker, whatever the others hold',
+  async name => {
+    const plan = await planOf(polls[name] ?? (() => Promise.resolve()))
+    expect(plan).toMatch(/executions_pkey/)
+    expect(plan).not.toMatch(/executions_held/)
+  },
+)

@@ -164,30 +164,51 @@ export async function taskOf(db: Queryable, claim: Claim): Promise<Task | null> 
   return rows[0]?.task ?? null
 }
 
-/** How many of a worker's Runs wait for people. Only asked once its hands are full, of as many rows as it holds. */
-export async function countAwaiting(db: Queryable, holder: string): Promise<number> {
+/** How many of a worker's Runs wait for people, by the rows' keys. Only asked once its hands are full. */
+export async function countAwaiting(db: Queryable, claims: readonly Claim[]): Promise<number> {
   const { rows } = await db.query<{ count: number }>({
     name: 'count-awaiting',
     text: `
-      select count(*)::integer as count from executions e
+      select count(*)::integer as count
+      from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) as c (organization_id, session_id, token, holder)
+      join executions e on e.organization_id = c.organization_id and e.session_id = c.session_id and e.token = c.token
+        and e.holder = c.holder and e.task = 'run'
       join runs r on r.organization_id = e.organization_id and r.session_id = e.session_id and r.id = e.run_id
-      where e.task = 'run' and e.holder = $1 and r.status = 'awaiting'`,
-    values: [holder],
+      where r.status = 'awaiting'`,
+    values: columnsOf(claims),
   })
   return rows[0]?.count ?? 0
 }
 
-/** Renews every claim of a worker. @returns the Sessions it still holds, as `organization/session` */
-export async function renewClaims(db: Queryable, holder: string, now: Date, expiresAt: Date): Promise<Set<string>> {
+/**
+ * Renews claims of a worker, by the rows' keys: an index on the holder would be written with every renewal, and without
+ * one each worker reads what all the others hold. @returns the Sessions it still holds, as `organization/session`
+ */
+export async function renewClaims(
+  db: Queryable,
+  claims: readonly Claim[],
+  now: Date,
+  expiresAt: Date,
+): Promise<Set<string>> {
   const { rows } = await db.query<{ organization_id: string; session_id: string }>({
     name: 'renew-claims',
     text: `
-      update executions set heartbeat_at = $2, expires_at = $3 where holder = $1 and task is not null
-      returning organization_id, session_id`,
-    values: [holder, now, expiresAt],
+      update executions e set heartbeat_at = $5, expires_at = $6
+      from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) as c (organization_id, session_id, token, holder)
+      where e.organization_id = c.organization_id and e.session_id = c.session_id and e.token = c.token
+        and e.holder = c.holder and e.task is not null
+      returning e.organization_id, e.session_id`,
+    values: [...columnsOf(claims), now, expiresAt],
   })
   return new Set(rows.map(row => `${row.organization_id}/${row.session_id}`))
 }
+
+const columnsOf = (claims: readonly Claim[]) => [
+  claims.map(({ organizationId }) => organizationId),
+  claims.map(({ sessionId }) => sessionId),
+  claims.map(({ token }) => token),
+  claims.map(({ holder }) => holder),
+]
 
 /** Lets others take over at once what a worker that stops still holds. */
 export async function lapseClaims(db: Queryable, holder: string, now: Date): Promise<void> {

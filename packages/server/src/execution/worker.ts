@@ -94,7 +94,7 @@ export class Worker implements Service {
   async #busy(): Promise<number> {
     const held = this.#held.size
     if (held < this.#context.limits.concurrency) return held
-    return held - (await countAwaiting(this.#context.db, this.holder))
+    return held - (await countAwaiting(this.#context.db, this.#claims()))
   }
 
   #take(claim: Claim, work: (signal: AbortSignal) => Promise<void>): void {
@@ -122,12 +122,16 @@ export class Worker implements Service {
     if (!signal.aborted) await lapseClaim(this.#context.db, claim, this.#context.clock.now())
   }
 
+  #claims(): Claim[] {
+    return [...this.#held.values()].map(({ claim }) => claim)
+  }
+
   async #renew(): Promise<void> {
     if (this.#held.size === 0) return
     const { db, clock, limits } = this.#context
     const before = [...this.#held]
     const now = clock.now()
-    const kept = await renewClaims(db, this.holder, now, new Date(now.getTime() + limits.fenceMs))
+    const kept = await renewClaims(db, this.#claims(), now, new Date(now.getTime() + limits.fenceMs))
     for (const [key, held] of before) {
       if (!kept.has(key) && this.#held.get(key) === held) held.abort.abort(new ClaimLost())
     }
