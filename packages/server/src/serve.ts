@@ -14,6 +14,7 @@ import { repositorySources } from './delivery/repository-sources.ts'
 import { clearScratch } from './delivery/scratch.ts'
 import { EventStreams } from './events/event-streams.ts'
 import { StreamBudget } from './events/stream-budget.ts'
+import { StreamLedger } from './events/stream-ledger.ts'
 import type { ExecutionContext } from './execution/execution-context.ts'
 import { GatewayAccess, type GatewayMeans } from './execution/gateway-access.ts'
 import { GatewayCheck } from './execution/gateway-check.ts'
@@ -358,6 +359,8 @@ async function listen(
   stack: AsyncDisposableStack,
 ): Promise<{ readonly settings: Settings; readonly listener: RequestListener } | null> {
   if (!settings.roles.has('api') && gateway === undefined) return null
+  const ledger = stack.use(new StreamLedger(context.db, context.log, settings.streams.perAuthority))
+  await ledger.start()
   const app = createApp({
     ...(gateway !== undefined && { gateway }),
     ...(settings.roles.has('api') && {
@@ -370,7 +373,7 @@ async function listen(
         },
         {
           streams: new EventStreams(context),
-          budget: new StreamBudget(settings.streams),
+          budget: new StreamBudget(ledger, settings.streams.perProcess),
           life: {
             minMs: settings.streams.minSeconds * 1000,
             maxMs: settings.streams.maxSeconds * 1000,

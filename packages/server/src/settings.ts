@@ -327,7 +327,11 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
       ),
     },
     streams: {
-      perAuthority: env.integer('BERTH_STREAMS_PER_AUTHORITY', 64, 'Event streams open at once, for each principal.'),
+      perAuthority: env.integer(
+        'BERTH_STREAMS_PER_AUTHORITY',
+        64,
+        'Event streams open at once, for each principal, over all processes.',
+      ),
       perProcess: env.integer('BERTH_STREAMS_PER_PROCESS', 256, 'Event streams open at once in this process.'),
       minSeconds: env.seconds(
         'BERTH_STREAM_MIN_SECONDS',

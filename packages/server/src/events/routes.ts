@@ -31,13 +31,13 @@ export function eventHandlers(
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
       await readSession(context, principal, key)
       const after = headerParams['last-event-id'] ?? query.after
-      hold(budget, request)
+      await hold(budget, request)
       return { events: withLife(signal => streams.follow(key, after, signal), request, life, context.clock) }
     },
     streamSessions: async request => {
       const { principal, headerParams } = request
       const cursor = headerParams['last-event-id']
-      hold(budget, request)
+      await hold(budget, request)
       const open = await followSessions(context, principal, cursor)
       return { events: withLife(open, request, life, context.clock) }
     },
@@ -45,8 +45,11 @@ export function eventHandlers(
 }
 
 /** A place in the budget for as long as the response lives: its signal aborts however it ends, and may have by now. */
-function hold(budget: StreamBudget, { principal, signal }: Pick<StreamRequest, 'principal' | 'signal'>): void {
-  const place = budget.take(principal)
+async function hold(
+  budget: StreamBudget,
+  { principal, signal }: Pick<StreamRequest, 'principal' | 'signal'>,
+): Promise<void> {
+  const place = await budget.take(principal)
   const giveBack = () => place[Symbol.dispose]()
   if (signal.aborted) giveBack()
   else signal.addEventListener('abort', giveBack, { once: true })

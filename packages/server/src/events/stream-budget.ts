@@ -1,11 +1,6 @@
 import { refusal } from '../api-errors.ts'
 import type { Principal } from '../identity/principal.ts'
-
-/** Streams that may be open at once, event streams and change feeds together (interface 8.4). */
-export interface StreamAllowance {
-  readonly perAuthority: number
-  readonly perProcess: number
-}
+import type { StreamLedger } from './stream-ledger.ts'
 
 /** A place in the budget, held while a stream is open. */
 export interface StreamPlace extends Disposable {}
@@ -13,40 +8,51 @@ export interface StreamPlace extends Disposable {}
 /** Seconds after which a refused open is worth another try. */
 const RETRY_SECONDS = 2
 
-/** Counts the open streams of this process. */
+/**
+ * Bounds the streams that are open at once, event streams and change feeds together: those of this process, and those
+ * of each authority in all processes.
+ */
 export class StreamBudget {
-  readonly #allowance: StreamAllowance
-  readonly #open = new Map<string, number>()
+  readonly #ledger: Pick<StreamLedger, 'take' | 'giveBack' | 'isSpentHere'>
+  readonly #perProcess: number
   #total = 0
 
-  constructor(allowance: StreamAllowance) {
-    this.#allowance = allowance
+  constructor(ledger: Pick<StreamLedger, 'take' | 'giveBack' | 'isSpentHere'>, perProcess: number) {
+    this.#ledger = ledger
+    this.#perProcess = perProcess
   }
 
   get open(): number {
     return this.#total
   }
 
-  /** @throws ApiError 429 `cloud_rate_limit_exceeded` or 503 `event_stream_unavailable`, both with `Retry-After` */
-  take({ kind, id, organizationId }: Principal): StreamPlace {
+  /**
+   * @throws ApiError 429 `cloud_rate_limit_exceeded` or 503 `event_stream_unavailable`, both with `Retry-After`
+   * @throws DatabaseUnavailable
+   */
+  async take({ kind, id, organizationId }: Principal): Promise<StreamPlace> {
     const authority = `${kind}/${organizationId}/${id}`
-    const held = this.#open.get(authority) ?? 0
-    if (held >= this.#allowance.perAuthority) {
-      throw refusal('cloud_rate_limit_exceeded', { retryAfterSeconds: RETRY_SECONDS }, RETRY_SECONDS)
-    }
-    if (this.#total >= this.#allowance.perProcess) throw refusal('event_stream_unavailable')
-    this.#open.set(authority, held + 1)
+    if (this.#ledger.isSpentHere(authority)) throw spent()
+    if (this.#total >= this.#perProcess) throw refusal('event_stream_unavailable')
     this.#total += 1
+    const taken = await this.#ledger.take(authority).catch(error => {
+      this.#total -= 1
+      throw error
+    })
+    if (!taken) {
+      this.#total -= 1
+      throw spent()
+    }
     let returned = false
     return {
       [Symbol.dispose]: () => {
         if (returned) return
         returned = true
         this.#total -= 1
-        const left = (this.#open.get(authority) ?? 1) - 1
-        if (left > 0) this.#open.set(authority, left)
-        else this.#open.delete(authority)
+        this.#ledger.giveBack(authority)
       },
     }
   }
 }
+
+const spent = () => refusal('cloud_rate_limit_exceeded', { retryAfterSeconds: RETRY_SECONDS }, RETRY_SECONDS)

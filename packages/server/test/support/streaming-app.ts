@@ -7,6 +7,7 @@ import { systemClock } from '../../src/clock.ts'
 import type { Context } from '../../src/context.ts'
 import { EventStreams } from '../../src/events/event-streams.ts'
 import { StreamBudget } from '../../src/events/stream-budget.ts'
+import { StreamLedger } from '../../src/events/stream-ledger.ts'
 import { GitHosts } from '../../src/git-hosts/git-hosts.ts'
 import { createApp } from '../../src/http/app.ts'
 import { DatabaseAuthority } from '../../src/identity/authority.ts'
@@ -65,7 +66,10 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
     consoleUrl: 'http://localhost',
   }
   const streams = new EventStreams(context)
-  const budget = new StreamBudget(options.allowance ?? { perAuthority: 64, perProcess: 256 })
+  const { perAuthority, perProcess } = options.allowance ?? { perAuthority: 64, perProcess: 256 }
+  const ledger = stack.use(new StreamLedger(statements, log, perAuthority))
+  await ledger.start()
+  const budget = new StreamBudget(ledger, perProcess)
   const life = { minMs: 300_000, maxMs: 600_000, authorityMs: 10_000, random: Math.random }
   const compute = { kind: 'bubblewrap', leaseIdleSeconds: 900, leaseMaxSeconds: 14_400 } as const
   const app = createApp({
