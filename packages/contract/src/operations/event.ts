@@ -49,7 +49,9 @@ export const eventOperations = {
     capability: 'svc.cloud.sessions:read',
     principal: 'app_installation',
     headers: Type.Object({
-      'last-event-id': Type.Optional(Type.Integer({ minimum: 0, description: 'Cursor of the last notice seen.' })),
+      'last-event-id': Type.Optional(
+        Type.String({ pattern: '^(0|[1-9][0-9]{0,19})$', description: 'Cursor of the last notice seen.' }),
+      ),
     }),
     responses: { 200: { description: 'The feed.', mediaTypes: ['text/event-stream'] } },
     errors: ['event_stream_unavailable'],

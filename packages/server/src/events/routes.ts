@@ -38,7 +38,7 @@ export function eventHandlers(
       const { principal, headerParams } = request
       const cursor = headerParams['last-event-id']
       await hold(budget, request)
-      const open = await followSessions(context, principal, cursor)
+      const open = await followSessions(context, principal, cursor === undefined ? undefined : BigInt(cursor))
       return { events: withLife(open, request, life, context.clock) }
     },
   }

@@ -1,93 +1,109 @@
 import type { Queryable } from '../storage/database.ts'
 import type { Look } from './change-feed-moves.ts'
-import { type Change, changesOf, changesSince, type Owner, takeSnapshot } from './change-feed-sql.ts'
+import { type Change, type Owner, readChanges, type Snapshot, takeSnapshot } from './change-feed-sql.ts'
 import { Told } from './change-feed-told.ts'
 
-/**
- * A change is dated before it is committed, so a look back must reach past the longest transaction: what was dated
- * earlier than that before the last look was visible then. Statements are bounded by 10 s and idle transactions by 30 s.
- */
-const OVERLAP_MS = 60_000
-/** A reader this far behind reads the Session list again instead. */
-const MAX_AGE_MS = 60 * 60 * 1000
+/** With more news than this, a reader reads the Session list again instead. */
 const MAX_CHANGES = 1000
+/** Transactions behind which the number that a row bears could mean a later one. */
+const MAX_DISTANCE = 2n ** 30n
+/** Bits of a cursor that count the frames of one position. */
+const FRAME_BITS = 20n
+/** No transaction that writes has a smaller number. */
+const FIRST_POSITION = 3n
 
 const encoder = new TextEncoder()
 
-/** One reader's place in the changes of an owner's Sessions, and the frames that bring it on. */
+/**
+ * One reader's place in the changes of an owner's Sessions, and the frames that bring it on.
+ *
+ * A place is the number of a transaction: every one below it has ended, and what it changed was told. So one that takes
+ * long, however long, keeps the place where it is until it has ended; nothing depends on clocks. The cursor is the place
+ * with a count of the frames that were sent from there, which makes each one's id its own.
+ */
 export class FeedReader {
   readonly #db: Queryable
   readonly #owner: Owner
   readonly #told = new Told()
-  /** The reader's cursor: the time of the newest change it was told of, never beyond this process's clock. */
-  #since: number
+  #position: bigint
+  #cursor: bigint
   /**
-   * What was committed before the feed began is not news, whenever it is heard of, and what was not is, whatever time it
-   * bears. Null where the reader's own cursor says what it knows.
+   * What was committed before the feed began is not news, whenever it is heard of, and what was not is. Null where the
+   * reader's own cursor says what it knows.
    */
-  #begun: string | null
+  #begun: Snapshot | null
 
   /** The frame that the feed starts with: an id, so that it can be resumed however early it is cut off, or a reset. */
   readonly first: Uint8Array | null
 
-  private constructor(db: Queryable, owner: Owner, since: number, begun: string | null, isLate = false) {
+  private constructor(db: Queryable, owner: Owner, at: { cursor: bigint; begun: Snapshot | null; isLate: boolean }) {
     this.#db = db
     this.#owner = owner
-    this.#since = since
-    this.#begun = begun
-    const place = encoder.encode(`id: ${since}\n\n`)
-    this.first = isLate ? this.#frame({ reset: true }) : begun === null ? null : place
+    this.#position = at.cursor >> FRAME_BITS
+    this.#cursor = at.cursor
+    this.#begun = at.begun
+    const place = encoder.encode(`id: ${at.cursor}\n\n`)
+    this.first = at.isLate ? frame(at.cursor, { reset: true }) : at.begun === null ? null : place
   }
 
-  /** Begins now, or where a reader was cut off, unless that is too long ago. */
-  static async open(db: Queryable, owner: Owner, cursor: number | undefined, now: number): Promise<FeedReader> {
-    const isLate = cursor !== undefined && now - cursor > MAX_AGE_MS
-    if (cursor === undefined || isLate) return new FeedReader(db, owner, now, await takeSnapshot(db), isLate)
-    return new FeedReader(db, owner, Math.min(cursor, now), null)
+  /** Begins now, or where a reader was cut off, unless this database knows no such place or it is too far behind. */
+  static async open(db: Queryable, owner: Owner, cursor: bigint | undefined): Promise<FeedReader> {
+    const begun = await takeSnapshot(db)
+    const now = begun.horizon << FRAME_BITS
+    if (cursor === undefined) return new FeedReader(db, owner, { cursor: now, begun, isLate: false })
+    const position = cursor >> FRAME_BITS
+    const known = position >= FIRST_POSITION && position <= begun.horizon && begun.horizon - position <= MAX_DISTANCE
+    return new FeedReader(
+      db,
+      owner,
+      known ? { cursor, begun: null, isLate: false } : { cursor: now, begun, isLate: true },
+    )
   }
 
-  /** Frames for what moved, in the order of time; a reset where that is too much; null where nothing did. */
-  async read(look: Look, now: () => number): Promise<Uint8Array | null> {
-    const news = await this.#news(look)
-    if (news.length > MAX_CHANGES) return this.#reset(now())
-    if (news.length === 0) return null
-    const frames = news.map(change => this.#notice(change, now()))
-    this.#told.forget(new Date(this.#since - 2 * OVERLAP_MS))
-    return Buffer.concat(frames)
+  /** Frames for what moved; a reset where that is too much; null where nothing did. */
+  async read(look: Look): Promise<Uint8Array | null> {
+    // What was told may fill a look back; behind it there must be room for one more than is too much.
+    const limit = MAX_CHANGES + 1 + this.#told.size
+    const from = this.#position
+    const ids = look.back ? null : look.ids
+    const { changes, read } = await readChanges(this.#db, this.#owner, { from, begun: this.#begun, ids }, limit)
+    const news = changes.filter(change => !this.#told.has(change))
+    if (news.length > MAX_CHANGES) return this.#reset()
+    const frames = news.slice(0, -1).map(change => this.#notice(change))
+    // Only a look at everything moves the place, and only with its last frame: a reader may be cut off before.
+    if (look.back) this.#moveTo(read.horizon)
+    frames.push(...news.slice(-1).map(change => this.#notice(change)))
+    if (look.back) this.#told.forget(this.#position)
+    return frames.length === 0 ? null : Buffer.concat(frames)
   }
 
   /** Begins anew from now on. */
-  async #reset(now: number): Promise<Uint8Array> {
+  async #reset(): Promise<Uint8Array> {
     this.#begun = await takeSnapshot(this.#db)
     this.#told.clear()
-    this.#since = now
-    return this.#frame({ reset: true })
+    this.#moveTo(this.#begun.horizon)
+    return frame(this.#next(), { reset: true })
   }
 
-  async #news({ ids, back }: Look): Promise<Change[]> {
-    const from = new Date(this.#since - OVERLAP_MS)
-    // What was told may fill the look back; behind it there must be room for one more than is too much.
-    const limit = MAX_CHANGES + 1 + this.#told.size
-    const found = back ? await changesSince(this.#db, this.#owner, from, this.#begun, limit) : []
-    const named = await changesOf(this.#db, this.#owner, ids, this.#begun)
-    const changes = new Map([...found, ...named].map(change => [change.id, change]))
-    return [...changes.values()]
-      .filter(change => !this.#told.has(change))
-      .sort((a, b) => a.updated_at.getTime() - b.updated_at.getTime())
+  #moveTo(position: bigint): void {
+    if (position <= this.#position) return
+    this.#position = position
+    this.#cursor = (position << FRAME_BITS) - 1n
   }
 
-  /** Each notice has its own place, so that a reader cut off amid many resumes behind the last that reached it. */
-  #notice(change: Change, now: number): Uint8Array {
-    this.#since = Math.min(Math.max(this.#since, change.updated_at.getTime()), now)
+  /** Null once a position has no cursor left, which takes a million frames during one transaction: there is no id then. */
+  #next(): bigint | null {
+    if ((this.#cursor + 1n) >> FRAME_BITS > this.#position) return null
+    this.#cursor += 1n
+    return this.#cursor
+  }
+
+  #notice(change: Change): Uint8Array {
     this.#told.add(change)
-    return this.#frame({
-      sessionId: change.id,
-      lastEventSequence: change.last_event_sequence,
-      updatedAt: change.updated_at,
-    })
-  }
-
-  #frame(data: object): Uint8Array {
-    return encoder.encode(`id: ${this.#since}\ndata: ${JSON.stringify(data)}\n\n`)
+    const { id, last_event_sequence: lastEventSequence, updated_at: updatedAt } = change
+    return frame(this.#next(), { sessionId: id, lastEventSequence, updatedAt })
   }
 }
+
+const frame = (cursor: bigint | null, data: object) =>
+  encoder.encode(`${cursor === null ? '' : `id: ${cursor}\n`}data: ${JSON.stringify(data)}\n\n`)

@@ -1,16 +1,12 @@
 import type { Queryable } from '../storage/database.ts'
-import { listedAt } from './session-sql.ts'
 
 /** That a Session changed, and where it stands. */
 export interface Change {
   readonly id: string
   readonly last_event_sequence: number
   readonly updated_at: Date
-  /**
-   * Another one after every write of the row. Two changes may bear the same time, within a millisecond or from two
-   * processes whose clocks differ.
-   */
-  readonly version: string
+  /** Number of the transaction that wrote the row, in full. */
+  readonly position: bigint
 }
 
 export interface Owner {
@@ -18,64 +14,86 @@ export interface Owner {
   readonly ownerId: string
 }
 
-/** What is committed by now, to tell later what was not; PostgreSQL's own text for it. */
-export async function takeSnapshot(db: Queryable): Promise<string> {
-  const { rows } = await db.query<{ snapshot: string }>({
-    name: 'take-snapshot',
-    text: 'select pg_current_snapshot()::text as snapshot',
-  })
-  return rows[0]?.snapshot ?? ''
+/** What is committed by now, to tell later what was not. */
+export interface Snapshot {
+  /** Every transaction with a smaller number has ended. */
+  readonly horizon: bigint
+  /** PostgreSQL's own text for it. */
+  readonly text: string
+}
+
+interface SnapshotRow {
+  readonly horizon: string
+  readonly snapshot: string
+}
+
+const selectSnapshot = `
+  pg_snapshot_xmin(pg_current_snapshot())::text as horizon, pg_current_snapshot()::text as snapshot`
+
+const toSnapshot = (row: SnapshotRow | undefined): Snapshot => {
+  if (row === undefined) throw new Error('a snapshot is missing')
+  return { horizon: BigInt(row.horizon), text: row.snapshot }
+}
+
+/** Takes a snapshot of now. */
+export async function takeSnapshot(db: Queryable): Promise<Snapshot> {
+  const { rows } = await db.query<SnapshotRow>({ name: 'take-snapshot', text: `select ${selectSnapshot}` })
+  return toSnapshot(rows[0])
 }
 
 /**
- * Whether a row's version was committed behind a snapshot; every one was behind none. A row bears the lower half of its
- * transaction's number, so the upper half is taken from the snapshot: the whole number nearest to it is meant.
+ * The whole number of the transaction that wrote a row. The row bears its lower half, so the upper one is taken from the
+ * snapshot: the number nearest to it is meant.
  */
-const isBehind = (snapshot: string) => `
-  (${snapshot}::text is null or not pg_visible_in_snapshot(
-    greatest(3, pg_snapshot_xmax(${snapshot}::pg_snapshot)::text::bigint - 2147483648 + ((xmin::text::bigint
-      - pg_snapshot_xmax(${snapshot}::pg_snapshot)::text::bigint + 2147483648) & 4294967295))::text::xid8,
-    ${snapshot}::pg_snapshot))`
+const position = `
+  greatest(3, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 2147483648 + ((s.xmin::text::bigint
+    - pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 2147483648) & 4294967295))`
 
-/** Where those of the named Sessions stand that the owner has, where they moved behind the snapshot. */
-export async function changesOf(
-  db: Queryable,
-  owner: Owner,
-  ids: readonly string[],
-  snapshot: string | null,
-): Promise<Change[]> {
-  if (ids.length === 0) return []
-  const { rows } = await db.query<Change>({
-    name: 'changes-of',
-    text: `
-      select id, last_event_sequence, updated_at, xmin::text as version from sessions
-      where organization_id = $1 and owner_id = $2 and id = any($3::uuid[]) and ${isBehind('$4')}
-      order by updated_at, id`,
-    values: [owner.organizationId, owner.ownerId, ids, snapshot],
-  })
-  return rows
+/** Whether a row was committed behind a snapshot; every one was behind none. */
+const isBehind = (snapshot: string) =>
+  `(${snapshot}::text is null or not pg_visible_in_snapshot((${position})::text::xid8, ${snapshot}::pg_snapshot))`
+
+interface ChangeRow extends Omit<Change, 'position'>, SnapshotRow {
+  readonly position: string
 }
 
-/** The owner's Sessions that changed since a time and behind the snapshot, on `sessions_of_owner` and `sessions_archived`. */
-export async function changesSince(
+/** Changes, in the order that a reader is told them, and the snapshot that they were read in. */
+export interface Changes {
+  readonly changes: readonly Change[]
+  readonly read: Snapshot
+}
+
+/**
+ * The owner's Sessions that changed in a transaction from `from` on and behind the snapshot, on `sessions_moved`. With
+ * `ids` these alone, on the primary key. One statement reads rows and snapshot, so what it does not see has a position
+ * that is not below the snapshot's horizon.
+ */
+export async function readChanges(
   db: Queryable,
   owner: Owner,
-  since: Date,
-  snapshot: string | null,
+  by: { readonly from: bigint; readonly begun: Snapshot | null; readonly ids: readonly string[] | null },
   limit: number,
-): Promise<Change[]> {
-  const { rows } = await db.query<Change>({
-    name: 'changes-since',
+): Promise<Changes> {
+  const which = by.ids === null ? 's.moved_in >= $4::bigint >> 12' : 's.id = any($6::uuid[])'
+  const { rows } = await db.query<ChangeRow>({
+    name: by.ids === null ? 'changes-since' : 'changes-of',
     text: `
-      select id, last_event_sequence, updated_at, xmin::text as version from sessions
-      where organization_id = $1 and owner_id = $2 and listed_at >= ${listedAt('$3')} and updated_at >= $3
-        and archived_at is null and ${isBehind('$5')}
-      union all
-      select id, last_event_sequence, updated_at, xmin::text as version from sessions
-      where organization_id = $1 and owner_id = $2 and listed_at >= ${listedAt('$3')} and updated_at >= $3
-        and archived_at is not null and ${isBehind('$5')}
-      order by updated_at, id limit $4`,
-    values: [owner.organizationId, owner.ownerId, since, limit, snapshot],
+      select at.horizon, at.snapshot, c.* from (select ${selectSnapshot}) at left join lateral (
+        select s.id, s.last_event_sequence, s.updated_at, (${position})::text as position from sessions s
+        where s.organization_id = $1 and s.owner_id = $2 and ${which} and ${position} >= $4::bigint and ${isBehind('$5')}
+        order by s.updated_at, s.id limit $3
+      ) c on true`,
+    values: [
+      owner.organizationId,
+      owner.ownerId,
+      limit,
+      String(by.from),
+      by.begun?.text ?? null,
+      ...(by.ids === null ? [] : [by.ids]),
+    ],
   })
-  return rows
+  const changes = rows.flatMap(({ id, last_event_sequence, updated_at, position: at }) =>
+    id === null ? [] : [{ id, last_event_sequence, updated_at, position: BigInt(at) }],
+  )
+  return { changes, read: toSnapshot(rows[0]) }
 }

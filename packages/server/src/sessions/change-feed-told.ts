@@ -2,30 +2,26 @@ import type { Change } from './change-feed-sql.ts'
 
 /** What a feed has told of each Session, so that looking back does not tell it again. */
 export class Told {
-  readonly #changes = new Map<string, Change>()
+  readonly #positions = new Map<string, bigint>()
 
   get size(): number {
-    return this.#changes.size
+    return this.#positions.size
   }
 
-  has(change: Change): boolean {
-    return this.#changes.get(change.id)?.version === change.version
+  has({ id, position }: Change): boolean {
+    return this.#positions.get(id) === position
   }
 
-  add(change: Change): void {
-    this.#changes.delete(change.id)
-    this.#changes.set(change.id, change)
+  add({ id, position }: Change): void {
+    this.#positions.set(id, position)
   }
 
-  /** Drops what was told first until something is as young as that. */
-  forget(before: Date): void {
-    for (const [id, { updated_at }] of this.#changes) {
-      if (updated_at >= before) return
-      this.#changes.delete(id)
-    }
+  /** Drops what no look back comes to any more. */
+  forget(before: bigint): void {
+    for (const [id, position] of this.#positions) if (position < before) this.#positions.delete(id)
   }
 
   clear(): void {
-    this.#changes.clear()
+    this.#positions.clear()
   }
 }

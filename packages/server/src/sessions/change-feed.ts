@@ -11,20 +11,19 @@ const COALESCE_MS = 250
 
 /**
  * Notices of which Sessions of an installation changed (interface 4.7): each says that a Session moved, not how. Without
- * a cursor it starts now, which is when this resolves. The cursor is a time in milliseconds; resuming looks back a little
- * further than it, so a notice may come twice, and none is missed.
+ * a cursor it starts now, which is when this resolves. Resuming looks back to the oldest transaction that had not ended at
+ * the cursor, so a notice may come twice, and none is missed.
  *
- * A change opens a window; what moves until it closes is read once, and told where its row is another version than the
+ * A change opens a window; what moves until it closes is read once, and told if another transaction wrote its row than the
  * one told last. While the database is away the windows pass and nothing is forgotten.
  * @throws DatabaseUnavailable
  */
 export async function followSessions(
-  { db, wakeups, clock }: Context,
+  { db, wakeups }: Context,
   { organizationId, id }: Principal,
-  cursor: number | undefined,
+  cursor: bigint | undefined,
 ): Promise<(signal: AbortSignal) => AsyncGenerator<Uint8Array>> {
-  const now = () => clock.now().getTime()
-  const reader = await FeedReader.open(db, { organizationId, ownerId: id }, cursor, now())
+  const reader = await FeedReader.open(db, { organizationId, ownerId: id }, cursor)
   return async function* follow(signal) {
     using moves = new Moves(wakeups, topics.organization(organizationId))
     // What moved since it began may have been said before anybody listened.
@@ -35,7 +34,7 @@ export async function followSessions(
       await sleep(COALESCE_MS, undefined, { signal }).catch(() => undefined)
       if (signal.aborted) return
       const look = moves.take()
-      const frames = await reader.read(look, now).catch(error => {
+      const frames = await reader.read(look).catch(error => {
         if (!(error instanceof DatabaseUnavailable)) throw error
         moves.putBack(look)
         return null

@@ -173,7 +173,7 @@ const statementName = (stem: string, text: string): string =>
   `${stem}-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
 
 /** The second that a time is listed under, as the generated column has it. */
-export const listedAt = (time: string): string => `date_trunc('second', ${time}::timestamptz at time zone 'UTC')`
+const listedAt = (time: string): string => `date_trunc('second', ${time}::timestamptz at time zone 'UTC')`
 
 /**
  * A page by `updated_at` descending, on `sessions_of_owner` or `sessions_of_organization`: the index gives the seconds
