@@ -154,6 +154,7 @@ const others: readonly Row[] = [
     'grep -E "^(NoNewPrivs|Seccomp):" /proc/self/status | tr -d "[:space:]"',
     'NoNewPrivs:1Seccomp:2',
   ],
+  ["the host's user namespace", 'cat /proc/self/uid_map', /^\d+\s+\d+\s+1$/],
   ['capabilities', 'grep -E "^Cap(Inh|Prm|Eff|Bnd|Amb):\\s0*[1-9a-f]" /proc/self/status', ''],
   ['mounts that honour set-uid bits', 'grep -v "[ ,]nosuid[ ,]" /proc/self/mountinfo | cut -d " " -f 5', ''],
   ['mounts of devices', 'awk \'$6 !~ /nodev/ {print $5}\' /proc/self/mountinfo | grep -v "^/dev/"', ''],
@@ -178,7 +179,7 @@ const others: readonly Row[] = [
   ],
   ['memory that programs of the host share', 'ipcs -a | grep -c "^0x"', '0'],
   ['another cgroup', 'cat /proc/self/cgroup | grep -v ":/$"', ''],
-  ['processes of the host', 'ps -eo uid= | sort -u | tr -d " " | grep -vxE "0|$(id -u)"', ''],
+  ['processes of the host', 'ps -eo pid=,uid= | awk -v own="$(id -u)" \'$1 != 1 && $2 != own\''],
   ['a signal to a process of the host', 'kill -0 $host 2>&1 && echo reached', /No such process/],
   [
     'the end of the first process',

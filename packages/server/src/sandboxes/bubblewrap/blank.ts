@@ -8,6 +8,7 @@ import type { Cgroups } from './cgroups.ts'
 import type { Host } from './host.ts'
 import { hostNames, type LeaseFiles, leaseFilesAt } from './lease-files.ts'
 import { makeAgentDirectories, makeLoopDisk, removeLoopDisk } from './loop-disk.ts'
+import { makeUserNamespace, type UnmappedNamespace } from './user-namespace.ts'
 import { makeVisibleDirectory } from './visible-files.ts'
 import { startWaitingShell } from './waiting-shell.ts'
 
@@ -28,6 +29,8 @@ export interface Blank {
   readonly shell: ChildProcess
   /** The shell's, and later bubblewrap's. */
   readonly socket: Socket
+  /** Where the sandbox will run; undefined where bubblewrap makes one, or where this host makes none. */
+  readonly userNamespace: UnmappedNamespace | undefined
 }
 
 /** What blanks of a host are made with. */
@@ -35,12 +38,15 @@ export interface BlankMeans {
   readonly host: Host
   readonly cgroups: Cgroups | undefined
   readonly loopDisks: boolean
+  /** Whether sandboxes get a user namespace that root makes for them. */
+  readonly userNamespaces: boolean
 }
 
 /** Makes a blank at `dir`, which must not exist. A failure leaves nothing behind. */
 export async function makeBlank(means: BlankMeans, dir: string, name: string, bounds: SandboxBounds): Promise<Blank> {
   const files = leaseFilesAt(dir, name)
   const group = `blank.${name}`
+  let userNamespace: UnmappedNamespace | undefined
   try {
     mkdirSync(dir, { mode: 0o700 })
     mkdirSync(files.host, { mode: 0o700 })
@@ -50,8 +56,11 @@ export async function makeBlank(means: BlankMeans, dir: string, name: string, bo
     if (means.loopDisks) await makeLoopDisk(files.disk, bounds.diskBytes)
     else makeAgentDirectories(files.files)
     const joinFiles = (await means.cgroups?.make(group, bounds)) ?? []
-    return { files, group, bounds, ...(await startWaitingShell(files.host, means.host.shell, joinFiles)) }
+    if (means.userNamespaces) userNamespace = await makeUserNamespace()
+    const waiting = await startWaitingShell(files.host, means.host.shell, joinFiles)
+    return { files, group, bounds, ...waiting, userNamespace }
   } catch (error) {
+    userNamespace?.release()
     await removeBlank(means, dir)
     throw error
   }

@@ -47,6 +47,7 @@ export async function openBlanks(options: BlanksOptions): Promise<Blanks> {
   }
   const discard = async (blank: Blank) => {
     blank.socket.destroy()
+    blank.userNamespace?.release()
     await removeBlank(options, blank.files.dir)
   }
   const fill = async () => {

@@ -1,10 +1,11 @@
-import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openClosedNode } from './closed-node.ts'
+import { runProgram } from './run-program.ts'
 
-/** Stands in for Node: small, and it takes `--version`. */
+/** Stands in for Node: any small program. */
 const PROGRAM = '/bin/true'
 
 describe('the copy of Node that nobody may read', () => {
@@ -40,11 +41,15 @@ describe('the copy of Node that nobody may read', () => {
     expect(await readdir(dir)).toHaveLength(1)
   })
 
-  it('leaves nothing behind and says what to do where it cannot be run', async () => {
-    const broken = join(root, 'broken')
-    await writeFile(broken, 'not a program')
-    await chmod(broken, 0o755)
-    await expect(openClosedNode(dir, broken)).rejects.toThrow(/not mounted noexec/)
-    expect(await readdir(dir)).toEqual([])
+  it('leaves nothing behind and says what to do where it cannot be run', async ({ skip }) => {
+    skip(process.getuid?.() !== 0, 'only root can mount')
+    await mkdir(dir)
+    await runProgram('mount', ['-t', 'tmpfs', '-o', 'noexec,size=1m', 'none', dir])
+    try {
+      await expect(openClosedNode(dir, PROGRAM)).rejects.toThrow(/not mounted noexec/)
+      expect(await readdir(dir)).toEqual([])
+    } finally {
+      await runProgram('umount', [dir])
+    }
   })
 })

@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chmod, constants, copyFile, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { access, chmod, constants, copyFile, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ignoring } from './errors.ts'
-import { runProgram } from './run-program.ts'
 
 const CLOSED_MODE = 0o111
 const TEMPORARY_PREFIX = 'new-'
@@ -48,7 +47,7 @@ async function makeCopy(nodePath: string, dir: string, path: string): Promise<vo
   try {
     await copyFile(nodePath, fresh, constants.COPYFILE_FICLONE)
     await chmod(fresh, CLOSED_MODE)
-    await runProgram(fresh, ['--version'])
+    await access(fresh, constants.X_OK)
     await rename(fresh, path)
   } catch (error) {
     await rm(fresh, { force: true })

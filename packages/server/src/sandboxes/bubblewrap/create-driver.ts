@@ -94,6 +94,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
           })
           throw error
         } finally {
+          blank.userNamespace?.release()
           workshop.blanks.refill()
         }
       })

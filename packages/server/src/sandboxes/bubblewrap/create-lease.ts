@@ -50,7 +50,8 @@ export async function makeSandbox(
   await beforeStart()
   const { host, filterPath, instance } = workshop
   const plan = planOf(workshop, files, spec, uid, await workshop.closedNode.path())
-  await launch(blank, plan, { bwrapPath: host.bwrapPath, filterPath, tag: instance.tag })
+  const userNamespacePath = blank.userNamespace?.map(uid)
+  await launch(blank, plan, { bwrapPath: host.bwrapPath, filterPath, userNamespacePath, tag: instance.tag })
 }
 
 function planOf(workshop: Workshop, files: LeaseFiles, spec: SandboxSpec, uid: number, closedNodePath: string): Plan {

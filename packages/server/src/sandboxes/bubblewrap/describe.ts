@@ -6,9 +6,7 @@ export function describeBounds(workshop: Workshop): readonly string[] {
   const has = (name: 'memory' | 'pids' | 'cpu') => cgroups?.controllers.has(name) ?? false
   const missing = (name: string) => `no writable cgroup with the ${name} controller`
   return [
-    host.privileged
-      ? 'identity: a uid per sandbox, without capabilities'
-      : "identity: a user namespace of the service's own uid; a uid per sandbox needs a start as root",
+    identityLine(workshop),
     'system calls: a filter for each sandbox and for programs in confinement',
     host.tracesClosedPrograms
       ? 'supervisor: its agent can trace it and take its journal, since fs.suid_dumpable is 1; set it to 0'
@@ -31,4 +29,12 @@ export function describeBounds(workshop: Workshop): readonly string[] {
       ? 'end: cgroup.kill'
       : 'end: a kill of the first process, which takes its pid namespace along (no writable cgroup with cgroup.kill)',
   ]
+}
+
+function identityLine({ host, noUserNamespaces }: Workshop): string {
+  if (!host.privileged) {
+    return "identity: a user namespace of the service's own uid; a uid per sandbox needs a start as root"
+  }
+  if (noUserNamespaces === undefined) return 'identity: a uid and a user namespace per sandbox, without capabilities'
+  return `identity: a uid per sandbox, without capabilities, in the host's user namespace (${noUserNamespaces})`
 }

@@ -10,6 +10,8 @@ import { markArguments } from './marked-processes.ts'
 const ARGUMENTS_FD = 5
 /** Where it reads the system-call filter. */
 const FILTER_FD = 7
+/** Its user namespace. Node, as the supervisor's, does not hand it on to agents. */
+const USER_NAMESPACE_FD = 8
 
 /** The unit of the shell's `ulimit -f`. */
 const BLOCK_BYTES = 512
@@ -19,6 +21,8 @@ export interface Launcher {
   readonly bwrapPath: string
   /** The system-call filter, a finished file. */
   readonly filterPath: string
+  /** The user namespace that the sandbox enters once its mounts stand; undefined for the one it is made in. */
+  readonly userNamespacePath: string | undefined
   /** Marks the service's processes. */
   readonly tag: string
 }
@@ -36,13 +40,20 @@ export class LaunchError extends Error {
  * Arguments and script are finished files when the shell hears of them: a stream cut short by this process's death
  * would run a shorter, less isolated command line.
  */
-export async function launch(blank: Blank, plan: Plan, { bwrapPath, filterPath, tag }: Launcher): Promise<void> {
+export async function launch(blank: Blank, plan: Plan, launcher: Launcher): Promise<void> {
+  const { bwrapPath, filterPath, userNamespacePath, tag } = launcher
   const { host, leaseId } = plan.files
-  const options = ['--args', String(ARGUMENTS_FD), '--seccomp', String(FILTER_FD)]
+  const enter = userNamespacePath === undefined ? [] : ['--userns2', String(USER_NAMESPACE_FD)]
+  const options = ['--args', String(ARGUMENTS_FD), '--seccomp', String(FILTER_FD), ...enter]
+  const opened = [
+    `${ARGUMENTS_FD}< ./${hostNames.arguments}`,
+    `${FILTER_FD}< ${quoted(filterPath)}`,
+    ...(userNamespacePath === undefined ? [] : [`${USER_NAMESPACE_FD}< ${quoted(userNamespacePath)}`]),
+  ]
   const bwrap = [bwrapPath, ...options, ...markArguments(tag, leaseId), '--', ...insideCommand(plan)]
   const blocks = Math.max(1, Math.floor(plan.spec.bounds.fileSizeBytes / BLOCK_BYTES))
   const script = [
-    `exec ${ARGUMENTS_FD}< ./${hostNames.arguments} ${FILTER_FD}< ${quoted(filterPath)} || exit 99`,
+    `exec ${opened.join(' ')} || exit 99`,
     `cd / && ulimit -f ${blocks} || exit 98`,
     `exec ${bwrap.map(quoted).join(' ')}`,
   ]

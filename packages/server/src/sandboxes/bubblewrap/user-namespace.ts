@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { systemPath } from './run-program.ts'
 
 /** Namespaces that stay open for their next use; one costs a descriptor, making one costs two processes. */
@@ -37,10 +38,28 @@ export class UserNamespaceError extends Error {
   override readonly name = 'UserNamespaceError'
 }
 
+/** A user namespace without a map, and the process that holds it. */
+export interface UnmappedNamespace {
+  /** Maps a uid to itself, as `withUserNamespace` does, and returns a path that leads to the namespace until `release`. */
+  map(uid: number): string
+  /** Lets the holder go, and with it the namespace, unless a process is in it or a descriptor of it is open. */
+  release(): void
+}
+
 /** The process that makes the namespace says a word once it is in it, and then waits to be let go. */
 const WAIT = 'echo made; read -r _'
 
 async function make(uid: number): Promise<number> {
+  const namespace = await makeUserNamespace()
+  try {
+    return openSync(namespace.map(uid), 'r')
+  } finally {
+    namespace.release()
+  }
+}
+
+/** Makes a user namespace ahead of demand. @throws UserNamespaceError where this host makes none */
+export async function makeUserNamespace(): Promise<UnmappedNamespace> {
   const child = spawn('unshare', ['--user', 'sh', '-c', WAIT], {
     env: { PATH: systemPath, LC_ALL: 'C' },
     cwd: '/',
@@ -51,15 +70,21 @@ async function make(uid: number): Promise<number> {
     child.once('error', () => resolve())
   })
   child.stdin.on('error', () => undefined)
-  try {
-    const said = await firstWord(child, ended)
-    if (said !== '') throw new UserNamespaceError(`this host makes no user namespace: ${said}`)
-    const map = `${uid} ${uid} 1`
-    for (const file of ['uid_map', 'gid_map']) writeFileSync(`/proc/${child.pid}/${file}`, map)
-    return openSync(`/proc/${child.pid}/ns/user`, 'r')
-  } finally {
+  const said = await firstWord(child, ended)
+  if (said !== '') {
     child.stdin.end()
-    await ended
+    throw new UserNamespaceError(`this host makes no user namespace: ${said}`)
+  }
+  // A holder that waits for its use keeps nobody awake.
+  child.unref()
+  for (const stream of [child.stdin, child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref()
+  return {
+    map(uid) {
+      const map = `${uid} ${uid} 1`
+      for (const file of ['uid_map', 'gid_map']) writeFileSync(`/proc/${child.pid}/${file}`, map)
+      return `/proc/${child.pid}/ns/user`
+    },
+    release: () => void child.stdin.end(),
   }
 }
 

@@ -11,6 +11,7 @@ import { type Instance, instanceOf } from './instance.ts'
 import type { BubblewrapOptions } from './options.ts'
 import { processMasks, systemMounts } from './system-mounts.ts'
 import { openUids, type Uids } from './uids.ts'
+import { makeUserNamespace, UserNamespaceError } from './user-namespace.ts'
 
 const DEFAULT_UID_BASE = 200_000
 const DEFAULT_SPARES = 2
@@ -27,6 +28,8 @@ export interface Workshop {
   readonly blanks: Blanks
   /** Why disks are bounded by the poller; undefined where each is a file system of its own. */
   readonly noLoopDisks: string | undefined
+  /** Why sandboxes of root run in the initial user namespace; undefined where each has one of its own. */
+  readonly noUserNamespaces: string | undefined
   readonly etcDir: string
   /** File with the system-call filter. */
   readonly filterPath: string
@@ -53,8 +56,12 @@ export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop
   const etcDir = await writeSharedEtc(join(instance.dataDir, 'sandbox-etc'))
   const filterPath = join(instance.dataDir, 'sandbox-filter')
   await replaceFile(filterPath, filter)
+  // Ahead of the blanks: a process begun while it is written could hold it open for writing, and keep it from being run.
+  const closedNode = await openClosedNode(join(instance.dataDir, 'closed-node'), options.nodePath)
+  const noUserNamespaces = host.privileged ? await whyNoUserNamespaces() : undefined
   const { blanks, noLoopDisks } = await openBestBlanks(options, {
     host,
+    userNamespaces: host.privileged && noUserNamespaces === undefined,
     cgroups,
     dir: instance.blanksDir,
     bounds: options.bounds,
@@ -69,9 +76,10 @@ export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop
     uids,
     blanks,
     noLoopDisks,
+    noUserNamespaces,
     etcDir,
     filterPath,
-    closedNode: await openClosedNode(join(instance.dataDir, 'closed-node'), options.nodePath),
+    closedNode,
     systemMounts: systemMounts(),
     processMasks: processMasks(join(etcDir, emptyFileName)),
   }
@@ -93,6 +101,18 @@ async function openBestBlanks(
     }
   }
   return { blanks: await openBlanks({ ...means, loopDisks: false }), noLoopDisks }
+}
+
+/** Making one is the proof. */
+async function whyNoUserNamespaces(): Promise<string | undefined> {
+  try {
+    const namespace = await makeUserNamespace()
+    namespace.release()
+    return undefined
+  } catch (error) {
+    if (error instanceof UserNamespaceError) return error.message
+    throw error
+  }
 }
 
 async function writeSharedEtc(dir: string): Promise<string> {
