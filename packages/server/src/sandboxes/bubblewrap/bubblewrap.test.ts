@@ -1,13 +1,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, readlink, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { sandboxDriverContract } from '../contract-suite.ts'
 import type { SandboxSpec } from '../driver.ts'
+import { parseTrees } from './cgroups.ts'
 import { createBubblewrapDriver } from './create-driver.ts'
 import { MissingProgramError } from './host.ts'
+import { instanceOf } from './instance.ts'
 import { LaunchError } from './launch.ts'
 import { type BubblewrapOptions, defaultBounds, insidePaths } from './options.ts'
 
@@ -143,6 +146,21 @@ describe('bubblewrap driver', () => {
     await driver.destroy('half')
     await driver.destroy('torn')
     expect(await driver.list()).toEqual([])
+  })
+
+  it('gives sandboxes less weight than the service where both want the CPU', async ({ skip }) => {
+    const trees = parseTrees(await readFile('/proc/self/mountinfo', 'utf8'))
+    const { dataDir } = await opened({ disk: 'poll' })
+    const { tag } = instanceOf(await realpath(dataDir))
+    const files = trees.map(({ version, mountPoint }) => {
+      return {
+        file: join(mountPoint, tag, version === 1 ? 'cpu.shares' : 'cpu.weight'),
+        weight: version === 1 ? 256 : 25,
+      }
+    })
+    const found = files.filter(({ file }) => existsSync(file))
+    skip(found.length === 0, 'this host lets nobody bound the CPU')
+    for (const { file, weight } of found) expect(Number(await readFile(file, 'utf8'))).toBe(weight)
   })
 
   it('finds a living sandbox whose directory is gone', async () => {

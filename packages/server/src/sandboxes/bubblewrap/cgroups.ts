@@ -68,7 +68,10 @@ async function prepareTree(tree: Tree, tag: string): Promise<Tree | undefined> {
   const parent = join(tree.mountPoint, tag)
   try {
     await mkdir(parent, { recursive: true })
-    if (tree.version === 1) return tree
+    if (tree.version === 1) {
+      await lowerWeights(tree, parent)
+      return tree
+    }
     const offered = (await readFile(join(tree.mountPoint, 'cgroup.controllers'), 'utf8')).trim().split(/\s+/)
     const wanted = controllers.filter(name => offered.includes(name))
     const enabled: Controller[] = []
@@ -77,13 +80,30 @@ async function prepareTree(tree: Tree, tag: string): Promise<Tree | undefined> {
       const handedDown = await Promise.all([enable(tree.mountPoint, name), enable(parent, name)])
       if (handedDown.every(Boolean)) enabled.push(name)
     }
-    return { ...tree, controllers: enabled }
+    await enable(tree.mountPoint, 'io')
+    const usable: Tree = { ...tree, controllers: enabled }
+    await lowerWeights(usable, parent)
+    return usable
   } catch {
     return undefined
   }
 }
 
-async function enable(group: string, controller: Controller): Promise<boolean> {
+/**
+ * Gives all sandboxes together a quarter of the weight that the service's own group has by default, so that sandboxes that
+ * want every core, or the whole disk, leave the service its share. It costs nothing while the service wants less.
+ */
+async function lowerWeights(tree: Tree, parent: string): Promise<void> {
+  const cpu = tree.version === 1 ? (['cpu.shares', '256'] as const) : (['cpu.weight', '25'] as const)
+  const weights = [...(tree.controllers.includes('cpu') ? [cpu] : []), ['io.weight', 'default 25'] as const]
+  for (const [file, weight] of weights) {
+    // Weights of input and output need a scheduler that knows them.
+    const lacking = ['ENOENT', 'EACCES', 'EPERM', 'EINVAL', 'EOPNOTSUPP']
+    await ignoring(lacking, writeFile(join(parent, file), weight, { flag: 'r+' }))
+  }
+}
+
+async function enable(group: string, controller: Controller | 'io'): Promise<boolean> {
   const file = join(group, 'cgroup.subtree_control')
   try {
     await writeFile(file, `+${controller}`)

@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Instance, isLeaseId } from './instance.ts'
-import { type LeaseFiles, leaseFiles } from './lease-files.ts'
+import { hostNames, type LeaseFiles, leaseFiles } from './lease-files.ts'
 import { isMounted } from './loop-disk.ts'
 import type { DriverLog } from './options.ts'
 import { readRecord } from './record.ts'
@@ -29,7 +30,8 @@ export function pollDisks(
       const files = leaseFiles(instance, leaseId)
       const record = await readRecord(files)
       if (record === undefined || (await isMounted(files.disk))) continue
-      const used = await usedBytes(files.files, stop.signal)
+      // Without root an agent reaches the log through its sandbox's first process.
+      const used = await usedBytes([files.files, join(files.host, hostNames.log)], stop.signal)
       if (used <= record.bounds.diskBytes) continue
       log.warn({ leaseId, usedBytes: used, diskBytes: record.bounds.diskBytes }, 'sandbox over its disk bound, ended')
       await end(files)
@@ -54,9 +56,9 @@ export function pollDisks(
   }
 }
 
-/** Blocks in use below a directory. Files that vanish while `du` runs make it fail after it has told its sum. */
-async function usedBytes(dir: string, signal: AbortSignal): Promise<number> {
-  const script = 'du -s -x -B1 -- "$1" 2>/dev/null; true'
-  const sum = Number.parseInt(await runProgram('sh', ['-c', script, 'sh', dir], signal), 10)
+/** Blocks in use at and below paths. Files that vanish while `du` runs make it fail after it has told its sum. */
+async function usedBytes(paths: readonly string[], signal: AbortSignal): Promise<number> {
+  const script = 'du -s -x -c -B1 -- "$@" 2>/dev/null | tail -n 1'
+  const sum = Number.parseInt(await runProgram('sh', ['-c', script, 'sh', ...paths], signal), 10)
   return Number.isNaN(sum) ? 0 : sum
 }
