@@ -179,7 +179,7 @@ const others: readonly Row[] = [
   ],
   ['memory that programs of the host share', 'ipcs -a | grep -c "^0x"', '0'],
   ['another cgroup', 'cat /proc/self/cgroup | grep -v ":/$"', ''],
-  ['processes of the host', 'ps -eo pid=,uid= | awk -v own="$(id -u)" \'$1 != 1 && $2 != own\''],
+  ['processes of the host', 'ps -eo pid=,uid= | awk -v own="$(id -u)" \'$1 != 1 && $2 != own\'', ''],
   ['a signal to a process of the host', 'kill -0 $host 2>&1 && echo reached', /No such process/],
   [
     'the end of the first process',
