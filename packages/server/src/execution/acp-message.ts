@@ -64,6 +64,10 @@ export interface ToolUpdate {
   readonly status?: ToolCallStatus
   readonly input?: unknown
   readonly text?: string
+  /** The next piece of what a command prints. */
+  readonly printed?: string
+  /** The tool's result in its own form, as text; without one if it is too long. */
+  readonly result?: { readonly text?: string; readonly truncated: boolean }
   readonly diffs?: readonly Diff[]
   /** Set where a delegated agent made the call (interface 6.4). */
   readonly delegationId?: string
@@ -109,6 +113,8 @@ function readTool(update: Json, begins: boolean): Update {
   const kind = toolKinds.find(known => known === update['kind'])
   const status = toolStatuses.find(known => known === update['status'])
   const delegationId = asText(berthMeta(update)['delegationId'])
+  const printed = readPrinted(update)
+  const result = update['rawOutput'] ?? null
   const cut = text?.truncated === true || diffs.truncated || input.truncated
   return {
     kind: 'tool',
@@ -121,6 +127,8 @@ function readTool(update: Json, begins: boolean): Update {
       ...(status !== undefined && { status }),
       ...(input.value !== undefined && { input: input.value }),
       ...(text !== null && { text: text.text }),
+      ...(printed !== undefined && { printed }),
+      ...(result !== null && { result: readResult(result) }),
       ...(diffs.diffs.length > 0 && { diffs: diffs.diffs }),
       ...(delegationId !== undefined && { delegationId: clip(delegationId, MAX_DELEGATION_ID) }),
       truncated: cut || berthMeta(update)['truncated'] === true,
@@ -135,6 +143,24 @@ const contentOf = (call: Json): Json[] =>
 export function readCallText(call: Json): string | null {
   const texts = contentOf(call).filter(item => item['type'] === 'content')
   return texts.length === 0 ? null : texts.map(item => contentText(item['content']) ?? '').join('\n')
+}
+
+/**
+ * What a command printed since the last update. ACP has no word for it where the agent runs the command itself; agents
+ * send it in `_meta`, under one of these names.
+ */
+function readPrinted(update: Json): string | undefined {
+  const meta = asObject(update['_meta'])
+  const chunk = asObject(meta?.['terminal_output_delta']) ?? asObject(meta?.['terminal_output'])
+  return asText(chunk?.['data'])
+}
+
+/** A tool's result as text: its own, or that of its `output`, or JSON. One that is too long is left out. */
+function readResult(raw: unknown): NonNullable<ToolUpdate['result']> {
+  const said = asText(raw) ?? asText(asObject(raw)?.['output'])
+  if (said !== undefined) return boundOutput(said)
+  const { value, truncated } = boundInput(raw)
+  return value === undefined ? { truncated } : { text: JSON.stringify(value), truncated }
 }
 
 function readDiff(item: Json): Diff[] {

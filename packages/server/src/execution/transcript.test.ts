@@ -86,6 +86,23 @@ describe('tool calls', () => {
     expect(new Set(events.map(event => event.data['activityId'])).size).toBe(1)
   })
 
+  const printed = (data: string, name = 'terminal_output_delta') => ({ _meta: { [name]: { data, terminal_id: 'c' } } })
+
+  test.each([
+    ['what their command printed, bit by bit', [printed('a\n'), printed('b\0\n')], 'a\nb\ufffd\n'],
+    ['the same by its older name', [printed('a', 'terminal_output')], 'a'],
+    ['what they show rather than what was printed', [printed('a'), text('shown')], 'shown'],
+    ['what was printed rather than their result', [printed('a'), { rawOutput: { exit_code: 0 } }], 'a'],
+    ['their result', [{ rawOutput: 'done' }], 'done'],
+    ['the output of their result', [{ rawOutput: { output: 'done', metadata: {} } }], 'done'],
+    ['their result as JSON', [{ rawOutput: { exit_code: 1 } }], '{"exit_code":1}'],
+    ['no result beside a diff', [{ rawOutput: 'x', content: [{ type: 'diff', path: 'p', newText: 'n' }] }], undefined],
+  ] as const)('have for their output %s', (_, updates, output) => {
+    const events = fold([call('c'), ...updates.map(each => update('c', each)), update('c', { status: 'completed' })])
+    expect(events.at(-1)?.data['output']).toBe(output)
+    expect(events.at(-1)?.data).not.toHaveProperty('truncated')
+  })
+
   test('say nothing of what they are called with while they run', () => {
     const [started] = fold([call('c', { title: 'rm -rf /secret', rawInput: { a: 1 }, name: 'bash' })])
     expect(Object.keys(started?.data ?? {}).toSorted()).toEqual([
@@ -126,6 +143,9 @@ describe('tool calls', () => {
 
   test.each([
     ['output', text('ü'.repeat(40_000)), { output: 'ü'.repeat(32_768) }],
+    ['what was printed', printed('ü'.repeat(40_000)), { output: 'ü'.repeat(32_768) }],
+    ['a result', { rawOutput: 'ü'.repeat(40_000) }, { output: 'ü'.repeat(32_768) }],
+    ['a result in JSON over 64 KiB', { rawOutput: { a: 'x'.repeat(65_536) } }, {}],
     ['title', { title: 'x'.repeat(2000) }, { title: 'x'.repeat(1024) }],
     ['an input over 64 KiB', { rawInput: { a: 'x'.repeat(65_536) } }, {}],
     [

@@ -35,6 +35,8 @@ interface CallInFold {
   title: string
   input: unknown
   text: string | undefined
+  printed: TextCollector | null
+  result: ToolUpdate['result']
   diffs: ToolUpdate['diffs']
   delegationId: string | undefined
   truncated: boolean
@@ -186,10 +188,11 @@ export class Transcript {
   #endCall(id: string, call: CallInFold, status: 'succeeded' | 'failed', at: Date): EventDraft[] {
     this.#calls.delete(id)
     this.#openLength -= lengthOf(call)
-    const { input, text, diffs, truncated } = call
+    const { input, diffs } = call
+    const { output, truncated } = outputOf(call)
     return callEnd(this.#of.runId, this.#told(call), status, at, {
       ...(input !== undefined && { input }),
-      ...(text !== undefined && { output: text }),
+      ...(output !== undefined && { output }),
       ...(diffs !== undefined && { diff: diffs }),
       ...(truncated && { truncated }),
     })
@@ -237,6 +240,8 @@ function openCall(offset: number, startedAt: Date): CallInFold {
     title: '',
     input: undefined,
     text: undefined,
+    printed: null,
+    result: undefined,
     diffs: undefined,
     delegationId: undefined,
     truncated: false,
@@ -251,18 +256,33 @@ function merge(call: CallInFold, update: ToolUpdate): void {
   call.title = title?.text ?? call.title
   call.input = update.input ?? call.input
   call.text = update.text ?? call.text
+  if (update.printed !== undefined) {
+    call.printed ??= new TextCollector()
+    call.printed.append(update.printed)
+  }
+  call.result = update.result ?? call.result
   call.diffs = update.diffs ?? call.diffs
   call.delegationId = update.delegationId ?? call.delegationId
   call.truncated ||= update.truncated || title?.truncated === true
 }
 
+/** What the tool shows of its work, else what its command printed, else its result if no diff tells it. */
+function outputOf({ text, printed, result, diffs, truncated }: CallInFold) {
+  if (text !== undefined || (printed === null && diffs !== undefined)) return { output: text, truncated }
+  const shown = printed ?? result
+  return { output: shown?.text, truncated: truncated || shown?.truncated === true }
+}
+
 /** Of what may be long. Input and title are within bounds of their own. */
-function lengthOf({ text, diffs = [] }: CallInFold): number {
-  return diffs.reduce((sum, { oldText, newText }) => sum + oldText.length + newText.length, text?.length ?? 0)
+function lengthOf({ text = '', printed, result, diffs = [] }: CallInFold): number {
+  const said = text.length + (printed?.text.length ?? 0) + (result?.text?.length ?? 0)
+  return diffs.reduce((sum, { oldText, newText }) => sum + oldText.length + newText.length, said)
 }
 
 function leaveOut(call: CallInFold): void {
   call.text = undefined
+  call.printed = null
+  call.result = undefined
   call.diffs = undefined
   call.truncated = true
 }
