@@ -84,8 +84,14 @@ export const ArtifactOmitted = Type.Object(
   {
     kind: openString(['run_result', 'presented_file', 'conversation_checkpoint', 'workspace_checkpoint']),
     name: Type.String(),
-    sizeBytes: Count,
-    reason: Type.String(),
+    sizeBytes: Type.Integer({
+      minimum: 0,
+      description: 'Of a checkpoint, as far as it had come when it was given up.',
+    }),
+    count: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'Of files, directories and links, where their number is over its cap.' }),
+    ),
+    reason: Type.String({ description: 'Prose for people; it names the cap.' }),
   },
   { title: 'ArtifactOmittedData', ...open },
 )

@@ -383,6 +383,17 @@ describe('a checkpoint', () => {
     expect((await bench.api.session(session.id)).continuation.state).toBe('restorable')
   })
 
+  it('of too many files is left out, and the count is told as a count', async () => {
+    await bench.work(stack, { checkpointLimits: { workspace: { ...workspaceLimits, files: 3 } } })
+    const { session } = await bench.sealed('shell', 'mkdir d && echo a > d/a && echo b > d/b && echo c > d/c')
+    const told = (await bench.api.events(session.id)).at(-1)
+    expect(told).toMatchObject({
+      type: 'svc.artifact.omitted',
+      data: { count: 4, reason: 'over the cap of 3 files, directories and links' },
+    })
+    expect(told?.data['sizeBytes']).toBeLessThanOrEqual(6)
+  })
+
   it('over its cap is left out, and the session goes on while its sandbox lives', async () => {
     await bench.work(stack, { checkpointLimits: { workspace: { ...workspaceLimits, storedBytes: 1000 } } })
     const { session, run } = await bench.sealed('shell', random)

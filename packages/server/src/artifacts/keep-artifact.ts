@@ -45,7 +45,13 @@ export async function keepArtifact(
 /** The event that tells of what was too large to keep (interface 8.5); it fails nothing. */
 export function omitted(
   runId: string | null,
-  data: { readonly kind: string; readonly name: string; readonly sizeBytes: number; readonly reason: string },
+  data: {
+    readonly kind: string
+    readonly name: string
+    readonly sizeBytes: number
+    readonly count?: number
+    readonly reason: string
+  },
 ): EventDraft {
   return { type: 'svc.artifact.omitted', ...(runId !== null && { runId }), data }
 }

@@ -5,8 +5,10 @@ export interface OverCap {
   readonly kind: 'over_cap'
   readonly cap: 'stored' | 'manifest' | LimitName
   readonly limit: number
-  /** What it had come to when it was given up. */
+  /** What it had come to when it was given up: bytes, or for `files` a count. */
   readonly atLeast: number
+  /** Content of its files when it was given up, where that is known. */
+  readonly sourceBytes?: number
 }
 
 /** Where an attempt found its tree too large. */

@@ -157,6 +157,7 @@ export class Sealing {
     if (failure.code !== 'over_limit') return new SealFailed(error.message)
     const { limits } = this.#options
     const limit = { files: limits.files, source: limits.sourceBytes, index: limits.indexBytes }[failure.limit]
-    return new CapExceeded({ kind: 'over_cap', cap: failure.limit, limit, atLeast: failure.atLeast })
+    const { limit: cap, atLeast, sourceBytes } = failure
+    return new CapExceeded({ kind: 'over_cap', cap, limit, atLeast, ...(sourceBytes !== undefined && { sourceBytes }) })
   }
 }

@@ -160,9 +160,25 @@ async function toCheckpoint(
   }
 }
 
-/** Carries no Run: nothing of a Run follows its terminal event. */
-const omission = (kind: 'workspace_checkpoint' | 'conversation_checkpoint', { cap, atLeast }: OverCap): EventDraft =>
-  omitted(null, { kind, name: kind, sizeBytes: atLeast, reason: `over the cap of ${cap}` })
+const measures: Readonly<Record<OverCap['cap'], string>> = {
+  files: 'files, directories and links',
+  source: 'bytes of content',
+  stored: 'stored bytes',
+  manifest: 'bytes of manifest',
+  index: 'bytes of file list',
+}
+
+/** Carries no Run: nothing of a Run follows its terminal event. A count is told in words and as `count`, never as bytes. */
+function omission(kind: 'workspace_checkpoint' | 'conversation_checkpoint', over: OverCap): EventDraft {
+  const { cap, limit, atLeast, sourceBytes = 0 } = over
+  const reason = `over the cap of ${limit} ${measures[cap]}`
+  return omitted(null, {
+    kind,
+    name: kind,
+    ...(cap === 'files' ? { sizeBytes: sourceBytes, count: atLeast } : { sizeBytes: atLeast }),
+    reason,
+  })
+}
 
 const encoded = (manifest: string | null | undefined): Buffer | undefined =>
   manifest === null || manifest === undefined ? undefined : Buffer.from(manifest, 'utf8')

@@ -170,7 +170,14 @@ export type LimitName = 'files' | 'source' | 'index'
 
 /** Why a program gave up. */
 export type TreeFailure =
-  | { readonly code: 'over_limit'; readonly limit: LimitName; readonly atLeast: number }
+  | {
+      readonly code: 'over_limit'
+      readonly limit: LimitName
+      /** Bytes, or a count of files, directories and links. */
+      readonly atLeast: number
+      /** Of file content, as far as a seal had come. */
+      readonly sourceBytes?: number
+    }
   /** The index says what no sealed tree says. */
   | { readonly code: 'malformed'; readonly message: string }
   | { readonly code: 'target_not_empty' }

@@ -238,7 +238,8 @@ class Sealing implements Visitor<Directory> {
 
   #refuseOver(limit: LimitName & ('files' | 'source'), atLeast: number): void {
     const most = limit === 'files' ? this.#job.limits.files : this.#job.limits.sourceBytes
-    if (atLeast > most) throw new TreeError({ code: 'over_limit', limit, atLeast })
+    const { sourceBytes } = this.#counts
+    if (atLeast > most) throw new TreeError({ code: 'over_limit', limit, atLeast, sourceBytes })
   }
 }
 
