@@ -27,7 +27,7 @@ beforeAll(async () => {
   test = stack.use(
     await startTestService({
       // The agents alone take 400 MB.
-      variables: { BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2) },
+      variables: { BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2), BERTH_AGENT_START_SECONDS: '240' },
       config: {
         providers: [
           { id: 'main', kind: 'openai', baseUrl: upstream.baseUrl, apiKey: providerKey, models },
@@ -79,6 +79,20 @@ async function allow(session: Session, { id, request }: Interaction): Promise<vo
   const { status } = await test.api.put(`/v1/sessions/${session.id}/interactions/${id}/decision`, body)
   expect(status).toBe(200)
 }
+
+/** How the conversation of the last seal was kept. */
+async function conversationOf(session: Session): Promise<unknown> {
+  await until('the seal', async () => (await test.api.session(session.id)).phase === 'idle')
+  const { rows } = await test.db.database.query<{ conversation: string }>(
+    'select conversation from checkpoints where session_id = $1 order by sealed_at desc limit 1',
+    [session.id],
+  )
+  return rows[0]?.conversation
+}
+
+/** Makes the workspace a repository of more files than a conversation may have. */
+const repository =
+  'git init -q . && touch $(seq 40) && git add -A && git -c user.name=a -c user.email=a@b commit -qm files'
 
 const fileOf = async (session: Session, name: string) =>
   readFile(await workspacePath(test.db.database, test.dataDir, session, name), 'utf8')
@@ -173,6 +187,8 @@ describe.each(agents)('$runtime', ({ runtime, wire, provider, path, key, shell, 
     ])
     expect(events.map(event => event.sequence)).toEqual(events.map((_, index) => index + 1))
     expect(await fileOf(session, 'steps.txt')).toBe('one\ntwo\n')
+    if (runtime !== 'claude-code' && runtime !== 'gemini')
+      expect(data(events, 'activity.completed').at(-1)?.['output']).toContain('two\n')
 
     const requests = upstream.requests.slice(before)
     for (const request of requests) expect(request.path).toMatch(path)
@@ -182,6 +198,38 @@ describe.each(agents)('$runtime', ({ runtime, wire, provider, path, key, shell, 
     expect(modelsAsked(upstream.requests.slice(middle))).toEqual(new Set(['m2']))
     expect(JSON.stringify(requests.at(-1)?.body)).toContain('Write the steps down.')
     expect(JSON.stringify(events)).not.toContain(providerKey)
+  })
+})
+
+describe('OpenCode in a repository', () => {
+  it('goes on with its conversation in another sandbox', { timeout: 600_000 }, async () => {
+    const [opencode] = agents
+    const shell = opencode?.shell ?? (() => ({ name: '', args: {} }))
+    const allowed = async (session: Session, runId: string) => {
+      await allow(session, await askedOf(session))
+      await test.api.runEnded(session.id, runId, startMs)
+      return conversationOf(session)
+    }
+    script(openaiWire, { calls: [shell(repository)] }, { text: 'It is one.' })
+    const session = await test.api.createSession({ runtime: 'opencode' }, 'Make it a repository.')
+    expect(await allowed(session, session.activeRunId ?? '')).toBe('exact')
+    for (const [message, command] of [
+      ['Change all files.', 'for f in $(seq 40); do echo $f > $f; done'],
+      ['And again.', 'for f in $(seq 40); do echo $f $f > $f; done'],
+    ] as const) {
+      await test.db.database.query("update leases set expires_at = now() - interval '1 minute' where session_id = $1", [
+        session.id,
+      ])
+      await until(
+        'the end of the lease',
+        async () => (await test.api.session(session.id)).workspace.state === 'expired',
+      )
+      script(openaiWire, { calls: [shell(command)] }, { text: 'Changed.' })
+      const { run } = await test.api.submitTurn(session.id, message)
+      expect(await allowed(session, run.id)).toBe('exact')
+    }
+    expect(JSON.stringify(upstream.requests.at(-1)?.body)).toMatch(/It is one\..*Changed\..*And again\./)
+    expect(data(await test.api.events(session.id), 'artifact.omitted')).toEqual([])
   })
 })
 

@@ -32,5 +32,6 @@ export const opencode: ForeignRuntime = {
       },
     }),
   }),
-  state: ['.local/share/opencode'],
+  // Its snapshots of a repository lie beside these: they are for undoing in its own view, and more files than are sealed.
+  state: ['.local/share/opencode/opencode.db', '.local/share/opencode/opencode.db-wal'],
 }
