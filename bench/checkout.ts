@@ -29,7 +29,7 @@ try {
   const oid = await largeRepository(gitDir)
   server.addRepository({ id: 1, fullName: 'a/large', gitDir, installations: ['1'] })
   using host = new GitHubHost({ appId: server.appId, privateKey: server.privateKey, baseUrl: server.url }, systemClock)
-  const mirrors = new Mirrors(join(dir, 'mirrors'))
+  const mirrors = new Mirrors(join(dir, 'mirrors'), 1024 ** 4)
   const commit = { organizationId: 'o', host, repository: { account: '1', repositoryId: '1' }, oid }
   const started = performance.now()
   await mirrors.provide(commit, signal)

@@ -249,7 +249,7 @@ async function startWorking(
   const working: ExecutionContext = {
     ...context,
     driver,
-    mirrors: new Mirrors(join(settings.dataDir, 'mirrors')),
+    mirrors: new Mirrors(join(settings.dataDir, 'mirrors'), settings.mirrorBytes),
     gateway: new GatewayAccess({
       ...gateway,
       mint(run, { costUsd }) {

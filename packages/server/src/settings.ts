@@ -87,6 +87,8 @@ export interface Settings {
   }
   /** How far sandboxes reach the public network; undefined: not at all. */
   readonly egress: Egress | undefined
+  /** Of one mirror of a repository. */
+  readonly mirrorBytes: number
   /** Of all helper programs of this process together. */
   readonly helpers: { readonly memoryBytes: number; readonly cpus: number }
   readonly sandbox: {
@@ -309,6 +311,12 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
       fileSizeBytes: env.integer('BERTH_SANDBOX_FILE_BYTES', 4 * gibibyte, 'Size of one file in a sandbox.'),
       diskBytes: env.integer('BERTH_SANDBOX_DISK_BYTES', 10 * gibibyte, 'Files of one sandbox altogether.'),
     },
+    mirrorBytes: env.integer(
+      'BERTH_MIRROR_BYTES',
+      10 * gibibyte,
+      'Size of one mirror of a repository; a larger repository is refused.',
+      { least: 1024 ** 2 },
+    ),
     helpers: {
       memoryBytes: env.integer(
         'BERTH_HELPER_MEMORY_BYTES',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { rename, symlink, writeFile } from 'node:fs/promises'
+import { rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Publication, PublicationPage } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -465,6 +465,22 @@ describe('what comes between', () => {
     await rename(at.project, `${at.project}-moved`)
     await symlink('/', at.project)
     expect(outcome(await at.api.get(at.path('/repository/review')))).toBe('409 cloud_review_refused')
+  })
+
+  it('waits for a branch that another push holds', async () => {
+    const at = await begin()
+    await writeFile(join(at.project, 'a'), 'a')
+    const lock = join(at.gitDir, 'refs/heads/main.lock')
+    await writeFile(lock, '')
+    const publishing = at.publish({ delivery: 'direct_branch' })
+    await until('a push that was refused', async () => {
+      const { rows } = await test.db.database.query<{ failures: number }>(
+        "select failures from publications where status = 'attempted' and failures > 0",
+      )
+      return rows.length > 0
+    })
+    await rm(lock)
+    expect((await publishing).status).toBe('succeeded')
   })
 
   it('says which file it is that git cannot take', async () => {

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { access, type FileHandle, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+
+/** Lies beside the baselines, where no sandbox sees it. */
+const UNFINISHED = 'unfinished-restore'
 
 /** A baseline being written; disposing closes it. */
 export interface NewBaseline extends AsyncDisposable {
@@ -46,8 +49,27 @@ export class Baselines {
   async keep(path: string, manifestSha256: string, previous: string | undefined): Promise<void> {
     await rename(path, join(this.#directory, manifestSha256))
     for (const name of await readdir(this.#directory)) {
-      if (name !== manifestSha256 && name !== previous) await rm(join(this.#directory, name), { force: true })
+      const stays = [manifestSha256, previous, UNFINISHED].includes(name)
+      if (!stays) await rm(join(this.#directory, name), { force: true })
     }
+  }
+
+  /** Says that a restore into the tree has begun, until `finished`: what lies there by then is no tree to keep. */
+  async begun(): Promise<void> {
+    await writeFile(join(this.#directory, UNFINISHED), '', { mode: 0o600 })
+  }
+
+  /** Says that the tree is whole again, or empty. */
+  async finished(): Promise<void> {
+    await rm(join(this.#directory, UNFINISHED), { force: true })
+  }
+
+  /** Whether a restore into the tree has begun and not finished. */
+  async isUnfinished(): Promise<boolean> {
+    return access(join(this.#directory, UNFINISHED)).then(
+      () => true,
+      () => false,
+    )
   }
 
   async abandon(path: string): Promise<void> {

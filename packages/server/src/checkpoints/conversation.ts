@@ -2,11 +2,19 @@ import { once } from 'node:events'
 import { frameTypes, maxFrameBytes, type TreeFailure, type TreeJob } from '@berth/supervisor/tree'
 import { type Frame, frameHeader, readFrames } from '@berth/supervisor/tree/frames'
 import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
+import { boundOf, type HelperBound } from '../sandboxes/helper-bounds.ts'
 import { type Confined, startConfined } from './confined.ts'
 
 /** The program ended without saying how its work went. */
 export class ProgramLost extends Error {
   override readonly name = 'ProgramLost'
+  /** The bound that ended it. */
+  readonly bound: HelperBound | undefined
+
+  constructor(message: string, options: ErrorOptions & { readonly bound?: HelperBound | undefined } = {}) {
+    super(message, options)
+    this.bound = options.bound
+  }
 }
 
 /** The program gave up, and says why. */
@@ -18,6 +26,13 @@ export class ProgramGaveUp extends Error {
     super('message' in failure ? `${failure.code}: ${failure.message}` : failure.code)
     this.failure = failure
   }
+}
+
+function lost(said: string): ProgramLost {
+  const [end = '', ...words] = said.split(' ')
+  const bound = boundOf(/^\d+$/.test(end) ? Number(end) : end, words.join(' '))
+  const why = bound === undefined ? said : `over its bound of ${bound} (${said})`
+  return new ProgramLost(`the program beside the tree ended: ${why}`, { bound })
 }
 
 /** A job under way beside a tree. */
@@ -82,7 +97,7 @@ export class Conversation implements AsyncDisposable {
       throw new ProgramLost('the program beside the tree broke off', { cause: error })
     }
     this.#signal?.throwIfAborted()
-    if (result.done) throw new ProgramLost(`the program beside the tree ended: ${await this.#program.ended}`)
+    if (result.done) throw lost(await this.#program.ended)
     if (result.value.type !== frameTypes.failed) return result.value
     // The program runs with the agent's uid, though out of its reach: what it says is read as a word, not trusted.
     throw new ProgramGaveUp(JSON.parse(result.value.payload.toString()) as TreeFailure)

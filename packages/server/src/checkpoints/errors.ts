@@ -1,6 +1,15 @@
+import type { HelperBound } from '../sandboxes/helper-bounds.ts'
+
 /** The process beside a tree failed; the checkpoint before is as it was. */
 export class SealFailed extends Error {
   override readonly name = 'SealFailed'
+  /** The bound that the process went over: the next would as well. */
+  readonly bound: HelperBound | undefined
+
+  constructor(message: string, options: ErrorOptions & { readonly bound?: HelperBound | undefined } = {}) {
+    super(message, options)
+    this.bound = options.bound
+  }
 }
 
 /**

@@ -42,8 +42,10 @@ export async function restoreTree(options: RestoreOptions): Promise<TreeTotals> 
   const baselines = await Baselines.open(options.baselines)
   await using next = await baselines.begin()
   try {
-    const totals = await write(options, manifest, table, next.handle.fd)
+    await baselines.begun()
+    const totals = await write(options, manifest, table, baselines, next.handle.fd)
     await baselines.keep(next.path, sha256Of(options.manifest), undefined)
+    await baselines.finished()
     return totals
   } catch (error) {
     await baselines.abandon(next.path)
@@ -77,6 +79,7 @@ async function write(
   options: RestoreOptions,
   manifest: Manifest,
   table: PackTable,
+  baselines: Baselines,
   baselineFd: number,
 ): Promise<TreeTotals> {
   const { program, target, blobs, limits, signal } = options
@@ -109,6 +112,7 @@ async function write(
   } catch (error) {
     // It may have begun and been ended before its word of that was heard. Without the signal: that may be what ended it.
     if (begun || (await isUnfinished(target))) await clearTarget(program, target, keep)
+    await baselines.finished()
     signal?.throwIfAborted()
     throw refusalOf(error)
   }

@@ -10,6 +10,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
   writeSync,
@@ -70,6 +71,18 @@ describe('what a seal costs', () => {
     expect(third.newBytes).toBeLessThan(6 * 1024 * 1024)
     await lab.restore(third.manifest, 'restored')
     expect(lab.look('restored')).toEqual(lab.look('tree'))
+  })
+
+  test('is nothing for a hole, and the file comes back as long as it was', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', { sparse: 'begin' })
+    truncateSync(lab.path('tree/sparse'), 40 * 1024 ** 2 + 5)
+    appendFileSync(lab.path('tree/sparse'), 'end')
+    await settle()
+    const sealed = await lab.sealed('tree')
+    expect(sealed.newBytes).toBeLessThan(64 * 1024)
+    await lab.restore(sealed.manifest, 'copy')
+    execFileSync('cmp', [lab.path('tree/sparse'), lab.path('copy/sparse')])
   })
 
   test('counts what a collector has set aside as gone', async () => {
@@ -291,6 +304,20 @@ describe('what is left out', () => {
       encoding: 'utf8',
     })
     expect(status).toBe('')
+  })
+})
+
+describe('the name that restores use', () => {
+  test.each<[string, Record<string, Entry>]>([
+    ['a directory', { '.berth-restore/x': 'x' }],
+    ['a file', { '.berth-restore': 'x' }],
+  ])('is left out where an agent gives it to %s, and keeps nothing from being sealed', async (_kind, theirs) => {
+    using lab = await TreeLab.open()
+    lab.make('tree', { ...theirs, kept: 'x' })
+    const sealed = await lab.sealed('tree')
+    expect(sealed).toMatchObject({ files: 1, omitted: { excluded: 1 } })
+    await lab.restore(sealed.manifest, 'copy')
+    expect(Object.keys(lab.look('copy'))).toEqual(['kept'])
   })
 })
 

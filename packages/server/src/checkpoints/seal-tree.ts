@@ -3,6 +3,7 @@ import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
 import { BlobMissing, type Blobs } from '../storage/blobs.ts'
 import { Baselines } from './baselines.ts'
 import { Conversation } from './conversation.ts'
+import { SealFailed } from './errors.ts'
 import { cacheRules, rebuildableRules } from './exclude-rules.ts'
 import type { CheckpointLimits } from './limits.ts'
 import { sha256Of } from './manifest.ts'
@@ -96,6 +97,8 @@ async function sealOnBest(options: SealOptions, attempt: Attempt): Promise<Seale
 
 async function sealOnce(options: SealOptions, attempt: Attempt): Promise<SealedTree> {
   const baselines = await Baselines.open(options.baselines)
+  // What a restore has not finished is not what the sandbox had; sealed, it would take the place of the whole tree.
+  if (await baselines.isUnfinished()) throw new SealFailed('a restore into the tree has not finished')
   const manifestSha256 = options.previous && sha256Of(options.previous)
   await using before = manifestSha256 === undefined ? undefined : await baselines.read(manifestSha256)
   await using next = await baselines.begin()

@@ -151,7 +151,7 @@ export class Sealing {
   }
 
   #translated(error: unknown): unknown {
-    if (error instanceof ProgramLost) return new SealFailed(error.message, { cause: error })
+    if (error instanceof ProgramLost) return new SealFailed(error.message, { cause: error, bound: error.bound })
     if (!(error instanceof ProgramGaveUp)) return error
     const { failure } = error
     if (failure.code !== 'over_limit') return new SealFailed(error.message)

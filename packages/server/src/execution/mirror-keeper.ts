@@ -1,4 +1,4 @@
-import { findOldestLease } from '../leases/oldest-lease.ts'
+import { findLeaseTimes } from '../leases/lease-times.ts'
 import { Loop, type Service } from '../service.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import type { ExecutionContext } from './execution-context.ts'
@@ -42,9 +42,8 @@ export class MirrorKeeper implements Service {
 
   async #tidy(): Promise<void> {
     const { db, clock, host, log, mirrors } = this.#context
-    const oldestReader = await findOldestLease(db, host)
     const unusedSince = new Date(clock.now().getTime() - UNUSED_MS)
-    const told = await mirrors.tidy({ unusedSince, oldestReader }, this.#stopping.signal)
+    const told = await mirrors.tidy({ unusedSince, readers: () => findLeaseTimes(db, host) }, this.#stopping.signal)
     if (told.setAside + told.deleted > 0) log.info(told, 'tidied the mirrors')
   }
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { omitted } from '../artifacts/keep-artifact.ts'
 import { blobsOf } from '../checkpoints/check.ts'
 import { dropCheckpoint, findNewestCheckpoint, insertCheckpoint } from '../checkpoints/checkpoint-sql.ts'
+import { SealFailed } from '../checkpoints/errors.ts'
 import type { CheckpointLimits } from '../checkpoints/limits.ts'
 import type { OverCap } from '../checkpoints/over-cap.ts'
 import { type SealedTree, sealTree } from '../checkpoints/seal-tree.ts'
@@ -71,7 +72,7 @@ async function sealPatiently(...parts: Parameters<typeof seal>): Promise<Sealed 
   const signal = parts[4]
   for (const pauseMs of [...PAUSES_MS, null]) {
     const sealed = await seal(...parts)
-    if (sealed === 'gone') return null
+    if (sealed === 'gone' || sealed === 'over_bound') return null
     if (sealed !== 'failed') return sealed
     if (pauseMs !== null) await sleep(pauseMs, undefined, { signal })
   }
@@ -84,7 +85,7 @@ async function seal(
   lease: LeaseRow,
   runtime: RuntimeEntry,
   signal: AbortSignal,
-): Promise<Sealed | 'gone' | 'failed'> {
+): Promise<Sealed | 'gone' | 'over_bound' | 'failed'> {
   try {
     const trees = await context.driver.trees(lease.id)
     const previous = await findNewestCheckpoint(context.db, claim)
@@ -105,7 +106,13 @@ async function seal(
     return await toCheckpoint(context, claim, lease, runtime, workspace, home)
   } catch (error) {
     if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
+    // Archived, or given up: a sandbox that goes takes its tree from under the seal.
+    if ((await findLiveLease(context.db, claim))?.id !== lease.id) {
+      context.log.info({ err: error, runId: claim.runId }, 'a sandbox ended while it was sealed')
+      return 'gone'
+    }
     context.log.error({ err: error, runId: claim.runId }, 'sealing failed')
+    if (error instanceof SealFailed && error.bound !== undefined) return 'over_bound'
     return error instanceof SandboxGoneError ? 'gone' : 'failed'
   }
 }

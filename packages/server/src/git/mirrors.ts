@@ -3,6 +3,7 @@ import { closeSync } from 'node:fs'
 import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type GitHost, GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
+import { DiskBoundError, withinDisk } from '../sandboxes/disk-bound.ts'
 import { waitToLockFile } from '../storage/embedded/file-lock.ts'
 import { transferOptions } from './git-environment.ts'
 import { GitError, runGit } from './run-git.ts'
@@ -16,8 +17,16 @@ export interface MirroredCommit {
   readonly oid: string
 }
 
+/** When the oldest and the newest of the sandboxes that live were begun. */
+export interface Readers {
+  readonly oldest: Date
+  readonly newest: Date
+}
+
 /** A fetch may be of a large repository; whoever waits for another's waits no longer. */
 const FETCH_MS = 20 * 60_000
+/** Git indexes what it fetches, with a few dozen bytes for each object. */
+const FETCH_MEMORY_BYTES = 2 * 1024 ** 3
 
 /**
  * Mirrors of repositories, one for each organization, host and repository, which the Sessions of this machine share: bare,
@@ -30,11 +39,14 @@ const FETCH_MS = 20 * 60_000
  */
 export class Mirrors {
   readonly #directory: string
+  readonly #maxBytes: number
   /** Fetches under way in this process, the last of each mirror. */
   readonly #queues = new Map<string, Promise<unknown>>()
 
-  constructor(directory: string) {
+  /** @param maxBytes of one mirror; a fetch that takes it over that is ended */
+  constructor(directory: string, maxBytes: number) {
     this.#directory = directory
+    this.#maxBytes = maxBytes
   }
 
   /**
@@ -46,7 +58,7 @@ export class Mirrors {
     const gitDir = this.#pathOf(commit)
     if (!(await holds(gitDir, commit.oid, signal))) {
       await this.#alone(gitDir, signal, async () => {
-        if (!(await holds(gitDir, commit.oid, signal))) await fill(gitDir, commit, signal)
+        if (!(await holds(gitDir, commit.oid, signal))) await fill(gitDir, commit, this.#maxBytes, signal)
       })
     }
     // When it was last used; the disk's clock, as `tidy` compares it.
@@ -57,20 +69,27 @@ export class Mirrors {
 
   /**
    * Puts mirrors aside that nobody has used for long, and deletes those put aside that no sandbox can be reading.
+   *
+   * A mirror that is first found aside is marked with the beginning of the newest sandbox there is then: whatever reads it
+   * began no later. It goes when every sandbox there is began after its mark. No clock is compared with another, so it
+   * does not matter that the kernel's, which dates files, is some milliseconds behind, or that one is put back.
    * @param bounds.unusedSince a mirror last used before this goes
-   * @param bounds.oldestReader when the oldest of this host's sandboxes was begun; null where there is none
+   * @param bounds.readers tells when the oldest and the newest of this host's sandboxes were begun; null without any
    */
   async tidy(
-    bounds: { readonly unusedSince: Date; readonly oldestReader: Date | null },
+    bounds: { readonly unusedSince: Date; readonly readers: () => Promise<Readers | null> },
     signal: AbortSignal,
   ): Promise<{ setAside: number; deleted: number }> {
-    const { unusedSince, oldestReader } = bounds
+    const { unusedSince } = bounds
     const told = { setAside: 0, deleted: 0 }
-    for (const name of await readdir(this.#directory).catch(() => [])) {
+    const names = await readdir(this.#directory).catch(() => [])
+    // After the names: whoever reads what is aside by now has begun by now.
+    const readers = await bounds.readers()
+    for (const name of names) {
       signal.throwIfAborted()
       const path = join(this.#directory, name)
       if (name.endsWith('.git')) {
-        const isOld = async () => ((await timesOf(path))?.mtime ?? unusedSince) < unusedSince
+        const isOld = async () => ((await lastUse(path)) ?? unusedSince) < unusedSince
         if (!(await isOld())) continue
         await this.#alone(path, signal, async () => {
           if (!(await isOld())) return
@@ -78,11 +97,11 @@ export class Mirrors {
           told.setAside += 1
         })
       } else if (name.includes(ASIDE)) {
-        // The rename is the last change of the directory itself.
-        const since = (await timesOf(path))?.ctime
-        if (since === undefined || (oldestReader !== null && oldestReader <= since)) continue
-        await rm(path, { recursive: true, force: true })
-        told.deleted += 1
+        const mark = MARKED.exec(name)?.[1]
+        if (readers === null || (mark !== undefined && readers.oldest.getTime() > Number(mark))) {
+          await rm(path, { recursive: true, force: true })
+          told.deleted += 1
+        } else if (mark === undefined) await rename(path, `${path}.after-${readers.newest.getTime()}`)
       }
     }
     return told
@@ -124,8 +143,8 @@ export class Mirrors {
 
 const pin = (oid: string) => `refs/berth/base/${oid}`
 
-async function timesOf(path: string): Promise<{ readonly mtime: Date; readonly ctime: Date } | undefined> {
-  return stat(path).catch(() => undefined)
+async function lastUse(path: string): Promise<Date | undefined> {
+  return (await stat(path).catch(() => undefined))?.mtime
 }
 
 /** Whether a commit was fetched whole, and is still there with its tree. */
@@ -137,14 +156,35 @@ async function holds(gitDir: string, oid: string, signal: AbortSignal): Promise<
 /** What git says when it is the other end or the way there that failed, and not what lies here. */
 const ofTheOther = /unable to access|RPC failed|early EOF|hung up|timed out|Could not read from remote|remote error/i
 
-async function fill(gitDir: string, { host, repository, oid }: MirroredCommit, signal: AbortSignal): Promise<void> {
+/**
+ * Fetches into a mirror. This git reads what a host sends with the service's rights, because it needs the network and the
+ * credential: it is bounded, but not confined.
+ */
+async function fill(
+  gitDir: string,
+  { host, repository, oid }: MirroredCommit,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<void> {
   await prepare(gitDir, signal)
   const remote = await host.access(repository, 'read', signal)
   const quiet = ['--quiet', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules']
   const args = ['fetch', ...quiet, ...transferOptions('fetch', remote), remote.url, `+${oid}:${pin(oid)}`]
   try {
-    await runGit(args, { gitDir, remote, signal, timeoutMs: FETCH_MS })
+    const bounds = { memoryBytes: FETCH_MEMORY_BYTES, cpuSeconds: FETCH_MS / 1000, fileBytes: maxBytes }
+    await withinDisk(gitDir, maxBytes, signal, within =>
+      runGit(args, { gitDir, remote, bounds, signal: within, timeoutMs: FETCH_MS }),
+    )
   } catch (cause) {
+    const over = cause instanceof GitError ? cause.bound : undefined
+    if (cause instanceof DiskBoundError || over === 'file size') {
+      // With it goes whatever earlier fetches have brought, which may be what is too much.
+      await clearFetched(gitDir)
+      await putAside(gitDir)
+      throw new GitHostError('invalid', `the repository is larger than a mirror may be (${maxBytes} bytes)`, { cause })
+    }
+    if (over !== undefined && over !== 'time')
+      throw new GitHostError('invalid', `fetching ${oid} goes over a bound: ${over}`, { cause })
     if (!(cause instanceof GitError)) throw cause
     const gone = /not our ref|unadvertised object|no such remote ref/i.test(cause.stderr)
     if (!gone && cause.reason === 'exit' && !ofTheOther.test(cause.stderr)) await putAside(gitDir)
@@ -159,6 +199,11 @@ async function prepare(gitDir: string, signal: AbortSignal): Promise<void> {
     await putAside(gitDir)
     await runGit(['init', '--bare', '--quiet', '--template=', '--shared=0644', gitDir], { signal })
   }
+  await clearFetched(gitDir)
+}
+
+/** Removes what a fetch that was ended has left. */
+async function clearFetched(gitDir: string): Promise<void> {
   const packs = join(gitDir, 'objects/pack')
   for (const name of await readdir(packs).catch(() => [])) {
     if (name.startsWith('tmp_') || name.endsWith('.lock')) await rm(join(packs, name), { force: true })
@@ -166,6 +211,8 @@ async function prepare(gitDir: string, signal: AbortSignal): Promise<void> {
 }
 
 const ASIDE = '.git.aside-'
+/** The beginning of the newest sandbox that may be reading it, in milliseconds. */
+const MARKED = /\.after-(\d+)$/
 
 /** Sandboxes that live may still read from it, so it is not deleted under them. */
 async function putAside(gitDir: string): Promise<void> {

@@ -66,11 +66,15 @@ async function deliverCommit(
   switch (await push(gitDir, remote, move, signal)) {
     case 'pushed':
       return
-    case 'moved':
+    case 'moved': {
+      const stands = (await findBranch(source, row.branch, signal))?.oid ?? null
       // Ours may be what moved it: a push whose answer was lost.
-      if ((await findBranch(source, row.branch, signal))?.oid === row.commit_sha) return
+      if (stands === row.commit_sha) return
+      // Another push holds the branch, or held it and was given up.
+      if (stands === row.moves_from) throw new GitHostError('unavailable', 'the branch is locked')
       if (row.delivery === 'direct_branch') throw new PublicationFailed('target_moved')
       throw new PublicationFailed(row.moves_from === null ? 'branch_exists' : 'branch_moved')
+    }
     case 'protected':
       throw new PublicationFailed('branch_protected')
     case 'forbidden':

@@ -1,12 +1,13 @@
 import type { Review } from '@berth/contract'
 import type { SessionKey } from '../events/append.ts'
-import { GitError, gitText } from '../git/run-git.ts'
+import { gitText } from '../git/run-git.ts'
 import type { Blobs } from '../storage/blobs.ts'
 import { compareTrees } from './changes.ts'
-import { overBound, type ReviewPlace, ReviewRefused } from './review-place.ts'
+import type { ReviewPlace } from './review-place.ts'
 import type { ReviewRow } from './review-sql.ts'
 import { revisionOf } from './revision.ts'
 import { readPack, takeTree } from './take-tree.ts'
+import { withinBounds } from './within-bounds.ts'
 import { writeTree } from './write-tree.ts'
 
 /** The commit that a Session started from, and the branch it means to go back to. */
@@ -34,9 +35,7 @@ export async function makeReview(
     readonly signal: AbortSignal
   },
 ): Promise<{ readonly row: ReviewRow; readonly isNew: boolean }> {
-  const bound = AbortSignal.timeout(place.bounds.timeMs)
-  const signal = AbortSignal.any([parts.signal, bound])
-  try {
+  return withinBounds(place, parts.signal, async signal => {
     const baseTree = await gitText(['rev-parse', '--verify', `${base.baseOid}^{tree}`], {
       gitDir: place.mirror,
       signal,
@@ -63,9 +62,5 @@ export async function makeReview(
       created_at: parts.now,
     }
     return { row, isNew: true }
-  } catch (error) {
-    parts.signal.throwIfAborted()
-    const over = bound.aborted ? 'time' : error instanceof GitError ? error.bound : undefined
-    throw over === undefined ? error : new ReviewRefused(overBound(over), { cause: error })
-  }
+  })
 }

@@ -28,6 +28,8 @@ export const overBound = (bound: string) => `the changes go over a bound of revi
 export interface ReviewBounds {
   /** Of what the base lacks, as git packs it. */
   readonly packBytes: number
+  /** Of all that is written for a review. */
+  readonly scratchBytes: number
   readonly timeMs: number
   readonly patchBytes: number
   readonly listBytes: number
@@ -39,6 +41,7 @@ export interface ReviewBounds {
 
 export const reviewBounds: ReviewBounds = {
   packBytes: 256 * MIB,
+  scratchBytes: 640 * MIB,
   timeMs: 120_000,
   patchBytes: MIB,
   listBytes: 32 * MIB,

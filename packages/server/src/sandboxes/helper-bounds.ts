@@ -46,6 +46,10 @@ const signals: Readonly<Record<string, HelperBound>> = {
 /** A shell and bubblewrap tell of a signal by adding 128. */
 const codes: Readonly<Record<string, HelperBound>> = { 152: 'processor time', 153: 'file size', 137: 'memory' }
 const words: readonly (readonly [RegExp, HelperBound])[] = [
+  // So git tells of the programs that it starts.
+  [/died of signal 24/, 'processor time'],
+  [/died of signal 25/, 'file size'],
+  [/died of signal 9\b/, 'memory'],
   [/out of memory|cannot allocate memory|ENOMEM|bad_alloc/i, 'memory'],
   [/file too large|EFBIG/i, 'file size'],
   [/resource temporarily unavailable|unable to create (async )?thread|ERR_WORKER_INIT_FAILED/i, 'processes'],

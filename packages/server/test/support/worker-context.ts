@@ -120,7 +120,7 @@ export async function workerContext(
     reviewWaitMs: 30_000,
     consoleUrl: 'http://localhost',
     driver: more.driver?.(real) ?? real,
-    mirrors: new Mirrors(join(dataDir, 'mirrors')),
+    mirrors: new Mirrors(join(dataDir, 'mirrors'), 1024 ** 4),
     gateway: new GatewayAccess(
       more.gateway ?? { url: () => 'http://127.0.0.1:9', mint: () => Promise.resolve('svc_run_unused') },
     ),

@@ -1,11 +1,21 @@
 import { hash } from 'node:crypto'
 import { writeFrame } from './frames.ts'
-import { frameTypes, packBytes } from './protocol.ts'
+import { chunkBytes, frameTypes, packBytes } from './protocol.ts'
 import type { ChunkRef } from './record.ts'
 import { zstd } from './zstd.ts'
 
 /** Buffers of content: one being filled, the others being compressed. */
 const BUFFERS = 3
+
+/** A piece of a hole. */
+const zeroes = Buffer.alloc(chunkBytes)
+const digestOfZeroes = hash('sha256', zeroes, 'binary')
+
+/** Holes are long: comparing a piece of one takes a twentieth of the time that its digest takes. */
+function digestOf(content: Buffer): string {
+  if (content.length === chunkBytes && content.equals(zeroes)) return digestOfZeroes
+  return hash('sha256', content, 'binary')
+}
 
 /**
  * Gathers chunks into packs and sends each compressed. While the thread pool compresses, the caller goes on reading;
@@ -46,7 +56,7 @@ export class Packer {
    */
   take(length: number, stored: (sha256: string) => ChunkRef | undefined): ChunkRef {
     const content = this.#buffer.subarray(this.#used, this.#used + length)
-    const sha256 = hash('sha256', content, 'binary')
+    const sha256 = digestOf(content)
     const known = this.#added.get(sha256) ?? stored(sha256)
     if (known !== undefined && known.length === length) return known
     const chunk = { pack: this.#pack, offset: this.#used, length, sha256 }

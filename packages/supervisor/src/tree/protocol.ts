@@ -143,7 +143,7 @@ export interface Omitted {
   readonly sockets: number
   readonly fifos: number
   readonly devices: number
-  /** Directories left out by rule. */
+  /** Left out by rule: directories, and whatever has the name that restores use. */
   readonly excluded: number
   /** Paths longer than any program can name in one call. */
   readonly tooLong: number
@@ -181,7 +181,6 @@ export type TreeFailure =
   /** The index says what no sealed tree says. */
   | { readonly code: 'malformed'; readonly message: string }
   | { readonly code: 'target_not_empty' }
-  | { readonly code: 'unfinished_restore' }
   | { readonly code: 'no_space' }
   | { readonly code: 'system'; readonly message: string }
 

@@ -82,13 +82,10 @@ class Sealing implements Visitor<Directory> {
   }
 
   directory(path: string, stats: Stats, parent: Directory): Directory | undefined {
-    // What a restore has not finished is not what the sandbox had; sealed, it would take the place of the whole tree.
-    if (path === stagingName) throw new TreeError({ code: 'unfinished_restore' })
+    // A restore would take it for its own. Whether one has not finished is known to the worker: an agent may use the name.
+    if (path === stagingName) return this.#omit(parent)
     if (!this.#scope.leadsTo(path)) return this.#leaveOut(parent)
-    if (this.#excluder.excludes(path)) {
-      this.#omitted.excluded++
-      return this.#leaveOut(parent)
-    }
+    if (this.#excluder.excludes(path)) return this.#omit(parent)
     this.#count('directories')
     const entry = this.index.entries
     const baseline = this.#baseline
@@ -104,6 +101,7 @@ class Sealing implements Visitor<Directory> {
   }
 
   entry(path: string, stats: Stats, parent: Directory): Promise<void> | undefined {
+    if (path === stagingName) return this.#omit(parent)
     if (!this.#scope.holds(path)) return this.#leaveOut(parent)
     if (stats.isFile()) return this.#file(path, stats)
     if (stats.isSymbolicLink()) return this.#symlink(path, stats)
@@ -116,6 +114,11 @@ class Sealing implements Visitor<Directory> {
   tooLong(parent: Directory): void {
     this.#omitted.tooLong++
     this.#leaveOut(parent)
+  }
+
+  #omit(parent: Directory): undefined {
+    this.#omitted.excluded++
+    return this.#leaveOut(parent)
   }
 
   /** A directory that holds more than its entries has no identity, so that the next seal looks what that is. */

@@ -1,0 +1,38 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { boundedWords, boundOf, type HelperBounds } from './helper-bounds.ts'
+
+const ample: HelperBounds = { memoryBytes: 1024 ** 3, cpuSeconds: 60, fileBytes: 1024 ** 2 }
+
+/** Runs a command in bounds. @returns the bound that ended it */
+function run(bounds: Partial<HelperBounds>, ...command: readonly string[]) {
+  const [shell = '', ...words] = boundedWords({ ...ample, ...bounds }, [])
+  const { status, signal, stderr } = spawnSync(shell, [...words, ...command], {
+    encoding: 'utf8',
+    env: { PATH: '/usr/bin:/bin' },
+  })
+  return { status, bound: boundOf(signal ?? status, stderr) }
+}
+
+describe('a helper program', () => {
+  it('runs as it would without bounds that it does not meet', () => {
+    expect(run({}, 'sh', '-c', 'exit 3')).toEqual({ status: 3, bound: undefined })
+    expect(run({}, 'true')).toEqual({ status: 0, bound: undefined })
+  })
+
+  it('ends by the name of the bound that it goes over', () => {
+    expect(run({ memoryBytes: 64 * 1024 ** 2 }, 'perl', '-e', '$x = "x" x 100_000_000').bound).toBe('memory')
+    expect(run({ cpuSeconds: 1 }, 'sh', '-c', 'while :; do :; done').bound).toBe('processor time')
+    const dir = mkdtempSync(join(tmpdir(), 'berth-bounds-'))
+    try {
+      expect(
+        run({ fileBytes: 4096 }, 'dd', 'if=/dev/zero', `of=${join(dir, 'file')}`, 'bs=8192', 'count=1').bound,
+      ).toBe('file size')
+    } finally {
+      rmSync(dir, { recursive: true })
+    }
+  })
+})
