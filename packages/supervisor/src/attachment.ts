@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Journal } from './journal.ts'
 import { LineSplitter } from './line-splitter.ts'
 import { MAX_MESSAGE_BYTES, type SupervisorGreeting, type WorkerMessage } from './protocol.ts'
+import { signalAll } from './signal-all.ts'
 import { parseWorkerMessage } from './worker-message.ts'
 
 const READ_BYTES = 256 * 1024
@@ -9,7 +10,7 @@ const NEWLINE_BYTE = 0x0a
 const HELLO_DEADLINE_MS = 10_000
 
 export type Hello = Extract<WorkerMessage, { hello: unknown }>['hello']
-export type Command = Exclude<WorkerMessage, { hello: unknown } | { ping: unknown }>
+export type Command = Exclude<WorkerMessage, { hello: unknown } | { ping: unknown } | { all: unknown }>
 
 /** What an attachment asks of the side that knows the fence and the agent. */
 export interface AttachmentHost {
@@ -80,6 +81,7 @@ export class Attachment {
     if (this.#socket.destroyed || this.#socket.writableEnded) return
     const message = parseWorkerMessage(line)
     if (!message) this.#reject('not a message of the protocol')
+    else if ('all' in message) this.#signalAll(message.all)
     else if ('hello' in message === (this.#position !== undefined)) this.#reject('hello comes once, and first')
     else if ('hello' in message) this.#greet(message.hello)
     else if ('ping' in message) this.#answer(message.ping)
@@ -96,6 +98,11 @@ export class Attachment {
     } else {
       this.#socket.end()
     }
+  }
+
+  #signalAll(all: 'STOP' | 'CONT'): void {
+    signalAll(`SIG${all}`)
+    this.#socket.end(`${JSON.stringify({ all })}\n`)
   }
 
   #answer(ping: number): void {

@@ -18,6 +18,9 @@
  * Messages of the worker. `key` (1-200 characters, no white space) makes a message idempotent: a key the journal
  * already held, for whatever message, is dropped. `ack` is the offset up to which the worker has committed; `keep`
  * the one from which the next worker will read, and what lies before it is let go of. `from` counts as both.
+ *
+ * `all` stops every other process of the sandbox, or lets them go on, where the host has no cgroup that can. It needs no
+ * `hello`. The supervisor answers the same line and ends the connection.
  */
 export type WorkerMessage =
   | { hello: { fence: number; from: number } }
@@ -26,6 +29,7 @@ export type WorkerMessage =
   | { stop: { key: string; graceMs: number } }
   | { ack: number; keep?: number }
   | { ping: number }
+  | { all: 'STOP' | 'CONT' }
 
 /**
  * First line of the supervisor. `refused`: a worker with a higher fence token has been here. `invalid`: `from` is no

@@ -20,6 +20,7 @@ export function parseWorkerMessage(line: string): WorkerMessage | undefined {
   if (isFields(value.stop)) return parseStop(value.stop)
   if (isOffset(value.ack)) return parseAck(value.ack, value.keep)
   if (isOffset(value.ping)) return { ping: value.ping }
+  if (value.all === 'STOP' || value.all === 'CONT') return { all: value.all }
   return undefined
 }
 

@@ -1,6 +1,7 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -24,7 +25,7 @@ export interface ContractSubject {
 
 /**
  * Stands in for the supervisor: runs each script it is sent, to the end of the stream, and answers with its exit code
- * and output. It never dies of what a script does.
+ * and output. It stops all others, and lets them go on, as the supervisor does. It never dies of what a script does.
  */
 const standIn = `
   const { spawn } = require('node:child_process')
@@ -33,6 +34,11 @@ const standIn = `
     let script = ''
     socket.on('data', part => { script += part })
     socket.on('end', () => {
+      const { all } = /^{"all"/.test(script) ? JSON.parse(script) : {}
+      if (all) {
+        try { process.kill(-1, 'SIG' + all) } catch {}
+        return socket.end(script)
+      }
       const child = spawn('/bin/bash', ['-c', script], { stdio: ['ignore', 'pipe', 'pipe'] })
       let out = ''
       child.stdout.on('data', part => { out += part })
@@ -298,10 +304,58 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         }
       })
 
+      it('freezes processes that fork without end, lets them go on, and destroys them frozen', async () => {
+        const { driver } = subject
+        const lease = await make()
+        // Each one is an orphan as soon as it has started the next.
+        await run(lease, "echo 'echo x >> log; setsid bash fork &' > fork; bash fork >/dev/null 2>&1 </dev/null")
+        const written = async () => (await stat(join((await driver.trees(lease)).workspace.path, 'log'))).size
+        const freeze = () =>
+          until('all have stopped', async () => {
+            await driver.freeze(lease)
+            return (await driver.stateOf(lease)) === 'frozen'
+          })
+        expect(await driver.stateOf(lease)).toBe('running')
+        expect(await driver.thaw(lease)).toBe(false)
+        await freeze()
+        const before = await written()
+        // Of another sandbox's life, in which one that ran would have forked often.
+        await make()
+        expect(await written()).toBe(before)
+        expect(await driver.thaw(lease)).toBe(true)
+        await until('more is written', async () => (await written()) > before)
+        await freeze()
+        await driver.destroy(lease)
+        expect(await gone(lease)).toBe(true)
+        expect(await driver.stateOf(lease)).toBe('gone')
+      })
+
+      it('ends the orphans of one time of running, with what they started, and no others', async () => {
+        const { driver } = subject
+        const lease = await make()
+        const orphan = (name: string) =>
+          `setsid bash -c 'exec -a ${name} bash -c "sleep 600; :"' >/dev/null 2>&1 </dev/null &`
+        const names = async () =>
+          (await out(lease, 'cat /proc/[0-9]*/cmdline | tr "\\0" "\\n" | grep -x -E "old|young"; :')).split('\n')
+        await run(lease, orphan('old'))
+        await until('the first is there', async () => (await names()).includes('old'))
+        await driver.freeze(lease)
+        await until('all have stopped', async () => (await driver.stateOf(lease)) === 'frozen')
+        await driver.thaw(lease)
+        await run(lease, orphan('young'))
+        await until('the second is there', async () => (await names()).includes('young'))
+        await driver.endOrphans(lease)
+        expect(await names()).toEqual(['old'])
+      })
+
       it('says gone, and not more, of a lease that never was', async () => {
         await expect(subject.driver.attach('never-was')).rejects.toBeInstanceOf(SandboxGoneError)
         await expect(subject.driver.serveProxy('never-was', { reach: [] })).rejects.toBeInstanceOf(SandboxGoneError)
         await expect(subject.driver.writeInputs('never-was', 0, [])).rejects.toBeInstanceOf(SandboxGoneError)
+        await subject.driver.freeze('never-was')
+        expect(await subject.driver.thaw('never-was')).toBe(false)
+        expect(await subject.driver.stateOf('never-was')).toBe('gone')
+        await subject.driver.endOrphans('never-was')
         await subject.driver.destroy('never-was')
       })
 
@@ -358,7 +412,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
 
     it('says how each bound is enforced', () => {
       const lines = subject.driver.describe()
-      for (const bound of ['memory', 'processes', 'cpu', 'file size', 'disk']) {
+      for (const bound of ['memory', 'processes', 'cpu', 'file size', 'disk', 'between Runs']) {
         expect(lines.filter(line => line.startsWith(`${bound}:`))).toHaveLength(1)
       }
     })

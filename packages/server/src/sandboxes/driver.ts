@@ -90,6 +90,12 @@ export interface LeaseTrees {
   readonly program: TreeProgram
 }
 
+/**
+ * What the processes of a sandbox do: they run; they were asked to stop and some have not yet; all have stopped; or the
+ * supervisor is dead, which ends all others.
+ */
+export type SandboxState = 'running' | 'freezing' | 'frozen' | 'gone'
+
 /** The sandbox does not exist or its supervisor is dead: nothing will ever answer there again. */
 export class SandboxGoneError extends Error {
   override readonly name = 'SandboxGoneError'
@@ -105,12 +111,33 @@ export interface SandboxDriver {
   describe(): readonly string[]
   /** Makes the sandbox and starts its command. A failure leaves nothing behind. Throws when the lease id is in use. */
   create(spec: SandboxSpec): Promise<void>
-  /** Opens the supervisor's byte streams. @throws SandboxGoneError when nothing listens. */
+  /**
+   * Opens the supervisor's byte streams. The caller thaws the sandbox before: a frozen supervisor answers nothing.
+   * @throws SandboxGoneError when nothing listens.
+   */
   attach(leaseId: string, signal?: AbortSignal): Promise<Duplex>
   /** Places files under `/workspace/.berth/inputs/<turnSequence>/`, read-only to the sandbox. Idempotent. */
   writeInputs(leaseId: string, turnSequence: number, files: readonly InputFile[]): Promise<void>
-  /** Serves the sandbox's proxy socket from this process; called at create and again after a restart. Idempotent. */
+  /**
+   * Serves the sandbox's proxy socket from this process; called at create, again after a restart, and whenever the sandbox
+   * is to reach something after it was frozen. Idempotent.
+   */
   serveProxy(leaseId: string, egress: SandboxEgress): Promise<void>
+  /**
+   * Closes what the sandbox has open through this process's proxy, refuses all else there, and asks the kernel to stop
+   * every process of the sandbox; the supervisor keeps running where the kernel has no freezer. Returns soon: `stateOf`
+   * tells when all have stopped. Idempotent, also for a sandbox that is gone.
+   */
+  freeze(leaseId: string): Promise<void>
+  /** Lets a frozen sandbox go on, and opens nothing for it. Idempotent. @returns whether it had been frozen */
+  thaw(leaseId: string): Promise<boolean>
+  /** What the sandbox's processes do. Asks nothing of a frozen supervisor. */
+  stateOf(leaseId: string): Promise<SandboxState>
+  /**
+   * Ends the orphans among the sandbox's processes that were started since it last went on, with all that they started.
+   * Those that were there before, and whatever is still a descendant of the supervisor's agent, go on.
+   */
+  endOrphans(leaseId: string): Promise<void>
   /** Where the sandbox keeps what its agent owns. @throws SandboxGoneError when there is nothing of it */
   trees(leaseId: string): Promise<LeaseTrees>
   /** Ends every process of the sandbox and removes its files. Idempotent; resolves when nothing is left. */

@@ -347,6 +347,22 @@ describe('tunnels', () => {
   })
 })
 
+describe('a proxy at rest', () => {
+  it('closes what stands and refuses what is allowed, until it is opened again', async () => {
+    const port = await echo()
+    const rules = { policy: createReachPolicy([`http://127.0.0.1:${port}`]) }
+    const serving = await serve(rules.policy)
+    const { head, socket } = await tunnel(`127.0.0.1:${port}`)
+    expect(head).toMatch(/^HTTP\/1\.1 200 /)
+    serving.deny()
+    await until('closed', () => socket.resume().closed || socket.readableEnded)
+    expect((await tunnel(`127.0.0.1:${port}`)).head).toMatch(/^HTTP\/1\.1 403 /)
+    expect(dialled).toHaveLength(1)
+    serving.allow(rules)
+    expect((await tunnel(`127.0.0.1:${port}`)).head).toMatch(/^HTTP\/1\.1 200 /)
+  })
+})
+
 describe('life', () => {
   it('is over for a request that drips for too long', async () => {
     let drip: NodeJS.Timeout | undefined

@@ -25,6 +25,11 @@ const defaultBounds: TunnelBounds = { idleMs: 15 * 60_000, lifeMs: 4 * 60 * 60_0
 export interface EgressProxy extends AsyncDisposable {
   /** Holds for every request from now on; tunnels that stand remain. */
   allow(rules: EgressRules): void
+  /**
+   * Refuses every target until `allow` is called again, and closes all that stands. Requests for the gateway are still
+   * the gateway's to refuse.
+   */
+  deny(): void
 }
 
 /** What a proxy lets through. */
@@ -96,21 +101,30 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
     })
   })
   await listenAt(server, options.dir, options.name)
+  const closeAll = () => {
+    // Sockets handed to a tunnel are no longer the server's to close.
+    for (const socket of sockets) socket.destroy()
+  }
   return {
     allow(next) {
       rules = next
+    },
+    deny() {
+      rules = { ...rules, policy: denyAtRest }
+      closeAll()
     },
     async [Symbol.asyncDispose]() {
       closing.abort()
       gateway[Symbol.dispose]()
       const { promise, resolve } = Promise.withResolvers<void>()
       server.close(() => resolve())
-      // Sockets handed to a tunnel are no longer the server's to close.
-      for (const socket of sockets) socket.destroy()
+      closeAll()
       await promise
     },
   }
 }
+
+const denyAtRest: ProxyPolicy = () => ({ kind: 'deny', reason: 'no Run is at work in this sandbox' })
 
 type Reach = (target: ProxyTarget, client: AbortSignal) => ReturnType<typeof dialTarget>
 

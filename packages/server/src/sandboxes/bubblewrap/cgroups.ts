@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SandboxBounds } from '../driver.ts'
+import { type CgroupFreezer, cgroupFreezer, type FreezeState } from './cgroup-freezer.ts'
 import { errorCode, ignoring } from './errors.ts'
 import { waitUntil } from './wait-until.ts'
 
@@ -16,6 +17,15 @@ interface Tree {
   readonly version: 1 | 2
   readonly mountPoint: string
   readonly controllers: readonly Controller[]
+  readonly freezer?: CgroupFreezer | undefined
+}
+
+/** Stops and continues all processes of groups, by their name. */
+export interface Freezer {
+  freeze(name: string): void
+  /** @returns whether the groups had been asked to stop */
+  thaw(name: string): boolean
+  state(name: string): FreezeState
 }
 
 /**
@@ -27,6 +37,8 @@ export interface Cgroups {
   readonly controllers: ReadonlySet<Controller>
   /** `cgroup.kill` ends a sandbox in one write. */
   readonly canKill: boolean
+  /** Absent where no tree can freeze its groups. */
+  readonly freezer?: Freezer | undefined
   /** Makes groups of a name, which must be new. @returns the files that a process writes `0` to in order to join */
   make(name: string, bounds: GroupBounds): Promise<readonly string[]>
   /** Kills everything in the groups of a name and removes them. Resolves with false where something is left. */
@@ -37,17 +49,24 @@ export interface Cgroups {
   tidy(keeps?: (name: string) => boolean): Promise<void>
 }
 
-/** Finds the trees that this process may write; undefined where there is none. */
-export async function findCgroups(tag: string): Promise<Cgroups | undefined> {
+/**
+ * Finds the trees that this process may write; undefined where there is none.
+ * @param versions the versions of cgroups that are used; those that the host has, unless a test says otherwise
+ */
+export async function findCgroups(tag: string, versions: readonly number[] = [1, 2]): Promise<Cgroups | undefined> {
   const trees: Tree[] = []
   for (const tree of parseTrees(await readFile('/proc/self/mountinfo', 'utf8'))) {
-    const usable = await prepareTree(tree, tag)
+    const usable = versions.includes(tree.version) ? await prepareTree(tree, tag) : undefined
     if (usable) trees.push(usable)
   }
-  return trees.length === 0 ? undefined : overTrees(trees, tag)
+  // One tree freezes for all. Each tree that a sandbox has to join costs time, so version 1's own is a last resort.
+  const freezing = trees.toSorted((one, other) => other.version - one.version).find(tree => tree.freezer)
+  const used = trees.filter(tree => tree === freezing || tree.version === 2 || tree.controllers.length > 0)
+  for (const tree of trees) if (!used.includes(tree)) await removeEmpty(join(tree.mountPoint, tag))
+  return used.length === 0 ? undefined : overTrees(used, tag, freezing)
 }
 
-/** Cgroup mounts of a mountinfo text: v1 trees with a controller we use, and every v2 tree. */
+/** Cgroup mounts of a mountinfo text: v1 trees with a controller we use or the freezer, and every v2 tree. */
 export function parseTrees(mountInfo: string): Tree[] {
   const trees: Tree[] = []
   for (const line of mountInfo.split('\n')) {
@@ -59,7 +78,7 @@ export function parseTrees(mountInfo: string): Tree[] {
     if (type !== 'cgroup') continue
     const names = new Set(options?.split(','))
     const found = controllers.filter(name => names.has(name))
-    if (found.length > 0) trees.push({ version: 1, mountPoint, controllers: found })
+    if (found.length > 0 || names.has('freezer')) trees.push({ version: 1, mountPoint, controllers: found })
   }
   return trees
 }
@@ -68,9 +87,10 @@ async function prepareTree(tree: Tree, tag: string): Promise<Tree | undefined> {
   const parent = join(tree.mountPoint, tag)
   try {
     await mkdir(parent, { recursive: true })
+    const freezer = cgroupFreezer(tree.version, parent)
     if (tree.version === 1) {
       await lowerWeights(tree, parent)
-      return tree
+      return { ...tree, freezer }
     }
     const offered = (await readFile(join(tree.mountPoint, 'cgroup.controllers'), 'utf8')).trim().split(/\s+/)
     const wanted = controllers.filter(name => offered.includes(name))
@@ -81,7 +101,7 @@ async function prepareTree(tree: Tree, tag: string): Promise<Tree | undefined> {
       if (handedDown.every(Boolean)) enabled.push(name)
     }
     await enable(tree.mountPoint, 'io')
-    const usable: Tree = { ...tree, controllers: enabled }
+    const usable: Tree = { ...tree, controllers: enabled, freezer }
     await lowerWeights(usable, parent)
     return usable
   } catch {
@@ -114,7 +134,7 @@ async function enable(group: string, controller: Controller | 'io'): Promise<boo
   }
 }
 
-function overTrees(trees: readonly Tree[], tag: string): Cgroups {
+function overTrees(trees: readonly Tree[], tag: string, freezing: Tree | undefined): Cgroups {
   const groups = (name: string) => trees.map(tree => ({ tree, dir: join(tree.mountPoint, tag, name) }))
   const setLimits = (name: string, bounds: GroupBounds) => {
     for (const { tree, dir } of groups(name)) {
@@ -131,6 +151,7 @@ function overTrees(trees: readonly Tree[], tag: string): Cgroups {
   return {
     controllers: new Set(trees.flatMap(tree => tree.controllers)),
     canKill: trees.some(tree => tree.version === 2),
+    freezer: freezerOf(freezing, tag),
     async make(name, bounds) {
       for (const tree of trees) {
         // Another process may have tidied the parent away, and with it what it hands down.
@@ -145,20 +166,30 @@ function overTrees(trees: readonly Tree[], tag: string): Cgroups {
     async end(name) {
       const all = groups(name)
       for (const { tree, dir } of all) if (tree.version === 2) await killGroup(dir)
-      const gone = await Promise.all(all.map(({ dir }) => waitUntil(() => removeGroup(dir), 10_000)))
+      const gone = await Promise.all(all.map(({ dir, tree }) => waitUntil(() => removeGroup(dir, tree), 10_000)))
       return gone.every(Boolean)
     },
     async tidy(keeps = () => false) {
       for (const tree of trees) {
         const parent = join(tree.mountPoint, tag)
         const entries = (await ignoring(['ENOENT'], readdir(parent, { withFileTypes: true }))) ?? []
-        const empty = ['ENOENT', 'EBUSY', 'ENOTEMPTY']
         for (const entry of entries) {
-          if (entry.isDirectory() && !keeps(entry.name)) await ignoring(empty, rmdir(join(parent, entry.name)))
+          if (entry.isDirectory() && !keeps(entry.name)) await removeEmpty(join(parent, entry.name))
         }
-        await ignoring(empty, rmdir(parent))
+        await removeEmpty(parent)
       }
     },
+  }
+}
+
+function freezerOf(tree: Tree | undefined, tag: string): Freezer | undefined {
+  if (tree?.freezer === undefined) return undefined
+  const { freezer, mountPoint } = tree
+  const group = (name: string) => join(mountPoint, tag, name)
+  return {
+    freeze: name => freezer.freeze(group(name)),
+    thaw: name => freezer.thaw(group(name)),
+    state: name => freezer.state(group(name)),
   }
 }
 
@@ -183,12 +214,20 @@ function* limits(tree: Tree, bounds: GroupBounds): Generator<readonly [name: str
   }
 }
 
+/** Leaves a group that is in use, or gone. */
+async function removeEmpty(dir: string): Promise<void> {
+  await ignoring(['ENOENT', 'EBUSY', 'ENOTEMPTY'], rmdir(dir))
+}
+
 async function killGroup(dir: string): Promise<void> {
   await ignoring(['ENOENT', 'ENODEV', 'EACCES'], writeFile(join(dir, 'cgroup.kill'), '1', { flag: 'r+' }))
 }
 
-/** Once it is empty a group is removed; until then whatever is in it is killed, where the tree has no `cgroup.kill` too. */
-async function removeGroup(dir: string): Promise<boolean> {
+/**
+ * Once it is empty a group is removed; until then whatever is in it is killed, where the tree has no `cgroup.kill` too.
+ * A frozen group of version 1 is thawed behind that: only then do its processes end, and none of them runs before.
+ */
+async function removeGroup(dir: string, { version, freezer }: Tree): Promise<boolean> {
   try {
     await rmdir(dir)
     return true
@@ -206,5 +245,6 @@ async function removeGroup(dir: string): Promise<boolean> {
       }
     }
   }
+  if (version === 1) freezer?.thaw(dir)
   return false
 }

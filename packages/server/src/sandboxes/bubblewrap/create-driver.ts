@@ -13,6 +13,7 @@ import { errorCode } from './errors.ts'
 import { writeTurnInputs } from './inputs.ts'
 import { createKeyedLock } from './keyed-lock.ts'
 import { leaseFiles, proxySocketName } from './lease-files.ts'
+import { openLeaseFreezer } from './lease-freezer.ts'
 import type { BubblewrapOptions } from './options.ts'
 import { readRecord } from './record.ts'
 import { assertSpec } from './spec.ts'
@@ -38,6 +39,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
   // Within one process the verbs of one lease wait for each other; between processes each step of them is atomic.
   const locked = createKeyedLock()
   const proxies = new Map<string, EgressProxy>()
+  const freezer = openLeaseFreezer(workshop)
   const poller =
     workshop.noLoopDisks === undefined
       ? undefined
@@ -102,6 +104,14 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     attach: async (leaseId, signal) => attachToSupervisor(leaseFiles(instance, leaseId), signal),
     writeInputs: async (leaseId, turn, inputs) => writeTurnInputs(leaseFiles(instance, leaseId), turn, inputs),
     serveProxy: (leaseId, egress) => locked(leaseId, () => serve(leaseId, egress)),
+    freeze: leaseId =>
+      locked(leaseId, async () => {
+        proxies.get(leaseId)?.deny()
+        await freezer.freeze(leaseId)
+      }),
+    thaw: leaseId => locked(leaseId, () => freezer.thaw(leaseId)),
+    stateOf: leaseId => freezer.state(leaseId),
+    endOrphans: leaseId => freezer.endOrphans(leaseId),
     async destroy(leaseId) {
       // Ahead of the lock: a create that hangs holds it until its processes end. Whether all did is found behind it.
       await endProcesses(workshop, leaseId).catch(() => undefined)

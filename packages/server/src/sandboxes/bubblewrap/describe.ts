@@ -25,6 +25,9 @@ export function describeBounds(workshop: Workshop): readonly string[] {
           `descriptors: ${host.shell.leaking.join(', ')}, inherited by the service, stay open inside; closing them needs bash`,
         ]
       : []),
+    cgroups?.freezer
+      ? 'between Runs: all processes frozen by the cgroup freezer'
+      : 'between Runs: all processes but the supervisor stopped by signals (no writable cgroup with a freezer)',
     cgroups?.canKill
       ? 'end: cgroup.kill'
       : 'end: a kill of the first process, which takes its pid namespace along (no writable cgroup with cgroup.kill)',

@@ -29,6 +29,10 @@ export const hostNames = {
   arguments: 'arguments',
   script: 'script',
   group: 'cgroup',
+  /** How far its processes are stopped by signals; absent while they run. */
+  stopped: 'stopped',
+  /** When its processes last went on. */
+  thawed: 'thawed',
 } as const
 
 /** Name of the proxy's socket below `LeaseFiles.run`. */

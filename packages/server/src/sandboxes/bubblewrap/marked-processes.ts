@@ -17,6 +17,8 @@ interface MarkedProcess {
   readonly pid: number
   readonly leaseId: string
   readonly startTime: string
+  /** Whether it is the first process of the sandbox, and not the outer one. */
+  readonly first: boolean
 }
 
 /**
@@ -35,7 +37,7 @@ export async function markedProcesses(tag: string): Promise<MarkedProcess[]> {
     const first = namespacePids.length === 2 && namespacePids[1] === '1'
     if (namespacePids.length !== 1 && !first) return undefined
     const startTime = await processStartTime(pid)
-    return startTime === undefined ? undefined : { pid, leaseId, startTime }
+    return startTime === undefined ? undefined : { pid, leaseId, startTime, first }
   })
   return (await Promise.all(looked)).filter(found => found !== undefined)
 }

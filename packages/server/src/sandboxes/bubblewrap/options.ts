@@ -31,8 +31,8 @@ export interface BubblewrapOptions {
   readonly network?: Network
   /** Name or path of the bubblewrap program. */
   readonly bwrap?: string
-  /** False: bounds by rlimits even where cgroups would work. */
-  readonly cgroups?: boolean
+  /** False: bounds by rlimits even where cgroups would work. `v1`: of cgroups no other version. */
+  readonly cgroups?: boolean | 'v1'
 }
 
 /** Where a sandbox finds what the platform gives it. */

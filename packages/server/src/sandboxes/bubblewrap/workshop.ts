@@ -50,7 +50,8 @@ export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 })
   const instance = instanceOf(await realpath(options.dataDir))
   await mkdir(instance.leasesDir, { recursive: true, mode: 0o700 })
-  const cgroups = options.cgroups === false ? undefined : await findCgroups(instance.tag)
+  const versions = options.cgroups === 'v1' ? [1] : [1, 2]
+  const cgroups = options.cgroups === false ? undefined : await findCgroups(instance.tag, versions)
   const uidsDir = host.privileged ? HOST_UIDS_DIR : join(instance.dataDir, 'uids')
   const uids = await openUids(uidsDir, options.uidBase ?? DEFAULT_UID_BASE)
   const etcDir = await writeSharedEtc(join(instance.dataDir, 'sandbox-etc'))
