@@ -249,6 +249,16 @@ export async function holdsFence(tx: Queryable, claim: Claim, now: Date): Promis
   return rows[0]?.task ?? null
 }
 
+/** Whether nobody holds the Session's execution. Until the transaction ends nobody takes it. */
+export async function isUnclaimed(tx: Queryable, key: SessionKey): Promise<boolean> {
+  const { rows } = await tx.query<{ task: Task | null }>({
+    name: 'is-unclaimed',
+    text: 'select task from executions where organization_id = $1 and session_id = $2 for update',
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows.length > 0 && rows[0]?.task === null
+}
+
 /**
  * Commits how far the journal is read, with what is known of the agent at that point. Where tool calls have begun or
  * ended, it also counts those of the attempt, which decide whether it may be started again, and keeps those that are

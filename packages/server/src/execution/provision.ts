@@ -47,6 +47,7 @@ export async function provision(
   const retired = live?.state === 'attached' && (await isToRetire(context, claim, live))
   if (live?.state === 'attached' && !retired) {
     await driver.serveProxy(live.id, egressOf(context, live.id, runtime))
+    await driver.thaw(live.id)
     return live
   }
   const lease = await underFence(context, claim, async tx => {

@@ -6,6 +6,7 @@ import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import type { Claim } from './execution-sql.ts'
 import { announce } from './finish.ts'
+import { freezeAtRest } from './freeze-lease.ts'
 import { ClaimLost } from './interruption.ts'
 import { provision, SessionArchived } from './provision.ts'
 import { underFence } from './under-fence.ts'
@@ -31,4 +32,5 @@ export async function restoreWorkspace(context: ExecutionContext, claim: Claim, 
     await releaseFence(tx, claim)
   })
   announce(context, claim)
+  await freezeAtRest(context, claim)
 }

@@ -18,6 +18,7 @@ import { Attempt } from './attempt.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { type RunClaim, taskOf } from './execution-sql.ts'
 import { executionLost, finishRun, loseAttempt } from './finish.ts'
+import { freezeAtRest, freezeToSeal } from './freeze-lease.ts'
 import { ClaimLost } from './interruption.ts'
 import { parkRun } from './park-run.ts'
 import { placeInputs } from './place-inputs.ts'
@@ -49,6 +50,15 @@ const MAX_VAIN_CONNECTIONS = 10
  * costs a handover, which are counted, so that poison work ends.
  */
 export async function executeRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
+  await workOff(context, claim, signal)
+  if (signal.aborted) return
+  // Most Runs are sealed, and their sandboxes are frozen for that. Whatever is missed here is the sweeper's.
+  await freezeAtRest(context, claim).catch(error => {
+    context.log.warn({ err: error, sessionId: claim.sessionId }, 'a sandbox could not be frozen yet')
+  })
+}
+
+async function workOff(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   const known: Known = { claimed: claim.run, vain: { offset: -1, count: 0 }, unparkable: false }
   for (;;) {
     try {
@@ -133,7 +143,10 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
 
 /** A Run whose sealing keeps losing its workers goes without. */
 async function sealEnded(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
-  if (claim.run.handovers <= context.limits.maxHandovers) return sealRun(context, claim, signal)
+  if (claim.run.handovers <= context.limits.maxHandovers) {
+    await freezeToSeal(context, claim, signal)
+    return sealRun(context, claim, signal)
+  }
   context.log.error({ runId: claim.runId }, 'sealing a run keeps losing its workers')
   await underFence(context, claim, async tx => {
     await dropCheckpoint(tx, claim, claim.runId)

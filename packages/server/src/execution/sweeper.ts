@@ -5,23 +5,24 @@ import {
   findLeasesOfArchived,
   findLeasesOfLostHosts,
   findLiveLeasesOfHost,
+  type LeaseRow,
   leaseIsLive,
 } from '../leases/lease-sql.ts'
 import { freeExecution } from '../runs/end-run.ts'
-import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { Loop, type Service } from '../service.ts'
 import { lockSession } from '../sessions/session-sql.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { ExecutionContext } from './execution-context.ts'
+import { freezeAtRest } from './freeze-lease.ts'
 
 /** How long an end of the service waits for sandboxes that are being destroyed; what is left is found at its start. */
 const PATIENCE_MS = 5_000
 
 /**
  * Keeps leases and sandboxes together: ends leases whose deadline has passed, destroys sandboxes that no lease names,
- * and ends leases whose sandbox is gone, or whose Session is archived. Leases with a Run are the worker's: only their bound
- * concerns the sweeper.
+ * ends leases whose sandbox is gone, or whose Session is archived, and freezes sandboxes that no Run works in. Leases with a
+ * Run are the worker's: only their bound concerns the sweeper.
  */
 export class Sweeper implements Service {
   readonly name = 'sweeper'
@@ -76,7 +77,9 @@ export class Sweeper implements Service {
       await this.#end(lease.organization_id, lease.session_id, lease.id, 'archived')
     }
     for (const lease of await findLiveLeasesOfHost(db, host)) {
-      if (await this.#isGone(lease.id)) await this.#end(lease.organization_id, lease.session_id, lease.id, 'lost')
+      const state = await driver.stateOf(lease.id)
+      if (state === 'gone') await this.#end(lease.organization_id, lease.session_id, lease.id, 'lost')
+      else if (state !== 'frozen') await this.#freeze(lease)
     }
     // What is listed now was made under a row committed before: a sandbox without a live row has outlived its lease.
     for (const leaseId of await driver.list()) {
@@ -93,15 +96,9 @@ export class Sweeper implements Service {
     this.#destroying.set(leaseId, destroyed)
   }
 
-  async #isGone(leaseId: string): Promise<boolean> {
-    try {
-      const stream = await this.#context.driver.attach(leaseId)
-      stream.destroy()
-      return false
-    } catch (error) {
-      if (error instanceof SandboxGoneError) return true
-      throw error
-    }
+  /** A worker has died between the end of a Run and the freeze, or a process of the sandbox withstood the signals. */
+  async #freeze({ organization_id: organizationId, session_id: sessionId }: LeaseRow): Promise<void> {
+    await freezeAtRest(this.#context, { organizationId, sessionId })
   }
 
   async #end(

@@ -134,9 +134,18 @@ export function watchAttempt(
   later(renew, lease.idle_ms / 3)
 
   const pulse = async () => {
-    await connection.ping(limits.pingMs)
+    await thaw()
+    await connection.ping(limits.pingMs).catch(async error => {
+      if (over || !(error instanceof SandboxFrozenError) || !(await thaw())) throw error
+    })
     lookAgain()
     later(pulse, limits.pulseMs)
+  }
+  /** A worker that lost its claim during a long pause may freeze the sandbox of a Run that others have gone on with. */
+  const thaw = async () => {
+    const frozen = await context.driver.thaw(lease.id)
+    if (frozen) context.log.warn({ runId: claim.run.id, leaseId: lease.id }, 'a sandbox was frozen under its run')
+    return frozen
   }
   later(pulse, limits.pulseMs)
 

@@ -110,6 +110,12 @@ export class CrashPoint {
         if (this.#phase === 'seal') this.#counting = true
         return this.#step('find the trees', broken, () => real.trees(leaseId))
       },
+      freeze: leaseId => this.#step('freeze the sandbox', broken, () => real.freeze(leaseId)),
+      // The watch over a Run does it too, at its own pace, which is no step.
+      thaw: async leaseId => {
+        this.#death.signal.throwIfAborted()
+        return real.thaw(leaseId)
+      },
       attach: async (leaseId, signal) => {
         this.#death.signal.throwIfAborted()
         if (this.#phase === 'restore') this.#counting = false

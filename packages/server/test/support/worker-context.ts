@@ -65,6 +65,7 @@ export async function workerContext(
     blobs?: (real: Blobs) => Blobs
     runtimes?: readonly RuntimeEntry[]
     bwrap?: string
+    cgroups?: false | 'v1'
     gitHosts?: readonly GitHostConfig[]
     gateway?: GatewayMeans
     publicHosts?: PublicHosts
@@ -79,6 +80,7 @@ export async function workerContext(
       bounds,
       log: silentLog,
       ...(more.bwrap !== undefined && { bwrap: more.bwrap }),
+      ...(more.cgroups !== undefined && { cgroups: more.cgroups }),
       ...(more.network !== undefined && { network: more.network }),
     }),
   )

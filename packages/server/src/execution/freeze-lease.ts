@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { SessionKey } from '../events/append.ts'
+import { findLiveLease } from '../leases/lease-sql.ts'
+import { findRun } from '../runs/run-sql.ts'
+import type { ExecutionContext } from './execution-context.ts'
+import { holdsFence, isUnclaimed, type RunClaim } from './execution-sql.ts'
+import { ClaimLost } from './interruption.ts'
+
+/** A seal waits this long for the last process to stop: one that is inside a system call stops when it leaves the call. */
+const STOPPING_MS = 1000
+const LOOK_MS = 2
+
+/**
+ * Freezes the sandbox of a Run that has ended, ahead of its seal: nothing changes the tree beneath the seal, and nothing
+ * of the Run works on or reaches anything. What a cancelled Run has detached from its agent ends first.
+ * @throws ClaimLost
+ */
+export async function freezeToSeal(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
+  const { db, driver, clock, log } = context
+  const [lease, run] = await Promise.all([findLiveLease(db, claim), findRun(db, claim, claim.runId)])
+  if (lease?.state !== 'attached') return
+  if (run?.status === 'cancelled') await driver.endOrphans(lease.id)
+  await db.transaction(async tx => {
+    if ((await holdsFence(tx, claim, clock.now())) === null) throw new ClaimLost()
+    await driver.freeze(lease.id)
+  })
+  for (const deadline = performance.now() + STOPPING_MS; performance.now() < deadline; ) {
+    if ((await driver.stateOf(lease.id)) !== 'freezing') return
+    await sleep(LOOK_MS, undefined, { signal })
+  }
+  log.warn({ leaseId: lease.id, runId: claim.runId }, 'a sandbox is sealed although some of its processes still run')
+}
+
+/**
+ * Freezes the Session's sandbox unless somebody holds the Session's execution: a lease without a Run at work is frozen.
+ *
+ * The kernel alone knows whether a sandbox is frozen; rows say whether it is to be. So that no worker begins a Run between
+ * the look at the row and the freeze, the row stays locked for both, and for nothing that takes longer: the heartbeat of
+ * whoever claims it waits for the lock.
+ */
+export async function freezeAtRest({ db, driver }: ExecutionContext, key: SessionKey): Promise<void> {
+  const lease = await findLiveLease(db, key)
+  if (lease?.state !== 'attached' || isAtRest(await driver.stateOf(lease.id))) return
+  await db.transaction(async tx => {
+    if (await isUnclaimed(tx, key)) await driver.freeze(lease.id)
+  })
+}
+
+const isAtRest = (state: string): boolean => state === 'frozen' || state === 'gone'
