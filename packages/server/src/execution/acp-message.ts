@@ -6,6 +6,8 @@ import { clip } from './clip.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
+/** Longest identifier of an agent's that is taken, in bytes of UTF-8: of a session, a tool call, an option, a request. */
+export const MAX_IDENTIFIER_BYTES = 1024
 /** Longest `delegationId` (interface 6.4). */
 const MAX_DELEGATION_ID = 255
 
@@ -84,7 +86,7 @@ export function readUpdate(params: Json): Update {
       const text = contentText(update['content'])
       if (text === null) return { kind: 'other' }
       const role = update['sessionUpdate'] === 'agent_message_chunk' ? 'assistant' : 'reasoning'
-      const messageId = asText(update['messageId'])
+      const messageId = asIdentifier(update['messageId'])
       return messageId === undefined ? { kind: 'text', role, text } : { kind: 'text', role, text, messageId }
     }
     case 'tool_call':
@@ -102,13 +104,13 @@ export function readPermissionCall(params: Json): Update {
 }
 
 function readTool(update: Json, begins: boolean): Update {
-  const id = asText(update['toolCallId'])
+  const id = asIdentifier(update['toolCallId'])
   if (id === undefined || id === '') return { kind: 'other' }
   const said = readCallText(update)
   const text = said === null ? null : boundOutput(said)
   const diffs = boundDiffs(contentOf(update).flatMap(readDiff))
   const input = boundInput(update['rawInput'] ?? undefined)
-  const name = asText(update['name'])
+  const name = asIdentifier(update['name'])
   const title = asText(update['title'])
   const kind = toolKinds.find(known => known === update['kind'])
   const status = toolStatuses.find(known => known === update['status'])
@@ -181,6 +183,20 @@ export function asObject(value: unknown): Json | null {
 
 export function asText(value: unknown): string | undefined {
   return typeof value === 'string' ? storable(value) : undefined
+}
+
+/**
+ * An identifier as an agent gave it; undefined where it is none or is too long. It is never cut: what is left would
+ * identify something else.
+ */
+export function asIdentifier(value: unknown): string | undefined {
+  const text = asText(value)
+  return text === undefined || isOverlong(text) ? undefined : text
+}
+
+export function isOverlong(identifier: unknown): boolean {
+  if (typeof identifier !== 'string') return false
+  return identifier.length > MAX_IDENTIFIER_BYTES || Buffer.byteLength(identifier) > MAX_IDENTIFIER_BYTES
 }
 
 function parseObject(line: string): Json | null {

@@ -43,6 +43,9 @@ const asks = (id: number | string, method = 'session/request_permission', toolCa
       ],
     },
   })
+const request = (method: string, params: object) => agent({ id: 7, method, params })
+const form = (property: object) =>
+  request('elicitation/create', { mode: 'form', requestedSchema: { properties: { a: property } } })
 const given = (key: string): Entry => ({ type: 'i', key, payload: '{}' })
 const started: Entry = { type: 's', key: 'start/1', payload: '{"pid":7}' }
 const exited = (signal: string | null = null): Entry => ({ type: 'x', payload: JSON.stringify({ code: 1, signal }) })
@@ -91,6 +94,10 @@ describe('an agent', () => {
     ['refuses to be initialized', [started, refusal(wireIds.initialize)]],
     ['answers its initialization with nothing', [started, answer(wireIds.initialize, 'ok')]],
     ['refuses a session', [started, answer(wireIds.initialize), refusal(wireIds.newSession)]],
+    [
+      'names a session at too great length',
+      [started, answer(wireIds.initialize), answer(wireIds.newSession, { sessionId: 'x'.repeat(1025) })],
+    ],
     ['names no session', [started, answer(wireIds.initialize), answer(wireIds.newSession, { sessionId: 7 })]],
     ['cannot load a session', [started, answer(wireIds.initialize), refusal(wireIds.loadSession)]],
     ['cannot be started', [{ type: 'f' as const, key: 'start/1', payload: '{"code":"ENOENT"}' }]],
@@ -98,6 +105,33 @@ describe('an agent', () => {
     const conversation = read(none, ...entries)
     expect(conversation.end).toMatchObject({ kind: 'unstartable' })
     expect(conversation.facts.state).not.toBe('ready')
+  })
+
+  test.each([
+    ['id', asks('x'.repeat(1025))],
+    ['id', asks('x'.repeat(1025), 'elicitation/create')],
+    ['toolCallId', asks(7, 'session/request_permission', 'é'.repeat(513))],
+    [
+      'optionId',
+      request('session/request_permission', { options: [{ optionId: 'x'.repeat(1025), kind: 'allow_once' }] }),
+    ],
+    ['const', form({ type: 'string', oneOf: [{ const: 'x'.repeat(1025), title: 'short' }] })],
+    ['const', form({ type: 'array', items: { enum: ['a', 'x'.repeat(1025)] } })],
+  ])('whose request has an %s beyond 1024 bytes is told so, and nothing of it is kept', (member, asked) => {
+    const conversation = read(working, asked)
+    const [reply] = conversation.takeReplies()
+    const error = { code: -32602, message: `${member} takes at most 1024 bytes` }
+    expect(JSON.parse(reply?.line ?? '')).toMatchObject({ error })
+    expect(conversation.take()).toMatchObject({ asked: [], drafts: [], toolCalls: 0 })
+    expect(conversation.waits).toBe(false)
+  })
+
+  test('whose identifiers have 1024 bytes is asked for people', () => {
+    expect(read(working, asks('x'.repeat(1024))).take().asked).toHaveLength(1)
+  })
+
+  test('cannot begin a tool call under an id that is longer', () => {
+    expect(read(working, calls('x'.repeat(1025))).take()).toMatchObject({ drafts: [], toolCalls: 0 })
   })
 
   test('that answers what nobody asked changes nothing', () => {

@@ -6,8 +6,10 @@ import type { Outcome } from '../runs/run.ts'
 import { denial } from './acp-answers.ts'
 import {
   type AgentMessage,
+  asIdentifier,
   asObject,
   asText,
+  MAX_IDENTIFIER_BYTES,
   readAgentMessage,
   readPermissionCall,
   readUpdate,
@@ -25,6 +27,7 @@ import {
 } from './acp-orders.ts'
 import { denyOptionOf, type Question, readElicitation, readPermission } from './acp-questions.ts'
 import { BERTH_EVENT, readBerthEvent } from './berth-event.ts'
+import { findOverlong } from './overlong-identifier.ts'
 import { outcomeOfAnswer } from './prompt-outcome.ts'
 import type { JournalRecord } from './supervisor-stream.ts'
 import { type LastAnswer, Transcript } from './transcript.ts'
@@ -278,7 +281,7 @@ export class Conversation {
       const capabilities = asObject(message.result?.['agentCapabilities'])
       this.#know({ state: 'initialized', loadsSessions: capabilities?.['loadSession'] === true })
     } else if (message.id === wireIds.newSession && this.#facts.state === 'initialized') {
-      const sessionId = asText(message.result?.['sessionId'])
+      const sessionId = asIdentifier(message.result?.['sessionId'])
       if (failed || sessionId === undefined) this.#refuses('session/new', message.error)
       else this.#know({ state: 'ready', sessionId })
     } else if (message.id === wireIds.loadSession && this.#facts.state === 'initialized') {
@@ -308,7 +311,11 @@ export class Conversation {
 
   #requested(message: Extract<AgentMessage, { kind: 'request' }>, offset: number, replayed: boolean): void {
     const { id, method, params } = message
-    if (method === CLIENT_METHODS.session_request_permission) {
+    const overlong = findOverlong(id, params)
+    if (overlong !== null) {
+      const told = `${overlong} takes at most ${MAX_IDENTIFIER_BYTES} bytes`
+      this.#answerAtOnce(refuse(offset, id, -32602, told), offset)
+    } else if (method === CLIENT_METHODS.session_request_permission) {
       const update = readPermissionCall(params)
       this.#told(update, offset, replayed)
       this.#told({ kind: 'pause' }, offset, replayed)
