@@ -42,6 +42,7 @@ export const runOutcomeFields = {
       'authority_revoked_dispatch',
       'authority_revoked',
       'shell_exit_nonzero',
+      'event_budget',
       'model_not_configured',
       'model_rate_limited',
       'model_unavailable',

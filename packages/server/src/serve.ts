@@ -272,6 +272,8 @@ async function startWorking(
       provisionMs: execution.provisionSeconds * 1000,
       agentStartMs: execution.agentStartSeconds * 1000,
       runMs: execution.runSeconds * 1000,
+      runEvents: execution.eventBudget.events,
+      runEventBytes: execution.eventBudget.bytes,
       cancelGraceMs: execution.cancelGraceSeconds * 1000,
       approvalMs: execution.approvalSeconds * 1000,
       parkMs: execution.parkSeconds * 1000,

@@ -9,7 +9,7 @@ import { type Config, parseConfig } from './settings/config-file.ts'
 import { type Egress, readEgress } from './settings/egress.ts'
 import { type Declaration, Environment, longestSeconds } from './settings/environment.ts'
 import { type GatewaySettings, readGateway } from './settings/gateway.ts'
-import { readBudgets } from './settings/run-budgets.ts'
+import { readBudgets, readEventBudget } from './settings/run-budgets.ts'
 import { isLoopback, originOf, parseWebUrl } from './settings/web-url.ts'
 import { StartError } from './start-error.ts'
 import { parseMasterKey } from './storage/master-key.ts'
@@ -78,6 +78,8 @@ export interface Settings {
     readonly concurrency: number
     /** What a Run may use, unless its organization has budgets of its own. */
     readonly budgets: RunBudgets
+    /** What the agent of a Run may put into the log. */
+    readonly eventBudget: { readonly events: number; readonly bytes: number }
   }
   readonly delivery: {
     readonly reviewWaitSeconds: number
@@ -279,6 +281,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
       ),
       concurrency: env.integer('BERTH_WORKER_CONCURRENCY', 8, 'Runs that a worker executes at once.'),
       budgets: readBudgets(env),
+      eventBudget: readEventBudget(env),
     },
     delivery: {
       reviewWaitSeconds: env.seconds('BERTH_REVIEW_WAIT_SECONDS', 60, 'A caller waits this long for a review at most.'),

@@ -1,5 +1,5 @@
 import type { Queryable } from '../storage/database.ts'
-import { type EventDraft, splitEnvelope } from './envelope.ts'
+import { type EventDraft, type SplitEnvelope, splitEnvelope } from './envelope.ts'
 
 /** The Session whose log is meant; ids of Sessions are unique per organization only. */
 export interface SessionKey {
@@ -14,17 +14,40 @@ export interface SessionKey {
  * sees sequence n has seen all before it, and a rollback leaves no gap.
  * @returns the newest sequence, or null where there is no such Session.
  */
-export async function appendEvents(
+export function appendEvents(
   tx: Queryable,
-  { organizationId, sessionId }: SessionKey,
+  key: SessionKey,
   drafts: readonly EventDraft[],
   now: Date,
 ): Promise<number | null> {
+  return appendBatch(tx, key, toBatch(key, drafts, now))
+}
+
+/** Events as text, ready to be appended. */
+export interface EventBatch {
+  readonly now: Date
+  readonly envelopes: readonly ({ readonly type: string; readonly runId: string | null } & SplitEnvelope)[]
+  /** Of all envelopes, in UTF-8. */
+  readonly bytes: number
+}
+
+/** Serialises events, for a caller that counts them. */
+export function toBatch({ sessionId }: SessionKey, drafts: readonly EventDraft[], now: Date): EventBatch {
   const envelopes = drafts.map(draft => ({
     type: draft.type,
     runId: draft.runId ?? null,
     ...splitEnvelope(draft, sessionId, now),
   }))
+  const bytes = envelopes.reduce((sum, { head, tail }) => sum + Buffer.byteLength(head) + Buffer.byteLength(tail), 0)
+  return { now, envelopes, bytes }
+}
+
+/** As `appendEvents`, of events that are serialised already. */
+export async function appendBatch(
+  tx: Queryable,
+  { organizationId, sessionId }: SessionKey,
+  { now, envelopes }: EventBatch,
+): Promise<number | null> {
   const [only] = envelopes
   const { rows } = await tx.query<{ last: number }>(
     envelopes.length === 1 && only !== undefined

@@ -1,10 +1,10 @@
 import { keepArtifact, omitted } from '../artifacts/keep-artifact.ts'
-import { appendEvents } from '../events/append.ts'
+import { appendBatch, appendEvents, toBatch } from '../events/append.ts'
 import type { EventDraft } from '../events/envelope.ts'
 import { usageOfRun } from '../gateway/accounting/usage-of-run.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import { endRun } from '../runs/end-run.ts'
-import type { Outcome } from '../runs/run.ts'
+import { EVENT_BUDGET, type Outcome } from '../runs/run.ts'
 import type { RunBudgets } from '../runs/run-budgets.ts'
 import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
@@ -13,11 +13,13 @@ import type { ExecutionContext } from './execution-context.ts'
 import { type RunClaim, taskOf } from './execution-sql.ts'
 import { announce, deadlineExceeded, executionLost, settleLoss } from './finish.ts'
 import { collectPresented, keepPresented } from './present-files.ts'
-import { recordPosition } from './record-reading.ts'
+import { recordPosition, spentOn } from './record-reading.ts'
 import { keepResult, type Result } from './run-result.ts'
 import type { LastAnswer } from './transcript.ts'
 import { underFence } from './under-fence.ts'
 
+/** The agent had more to say than the log takes of one Run. */
+export const outOfEvents: Outcome = { status: 'failed', stopReason: 'max_response', errorCode: EVENT_BUDGET }
 export const cancelled: Outcome = { status: 'cancelled', stopReason: 'aborted' }
 
 /** What a Run ends with, and the length of a last message that is too long to be its summary. */
@@ -100,9 +102,10 @@ export async function recordEnd(
   await underFence(context, claim, async (tx, task) => {
     const open = task === 'run'
     // Nothing here waits for what was read: the order of sending is that of the log.
+    const batch = toBatch(claim, open ? reading.drafts : [], now)
     const read = [
-      open && reading.drafts.length > 0 ? appendEvents(tx, claim, reading.drafts, now) : null,
-      recordPosition(tx, claim, leaseId, reading, now),
+      batch.envelopes.length > 0 ? appendBatch(tx, claim, batch) : null,
+      recordPosition(tx, claim, leaseId, reading, spentOn(batch), now),
     ]
     const keep = () => keepPresented(tx, claim, presented, now)
     const end = async () => {

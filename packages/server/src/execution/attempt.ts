@@ -4,9 +4,10 @@ import type { RunBudgets } from '../runs/run-budgets.ts'
 import { agentRequestOf } from './acp-answers.ts'
 import type { Order } from './acp-orders.ts'
 import { AgentOrders, type OrderParts } from './agent-orders.ts'
-import { cancelled, decideEnd, recordEnd } from './attempt-end.ts'
+import { cancelled, decideEnd, outOfEvents, recordEnd } from './attempt-end.ts'
 import { beginRun } from './begin-run.ts'
 import { type AgentEnd, Conversation } from './conversation.ts'
+import { EventBudget } from './event-budget.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { clearHandovers, findLastAnswer, type RunClaim } from './execution-sql.ts'
 import { executionLost } from './finish.ts'
@@ -45,6 +46,7 @@ export class Attempt {
   readonly #conversation: Conversation
   readonly #keeper: ReadingKeeper
   readonly #orders: AgentOrders
+  readonly #budget: EventBudget
   /** The agent had the prompt already when this worker came. */
   readonly #resumed: boolean
   #begun: boolean
@@ -90,6 +92,8 @@ export class Attempt {
       new Map(parts.waiting.map(row => [row.journal_offset, agentRequestOf(row).id])),
     )
     this.#keeper = new ReadingKeeper(context, claim, lease, connection, this.#conversation.facts)
+    const { runEvents: events, runEventBytes: bytes } = context.limits
+    this.#budget = new EventBudget({ events, bytes }, claim.run)
     this.#orders = new AgentOrders(context, of, parts)
     this.#resumed = this.#conversation.prompted
     this.#planned = this.#resumed
@@ -216,9 +220,10 @@ export class Attempt {
   }
 
   async #commit(): Promise<void> {
-    const reading = this.#conversation.take()
+    const reading = this.#budget.admit(this.#conversation.take())
     try {
-      await this.#keeper.keep(reading)
+      const spent = await this.#keeper.keep(reading)
+      if (spent !== null) this.#budget.spend(spent)
     } catch (error) {
       if (!(error instanceof RunIsOver)) throw error
       // Nothing more belongs to the Run. What its agent still says is read until it has stopped.
@@ -234,6 +239,11 @@ export class Attempt {
    * have struck again by now, since all that is in the journal is behind us.
    */
   async #goOn(): Promise<void> {
+    if (this.#budget.isSpent && this.#forced === null && !this.#cancelling) {
+      // Nobody is asked anything any more either.
+      this.#conversation.cancelling = true
+      await this.#stop(outOfEvents, 'events')
+    }
     for (const reply of this.#conversation.takeReplies()) await this.#orders.reply(reply)
     await this.#giveAnswers()
     await this.#step()
@@ -324,7 +334,7 @@ export class Attempt {
   async #settle(): Promise<void> {
     // First, because what is open may be the answer that the outcome tells of.
     this.#conversation.close()
-    const reading = this.#conversation.take()
+    const reading = this.#budget.admit(this.#conversation.take())
     const decided = this.#forced === null ? await this.#decided() : { outcome: this.#forced }
     await recordEnd(this.#context, this.#claim, { leaseId: this.#leaseId, reading, decided, begun: this.#begun })
     this.#settled = true

@@ -59,6 +59,8 @@ export interface Reading {
   readonly withdrawn: readonly number[]
   /** Offsets of requests whose answer the journal holds, or whose agent is gone. */
   readonly settled: readonly number[]
+  /** Events that are left out because the Run's budget of them is spent. */
+  readonly dropped: number
   /** Tool calls that have begun. */
   readonly toolCalls: number
   /** Those that have not ended by now; null where that is as it was. */
@@ -206,6 +208,7 @@ export class Conversation {
       asked: this.#asked,
       withdrawn: this.#withdrawn,
       settled: this.#settled,
+      dropped: 0,
       toolCalls: this.#toolCalls,
       openCalls: this.#callsMoved ? this.#transcript.openCalls : null,
       offset: this.#offset,

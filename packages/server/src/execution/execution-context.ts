@@ -16,6 +16,9 @@ export interface ExecutionLimits {
   readonly provisionMs: number
   readonly agentStartMs: number
   readonly runMs: number
+  /** What the agent of a Run may put into the log. */
+  readonly runEvents: number
+  readonly runEventBytes: number
   readonly cancelGraceMs: number
   /** Time in which an approval is to be decided. */
   readonly approvalMs: number

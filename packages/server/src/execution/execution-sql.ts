@@ -5,6 +5,7 @@ import { HOST_AWAY_MS, isLostHost } from '../runtimes/runtime-hosts.ts'
 import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { Reading } from './conversation.ts'
+import type { Spent } from './event-budget.ts'
 import type { LastAnswer } from './transcript.ts'
 
 /** The execution of a Session in the hands of this worker, proven by its token. */
@@ -260,26 +261,35 @@ export async function isUnclaimed(tx: Queryable, key: SessionKey): Promise<boole
 }
 
 /**
- * Commits how far the journal is read, with what is known of the agent at that point. Where tool calls have begun or
- * ended, it also counts those of the attempt, which decide whether it may be started again, and keeps those that are
- * open for whoever ends the Run without its agent.
+ * Commits how far the journal is read, with what is known of the agent at that point. Where the log grew, it also counts
+ * that against the Run's budget of Events. Where tool calls have begun or ended, it counts those of the attempt, which
+ * decide whether it may be started again, and keeps those that are open for whoever ends the Run without its agent.
  */
-export async function saveReading(tx: Queryable, claim: Claim, leaseId: string, reading: Reading): Promise<void> {
-  const { facts, openCalls } = reading
-  const calls =
-    openCalls === null
-      ? []
-      : [
-          claim.organizationId,
-          claim.sessionId,
-          claim.runId,
-          reading.toolCalls,
-          JSON.stringify(knownSecrets.value(openCalls)),
-        ]
+export async function saveReading(
+  tx: Queryable,
+  claim: Claim,
+  leaseId: string,
+  reading: Reading,
+  spent: Spent,
+): Promise<void> {
+  const { facts, openCalls, dropped } = reading
+  const counts = openCalls !== null || spent.events > 0 || dropped > 0
+  const calls = counts
+    ? [
+        claim.organizationId,
+        claim.sessionId,
+        claim.runId,
+        reading.toolCalls,
+        openCalls === null ? null : JSON.stringify(knownSecrets.value(openCalls)),
+        spent.events,
+        spent.bytes,
+        dropped,
+      ]
+    : []
   await tx.query({
-    name: openCalls === null ? 'save-reading' : 'save-reading-and-calls',
+    name: counts ? 'save-reading-and-run' : 'save-reading',
     text: `
-      ${openCalls === null ? '' : countCalls}
+      ${counts ? countOnRun : ''}
       update leases set journal_offset = $2, replay_from = $3, agent_generation = $4, agent_state = $5,
         agent_loads_sessions = $6, agent_session_id = $7, active_prompt = $8,
         recap = case when $9 then null else recap end
@@ -299,9 +309,10 @@ export async function saveReading(tx: Queryable, claim: Claim, leaseId: string, 
   })
 }
 
-const countCalls = `
+const countOnRun = `
       with counted as (
-        update runs set tool_calls = tool_calls + $13, open_calls = $14
+        update runs set tool_calls = tool_calls + $13, open_calls = coalesce($14::jsonb, open_calls),
+          event_count = event_count + $15, event_bytes = event_bytes + $16, dropped_events = dropped_events + $17
         where organization_id = $10 and session_id = $11 and id = $12
       )`
 

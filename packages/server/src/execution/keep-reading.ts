@@ -1,6 +1,7 @@
 import type { LeaseRow } from '../leases/lease-sql.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { AgentFacts, Reading } from './conversation.ts'
+import type { Spent } from './event-budget.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import type { RunClaim } from './execution-sql.ts'
 import { presentBeforeWaiting } from './present-files.ts'
@@ -34,19 +35,25 @@ export class ReadingKeeper {
     this.#facts = facts
   }
 
-  /** Keeps a reading, where it says something or has grown long. @throws ClaimLost, RunIsOver */
-  async keep(reading: Reading): Promise<void> {
+  /**
+   * Keeps a reading, where it says something or has grown long.
+   * @returns what it put into the log; null where it is not kept yet
+   * @throws ClaimLost, RunIsOver
+   */
+  async keep(reading: Reading): Promise<Spent | null> {
     const { drafts, asked, withdrawn, settled, facts, offset, replayFrom } = reading
     const says = [drafts, asked, withdrawn, settled].some(part => part.length > 0) || facts !== this.#facts
-    if (!says && offset - this.#offset < COMMIT_BYTES) return
+    if (!says && offset - this.#offset < COMMIT_BYTES) return null
     if (asked.some(({ ask, declined }) => ask.kind !== 'approval' && declined !== true)) {
       await presentBeforeWaiting(this.#context, this.#claim, this.#leaseId)
     }
-    await recordReading(this.#context, this.#claim, this.#leaseId, reading)
+    const spent = await recordReading(this.#context, this.#claim, this.#leaseId, reading)
     this.#offset = offset
     this.#facts = facts
     this.#connection.ack(offset, replayFrom)
-    if (drafts.length + asked.length + withdrawn.length === 0) return
-    this.#context.wakeups.publish(topics.session(this.#claim.organizationId, this.#claim.sessionId))
+    if (drafts.length + asked.length + withdrawn.length > 0) {
+      this.#context.wakeups.publish(topics.session(this.#claim.organizationId, this.#claim.sessionId))
+    }
+    return spent
   }
 }

@@ -1,4 +1,4 @@
-import { appendEvents } from '../events/append.ts'
+import { appendBatch, type EventBatch, toBatch } from '../events/append.ts'
 import type { EventDraft } from '../events/envelope.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import { markDelivered, settleEarlier } from '../interactions/interaction-sql.ts'
@@ -9,6 +9,7 @@ import { NATIVE_RUNTIME } from '../runtimes/catalog.ts'
 import { holdSession } from '../sessions/session-sql.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { Reading } from './conversation.ts'
+import type { Spent } from './event-budget.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { type Claim, holdsFence, type RunClaim, saveReading, type Task } from './execution-sql.ts'
 import { ClaimLost } from './interruption.ts'
@@ -21,6 +22,7 @@ export class RunIsOver extends Error {
 /**
  * Commits a reading of the journal behind the fence: Events, what people are asked, what is known of the agent and the
  * offset, all or nothing.
+ * @returns what it put into the log
  * @throws ClaimLost, RunIsOver
  */
 export function recordReading(
@@ -28,25 +30,32 @@ export function recordReading(
   claim: RunClaim,
   leaseId: string,
   reading: Reading,
-): Promise<void> {
+): Promise<Spent> {
   return context.db.transaction(async tx => {
     const now = context.clock.now()
-    const { drafts, asked, withdrawn } = reading
-    if (asked.length === 0 && withdrawn.length === 0) {
+    const { drafts, asked, withdrawn, dropped } = reading
+    // Without an append nothing takes the Session's lock ahead of the Run's.
+    const counted = drafts.length > 0 || dropped === 0
+    if (asked.length === 0 && withdrawn.length === 0 && counted) {
       // What an agent does at every step goes in one flight, and is taken back where the claim does not stand. The
       // Session's lock comes first, by the append: every other transaction takes the two in this order.
-      const appended = drafts.length > 0 ? appendEvents(tx, claim, drafts, now) : null
+      const batch = toBatch(claim, drafts, now)
+      const appended = drafts.length > 0 ? appendBatch(tx, claim, batch) : null
       const held = holdsFence(tx, claim, now)
-      const [task] = await Promise.all([held, appended, recordPosition(tx, claim, leaseId, reading, now)])
+      const spent = spentOn(batch)
+      const [task] = await Promise.all([held, appended, recordPosition(tx, claim, leaseId, reading, spent, now)])
       mustRun(task)
-      return
+      return spent
     }
     const [, task] = await Promise.all([holdSession(tx, claim), holdsFence(tx, claim, now)])
     mustRun(task)
-    await recordAsking(tx, context, claim, leaseId, reading, now)
-    await recordPosition(tx, claim, leaseId, reading, now)
+    const spent = await recordAsking(tx, context, claim, leaseId, reading, now)
+    await recordPosition(tx, claim, leaseId, reading, spent, now)
+    return spent
   })
 }
+
+export const spentOn = ({ envelopes, bytes }: EventBatch): Spent => ({ events: envelopes.length, bytes })
 
 function mustRun(task: Task | null): void {
   if (task === null) throw new ClaimLost()
@@ -59,17 +68,21 @@ export async function recordPosition(
   claim: Claim,
   leaseId: string,
   reading: Reading,
+  spent: Spent,
   now: Date,
 ): Promise<void> {
   const { prompted, settled } = reading
   await Promise.all([
-    saveReading(tx, claim, leaseId, reading),
+    saveReading(tx, claim, leaseId, reading, spent),
     prompted && claim.runId !== null ? settleEarlier(tx, claim, claim.runId, leaseId, now) : null,
     settled.length > 0 ? markDelivered(tx, leaseId, settled, now) : null,
   ])
 }
 
-/** Opens what is asked, between the Events that come before and after it, and closes what was taken back. */
+/**
+ * Opens what is asked, between the Events that come before and after it, and closes what was taken back. What is asked is
+ * kept beside its Event, and may be longer: it counts as one more.
+ */
 async function recordAsking(
   tx: Queryable,
   context: ExecutionContext,
@@ -77,7 +90,7 @@ async function recordAsking(
   leaseId: string,
   reading: Reading,
   now: Date,
-): Promise<void> {
+): Promise<Spent> {
   const { organizationId, sessionId, runId } = claim
   const run = await findRun(tx, claim, runId)
   const asking = {
@@ -98,10 +111,17 @@ async function recordAsking(
     before = draftsBefore
   }
   drafts.push(...reading.drafts.slice(before))
-  if (drafts.length > 0) await appendEvents(tx, claim, drafts, now)
-  if (reading.withdrawn.length === 0) return
+  const batch = toBatch(claim, drafts, now)
+  if (drafts.length > 0) await appendBatch(tx, claim, batch)
+  const kept = reading.asked.map(({ ask, agentRequest }) => JSON.stringify([ask, agentRequest]))
+  const spent = {
+    events: drafts.length + kept.length,
+    bytes: kept.reduce((sum, text) => sum + Buffer.byteLength(text), batch.bytes),
+  }
+  if (reading.withdrawn.length === 0) return spent
   const closed = await closeInteractions(tx, claim, 'request_gone', now, {
     asked: { leaseId, offsets: reading.withdrawn },
   })
   if (closed > 0) await letRunGoOn(tx, claim, runId, now)
+  return spent
 }

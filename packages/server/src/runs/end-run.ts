@@ -1,4 +1,5 @@
 import { appendEvents, type SessionKey } from '../events/append.ts'
+import type { EventDraft } from '../events/envelope.ts'
 import { usageOfRun } from '../gateway/accounting/usage-of-run.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import { extendLease } from '../leases/extend-lease.ts'
@@ -7,7 +8,7 @@ import type { Queryable } from '../storage/database.ts'
 import { isUnauthorized } from './authority-sql.ts'
 import { keepFenceToSeal, releaseFence, releaseFenceOf } from './fence-sql.ts'
 import { endOpenCalls } from './open-calls.ts'
-import type { Outcome } from './run.ts'
+import { EVENT_BUDGET, type Outcome } from './run.ts'
 import { findRun, finishRun } from './run-sql.ts'
 
 /** Takes the Session's execution out of whose hands it is. The caller holds the Session's lock. */
@@ -39,8 +40,8 @@ export async function endRun(
   const used = await usageOfRun(tx, { ...key, runId })
   // An agent that asked the gateway for nothing may have used what nobody counts.
   const counted = used.requests > 0 ? used : null
-  const openCalls = await finishRun(tx, key, runId, clean, counted, now)
-  if (openCalls === null) return false
+  const finished = await finishRun(tx, key, runId, clean, counted, now)
+  if (finished === null) return false
   await Promise.all([
     options.seal === true ? keepFenceToSeal(tx, key, runId) : releaseFenceOf(tx, key, runId),
     extendLease(tx, key, now),
@@ -51,7 +52,8 @@ export async function endRun(
     tx,
     key,
     [
-      ...endOpenCalls(runId, openCalls, false, now),
+      ...endOpenCalls(runId, finished.open_calls, false, now),
+      ...truncation(runId, finished.dropped_events),
       {
         type: `svc.run.${status}`,
         runId,
@@ -67,6 +69,13 @@ export async function endRun(
     now,
   )
   return true
+}
+
+/** Tells readers that the log of the Run is not whole: its agent had more to say than the budget of Events holds. */
+function truncation(runId: string, droppedEvents: number): EventDraft[] {
+  if (droppedEvents === 0) return []
+  const data = { droppedEvents, reason: EVENT_BUDGET }
+  return [{ type: 'svc.timeline.truncated', runId, visibility: 'transcript', data }]
 }
 
 const closingOf = ({ status }: Outcome) => (status === 'cancelled' ? 'run_cancelled' : 'run_ended')

@@ -64,8 +64,8 @@ export async function finishRun(
   outcome: Outcome,
   used: RunUsage | null,
   now: Date,
-): Promise<readonly OpenCall[] | null> {
-  const { rows } = await tx.query<{ open_calls: OpenCall[] }>({
+): Promise<Pick<RunRow, 'open_calls' | 'dropped_events'> | null> {
+  const { rows } = await tx.query<Pick<RunRow, 'open_calls' | 'dropped_events'>>({
     name: 'finish-run',
     text: `
       with kept as (
@@ -80,7 +80,7 @@ export async function finishRun(
         cancel_requested_at = case when $4 = 'cancelled' then coalesce(cancel_requested_at, $8) else cancel_requested_at end
       from kept
       where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null
-      returning open_calls`,
+      returning open_calls, dropped_events`,
     values: [
       key.organizationId,
       key.sessionId,
@@ -96,7 +96,7 @@ export async function finishRun(
       used?.usage ?? null,
     ],
   })
-  return rows[0]?.open_calls ?? null
+  return rows[0] ?? null
 }
 
 /** Takes the open tool calls off a Run. */

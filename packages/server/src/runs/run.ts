@@ -1,4 +1,5 @@
 import type { Run, Session } from '@berth/contract'
+import type { OpenCall } from './open-calls.ts'
 
 /** Statuses of a Run (completions, Turn and Run). The first four are not terminal. */
 export type RunStatus = Run['status']
@@ -14,6 +15,9 @@ export interface Outcome {
   readonly turns?: number
 }
 
+/** Why Events of a Run were left out of the log, and the `errorCode` of a Run that was ended for it. */
+export const EVENT_BUDGET = 'event_budget'
+
 export interface RunRow {
   readonly organization_id: string
   readonly session_id: string
@@ -26,6 +30,13 @@ export interface RunRow {
   readonly attempts: number
   readonly handovers: number
   readonly tool_calls: number
+  /** Events that its agent has caused, what people were asked included, and their size. */
+  readonly event_count: number
+  readonly event_bytes: number
+  /** Events that were left out of the log once the Run's budget of them was spent. */
+  readonly dropped_events: number
+  /** Tool calls that the log has begun and not ended. */
+  readonly open_calls: readonly OpenCall[]
   readonly stop_reason: string | null
   readonly error_code: string | null
   readonly cost_usd: number | null

@@ -39,3 +39,19 @@ export function readBudgets(env: Environment): {
     ...(budgetSeconds !== undefined && { seconds: budgetSeconds }),
   }
 }
+
+/** What the agent of a Run may put into the log, which is kept for ever. */
+export function readEventBudget(env: Environment): { readonly events: number; readonly bytes: number } {
+  const more = 'then the Run has failed with `event_budget`.'
+  return {
+    events: env.integer('BERTH_RUN_BUDGET_EVENTS', 200_000, `Events that the agent of a Run may cause; ${more}`, {
+      least: 100,
+    }),
+    bytes: env.integer(
+      'BERTH_RUN_BUDGET_EVENT_BYTES',
+      256 * 1024 ** 2,
+      `Size of the Events that the agent of a Run may cause; ${more}`,
+      { least: 1024 ** 2 },
+    ),
+  }
+}

@@ -40,6 +40,8 @@ const limits: ExecutionLimits = {
   provisionMs: 60_000,
   agentStartMs: 60_000,
   runMs: 600_000,
+  runEvents: 200_000,
+  runEventBytes: 256 * 1024 ** 2,
   cancelGraceMs: 1000,
   approvalMs: 600_000,
   parkMs: 600_000,
