@@ -17,10 +17,17 @@ beforeAll(async () => {
 afterAll(() => bench[Symbol.asyncDispose]())
 
 let stack = new AsyncDisposableStack()
+let context: ExecutionContext
 afterEach(async () => {
+  // What one test's workers froze by their means, the next test's would look at by others.
+  for (const leaseId of await context.driver.list()) await context.driver.destroy(leaseId)
   await stack.disposeAsync()
   stack = new AsyncDisposableStack()
 })
+
+async function work(options: WorkerOptions, on = stack): Promise<void> {
+  context = await bench.work(on, options)
+}
 
 const lease = (session: Session) => leaseOf(bench.test.db.database, session)
 const path = (session: Session, name: string) =>
@@ -45,7 +52,7 @@ async function commandsWith(word: string): Promise<string[]> {
   return lines.filter(line => line.includes(word))
 }
 
-const frozen = (context: ExecutionContext, session: Session) =>
+const frozen = (session: Session) =>
   until('a frozen sandbox', async () => (await context.driver.stateOf(await lease(session))) === 'frozen')
 
 /** Asks the proxy of a Session's sandbox for a tunnel, from outside. @returns the first line of its answer */
@@ -64,22 +71,22 @@ const signals: Means = [['signals', { cgroups: false }]]
 
 describe.each([...best, ...legacy, ...signals])('a lease between Runs, by %s', (_, options) => {
   it('stands still with all that a Turn left running, which goes on with the next Turn', async () => {
-    const context = await bench.work(stack, options)
+    await work(options)
     const { session } = await bench.sealed('shell', leave('server'))
-    await frozen(context, session)
+    await frozen(session)
     const { size } = await stat(await path(session, 'server.log'))
     // Time goes by for others: a Turn of another Session, in a sandbox of its own.
     await bench.sealed('shell', leave('other'))
     expect((await stat(await path(session, 'server.log'))).size).toBe(size)
     expect(await outputOf(session, growth('server'))).toEqual(['server grows\n'])
-    await frozen(context, session)
+    await frozen(session)
   })
 
   it('expires, and its frozen processes end', async () => {
-    const context = await bench.work(stack, options)
+    await work(options)
     const word = `frozen-${crypto.randomUUID()}`
     const { session } = await bench.sealed('shell', leave(word))
-    await frozen(context, session)
+    await frozen(session)
     expect(await commandsWith(word)).not.toEqual([])
     await bench.expire(session)
     await until('nothing of the sandbox', async () => !(await context.driver.list()).includes(await lease(session)))
@@ -89,7 +96,7 @@ describe.each([...best, ...legacy, ...signals])('a lease between Runs, by %s', (
 
 describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options) => {
   it('reaches nothing, and does again with the next Turn', async () => {
-    await bench.work(stack, options)
+    await work(options)
     const { session } = await bench.sealed('shell', 'true')
     expect(await tunnel(session)).toContain('no Run is at work in this sandbox')
     const { run } = await bench.api.submitTurn(session.id, 'until [ -e go ]; do sleep 0.02; done')
@@ -101,7 +108,7 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
   })
 
   it('is rid of what a cancelled Run detached, and keeps what was there before', async () => {
-    await bench.work(stack, options)
+    await work(options)
     const word = `detached-${crypto.randomUUID()}`
     const { session } = await bench.sealed('shell', leave('server'))
     const script = `${leave(word)}; : > begun; sleep 600`
@@ -119,36 +126,36 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
   })
 
   it('is frozen by the sweeper where its worker died before it could', async () => {
-    const context = await bench.work(stack, options)
+    await work(options)
     const { session } = await bench.sealed('shell', leave('server'))
-    await frozen(context, session)
+    await frozen(session)
     expect(await context.driver.thaw(await lease(session))).toBe(true)
-    await frozen(context, session)
+    await frozen(session)
     expect(await context.driver.thaw(await lease(session))).toBe(true)
     expect(await outputOf(session, growth('server'))).toEqual(['server grows\n'])
   })
 
   it('goes on with other workers after all have gone', async () => {
     const before = new AsyncDisposableStack()
-    await bench.work(before, options)
+    await work(options, before)
     const { session } = await bench.sealed('shell', leave('server'))
     await before.disposeAsync()
-    const context = await bench.work(stack, options)
+    await work(options)
     expect(await context.driver.stateOf(await lease(session))).toBe('frozen')
     expect(await outputOf(session, growth('server'))).toEqual(['server grows\n'])
   })
 
   it('is lost where it dies frozen, and the next Turn gets another', async () => {
-    const context = await bench.work(stack, options)
+    await work(options)
     const { session } = await bench.sealed('shell', 'echo kept > note')
-    await frozen(context, session)
+    await frozen(session)
     await context.driver.destroy(await lease(session))
     await bench.expired(session)
     expect(await outputOf(session, 'cat note')).toEqual(['kept\n'])
   })
 
   it('is not lost where it was frozen under a Run by a worker that had no right to', async () => {
-    const context = await bench.work(stack, { ...options, limits: { pingMs: 500, pulseMs: 100 } })
+    await work({ ...options, limits: { pingMs: 500, pulseMs: 100 } })
     const session = await bench.api.createSession(
       { runtime: 'shell' },
       'until [ -e go ]; do sleep 0.02; done; echo went',
@@ -160,12 +167,12 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
   })
 
   it('is frozen from the start where only its workspace was asked for', async () => {
-    const context = await bench.work(stack, options)
+    await work(options)
     const { session } = await bench.sealed('shell', 'echo kept > note')
     await bench.expire(session)
     const { status } = await bench.api.call('PUT', `/v1/sessions/${session.id}/workspace`)
     expect(status).toBe(200)
-    await frozen(context, session)
+    await frozen(session)
     expect(await outputOf(session, 'cat note')).toEqual(['kept\n'])
   })
 })

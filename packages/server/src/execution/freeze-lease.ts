@@ -19,7 +19,8 @@ export async function freezeToSeal(context: ExecutionContext, claim: RunClaim, s
   const { db, driver, clock, log } = context
   const [lease, run] = await Promise.all([findLiveLease(db, claim), findRun(db, claim, claim.runId)])
   if (lease?.state !== 'attached') return
-  if (run?.status === 'cancelled') await driver.endOrphans(lease.id)
+  // Also one whose authority was revoked, which has failed by that.
+  if (run !== null && run.cancel_requested_at !== null) await driver.endOrphans(lease.id)
   await db.transaction(async tx => {
     if ((await holdsFence(tx, claim, clock.now())) === null) throw new ClaimLost()
     await driver.freeze(lease.id)
