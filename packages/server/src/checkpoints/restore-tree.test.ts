@@ -235,7 +235,7 @@ describe('a target', () => {
         async get(d) { if (++gets > 4) { process.stdout.write('half'); await new Promise(() => setInterval(() => {}, 1000)) } return blobs.get(d) },
       })
       await restoreTree({ program: ${JSON.stringify(lab.program)}, manifest: Buffer.from(${JSON.stringify(sealed.manifest.toString())}),
-        blobs: slow, target: ${JSON.stringify(lab.place('copy'))}, limits: ${JSON.stringify(limited({}))}, baselines: ${JSON.stringify(lab.path('bl'))} })`
+        blobs: slow, target: ${JSON.stringify(lab.place('copy'))}, limits: ${JSON.stringify(limited({}))}, baselines: ${JSON.stringify(lab.path('copy.baselines'))} })`
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
