@@ -20,6 +20,16 @@ async function backendPid(from: PooledDatabase): Promise<number> {
   return rows[0]?.pid ?? 0
 }
 
+/** The same outcome, some turns of the queue later. */
+async function later(outcome: Promise<unknown>): Promise<unknown> {
+  try {
+    return await outcome
+  } catch (error) {
+    for (let turn = 0; turn < 20; turn += 1) await undefined
+    throw error
+  }
+}
+
 describe('values', () => {
   test('eight-byte integers are numbers, in arrays too, and timestamps Dates', async () => {
     const { rows } = await database.query<Record<string, unknown>>(
@@ -71,6 +81,27 @@ describe('transactions', () => {
       await sql.query('select nothing').catch(() => {})
     })
     await expect(swallowed).rejects.toThrow(/rolled back/)
+  })
+
+  test.each([
+    ['the first statement', (slow: Promise<unknown>, other: Promise<unknown>) => Promise.all([later(slow), other])],
+    ['the second', (slow: Promise<unknown>, other: Promise<unknown>) => Promise.all([other, later(slow)])],
+  ])(
+    'statements that are sent together tell the failure that came first, though %s is heard later',
+    async (_, both) => {
+      await using impatient = openDatabase({ connection: made.connection, log: silentLog, statementTimeoutMs: 100 })
+      const work = impatient.transaction(tx => both(tx.query('select pg_sleep(5)'), tx.query('select 1')))
+      await expect(work).rejects.toBeInstanceOf(DatabaseUnavailable)
+      await expect(
+        impatient.transaction(tx => both(tx.query('select 1 / 0'), tx.query('select 1'))),
+      ).rejects.toMatchObject({ code: '22012' })
+    },
+  )
+
+  test('a statement that ran out of time and was ignored is still told', async () => {
+    await using impatient = openDatabase({ connection: made.connection, log: silentLog, statementTimeoutMs: 100 })
+    const work = impatient.transaction(tx => tx.query('select pg_sleep(5)').catch(() => 'ignored'))
+    await expect(work).rejects.toBeInstanceOf(DatabaseUnavailable)
   })
 
   test('a handle that outlives its transaction sends nothing', async () => {

@@ -132,11 +132,19 @@ async function transact<T>(
   options: TransactionOptions,
 ): Promise<T> {
   let open = true
+  /** The failure that ended the transaction; what is sent after it fails as well, and says only that. */
+  let failure: unknown
   const transaction: Queryable = {
     async query<Row>(statement: string | Statement, values?: readonly unknown[]) {
       // The connection may already serve another transaction.
       if (!open) throw new Error('a statement was sent after its transaction had ended')
-      return await run<Row>(client, statement, values, options.unbounded === true ? longestTimerMs : undefined)
+      try {
+        return await run<Row>(client, statement, values, options.unbounded === true ? longestTimerMs : undefined)
+      } catch (error) {
+        if (!isAborted(error)) failure = error
+        // Statements that were sent together fail together: whoever hears of the second first must hear the cause.
+        throw failure ?? error
+      }
     },
   }
   const isolation = options.isolation === undefined ? '' : ` isolation level ${options.isolation}`
@@ -155,12 +163,13 @@ async function transact<T>(
     throw error
   }
   open = false
-  try {
-    const { command } = await client.query('commit')
-    // A failed statement that `work` swallowed turns COMMIT into ROLLBACK without an error.
-    if (command === 'ROLLBACK') throw new Error('the transaction was rolled back: a failed statement was ignored in it')
-  } catch (error) {
+  const { command } = await client.query('commit').catch(error => {
     throw isUnavailable(error) ? new DatabaseUnavailable(error, { outcomeUnknown: true }) : error
+  })
+  // A failed statement that `work` swallowed turns COMMIT into ROLLBACK without an error.
+  if (command === 'ROLLBACK') {
+    if (failure instanceof DatabaseUnavailable) throw failure
+    throw new Error('the transaction was rolled back: a failed statement was ignored in it', { cause: failure })
   }
   return value
 }
@@ -202,6 +211,9 @@ function gather(client: pg.PoolClient): void {
 function isTransient(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01')
 }
+
+/** A statement in a transaction of which an earlier one has failed. */
+const isAborted = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '25P02'
 
 const int8Oid = 20
 const int8ArrayOid = 1016
