@@ -1,7 +1,7 @@
 import type { ArtifactPage } from '@berth/contract'
 import { sessionNotFound } from '../api-errors.ts'
 import type { Context } from '../context.ts'
-import { decodeCursor, foreignCursor, pageOf } from '../cursor.ts'
+import { decodeCursor, pageOf } from '../cursor.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import { readSession } from '../sessions/read-session.ts'
@@ -29,12 +29,9 @@ export async function pageArtifacts(
   query: { limit: number; cursor?: string },
 ): Promise<ArtifactPage> {
   await readSession(context, principal, key)
-  const after = query.cursor === undefined ? null : decodeCursor(query.cursor)
+  const list = `artifacts ${key.sessionId}`
+  const after = query.cursor === undefined ? null : decodeCursor(list, query.cursor)
   const rows = await listArtifacts(context.db, key, after?.id ?? null, query.limit + 1)
-  // Behind an Artifact that is not this Session's there is nothing, which would pass for the end of the list.
-  if (after !== null && rows.length === 0 && (await findArtifact(context.db, key, after.id)) === null) {
-    throw foreignCursor()
-  }
-  const { page, ...more } = pageOf(rows, query.limit, row => row.created_at)
+  const { page, ...more } = pageOf(list, rows, query.limit, row => row.created_at)
   return { artifacts: page.map(toArtifact), ...more }
 }

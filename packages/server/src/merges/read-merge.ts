@@ -23,8 +23,9 @@ export async function pageMerges(
   query: { limit: number; cursor?: string },
 ): Promise<MergePage> {
   await readPublication(context, principal, key, key.publicationId)
-  const before = query.cursor === undefined ? null : decodeCursor(query.cursor)
+  const list = `merges ${key.sessionId} ${key.publicationId}`
+  const before = query.cursor === undefined ? null : decodeCursor(list, query.cursor)
   const rows = await listMerges(context.db, key, before, query.limit + 1)
-  const { page, ...more } = pageOf(rows, query.limit, row => row.created_at)
+  const { page, ...more } = pageOf(list, rows, query.limit, row => row.created_at)
   return { merges: page.map(toMerge), ...more }
 }

@@ -29,8 +29,9 @@ export async function pagePublications(
   query: { limit: number; cursor?: string },
 ): Promise<PublicationPage> {
   await readSession(context, principal, key)
-  const before = query.cursor === undefined ? null : decodeCursor(query.cursor)
+  const list = `publications ${key.sessionId}`
+  const before = query.cursor === undefined ? null : decodeCursor(list, query.cursor)
   const rows = await listPublications(context.db, key, before, query.limit + 1)
-  const { page, ...more } = pageOf(rows, query.limit, row => row.created_at)
+  const { page, ...more } = pageOf(list, rows, query.limit, row => row.created_at)
   return { publications: page.map(toPublication), ...more }
 }

@@ -10,6 +10,9 @@ import { grantWhole, pageRepositories } from './expand-grants.ts'
 import { toGrant } from './grant.ts'
 import { findGrantOf, type Grantee, listGrants } from './grant-sql.ts'
 
+/** The list of grants, to its cursors. */
+const GRANTS = 'repository-grants'
+
 type Operations = 'listRepositories' | 'listRepositoryGrants' | 'getActiveRepositoryGrant' | 'getLocalPull'
 
 /** Repositories and grants over HTTP (interface 4.3, 4.14; completions, Repositories). */
@@ -23,7 +26,7 @@ export function repositoryHandlers(context: Context): Pick<Handlers, Operations>
       const before = cursor === undefined ? null : readCursor(cursor)
       if (before === null) await grantWhole(context, granteeOf(principal))
       const rows = await listGrants(context.db, granteeOf(principal), before, limit + 1)
-      const { page, ...more } = pageOf(rows, limit, row => row.created_at)
+      const { page, ...more } = pageOf(GRANTS, rows, limit, row => row.created_at)
       return { status: 200, body: { grants: page.map(toGrant), ...more } }
     },
     getActiveRepositoryGrant: async ({ principal, params }) => {
@@ -52,7 +55,7 @@ const granteeOf = ({ organizationId, id }: Principal): Grantee => ({ organizatio
 /** @throws ApiError 400 `invalid_input` */
 function readCursor(text: string): ReturnType<typeof decodeCursor> {
   try {
-    return decodeCursor(text)
+    return decodeCursor(GRANTS, text)
   } catch {
     throw refusal('invalid_input', {
       issues: [{ path: ['cursor'], message: 'is not a cursor that a page of this list gave' }],

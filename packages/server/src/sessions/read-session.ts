@@ -32,9 +32,9 @@ export async function pageSessions(
     ownerId: principal.kind === 'person' ? null : principal.id,
     archived: query.archived,
     origin: query.origin,
-    before: query.cursor === undefined ? null : decodeCursor(query.cursor),
+    before: query.cursor === undefined ? null : decodeCursor('sessions', query.cursor),
     limit: query.limit + 1,
   })
-  const { page, ...more } = pageOf(rows, query.limit, row => row.updated_at)
+  const { page, ...more } = pageOf('sessions', rows, query.limit, row => row.updated_at)
   return { sessions: page.map(row => toSession(row, context)), ...more }
 }
