@@ -215,6 +215,14 @@ describe('changing a session', () => {
     expect(await test.api.session(session.id)).toEqual(answer.body.session)
   })
 
+  it('leaves updatedAt where it changes nothing', async () => {
+    const session = await test.api.createSession({ title: ' a\n\tb ', model: 'fast' })
+    expect(session.title).toBe(' a\n\tb ')
+    for (const body of [{ title: session.title }, { model: 'fast' }, { runtime: 'native' }, { environment: null }]) {
+      expect((await patch(session, body)).body.session).toEqual(session)
+    }
+  })
+
   it('can be said again, and the last word holds', async () => {
     const session = await test.api.createSession()
     for (const title of ['b', 'b', 'c']) expect((await patch(session, { title })).body.session.title).toBe(title)

@@ -10,7 +10,8 @@ import { toSession } from './session.ts'
 import { findSession, updateSession as writeSession } from './session-sql.ts'
 
 /**
- * Changes a Session for its next Turn; the last write wins and no Run under way is touched (interface 4.4).
+ * Changes a Session for its next Turn; the last write wins and no Run under way is touched. A change to what is there
+ * already is none: it leaves `updatedAt`.
  * @throws ApiError 404, 409 `cloud_session_settled` for another runtime after the first Turn, 400 for an unknown
  *   runtime or model
  */
@@ -30,10 +31,12 @@ export async function updateSession(
     if (switched && session.turn_count > 0) throw refusal('cloud_session_settled')
     if (switched) await settleRuntime(context, tx, runtime)
     const model = body.model !== undefined || switched ? settleModel(context, body.model, runtime) : session.model
-    await writeSession(tx, key, { title: body.title ?? session.title, model, runtime }, now)
-    return findSession(tx, key)
+    const title = body.title ?? session.title
+    const changes = title !== session.title || model !== session.model || runtime !== session.runtime
+    if (changes) await writeSession(tx, key, { title, model, runtime }, now)
+    return { changes, session: changes ? await findSession(tx, key) : session }
   })
-  if (row === null) throw sessionNotFound()
-  context.wakeups.publish(topics.session(key.organizationId, key.sessionId))
-  return toSession(row, context)
+  if (row.session === null) throw sessionNotFound()
+  if (row.changes) context.wakeups.publish(topics.session(key.organizationId, key.sessionId))
+  return toSession(row.session, context)
 }
