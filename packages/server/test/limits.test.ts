@@ -157,6 +157,14 @@ describe('a turn', () => {
     expect(outcome(await submit(session, of(text(maximum))))).toBe(accepted)
   })
 
+  it('names files by characters, however many bytes they take', async () => {
+    const session = await test.api.createSession()
+    const named = (count: number) => ({ message: 'a', files: [{ name: wide(count), content: '' }] })
+    expect(refusedFields(await submit(session, named(256)))).toBe('400 invalid_request files.0.name')
+    const answer = await submit(session, named(255))
+    expect(answer.body).toMatchObject({ turn: { files: [{ name: wide(255) }] } })
+  })
+
   it('carries 20 files and no more', async () => {
     const session = await test.api.createSession()
     const files = Array.from({ length: 21 }, (_, n) => ({ name: `file-${n}`, content: '' }))

@@ -1,9 +1,10 @@
 import { pathToFileURL } from 'node:url'
 import type { TurnRow } from '../turns/turn.ts'
+import { inputFileName } from './input-file-name.ts'
 
 /** Where a Turn's files stand inside the sandbox. */
 export const inputPath = (turnSequence: number, name: string): string =>
-  `/workspace/.berth/inputs/${turnSequence}/${name}`
+  `/workspace/.berth/inputs/${turnSequence}/${inputFileName(name)}`
 
 /** A Turn as ACP content: what came before where the agent cannot know it, its message verbatim, then a link to each file. */
 export function promptBlocks(turn: TurnRow, recap: string | null): object[] {

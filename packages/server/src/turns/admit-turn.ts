@@ -86,9 +86,6 @@ function decode(file: NonNullable<SubmitTurn['files']>[number], index: number): 
   if (content.toString('base64').replace(/=+$/, '') !== file.content.replace(/=+$/, '')) {
     throw invalidField(['files', index, 'content'], 'is not base64')
   }
-  if (Buffer.byteLength(file.name) > 255) {
-    throw invalidField(['files', index, 'name'], 'is longer than the 255 bytes that file systems take')
-  }
   return {
     name: file.name,
     mediaType: file.mediaType ?? 'application/octet-stream',
