@@ -3,7 +3,7 @@ import { gatewayErrorBody, gatewayErrorSchemas } from './gateway/gateway-error.t
 import type { OpenApiHeader, OpenApiResponse, Reference } from './openapi-document.ts'
 import type { SchemaComponents } from './openapi-schemas.ts'
 import type { Operation, Success } from './operation.ts'
-import { errorCodesOf } from './operation-errors.ts'
+import { commonCodes, errorCodesOf } from './operation-errors.ts'
 
 /** Headers that several responses carry (interface 7.2, 8.1). */
 export const sharedHeaders: Readonly<Record<string, OpenApiHeader>> = {
@@ -47,6 +47,11 @@ export function errorResponses(row: Operation, schemas: SchemaComponents): Reado
   const byStatus = Map.groupBy(errorCodesOf(row), code => errors[code].status)
   const sorted = [...byStatus].sort(([a], [b]) => a - b)
   return Object.fromEntries(sorted.map(([status, codes]) => [String(status), errorResponse(row, codes, schemas)]))
+}
+
+/** What any operation may answer before it is asked, stated once for all that share a form. */
+export function defaultResponse(row: Operation, schemas: SchemaComponents): OpenApiResponse {
+  return errorResponse(row, commonCodes, schemas)
 }
 
 function errorResponse(row: Operation, codes: readonly ErrorCode[], schemas: SchemaComponents): OpenApiResponse {

@@ -10,6 +10,18 @@ const isNode = (value: unknown): value is SchemaNode =>
 const opaque = new Set(['enum', 'const', 'examples', 'default', 'required', 'type'])
 
 /**
+ * The schema as callers see it: a member with a default may be left out. The service fills it in before it judges what is
+ * required, so the table's own schemas require it.
+ */
+function withoutDefaulted(schema: SchemaNode): SchemaNode {
+  const { required, properties } = schema
+  if (!Array.isArray(required) || !isNode(properties)) return schema
+  const needed = required.filter(name => !isNode(properties[name]) || !('default' in properties[name]))
+  const { required: _, ...rest } = schema
+  return needed.length === 0 ? rest : { ...schema, required: needed }
+}
+
+/**
  * Collects the titled schemas as components and puts references in their place. A title is one schema everywhere: two
  * different schemas under one title are an error of the contract.
  */
@@ -19,7 +31,7 @@ export class SchemaComponents {
   /** The schema as it stands in the document: a reference where it has a title. */
   place(schema: TSchema | SchemaNode): SchemaNode {
     const title: unknown = Reflect.get(schema, 'title')
-    const placed = this.#members({ ...schema })
+    const placed = this.#members(withoutDefaulted({ ...schema }))
     if (typeof title !== 'string') return placed
     const known = this.#byTitle.get(title)
     if (known === undefined) this.#byTitle.set(title, placed)

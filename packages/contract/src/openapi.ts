@@ -2,7 +2,7 @@ import type { TObject } from 'typebox'
 import { eventCatalog } from './event.ts'
 import { type Dialect, keyHeaders } from './gateway/dialect.ts'
 import type { OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi-document.ts'
-import { errorResponses, sharedHeaders, successResponse } from './openapi-responses.ts'
+import { defaultResponse, errorResponses, sharedHeaders, successResponse } from './openapi-responses.ts'
 import { SchemaComponents } from './openapi-schemas.ts'
 import { SharedResponses } from './openapi-shared-responses.ts'
 import type { GuardedOperation, Operation } from './operation.ts'
@@ -76,7 +76,10 @@ function describe(id: string, row: Operation, schemas: SchemaComponents, shared:
     ...accessOf(row),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...bodyOf(row, schemas),
-    responses: Object.fromEntries([...successes, ...refusals]),
+    responses: {
+      ...Object.fromEntries([...successes, ...refusals]),
+      default: shared.place('Default', defaultResponse(row, schemas)),
+    },
   }
 }
 

@@ -1,6 +1,22 @@
 import type { ErrorCode } from './error.ts'
 import type { Operation } from './operation.ts'
 
+/** What any operation may answer: requests that are none, that come too slowly or too often, and faults of the service. */
+export const commonCodes: readonly ErrorCode[] = [
+  'malformed_request',
+  'malformed_request_body',
+  'method_not_allowed',
+  'request_timeout',
+  'request_entity_too_large',
+  'uri_too_long',
+  'unsupported_media_type',
+  'request_header_fields_too_large',
+  'cloud_rate_limit_exceeded',
+  'cloud_auth_rate_limit_exceeded',
+  'internal_error',
+  'service_unavailable',
+]
+
 const ofPublic: readonly ErrorCode[] = ['representation_not_acceptable', 'service_unavailable']
 
 const ofGuarded: readonly ErrorCode[] = [

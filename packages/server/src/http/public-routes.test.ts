@@ -51,6 +51,29 @@ describe('GET /v1/openapi.json', () => {
   })
 })
 
+test('the document lets callers leave out what has a default, and says once what any operation may answer', () => {
+  const document = openApiDocument()
+  const defaulted: string[] = []
+  const look = (node: unknown, at: string) => {
+    if (typeof node !== 'object' || node === null) return
+    const { required, properties } = node as { required?: unknown; properties?: Record<string, object> }
+    for (const name of Array.isArray(required) ? required : []) {
+      if (properties !== undefined && 'default' in (properties[name] ?? {})) defaulted.push(`${at}.${name}`)
+    }
+    for (const [name, value] of Object.entries(node)) look(value, `${at}.${name}`)
+  }
+  look(document, '')
+  expect(defaulted).toEqual([])
+  const { CreatePublication, CreateMerge } = document.components.schemas
+  expect([CreatePublication?.['required'], CreateMerge?.['required']]).toEqual([['revision', 'title'], ['strategy']])
+  const operations = Object.values(document.paths).flatMap(path => Object.values(path))
+  for (const { operationId, responses } of operations) {
+    expect(responses['default'], operationId).toMatchObject({
+      $ref: expect.stringMatching(/^#\/components\/responses\//),
+    })
+  }
+})
+
 describe('GET /v1/docs', () => {
   test('is one page that asks for nothing else', async () => {
     await using service = await startTestApp({ release: '<script>' })
