@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase } from '../src/storage/pool.ts'
-import type { Api } from './support/api.ts'
+import type { Answer, Api } from './support/api.ts'
 import { silentLog } from './support/log.ts'
+import { outcome } from './support/outcome.ts'
 import { startTestService, type TestService } from './support/service.ts'
 
 let service: TestService
@@ -21,7 +22,7 @@ afterAll(() => service[Symbol.asyncDispose]())
 /** Whatever else a command touches; its guard's own tables answer before it begins. */
 const tables = ['sessions', 'events', 'runs', 'turns', 'executions', 'leases', 'interactions', 'checkpoints']
 
-type Command = (api: Api, session: string, run: string) => ReturnType<Api['call']>
+type Command = (api: Api, session: string, run: string) => Promise<Answer>
 const commands: readonly (readonly [name: string, command: Command])[] = [
   [
     'create a Session with a Turn',
@@ -55,7 +56,7 @@ test.each(tables)('a command that cannot get at %s in time is told to come again
       const target = name === 'submit a Turn' ? idle.id : id
       const answer = await command(api, target, activeRunId)
       // A workspace that nobody brings up is waited for, whatever is locked.
-      if (answer.status < 500 || answer.body['error'] === 'cloud_workspace_starting') continue
+      if (answer.status < 500 || outcome(answer).endsWith('cloud_workspace_starting')) continue
       expect([name, answer.status, answer.body, answer.headers.get('retry-after')]).toEqual([
         name,
         503,

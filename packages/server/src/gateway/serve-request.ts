@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { refusal } from '../api-errors.ts'
+import { ClientLeft } from '../client-left.ts'
 import type { Clock } from '../clock.ts'
 import type { GatewayCaller } from '../identity/gateway-caller.ts'
 import type { Booking } from './accounting/booking.ts'
@@ -249,7 +250,7 @@ function bounded(signal: AbortSignal, totalMs: number): { signal: AbortSignal; r
     const { reason } = signal
     // A stopping service has a refusal for its reason; a client that left has none.
     const stopping = reason instanceof Error && reason.name === 'ApiError'
-    controller.abort(stopping ? upstreamError('service_unavailable') : new Error('the client left'))
+    controller.abort(stopping ? upstreamError('service_unavailable') : new ClientLeft('the client left'))
   }
   if (signal.aborted) leave()
   signal.addEventListener('abort', leave, { once: true })

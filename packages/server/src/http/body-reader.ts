@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { ClientLeft } from '../client-left.ts'
 import type { BodyClaim } from './body-budget.ts'
 import { BodyBuffer } from './body-buffer.ts'
 import { ValueCounter } from './value-counter.ts'
@@ -41,7 +42,7 @@ export function readBody(
   claim?: BodyClaim,
 ): Promise<BodyReading> {
   // What had ended before anyone listens tells nobody any more.
-  if (body.destroyed && !body.readableEnded) return Promise.reject(new Error('the client broke off its body'))
+  if (body.destroyed && !body.readableEnded) return Promise.reject(new ClientLeft('the client broke off its body'))
   const { promise, resolve, reject } = Promise.withResolvers<BodyReading>()
   const counter = new ValueCounter()
   const buffer = new BodyBuffer(announcedBytes <= limits.bytes ? announcedBytes : limits.bytes)
@@ -72,7 +73,7 @@ export function readBody(
   })
   body.once('error', reject)
   body.once('close', () => {
-    if (!body.readableEnded) reject(new Error('the client broke off its body'))
+    if (!body.readableEnded) reject(new ClientLeft('the client broke off its body'))
   })
   return promise.finally(() => {
     patience[Symbol.dispose]()

@@ -17,6 +17,8 @@ export function answerClientError(
   socket: Socket,
   owesAnother: boolean,
 ): void {
+  // More was sent after a request that says it is the last. That one is answered, and the answer closes the connection.
+  if (error.code === 'HPE_CLOSED_CONNECTION' && socket.writable && owesAnother) return
   if (error.code === 'ECONNRESET' || !socket.writable || owesAnother) {
     socket.destroy()
     return

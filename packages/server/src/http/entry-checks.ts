@@ -8,7 +8,9 @@ import { readCredential } from './bearer.ts'
 import { admit, admitToGateway } from './guard.ts'
 import { probePaths } from './probes.ts'
 import { rateLimitHeaders } from './rate-limit-headers.ts'
+import { rawHeaderValues } from './raw-header.ts'
 import { isApiPath, pathOf } from './request-path.ts'
+import { pathsWithin } from './route-match.ts'
 
 /** The operations at a path that this process serves, whatever their method. */
 export type ServedOperations = (path: string) => readonly OperationId[]
@@ -29,7 +31,8 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
   app.decorateRequest('gatewayAdmission', null)
   app.decorateRequest('bodyAhead', null)
   app.addHook('onRequest', async (request, reply) => {
-    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) throw refusal('malformed_request')
+    const hosts = rawHeaderValues(request.raw.rawHeaders, 'host').length
+    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) throw refusal('malformed_request')
     const asked = { rawHeaders: request.raw.rawHeaders, clientAddress: request.ip }
     const row = rowOf(request, served)
     if (row?.access === 'gateway' && authorities.gateway !== undefined) {
@@ -43,7 +46,7 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
       request.admission = await admit(asked, authorities.api)
       reply.headers(rateLimitHeaders(request.admission.metering))
     }
-    if (request.is404) throw notRouted(decodedPath(request), served)
+    if (request.is404 || isAnotherPath(request)) throw notRouted(decodedPath(request), served)
   })
 }
 
@@ -65,6 +68,13 @@ function rowOf(request: FastifyRequest, served: ServedOperations): Operation | n
   return first === undefined ? null : operationOf(first)
 }
 
+/** Whether the router took the path of another operation for one with an id in its place. */
+function isAnotherPath(request: FastifyRequest): boolean {
+  const { operationId } = request.routeOptions.config
+  const within = operationId === undefined ? undefined : pathsWithin.get(operationId)
+  return within?.has(decodedPath(request)) === true
+}
+
 /** In whose form a request is refused: the API's, or that of a dialect of the gateway. */
 export function formOf(request: FastifyRequest, served: ServedOperations): 'api' | Dialect {
   const row = rowOf(request, served)
@@ -74,7 +84,9 @@ export function formOf(request: FastifyRequest, served: ServedOperations): 'api'
 const decodedPath = (request: FastifyRequest): string => decodeURI(pathOf(request.url))
 
 function notRouted(path: string, served: ServedOperations): ApiError {
-  const allow: readonly string[] = probePaths.has(path) ? ['GET'] : served(path).map(id => operationOf(id).method)
+  const allow: readonly string[] = probePaths.has(path)
+    ? ['GET']
+    : [...new Set(served(path).map(id => operationOf(id).method))]
   if (allow.length === 0) return refusal('unknown_endpoint')
   return new ApiError(405, 'method_not_allowed', { fields: { allow }, headers: { allow: allow.join(', ') } })
 }

@@ -1,6 +1,7 @@
 import { type GatewayOperation, gatewayOperationIds, gatewayOperationOf } from '@berth/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refusal } from '../api-errors.ts'
+import { ClientLeft } from '../client-left.ts'
 import { UpstreamError } from '../gateway/upstream.ts'
 import type { GatewayAuthority } from '../identity/gateway-caller.ts'
 import type { BodyJudge } from './body-judge.ts'
@@ -116,7 +117,7 @@ function leaving(
   open: OpenStreams,
 ): { signal: AbortSignal; release: () => void } {
   const controller = new AbortController()
-  const left = () => controller.abort()
+  const left = () => controller.abort(new ClientLeft('the client left'))
   if (reply.raw.destroyed) left()
   reply.raw.once('close', left)
   let grace: NodeJS.Timeout | undefined

@@ -5,6 +5,7 @@ import {
   guardedOperationOf,
 } from '@berth/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ClientLeft } from '../client-left.ts'
 import type { Authority } from '../identity/principal.ts'
 import type { BodyReading } from './body-reader.ts'
 import { isAllowed, requireCapability } from './capability-check.ts'
@@ -91,7 +92,8 @@ function admissionOf(request: Pick<FastifyRequest, 'admission'>): Admission {
  */
 function signalOf(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
-  if (reply.raw.destroyed) controller.abort()
-  reply.raw.once('close', () => controller.abort())
+  const leave = () => controller.abort(new ClientLeft('the client left'))
+  if (reply.raw.destroyed) leave()
+  reply.raw.once('close', leave)
   return controller.signal
 }

@@ -46,6 +46,74 @@ describe('what is no request', () => {
   })
 })
 
+describe('two hosts', () => {
+  test.each(['/v1/sessions', '/v1/nope', '/v1/models', '/v1/openapi.json', '/healthz'])(
+    'are refused: %s',
+    async path => {
+      await using service = await startTestApp()
+      const response = await sendRaw(service.port, rawRequest('GET', path, [bearer, 'Host: another']))
+      expect(readRaw(response)).toEqual({ status: 400, body: { error: 'malformed_request' } })
+    },
+  )
+})
+
+describe('a connection that its client says it closes', () => {
+  test('closes after the answer, whatever was sent behind the request', async () => {
+    await using service = await startTestApp()
+    const asked = Promise.withResolvers<void>()
+    service.answer('getSession', async () => {
+      asked.resolve()
+      await sleep(20)
+      return { status: 204 }
+    })
+    const last = rawRequest('GET', `/v1/sessions/${sessionId}`, [bearer])
+    const answers = await sendRaw(service.port, last + last)
+    await asked.promise
+    expect(answers.match(/HTTP\/1.1 /g)).toHaveLength(1)
+    expect(answers).toMatch(/^HTTP\/1.1 204 .*connection: close/is)
+  })
+})
+
+describe('a client that leaves', () => {
+  test('is no fault of the service', async () => {
+    await using service = await startTestApp()
+    const asked = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
+    service.answer('getSession', async ({ signal }) => {
+      asked.resolve()
+      const { promise: left, resolve } = Promise.withResolvers<void>()
+      signal.addEventListener('abort', () => resolve(), { once: true })
+      await left
+      ended.resolve()
+      throw new Error('gave up', { cause: signal.reason })
+    })
+    const socket = connect(service.port, '127.0.0.1')
+    socket.write(rawRequest('GET', `/v1/sessions/${sessionId}`, [bearer]))
+    await asked.promise
+    socket.destroy()
+    await ended.promise
+    await expect.poll(() => service.log.some(line => line.includes('the client left'))).toBe(true)
+    expect(service.log.filter(line => JSON.parse(line).level >= 40)).toEqual([])
+  })
+})
+
+describe('a path that the table has word for word', () => {
+  test.each(['PUT', 'PATCH', 'DELETE', 'POST'])('is no id in another: %s /v1/sessions/stream', async method => {
+    await using service = await startTestApp()
+    const response = await service.call(method, '/v1/sessions/stream', {
+      ...(method !== 'DELETE' && { body: '{}', headers: { 'content-type': 'application/json' } }),
+    })
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET'])
+    expect(await response.json()).toEqual({ error: 'method_not_allowed', allow: ['GET'] })
+  })
+
+  test('names each method once', async () => {
+    await using service = await startTestApp()
+    const response = await service.call('POST', `/v1/sessions/${sessionId}`)
+    expect(response.headers.get('allow')?.split(', ').toSorted()).toEqual(['DELETE', 'GET', 'PATCH', 'PUT'])
+  })
+})
+
 describe('a request that goes wrong on its way', () => {
   const head = (path: string) =>
     `PUT ${path} HTTP/1.1\r\nHost: a\r\n${bearer}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`

@@ -28,6 +28,11 @@ describe('parameters that are refused', () => {
     [`${session}?x=1`, 'x'],
     [`${session}/turns?after=-2`, 'after'],
     [`${session}/events?after=-1`, 'after'],
+    [`${session}/events?after=-0`, 'after'],
+    [`${session}/events?after=00`, 'after'],
+    [`${session}/turns?after=-01`, 'after'],
+    ['/v1/sessions?limit=01', 'limit'],
+    ['/v1/sessions?limit=%2B1', 'limit'],
     [`${session}/events/stream?after=x`, 'after'],
     [`${session}/events/stream?limit=1`, 'limit'],
   ])('%s', async (path, parameter) => {
@@ -50,7 +55,6 @@ describe('parameters as the handler sees them', () => {
     [`${session}/turns`, { limit: 100, after: -1 }],
     [`${session}/turns?after=-1`, { limit: 100, after: -1 }],
     [`${session}/events`, { limit: 100, after: 0 }],
-    [`${session}/events?after=-0`, { limit: 100, after: 0 }],
     [`${session}/events?after=99999999999999999999`, { limit: 100, after: Number.MAX_SAFE_INTEGER }],
     [`${session}/events/stream?after=7`, { after: 7 }],
   ])('%s', async (path, query) => {
@@ -61,7 +65,7 @@ describe('parameters as the handler sees them', () => {
 })
 
 describe('Last-Event-ID', () => {
-  test.each(['x', '-1', '1.5', '1, 2'])('%j is refused', async id => {
+  test.each(['x', '-1', '1.5', '1, 2', '01', '-0', '+1'])('%j is refused', async id => {
     await using service = await startTestApp()
     const response = await service.call('GET', `${session}/events/stream`, { headers: { 'last-event-id': id } })
     expect([response.status, (await readRefusal(response)).issues?.[0]?.path]).toEqual([400, ['last-event-id']])

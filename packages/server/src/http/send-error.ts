@@ -2,6 +2,7 @@ import { type Dialect, type ErrorCode, errors } from '@berth/contract'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
+import { isClientLeft } from '../client-left.ts'
 import { UpstreamError } from '../gateway/upstream.ts'
 import { BlobsUnavailable, StorageFull } from '../storage/blobs.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
@@ -44,6 +45,9 @@ function asRefusal(error: unknown, request: FastifyRequest): ApiError | null {
   return code === undefined ? null : refusal(code)
 }
 
+/** What Node's own functions throw for a signal that was aborted. */
+const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError'
+
 /** The delay that a code always carries (interface 7.2), for refusals made without it. */
 function delayOf(code: string): Readonly<Record<string, string>> {
   const kind = Object.entries(errors).find(([name]) => name === code)?.[1]
@@ -53,7 +57,7 @@ function delayOf(code: string): Readonly<Record<string, string>> {
 /**
  * The one place where an error becomes a response (interface 7.1). What no one named is logged with its cause and told
  * to no one.
- * @param form the gateway's paths have error bodies of their own
+ * @param form the gateway's paths have error bodies of their own; what is no request has not been read far enough for one
  */
 export function sendError(
   error: unknown,
@@ -62,8 +66,9 @@ export function sendError(
   form: 'api' | Dialect = 'api',
 ): FastifyReply {
   const named = asRefusal(error, request)
-  if (request.raw.destroyed && !request.raw.complete) {
-    request.log.info({ err: error }, 'the client broke off its request')
+  const brokenOff = request.raw.destroyed && !request.raw.complete
+  if (brokenOff || (reply.raw.destroyed && (named !== null || isClientLeft(error) || isAbort(error)))) {
+    request.log.info({ err: error }, 'the client left before it was answered')
   } else if (named === null) {
     request.log.error({ err: error }, 'a request failed unexpectedly')
   } else if (named.status >= 500) {
@@ -74,5 +79,9 @@ export function sendError(
     .code(status)
     .headers({ ...delayOf(code), ...headers })
     .type('application/json; charset=utf-8')
-    .send(JSON.stringify(form === 'api' ? { error: code, ...fields } : gatewayError(form, code, fields)))
+    .send(
+      JSON.stringify(
+        form === 'api' || code === 'malformed_request' ? { error: code, ...fields } : gatewayError(form, code, fields),
+      ),
+    )
 }

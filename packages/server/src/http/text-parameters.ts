@@ -51,12 +51,12 @@ function decode(text: string): string | null {
 }
 
 /**
- * An integer parameter is decimal digits and nothing else. One too large to be exact becomes the largest exact integer:
+ * An integer parameter is a canonical decimal: no leading zero, and no sign but a minus that means something. One too large to be exact becomes the largest exact integer:
  * no cursor gets there, so it still means "past the end".
  */
 function typed(value: string, property: object | undefined): unknown {
   if (property === undefined || !('type' in property) || property.type !== 'integer') return value
-  if (!/^-?\d+$/.test(value)) return value
-  const number = Number(value) + 0
+  if (!/^(?:0|-?[1-9]\d*)$/.test(value)) return value
+  const number = Number(value)
   return Math.min(Math.max(number, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER)
 }

@@ -55,6 +55,8 @@ export async function requestReview(
 /** There is something to compare, and something to compare it with. */
 async function requireAttached(context: Context, principal: Principal, key: SessionKey): Promise<void> {
   const session = await readSession(context, principal, key)
+  // An archived Session keeps no workspace, whatever it was made of.
+  if (session.archived_at !== null) throw refusal('cloud_workspace_expired')
   if (session.source === null) throw refusal('cloud_repository_required')
   if (!session.lease_held) throw refusal('cloud_workspace_expired')
 }

@@ -4,6 +4,7 @@ import { limits } from '@berth/contract'
 import busboy from 'busboy'
 import { ApiError } from '../api-error.ts'
 import { refusal } from '../api-errors.ts'
+import { ClientLeft } from '../client-left.ts'
 
 /** How much of a refused form is still taken in, so that the client gets to read the refusal. */
 const toleratedExcessBytes = 16 * 1_048_576
@@ -86,7 +87,7 @@ export async function readAudioForm(headers: IncomingHttpHeaders, form: SentForm
   return { bytes: recording.take(), durationMs: length }
 }
 
-const brokenOff = () => new Error('the client broke off its form')
+const brokenOff = () => new ClientLeft('the client broke off its form')
 
 function openParser(headers: IncomingHttpHeaders, body: Readable): busboy.Busboy {
   try {
