@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { ApiError } from './api-error.ts'
 import { invalidField } from './api-errors.ts'
 
 /** Place in a list ordered by time and id, newest first. */
