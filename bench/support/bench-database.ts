@@ -26,7 +26,7 @@ export const quiet = { info() {}, warn() {}, error: console.error }
 export async function openBenchDatabase(connections = 20): Promise<BenchDatabase> {
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-bench-'))
   const server = await startEmbeddedPostgres({ dataDir, log: quiet })
-  const { host, port, user, database } = server.connection
+  const { host, port, user, database } = server.administration
   const connection = { host, port, user, database }
   const db = openDatabase({ connection, log: quiet, connections, statementTimeoutMs: 600_000 })
   await migrate(db)

@@ -1,7 +1,7 @@
 import type { Settings } from './settings.ts'
 
 /** What the settings hold that must never be told: keys, and what a runtime gets under a name that says so. */
-export function secretsOf({ blobs, config, databaseUrl, masterKey }: Settings): string[] {
+export function secretsOf({ blobs, config, databaseUrl, migrationUrl, masterKey }: Settings): string[] {
   const secretName = /key|token|secret|password|passwd|credential|auth/i
   const secrets = [
     ...config.providers.map(({ apiKey }) => apiKey),
@@ -11,6 +11,7 @@ export function secretsOf({ blobs, config, databaseUrl, masterKey }: Settings): 
       Object.entries(env).map(([name, value]) => (secretName.test(name) ? value : undefined)),
     ),
     ...passwordsIn(databaseUrl),
+    ...passwordsIn(migrationUrl),
     ...(blobs.kind === 's3' ? [blobs.location.secretAccessKey, blobs.location.sessionToken] : []),
     masterKey?.toString('base64'),
     masterKey?.toString('hex'),

@@ -62,11 +62,12 @@ import { listeningOn, type Settings } from './settings.ts'
 import { StartError, toStartError } from './start-error.ts'
 import type { IdentifiedBlobs } from './storage/blobs.ts'
 import { DatabaseUnavailable } from './storage/database-errors.ts'
+import { couldChangeEvents, prepareDatabase } from './storage/database-roles.ts'
 import { refuseOtherKey, requireDeploymentKey } from './storage/deployment-key.ts'
 import { startEmbeddedPostgres } from './storage/embedded-postgres.ts'
 import { FileBlobs } from './storage/file-blobs.ts'
 import type { MasterKey } from './storage/master-key.ts'
-import { migrate, requireMigrated } from './storage/migrate.ts'
+import { requireMigrated } from './storage/migrate.ts'
 import { type ConnectionTarget, clientConfig, openDatabase } from './storage/pool.ts'
 import { requireOwnStore } from './storage/store-identity.ts'
 import { PostgresWakeups } from './storage/wakeups.ts'
@@ -109,14 +110,18 @@ export async function serve(
     throw toStartError(error, `the data directory ${settings.dataDir} cannot be made`)
   })
 
-  const connection = await connect(settings, log, stack)
+  const { connection, owner } = await connect(settings, log, stack)
   const database = { connection, log, connections: settings.databaseConnections }
   const db = stack.use(openDatabase(database))
-  await migrate(db).catch(error => {
-    throw error instanceof DatabaseUnavailable
-      ? new StartError(`the database cannot be used: ${error.message}`, { cause: error })
-      : error
-  })
+  try {
+    await prepareDatabase(db, owner === null ? null : { connection: owner, log })
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailable)) throw error
+    throw new StartError(`the database cannot be used: ${error.message}`, { cause: error })
+  }
+  if (settings.production && owner === null && (await couldChangeEvents(db))) {
+    log.warn('the database role owns the log of events and could change it: docs/operations.md parts the roles')
+  }
   const helpers = stack.use(
     await openHelperGroup(settings.dataDir, { ...settings.helpers, processes: HELPER_PROCESSES }),
   )
@@ -224,10 +229,19 @@ function placeOf(blobs: Settings['blobs']): string {
   return blobs.kind === 'file' ? blobs.directory : `s3://${blobs.location.bucket}/${blobs.location.prefix}`
 }
 
-async function connect(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<ConnectionTarget> {
-  if (settings.databaseUrl !== undefined) return { connectionString: settings.databaseUrl }
+/** @returns how the service reaches its database, and how the owner of the schema does if that is another role */
+async function connect(
+  settings: Settings,
+  log: Logger,
+  stack: AsyncDisposableStack,
+): Promise<{ readonly connection: ConnectionTarget; readonly owner: ConnectionTarget | null }> {
+  const { databaseUrl, migrationUrl } = settings
+  if (databaseUrl !== undefined) {
+    const owner = migrationUrl === undefined ? null : { connectionString: migrationUrl }
+    return { connection: { connectionString: databaseUrl }, owner }
+  }
   const embedded = stack.use(await startEmbeddedPostgres({ dataDir: settings.dataDir, log }))
-  return embedded.connection
+  return { connection: embedded.connection, owner: embedded.administration }
 }
 
 async function startWorking(

@@ -43,6 +43,8 @@ export interface Settings {
   readonly loopback: boolean
   /** Absent: an embedded PostgreSQL below the data directory. */
   readonly databaseUrl: string | undefined
+  /** The role that owns the schema, if that is not the one of `databaseUrl`. */
+  readonly migrationUrl: string | undefined
   readonly databaseConnections: number
   readonly blobs: BlobStore
   /** A blob that no row names is swept after this long, no sooner. */
@@ -182,6 +184,13 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
       'DATABASE_URL',
       'A PostgreSQL server, version 15 or newer.',
       'an embedded PostgreSQL',
+      text => (/^postgres(ql)?:\/\//.test(text) ? text : undefined),
+      'a postgres:// URL',
+    ),
+    migrationUrl: env.parsed(
+      'BERTH_MIGRATION_URL',
+      'The same database by a role that owns its schema, which migrates and grants; the role of `DATABASE_URL` then owns nothing ([operations](operations.md)).',
+      'the role of `DATABASE_URL` migrates',
       text => (/^postgres(ql)?:\/\//.test(text) ? text : undefined),
       'a postgres:// URL',
     ),
@@ -421,6 +430,9 @@ function requireConsistent(settings: Settings): void {
   }
   if (bodies.callerBytes < gateway.bodyBytes) {
     throw new StartError('BERTH_BODY_BYTES_PER_CALLER must not be below BERTH_GATEWAY_BODY_BYTES')
+  }
+  if (settings.migrationUrl !== undefined && settings.databaseUrl === undefined) {
+    throw new StartError('BERTH_MIGRATION_URL needs DATABASE_URL, which names the role that the service works as')
   }
   if (lease.idleSeconds > lease.maxSeconds) {
     throw new StartError('BERTH_LEASE_IDLE_SECONDS must not be above BERTH_LEASE_MAX_SECONDS')

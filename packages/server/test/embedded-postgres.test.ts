@@ -22,6 +22,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { postgresCommand, postgresEnvironment } from '../src/storage/embedded/command.ts'
+import { superuser } from '../src/storage/embedded/initialize.ts'
 import { prepareLayout } from '../src/storage/embedded/layout.ts'
 import { launchPostmaster } from '../src/storage/embedded/postmaster.ts'
 import { isRunning } from '../src/storage/embedded/process-stat.ts'
@@ -66,7 +67,8 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 function open(dataDir = directory): PooledDatabase {
-  return openDatabase({ connection: embeddedConnection(dataDir), log: silentLog, connectTimeoutMs: 2_000 })
+  const connection = { ...embeddedConnection(dataDir), user: superuser }
+  return openDatabase({ connection, log: silentLog, connectTimeoutMs: 2_000 })
 }
 
 function start(dataDir = directory) {

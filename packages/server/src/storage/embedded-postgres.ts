@@ -4,11 +4,12 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError, toStartError } from '../start-error.ts'
 import { lockForProcess, type OwnedLock } from './embedded/file-lock.ts'
-import { ensureDataDirectory, superuser } from './embedded/initialize.ts'
+import { ensureDataDirectory, serviceRole, superuser } from './embedded/initialize.ts'
 import { type Layout, prepareLayout } from './embedded/layout.ts'
 import { launchPostmaster, type Postmaster } from './embedded/postmaster.ts'
 import { rotateLog } from './embedded/server-log.ts'
 import type { Log } from './log.ts'
+import { openDatabase } from './pool.ts'
 
 /** How a client of this process reaches the embedded PostgreSQL. */
 export interface EmbeddedConnection {
@@ -22,6 +23,8 @@ export interface EmbeddedConnection {
 /** A running embedded PostgreSQL: started again by itself when it dies, ended with this process whatever kills that. */
 export interface EmbeddedPostgres extends AsyncDisposable {
   readonly connection: EmbeddedConnection
+  /** As the superuser, for migrations and tests. */
+  readonly administration: EmbeddedConnection
   /** Pid of the server as it runs now; changes when it was started again. */
   readonly pid: number
   /** Ends the server cleanly and frees the data directory. Idempotent. */
@@ -60,7 +63,14 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     await requireFreeSpace(layout)
     await ensureDataDirectory(layout)
     rotateLog(layout.logFile)
-    return await SupervisedPostgres.start(layout, lock, options)
+    const server = await SupervisedPostgres.start(layout, lock, options)
+    try {
+      await ensureServiceRole(server.administration, options.log)
+    } catch (error) {
+      await server.stop()
+      throw error
+    }
+    return server
   } catch (error) {
     lock?.release()
     throw toStartError(error, `the embedded PostgreSQL cannot be started in ${dataDir}`)
@@ -73,7 +83,18 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
  */
 export function embeddedConnection(dataDir: string): EmbeddedConnection {
   const directory = join(resolve(dataDir), 'postgres', 'socket')
-  return { host: shortSocketDirectory(directory), port: 5432, user: superuser, database: 'postgres' }
+  return { host: shortSocketDirectory(directory), port: 5432, user: serviceRole, database: 'postgres' }
+}
+
+/**
+ * Makes the service's role if it is missing: in a new cluster, and in one of a release whose service was the superuser.
+ * What the role may do is granted with the schema.
+ */
+async function ensureServiceRole(connection: EmbeddedConnection, log: Log): Promise<void> {
+  await using administration = openDatabase({ connection, log, connections: 1 })
+  const { rowCount } = await administration.query('select 1 from pg_roles where rolname = $1', [serviceRole])
+  if (rowCount > 0) return
+  await administration.query(`create role ${serviceRole} login nosuperuser nocreatedb nocreaterole`)
 }
 
 function shortSocketDirectory(directory: string): string {
@@ -103,6 +124,7 @@ async function endsWithin(postmaster: Postmaster, milliseconds: number): Promise
 
 class SupervisedPostgres implements EmbeddedPostgres {
   readonly connection: EmbeddedConnection
+  readonly administration: EmbeddedConnection
   readonly #layout: Layout
   readonly #lock: OwnedLock
   readonly #options: EmbeddedPostgresOptions
@@ -119,6 +141,7 @@ class SupervisedPostgres implements EmbeddedPostgres {
 
   private constructor(layout: Layout, lock: OwnedLock, options: EmbeddedPostgresOptions, postmaster: Postmaster) {
     this.connection = embeddedConnection(options.dataDir)
+    this.administration = { ...this.connection, user: superuser }
     this.#layout = layout
     this.#lock = lock
     this.#options = options

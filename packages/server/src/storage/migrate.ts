@@ -27,6 +27,8 @@ const ownMigrations = join(import.meta.dirname, 'migrations')
 export async function migrate(database: Database, options: { directory?: string } = {}): Promise<number[]> {
   const migrations = await readMigrations(options.directory ?? ownMigrations)
   await requireServer(database)
+  // A role that may not change the schema can start on one that is up to date.
+  if (nextOf(migrations, await readApplied(database)) === undefined) return []
   const applied: number[] = []
   for (;;) {
     const number = await database.transaction(transaction => applyNext(transaction, migrations), { unbounded: true })
@@ -44,6 +46,15 @@ export async function requireMigrated(database: Queryable, options: { directory?
   const { rows } = await database.query<Migration>('select number, name, sha256 from schema_migrations order by number')
   const next = nextOf(migrations, rows)
   if (next !== undefined) throw new StartError(`migration ${next.name} has not been applied`)
+}
+
+async function readApplied(database: Queryable): Promise<readonly Migration[]> {
+  const { rows: found } = await database.query<{ there: boolean }>(
+    "select to_regclass('schema_migrations') is not null as there",
+  )
+  if (found[0]?.there !== true) return []
+  const { rows } = await database.query<Migration>('select number, name, sha256 from schema_migrations order by number')
+  return rows
 }
 
 async function applyNext(transaction: Queryable, migrations: readonly Migration[]): Promise<number | undefined> {

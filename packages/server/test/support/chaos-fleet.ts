@@ -74,7 +74,7 @@ export class Fleet implements AsyncDisposable {
     const directory = await mkdtemp(join(tmpdir(), 'berth-chaos-'))
     stack.defer(() => rm(directory, { recursive: true, force: true }))
     const postgres = stack.use(await startEmbeddedPostgres({ dataDir: join(directory, 'database'), log: silentLog }))
-    const db = stack.use(openDatabase({ connection: postgres.connection, log: silentLog }))
+    const db = stack.use(openDatabase({ connection: postgres.administration, log: silentLog }))
     await migrate(db)
     const { apiKey } = await createTenant(db)
     const { runtimes } = stack.use(await scriptedRuntimes())
@@ -83,6 +83,7 @@ export class Fleet implements AsyncDisposable {
     const shared = {
       ...settings,
       DATABASE_URL: databaseUrl(postgres),
+      BERTH_MIGRATION_URL: databaseUrl({ connection: postgres.administration }),
       BERTH_BLOBS: `file:${join(directory, 'blobs')}`,
       BERTH_MASTER_KEY: randomBytes(32).toString('hex'),
       BERTH_CONFIG: config,

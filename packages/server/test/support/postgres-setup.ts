@@ -2,9 +2,9 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { prepareDatabase } from '../../src/storage/database-roles.ts'
 import { isRunning } from '../../src/storage/embedded/process-stat.ts'
 import { startEmbeddedPostgres } from '../../src/storage/embedded-postgres.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/pool.ts'
 import { silentLog } from './log.ts'
 
@@ -12,7 +12,10 @@ import { silentLog } from './log.ts'
 export interface TestServer {
   readonly host: string
   readonly port: number
+  /** The superuser. */
   readonly user: string
+  /** What a service works as. */
+  readonly serviceUser: string
   readonly template: string
 }
 
@@ -34,15 +37,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
     log: silentLog,
     parameters: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
   })
-  const { connection } = server
+  const { administration: connection, connection: service } = server
   await using administration = openDatabase({ connection, log: silentLog, connections: 1 })
   await administration.query(`create database ${template}`)
   {
-    await using database = openDatabase({ connection: { ...connection, database: template }, log: silentLog })
-    await migrate(database)
+    await using database = openDatabase({ connection: { ...service, database: template }, log: silentLog })
+    await prepareDatabase(database, { connection: { ...connection, database: template }, log: silentLog })
   }
   await administration.query(`alter database ${template} with is_template true allow_connections false`)
-  project.provide('testServer', { host: connection.host, port: connection.port, user: connection.user, template })
+  const { host, port, user } = connection
+  project.provide('testServer', { host, port, user, serviceUser: service.user, template })
   return async () => {
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })

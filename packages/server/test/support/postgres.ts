@@ -6,12 +6,14 @@ import './postgres-setup.ts'
 
 /** A migrated database that nobody else uses. */
 export interface TestDatabase extends AsyncDisposable {
+  /** As a service works, by a role that owns nothing; of an empty database, by the superuser. */
   readonly connection: {
     readonly host: string
     readonly port: number
     readonly user: string
     readonly database: string
   }
+  /** The superuser's, for what a test does itself. */
   readonly database: PooledDatabase
 }
 
@@ -20,11 +22,12 @@ export interface TestDatabase extends AsyncDisposable {
  * at the end: `afterAll(() => test[Symbol.asyncDispose]())`.
  */
 export async function createTestDatabase(options: { empty?: boolean } = {}): Promise<TestDatabase> {
-  const { template, ...server } = inject('testServer')
+  const { template, serviceUser, ...server } = inject('testServer')
   const name = `test_${randomUUID().replaceAll('-', '')}`
   await administer(`create database ${name} template ${options.empty === true ? 'template0' : template}`)
-  const connection = { ...server, database: name }
-  const database = openDatabase({ connection, log: silentLog })
+  const administration = { ...server, database: name }
+  const connection = options.empty === true ? administration : { ...administration, user: serviceUser }
+  const database = openDatabase({ connection: administration, log: silentLog })
   return {
     connection,
     database,

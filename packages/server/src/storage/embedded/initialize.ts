@@ -12,8 +12,10 @@ import { explain } from './server-log.ts'
 const majorVersion = '18'
 const temporaryPrefix = 'initializing-'
 
-/** The superuser that initdb makes; the socket's directory, 0700, is what keeps others out. */
+/** The superuser that initdb makes: it sets up and migrates, and serves nobody. The socket's directory is closed to others. */
 export const superuser = 'berth'
+/** The role that the service works as. It owns nothing. */
+export const serviceRole = 'berth_service'
 
 /**
  * Makes the data directory where there is none. It is made beside its place and renamed, so that one half made, whose
