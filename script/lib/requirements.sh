@@ -14,6 +14,7 @@ test_requirements=(
   strace:strace
   chromium:chromium
   /usr/bin/python3:python3
+  pgbouncer:pgbouncer
 )
 
 # Packages of the programs and files that are missing, each once. Arguments: requirements beside those of everybody.

@@ -69,6 +69,7 @@ import { FileBlobs } from './storage/file-blobs.ts'
 import type { MasterKey } from './storage/master-key.ts'
 import { requireMigrated } from './storage/migrate.ts'
 import { type ConnectionTarget, clientConfig, openDatabase } from './storage/pool.ts'
+import { requireOwnConnections } from './storage/pooler.ts'
 import { requireOwnStore } from './storage/store-identity.ts'
 import { PostgresWakeups } from './storage/wakeups.ts'
 
@@ -114,6 +115,7 @@ export async function serve(
   const database = { connection, log, connections: settings.databaseConnections }
   const db = stack.use(openDatabase(database))
   try {
+    if (settings.databaseUrl !== undefined) await requireOwnConnections(database)
     await prepareDatabase(db, owner === null ? null : { connection: owner, log })
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable)) throw error
