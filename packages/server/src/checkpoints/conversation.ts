@@ -32,7 +32,9 @@ function lost(said: string): ProgramLost {
   const [end = '', ...words] = said.split(' ')
   const bound = boundOf(/^\d+$/.test(end) ? Number(end) : end, words.join(' '))
   const why = bound === undefined ? said : `over its bound of ${bound} (${said})`
-  return new ProgramLost(`the program beside the tree ended: ${why}`, { bound })
+  // Killed for the memory of all helper programs: another's may have been too much, so the next try may pass.
+  const isItsOwn = end !== '137' && end !== 'SIGKILL'
+  return new ProgramLost(`the program beside the tree ended: ${why}`, { bound: isItsOwn ? bound : undefined })
 }
 
 /** A job under way beside a tree. */
