@@ -88,10 +88,7 @@ async function prepareTree(tree: Tree, tag: string): Promise<Tree | undefined> {
   try {
     await mkdir(parent, { recursive: true })
     const freezer = cgroupFreezer(tree.version, parent)
-    if (tree.version === 1) {
-      await lowerWeights(tree, parent)
-      return { ...tree, freezer }
-    }
+    if (tree.version === 1) return { ...tree, freezer }
     const offered = (await readFile(join(tree.mountPoint, 'cgroup.controllers'), 'utf8')).trim().split(/\s+/)
     const wanted = controllers.filter(name => offered.includes(name))
     const enabled: Controller[] = []
@@ -112,16 +109,20 @@ async function prepareTree(tree: Tree, tag: string): Promise<Tree | undefined> {
 /**
  * Gives all sandboxes together a quarter of the weight that the service's own group has by default, so that sandboxes that
  * want every core, or the whole disk, leave the service its share. It costs nothing while the service wants less.
+ *
+ * Not in version 1, where processes of the root group weigh as much each as all sandboxes together: there a few busy ones
+ * made creating a sandbox twice as slow.
  */
 async function lowerWeights(tree: Tree, parent: string): Promise<void> {
-  const cpu = tree.version === 1 ? (['cpu.shares', '256'] as const) : (['cpu.weight', '25'] as const)
-  const weights = [...(tree.controllers.includes('cpu') ? [cpu] : []), ['io.weight', 'default 25'] as const]
+  const weights = [...(tree.controllers.includes('cpu') ? [['cpu.weight', '25'] as const] : []), IO_WEIGHT]
   for (const [file, weight] of weights) {
     // Weights of input and output need a scheduler that knows them.
     const lacking = ['ENOENT', 'EACCES', 'EPERM', 'EINVAL', 'EOPNOTSUPP']
     await ignoring(lacking, writeFile(join(parent, file), weight, { flag: 'r+' }))
   }
 }
+
+const IO_WEIGHT = ['io.weight', 'default 25'] as const
 
 async function enable(group: string, controller: Controller | 'io'): Promise<boolean> {
   const file = join(group, 'cgroup.subtree_control')
