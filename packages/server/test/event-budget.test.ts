@@ -38,7 +38,9 @@ describe('a Run that has spent its budget of Events', () => {
     const [truncation, ...more] = truncations(ended)
     expect(more).toEqual([])
     const told = ended.events.filter(({ type }) => type === 'svc.run.progress' || type === 'svc.activity.completed')
-    expect(truncation).toEqual({ droppedEvents: 1503 - told.length, reason: 'event_budget' })
+    // The agent may be stopped before it has said all.
+    expect(truncation).toEqual({ droppedEvents: (await spentOf(ended.session))?.dropped, reason: 'event_budget' })
+    expect(truncation?.['droppedEvents']).toBeGreaterThan(0)
     expect(told.length).toBeLessThanOrEqual(40 + 4)
     const titles = activitiesOf(ended).map(({ title }) => title)
     expect(titles).toEqual(expect.arrayContaining(['lasting', 'step 1']))
