@@ -71,7 +71,7 @@ const price = { input: 1, cachedInput: 0.5, output: 10 }
 const models = [{ id: 'm1', contextTokens: 1_000_000, outputTokens: 8192, reasoning: agent === 'codex', price }]
 const providers = [{ id: 'main', kind: 'openai', baseUrl: modelUrl, apiKey: 'sk-bench', models }]
 const config = { providers, models: { default: 'main/m1' }, runtimes }
-await writeFile(join(bench.dataDir, 'berth.json'), JSON.stringify(config))
+await writeFile(join(bench.dataDir, 'berth.json'), JSON.stringify(config), { mode: 0o600 })
 await using service = await startBenchService(bench, {
   BERTH_ROLES: 'api,worker,gateway',
   BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2),
@@ -109,7 +109,10 @@ async function direct() {
   }
   const installs = installsIn(bench.dataDir)
   const means = { speaks: () => true, installs, inside: insidePaths.runtime }
-  const entry = runtimeEntries(runtimes, means).find(({ id }) => id === agent)
+  const entry = runtimeEntries(
+    runtimes.map(runtime => ({ ...runtime, secrets: [] })),
+    means,
+  ).find(({ id }) => id === agent)
   if (entry === undefined) throw new Error(`there is no agent ${agent}`)
   const outside = (text: string) =>
     text

@@ -1,20 +1,17 @@
 import type { Settings } from './settings.ts'
+import { MasterKey } from './storage/master-key.ts'
 
-/** What the settings hold that must never be told: keys, and what a runtime gets under a name that says so. */
+/** Returns the secrets of the settings, for what operators read. Tenants learn nothing of them. */
 export function secretsOf({ blobs, config, databaseUrl, migrationUrl, masterKey }: Settings): string[] {
-  const secretName = /key|token|secret|password|passwd|credential|auth/i
   const secrets = [
     ...config.providers.map(({ apiKey }) => apiKey),
     ...config.gitHosts.map(({ privateKey }) => privateKey),
     config.transcription?.kind === 'openai-compatible' ? config.transcription.apiKey : undefined,
-    ...config.runtimes.flatMap(({ env }) =>
-      Object.entries(env).map(([name, value]) => (secretName.test(name) ? value : undefined)),
-    ),
+    ...config.runtimes.flatMap(runtime => runtime.secrets),
     ...passwordsIn(databaseUrl),
     ...passwordsIn(migrationUrl),
+    ...(masterKey === undefined ? [] : new MasterKey(masterKey).spellings),
     ...(blobs.kind === 's3' ? [blobs.location.secretAccessKey, blobs.location.sessionToken] : []),
-    masterKey?.toString('base64'),
-    masterKey?.toString('hex'),
   ]
   return secrets.filter(secret => secret !== undefined)
 }

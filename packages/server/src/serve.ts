@@ -13,6 +13,7 @@ import type { DeliveryContext } from './delivery/delivery-context.ts'
 import { repositorySources } from './delivery/repository-sources.ts'
 import { clearScratch } from './delivery/scratch.ts'
 import { EventStreams } from './events/event-streams.ts'
+import { refuseSecretsWithoutKey } from './events/session-redactor.ts'
 import { StreamBudget } from './events/stream-budget.ts'
 import { StreamLedger } from './events/stream-ledger.ts'
 import type { ExecutionContext } from './execution/execution-context.ts'
@@ -132,7 +133,10 @@ export async function serve(
   const blobs = await openBlobs(settings, log, stack)
   const store = await requireOwnStore(db, blobs, placeOf(settings.blobs))
   const keySource = { key: settings.masterKey, dataDir: settings.dataDir, log }
-  if (!settings.roles.has('gateway')) await refuseOtherKey(db, keySource)
+  const masterKey = needsKey(settings) ? await requireDeploymentKey(db, keySource) : await refuseOtherKey(db, keySource)
+  if (masterKey === undefined) await refuseSecretsWithoutKey(db)
+  else stack.use(knownSecrets.add(...masterKey.spellings))
+  db.masterKey = masterKey
 
   // With port 0 the URLs are known only once the service listens.
   let listening = settings
@@ -161,9 +165,10 @@ export async function serve(
   await stack.use(new InteractionSweeper(context)).start()
   await stack.use(new AuthoritySweeper(context)).start()
   const registry = serviceMetrics(db, around)
-  const gateway = settings.roles.has('gateway')
-    ? await gatewaySurface(context, settings, { registry, masterKey: await requireDeploymentKey(db, keySource) }, stack)
-    : undefined
+  const gateway =
+    settings.roles.has('gateway') && masterKey !== undefined
+      ? await gatewaySurface(context, settings, { registry, masterKey }, stack)
+      : undefined
   const platform: string[] = [helpers.description]
   if (settings.roles.has('worker')) {
     const way: Omit<GatewayMeans, 'mint'> = {
@@ -212,6 +217,11 @@ export async function serve(
     close: () => opened.disposeAsync(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
+}
+
+/** Whether the process seals: reasoning in the gateway, and secrets of sandboxes in a worker that gives them any. */
+function needsKey({ roles, config }: Settings): boolean {
+  return roles.has('gateway') || (roles.has('worker') && config.runtimes.some(({ secrets }) => secrets.length > 0))
 }
 
 async function openBlobs(settings: Settings, log: Logger, stack: AsyncDisposableStack): Promise<IdentifiedBlobs> {

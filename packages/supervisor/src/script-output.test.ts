@@ -31,6 +31,19 @@ test('the summary has whole lines where they fit, and the end of one that does n
   expect(outputOf(`first\n${'é'.repeat(9000)}`).summary()).toBe('é'.repeat(MAX_SUMMARY_BYTES / 2))
 })
 
+test('the summary says when it begins within a line', () => {
+  for (const [printed, isCut] of [
+    ['a line', false],
+    ['x'.repeat(MAX_SUMMARY_BYTES), false],
+    ['x'.repeat(MAX_SUMMARY_BYTES + 1), true],
+    [`${'x'.repeat(9000)}\nlast`, false],
+    [`${'x\n'.repeat(9000)}last`, false],
+    [`${'x'.repeat(9000)}${'\n'.repeat(MAX_SUMMARY_BYTES * 2 - 10)}`, true],
+  ] as const) {
+    expect([printed.length, outputOf(printed).isSummaryCut]).toEqual([printed.length, isCut])
+  }
+})
+
 test('whatever is printed, and in whatever pieces, the bounds hold and the text is text', () => {
   const chunk = fc.oneof(fc.uint8Array({ maxLength: 9000 }), fc.string({ unit: 'binary', maxLength: 3000 }))
   fc.assert(

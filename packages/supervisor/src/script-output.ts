@@ -31,6 +31,15 @@ export class ScriptOutput {
 
   /** The last lines, whole ones where they fit. */
   summary(): string {
+    return this.#lastLines().text
+  }
+
+  /** Whether the summary begins within a line. */
+  get isSummaryCut(): boolean {
+    return this.#lastLines().isCut
+  }
+
+  #lastLines(): { text: string; isCut: boolean } {
     const text = toText(keepEnd(this.#tail, 2 * MAX_SUMMARY_BYTES)).trimEnd()
     const lines = text.split('\n')
     const whole = this.#tailIsAll || lines.length === 1 ? lines : lines.slice(1)
@@ -41,6 +50,9 @@ export class ScriptOutput {
       if (kept.length > 0 && bytes > MAX_SUMMARY_BYTES) break
       kept.unshift(line)
     }
-    return keepEnd(Buffer.from(kept.join('\n')), MAX_SUMMARY_BYTES).toString()
+    const chosen = Buffer.from(kept.join('\n'))
+    const fitting = keepEnd(chosen, MAX_SUMMARY_BYTES)
+    const beginsTail = kept.length === whole.length && whole.length === lines.length
+    return { text: fitting.toString(), isCut: fitting.length < chosen.length || (beginsTail && !this.#tailIsAll) }
   }
 }

@@ -105,9 +105,10 @@ function textContent(text: string): ToolCallContent[] {
 
 function outcomeOf({ exitCode, output }: ScriptResult, cancelled: boolean): PromptResponse {
   const summary = output.summary()
-  if (cancelled) return { stopReason: 'cancelled', _meta: { berth: { summary } } }
+  const told = output.isSummaryCut ? { summary, summaryCut: true } : { summary }
+  if (cancelled) return { stopReason: 'cancelled', _meta: { berth: told } }
   const failure = exitCode === 0 ? {} : { stopReason: 'error', errorCode: 'shell_exit_nonzero' }
-  return { stopReason: 'end_turn', _meta: { berth: { summary, ...failure } } }
+  return { stopReason: 'end_turn', _meta: { berth: { ...told, ...failure } } }
 }
 
 function scriptOf(prompt: readonly ContentBlock[]): string {

@@ -1,3 +1,5 @@
+import type { MaskingStream, Redactor } from '../secrets.ts'
+
 /** Bound of `text`, `output` and each side of a `diff` in transcript events (completions, Events). */
 export const MAX_TEXT_BYTES = 64 * 1024
 
@@ -10,6 +12,20 @@ export function cutText(text: string, maxBytes: number = MAX_TEXT_BYTES): { text
   let end = maxBytes
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
   return { text: bytes.toString('utf8', 0, end), truncated: true }
+}
+
+/**
+ * Masks text, then cuts it to `maxBytes`: the other way round a cut could leave a part of a secret that nobody knows
+ * again.
+ * @param isCut whether the writer has cut the text's end already
+ */
+export function cutMasked(
+  redactor: Redactor,
+  text: string,
+  maxBytes: number = MAX_TEXT_BYTES,
+  isCut = false,
+): { text: string; truncated: boolean } {
+  return cutText(redactor.beginning(text, maxBytes, isCut), maxBytes)
 }
 
 /** Collects text that arrives in pieces, holding no more than its bound however much arrives. */
@@ -44,6 +60,25 @@ export class TextCollector {
 
   get truncated(): boolean {
     return this.#truncated
+  }
+}
+
+/** As `TextCollector`, for pieces across which a secret may lie: they are masked as one text before it is cut. */
+export class MaskedCollector extends TextCollector {
+  readonly #masking: MaskingStream
+
+  constructor(redactor: Redactor, maxBytes?: number) {
+    super(maxBytes)
+    this.#masking = redactor.stream()
+  }
+
+  override append(piece: string): void {
+    super.append(this.#masking.push(piece))
+  }
+
+  /** Takes what was held back, after the last piece. */
+  end(): void {
+    super.append(this.#masking.end())
   }
 }
 

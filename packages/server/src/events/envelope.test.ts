@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { knownSecrets } from '../secrets.ts'
+import { ownCredentials, Redactor } from '../secrets.ts'
 import { splitEnvelope } from './envelope.ts'
 
 const now = new Date('2026-01-02T03:04:05.006Z')
-const text = (draft: Parameters<typeof splitEnvelope>[0]) => {
-  const { head, tail } = splitEnvelope(draft, 'the-session', now)
+const text = (draft: Parameters<typeof splitEnvelope>[0], redactor = ownCredentials) => {
+  const { head, tail } = splitEnvelope(draft, 'the-session', now, redactor)
   return `${head}42${tail}`
 }
 
@@ -40,9 +40,9 @@ describe('an envelope', () => {
     expect(written.isWellFormed()).toBe(true)
   })
 
-  test('holds no known secret, in any value or name', () => {
-    using _ = knownSecrets.add('the-canary-itself')
-    const written = text({ type: 'x', data: { 'a the-canary-itself': [{ b: 'the-canary-itself' }] } })
+  test("holds none of its Session's secrets, in any value or name", () => {
+    const redactor = new Redactor(['the-canary-itself'])
+    const written = text({ type: 'x', data: { 'a the-canary-itself': [{ b: 'the-canary-itself' }] } }, redactor)
     expect(JSON.parse(written).data).toEqual({ 'a [secret]': [{ b: '[secret]' }] })
   })
 })

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { knownSecrets } from '../secrets.ts'
+import type { Redactor } from '../secrets.ts'
 
 /** A fact to append; the log gives it its id, time and sequence. */
 export interface EventDraft {
@@ -18,16 +18,16 @@ export interface SplitEnvelope {
 
 /**
  * Serialises an Event (interface 2.13) but for its sequence. This is the only place where an envelope becomes text:
- * pages, streams and webhooks copy the stored bytes. It is also where secrets are taken out, so that none enters the log
+ * pages, streams and webhooks copy the stored bytes. It is also where secrets are masked, so that none enters the log
  * whoever appends.
  */
-export function splitEnvelope(draft: EventDraft, sessionId: string, now: Date): SplitEnvelope {
+export function splitEnvelope(draft: EventDraft, sessionId: string, now: Date, redactor: Redactor): SplitEnvelope {
   const head = JSON.stringify({ id: randomUUID(), type: draft.type, createdAt: now })
   const subject = draft.runId === undefined ? { sessionId } : { sessionId, runId: draft.runId }
   const tail = JSON.stringify({
     visibility: draft.visibility ?? 'public',
     subject,
-    data: knownSecrets.value(draft.data),
+    data: redactor.value(draft.data),
   })
   return { head: `${head.slice(0, -1)},"sequence":`, tail: `,${tail.slice(1)}` }
 }

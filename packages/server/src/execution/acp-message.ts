@@ -1,7 +1,8 @@
 import type { ToolCallStatus, ToolKind } from '@agentclientprotocol/sdk'
 import { toolKinds } from '@berth/contract'
-import { storable } from '../events/bounded-text.ts'
-import { boundDiffs, boundInput, boundOutput, type Diff } from './bounded-activity.ts'
+import { cutMasked, MAX_TEXT_BYTES, storable } from '../events/bounded-text.ts'
+import { ownCredentials, type Redactor } from '../secrets.ts'
+import { boundDiffs, boundInput, type Diff } from './bounded-activity.ts'
 import { clip } from './clip.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -10,6 +11,7 @@ type Json = Readonly<Record<string, unknown>>
 export const MAX_IDENTIFIER_BYTES = 1024
 /** Longest `delegationId` (interface 6.4). */
 const MAX_DELEGATION_ID = 255
+const MAX_TITLE_BYTES = 1024
 
 /** A line of an agent, told apart; whatever is not JSON-RPC is `noise`. */
 export type AgentMessage =
@@ -55,7 +57,10 @@ export type Update =
   | { readonly kind: 'pause' }
   | { readonly kind: 'other' }
 
-/** What a `tool_call` or `tool_call_update` says; absent fields leave what is known. Everything is within its bound. */
+/**
+ * What a `tool_call` or `tool_call_update` says; absent fields leave what is known. Everything is within its bound, and
+ * masked but for the input, of which a part is never shown, and for what is printed, where a secret may lie across pieces.
+ */
 export interface ToolUpdate {
   readonly id: string
   /** Whether this may be the first that is heard of the call; an update alone never is. */
@@ -77,8 +82,11 @@ export interface ToolUpdate {
   readonly truncated: boolean
 }
 
-/** Reads the params of a `session/update` notification. */
-export function readUpdate(params: Json): Update {
+/**
+ * Reads the params of a `session/update` notification. Chunks of a message are left as they are: a secret may lie across
+ * several.
+ */
+export function readUpdate(params: Json, redactor: Redactor = ownCredentials): Update {
   const update = asObject(params['update'])
   switch (update?.['sessionUpdate']) {
     case 'agent_message_chunk':
@@ -91,33 +99,35 @@ export function readUpdate(params: Json): Update {
     }
     case 'tool_call':
     case 'tool_call_update':
-      return readTool(update, update['sessionUpdate'] === 'tool_call')
+      return readTool(update, update['sessionUpdate'] === 'tool_call', redactor)
     default:
       return { kind: 'other' }
   }
 }
 
 /** The call that a permission is asked for; some agents announce a call by nothing else. */
-export function readPermissionCall(params: Json): Update {
+export function readPermissionCall(params: Json, redactor: Redactor = ownCredentials): Update {
   const call = asObject(params['toolCall'])
-  return call === null ? { kind: 'other' } : readTool(call, true)
+  return call === null ? { kind: 'other' } : readTool(call, true, redactor)
 }
 
-function readTool(update: Json, begins: boolean): Update {
+function readTool(update: Json, begins: boolean, redactor: Redactor): Update {
   const id = asIdentifier(update['toolCallId'])
   if (id === undefined || id === '') return { kind: 'other' }
   const said = readCallText(update)
-  const text = said === null ? null : boundOutput(said)
-  const diffs = boundDiffs(contentOf(update).flatMap(readDiff))
+  const isCut = berthMeta(update)['truncated'] === true
+  const text = said === null ? null : cutMasked(redactor, said, MAX_TEXT_BYTES, isCut)
+  const diffs = boundDiffs(contentOf(update).flatMap(readDiff), redactor)
   const input = boundInput(update['rawInput'] ?? undefined)
   const name = asIdentifier(update['name'])
   const title = asText(update['title'])
+  const shownTitle = title === undefined ? null : cutMasked(redactor, title, MAX_TITLE_BYTES)
   const kind = toolKinds.find(known => known === update['kind'])
   const status = toolStatuses.find(known => known === update['status'])
   const delegationId = asText(berthMeta(update)['delegationId'])
   const printed = readPrinted(update)
   const result = update['rawOutput'] ?? null
-  const cut = text?.truncated === true || diffs.truncated || input.truncated
+  const cut = text?.truncated === true || diffs.truncated || input.truncated || shownTitle?.truncated === true
   return {
     kind: 'tool',
     call: {
@@ -125,15 +135,15 @@ function readTool(update: Json, begins: boolean): Update {
       begins,
       ...(name !== undefined && { name }),
       ...(kind !== undefined && { kind }),
-      ...(title !== undefined && { title }),
+      ...(shownTitle !== null && { title: shownTitle.text }),
       ...(status !== undefined && { status }),
       ...(input.value !== undefined && { input: input.value }),
       ...(text !== null && { text: text.text }),
       ...(printed !== undefined && { printed }),
-      ...(result !== null && { result: readResult(result) }),
+      ...(result !== null && { result: readResult(result, isCut, redactor) }),
       ...(diffs.diffs.length > 0 && { diffs: diffs.diffs }),
-      ...(delegationId !== undefined && { delegationId: clip(delegationId, MAX_DELEGATION_ID) }),
-      truncated: cut || berthMeta(update)['truncated'] === true,
+      ...(delegationId !== undefined && { delegationId: clip(redactor.text(delegationId), MAX_DELEGATION_ID) }),
+      truncated: cut || isCut,
     },
   }
 }
@@ -158,11 +168,11 @@ function readPrinted(update: Json): string | undefined {
 }
 
 /** A tool's result as text: its own, or that of its `output`, or JSON. One that is too long is left out. */
-function readResult(raw: unknown): NonNullable<ToolUpdate['result']> {
+function readResult(raw: unknown, isCut: boolean, redactor: Redactor): NonNullable<ToolUpdate['result']> {
   const said = asText(raw) ?? asText(asObject(raw)?.['output'])
-  if (said !== undefined) return boundOutput(said)
+  if (said !== undefined) return cutMasked(redactor, said, MAX_TEXT_BYTES, isCut)
   const { value, truncated } = boundInput(raw)
-  return value === undefined ? { truncated } : { text: JSON.stringify(value), truncated }
+  return value === undefined ? { truncated } : { text: JSON.stringify(redactor.value(value)), truncated }
 }
 
 function readDiff(item: Json): Diff[] {

@@ -1,6 +1,7 @@
 import { keepArtifact, omitted } from '../artifacts/keep-artifact.ts'
 import { appendBatch, appendEvents, toBatch } from '../events/append.ts'
 import type { EventDraft } from '../events/envelope.ts'
+import { sessionRedactor } from '../events/session-redactor.ts'
 import { usageOfRun } from '../gateway/accounting/usage-of-run.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import { endRun } from '../runs/end-run.ts'
@@ -44,7 +45,8 @@ export async function decideEnd(
     return withSummary(await stoppedByCost(context, claim, end.outcome, budgets), await lastAnswer())
   }
   if (end?.kind === 'unstartable') {
-    const detail = knownSecrets.cutText(end.detail.slice(0, 500))
+    const redactor = await sessionRedactor(context.db, claim)
+    const detail = knownSecrets.text(redactor.text(end.detail)).slice(0, 500)
     context.log.warn({ runId: claim.runId, detail }, 'a runtime did not start')
     const errorCode = end.resuming ? 'resume_unavailable' : 'runtime_start_failed'
     return { outcome: { status: 'failed', stopReason: 'error', errorCode } }
@@ -102,7 +104,7 @@ export async function recordEnd(
   await underFence(context, claim, async (tx, task) => {
     const open = task === 'run'
     // Nothing here waits for what was read: the order of sending is that of the log.
-    const batch = toBatch(claim, open ? reading.drafts : [], now)
+    const batch = toBatch(tx, claim, open ? reading.drafts : [], now)
     const read = [
       batch.envelopes.length > 0 ? appendBatch(tx, claim, batch) : null,
       recordPosition(tx, claim, leaseId, reading, spentOn(batch), now),

@@ -1,6 +1,7 @@
 import type { InteractionRow } from '../interactions/interaction.ts'
 import type { Outcome } from '../runs/run.ts'
 import type { RunBudgets } from '../runs/run-budgets.ts'
+import type { Redactor } from '../secrets.ts'
 import { agentRequestOf } from './acp-answers.ts'
 import type { Order } from './acp-orders.ts'
 import { AgentOrders, type OrderParts } from './agent-orders.ts'
@@ -23,6 +24,8 @@ import { underFence } from './under-fence.ts'
 export interface AttemptParts extends OrderParts {
   /** What the agent has asked and not been answered. */
   readonly waiting: readonly InteractionRow[]
+  /** Masks all that the sandbox knows. */
+  readonly redactor: Redactor
 }
 
 /**
@@ -90,6 +93,7 @@ export class Attempt {
       },
       lease.journal_offset,
       new Map(parts.waiting.map(row => [row.journal_offset, agentRequestOf(row).id])),
+      parts.redactor,
     )
     this.#keeper = new ReadingKeeper(context, claim, lease, connection, this.#conversation.facts)
     const { runEvents: events, runEventBytes: bytes } = context.limits

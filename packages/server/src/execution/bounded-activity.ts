@@ -1,4 +1,5 @@
-import { cutText, MAX_TEXT_BYTES, storable } from '../events/bounded-text.ts'
+import { cutMasked, MAX_TEXT_BYTES, storable } from '../events/bounded-text.ts'
+import type { Redactor } from '../secrets.ts'
 
 /** A file as it was and as it is. */
 export interface Diff {
@@ -14,16 +15,20 @@ const MAX_PATH_BYTES = 4096
 /** Readers of JSON give up at some depth, and so does V8's writer: by an exception. */
 const MAX_DEPTH = 64
 
-/** Cuts a tool's output to its bound. */
-export const boundOutput = (text: string) => cutText(text)
-
-/** Cuts each side of each diff, and leaves out those that are too many. */
-export function boundDiffs(given: readonly Diff[]): { readonly diffs: readonly Diff[]; readonly truncated: boolean } {
+/** Masks each side of each diff and cuts it, and leaves out those that are too many. */
+export function boundDiffs(
+  given: readonly Diff[],
+  redactor: Redactor,
+): { readonly diffs: readonly Diff[]; readonly truncated: boolean } {
   const diffs: Diff[] = []
   let bytes = 0
   let truncated = false
   for (const diff of given) {
-    const parts = [cutText(diff.path, MAX_PATH_BYTES), cutText(diff.oldText), cutText(diff.newText)]
+    const parts = [
+      cutMasked(redactor, diff.path, MAX_PATH_BYTES),
+      cutMasked(redactor, diff.oldText),
+      cutMasked(redactor, diff.newText),
+    ]
     const [path = '', oldText = '', newText = ''] = parts.map(part => part.text)
     bytes += [path, oldText, newText].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
     if (bytes > MAX_DIFFS_BYTES) return { diffs, truncated: true }

@@ -3,6 +3,7 @@ import type { EventDraft } from '../events/envelope.ts'
 import type { Asked } from '../interactions/open-interactions.ts'
 import type { OpenCall } from '../runs/open-calls.ts'
 import type { Outcome } from '../runs/run.ts'
+import { ownCredentials, type Redactor } from '../secrets.ts'
 import { denial } from './acp-answers.ts'
 import {
   type AgentMessage,
@@ -89,11 +90,15 @@ const MAX_TOLD_ASKS = 128
  *
  * Records that end at or before the committed offset are read only to rebuild what was open when a predecessor
  * committed it; what they caused is in the log already and is not given out again.
+ *
+ * An agent's words are masked here, before any of them is cut: whatever a conversation gives out is clean of what the
+ * sandbox knows.
  */
 export class Conversation {
   readonly #prompt: PromptOf
   readonly #committed: number
   readonly #transcript: Transcript
+  readonly #redactor: Redactor
   /** Requests of the agent whose answer the journal does not hold yet, by the key of that answer. */
   readonly #unanswered = new Map<string, number>()
   /** Requests that people are asked, or were: offset to JSON-RPC id, until the journal holds their answer. */
@@ -115,19 +120,24 @@ export class Conversation {
   /** Set once cancellation is asked for: nobody is asked anything any more. */
   cancelling = false
 
-  /** @param waiting requests before the committed offset that people are asked: offset to JSON-RPC id */
+  /**
+   * @param waiting requests before the committed offset that people are asked: offset to JSON-RPC id
+   * @param redactor of the Session, with all that the sandbox knows
+   */
   constructor(
     prompt: PromptOf,
     facts: AgentFacts,
     committed: number,
     waiting: ReadonlyMap<number, number | string> = new Map(),
+    redactor: Redactor = ownCredentials,
   ) {
     this.#prompt = prompt
     this.#waiting = new Map(waiting)
     this.#facts = facts
     this.#committed = committed
     this.#offset = committed
-    this.#transcript = new Transcript(prompt)
+    this.#redactor = redactor
+    this.#transcript = new Transcript(prompt, undefined, redactor)
   }
 
   get facts(): AgentFacts {
@@ -291,7 +301,8 @@ export class Conversation {
       if (message.error !== null) this.#refuses('session/load', message.error)
       else this.#know({ state: 'ready' })
     } else if (message.id === wireIds.prompt(this.#prompt.turnSequence, this.#prompt.attempt) && this.prompted) {
-      this.#end = { kind: 'answered', outcome: outcomeOfAnswer(message.result, message.error) }
+      const outcome = outcomeOfAnswer(message.result, message.error, this.#redactor)
+      this.#end = { kind: 'answered', outcome }
     }
   }
 
@@ -302,10 +313,11 @@ export class Conversation {
 
   #notified(method: string, params: Readonly<Record<string, unknown>>, offset: number, replayed: boolean): void {
     if (method === CLIENT_METHODS.session_update) {
-      this.#told(readUpdate(params), offset, replayed)
+      this.#told(readUpdate(params, this.#redactor), offset, replayed)
     } else if (method === BERTH_EVENT) {
       this.#told({ kind: 'pause' }, offset, replayed)
-      const event = this.prompted && !replayed ? readBerthEvent(params, this.#prompt.runId) : null
+      const isTold = this.prompted && !replayed
+      const event = isTold ? readBerthEvent(this.#masked(params), this.#prompt.runId) : null
       if (event !== null) this.#drafts.push(event)
     } else if (method === PROTOCOL_METHODS.cancel_request && !replayed) {
       this.#takenBack(params['requestId'])
@@ -319,24 +331,28 @@ export class Conversation {
       const told = `${overlong} takes at most ${MAX_IDENTIFIER_BYTES} bytes`
       this.#answerAtOnce(refuse(offset, id, -32602, told), offset)
     } else if (method === CLIENT_METHODS.session_request_permission) {
-      const update = readPermissionCall(params)
+      const update = readPermissionCall(params, this.#redactor)
       this.#told(update, offset, replayed)
       this.#told({ kind: 'pause' }, offset, replayed)
       const call = update.kind === 'tool' ? update.call : null
       const known = call === null ? null : this.#transcript.callOf(call.id)
-      const question = readPermission(id, params, call, known)
+      const question = readPermission(id, this.#masked(params), call, known)
       if (call !== null && question.ask.kind === 'exit_plan_mode') this.#asks(call.id)
       this.#ask(question, offset, replayed, () =>
         reply(offset, id, { outcome: denial(this.cancelling ? null : denyOptionOf(params)) }),
       )
     } else if (method === CLIENT_METHODS.elicitation_create) {
       this.#told({ kind: 'pause' }, offset, replayed)
-      const question = readElicitation(id, params)
+      const question = readElicitation(id, this.#masked(params))
       this.#asks(asText(params['toolCallId']))
       this.#ask(question, offset, replayed, () => reply(offset, id, { action: 'cancel' }))
     } else {
       this.#answerAtOnce(refuse(offset, id, -32601, `${method} is not offered here`), offset)
     }
+  }
+
+  #masked(params: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    return asObject(this.#redactor.value(params)) ?? {}
   }
 
   /** A call that waits for people has ended when they have spoken, whatever becomes of its process. */

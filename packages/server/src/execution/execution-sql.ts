@@ -2,7 +2,6 @@ import type { SessionKey } from '../events/append.ts'
 import { hasLostAuthority } from '../runs/authority-sql.ts'
 import type { RunRow } from '../runs/run.ts'
 import { HOST_AWAY_MS, isLostHost } from '../runtimes/runtime-hosts.ts'
-import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { Reading } from './conversation.ts'
 import type { Spent } from './event-budget.ts'
@@ -280,7 +279,7 @@ export async function saveReading(
         claim.sessionId,
         claim.runId,
         reading.toolCalls,
-        openCalls === null ? null : JSON.stringify(knownSecrets.value(openCalls)),
+        openCalls === null ? null : JSON.stringify(openCalls),
         spent.events,
         spent.bytes,
         dropped,

@@ -2,7 +2,6 @@ import type { RequestListener } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunBudgets } from '../runs/run-budgets.ts'
 import type { GatewayRoute } from '../sandboxes/driver.ts'
-import { knownSecrets } from '../secrets.ts'
 import type { RunClaim } from './execution-sql.ts'
 
 /** What the way to the gateway is made of. */
@@ -71,7 +70,6 @@ export class GatewayAccess {
   async open(run: RunClaim, leaseId: string, budgets: RunBudgets): Promise<Disposable> {
     const atWork = { runId: run.runId, credential: await this.#means.mint(run, budgets) }
     using stack = new DisposableStack()
-    stack.use(knownSecrets.add(atWork.credential))
     this.#atWork.set(leaseId, atWork)
     // A worker may adopt its own Run after a pause of the process: then the newer credential stays.
     stack.defer(() => this.#atWork.get(leaseId) === atWork && this.#atWork.delete(leaseId))

@@ -13,7 +13,9 @@ import { mediaTypeOf, presentedLimits, presentedName, presentedOmission } from '
 import { Conversation } from '../checkpoints/conversation.ts'
 import { appendEvents } from '../events/append.ts'
 import type { EventDraft } from '../events/envelope.ts'
+import { sessionRedactor } from '../events/session-redactor.ts'
 import { type LeaseTrees, SandboxGoneError } from '../sandboxes/driver.ts'
+import { ownCredentials, type Redactor } from '../secrets.ts'
 import { type Blobs, BlobsUnavailable } from '../storage/blobs.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { ExecutionContext } from './execution-context.ts'
@@ -62,8 +64,9 @@ export async function collectPresented(
   if (trees === null) return null
   const batch = `${claim.runId}.${already.count}`
   if (!(await holdsAny(trees, batch))) return null
+  const redactor = await sessionRedactor(context.db, claim)
   try {
-    return await read(trees, batch, presentedLimits(already), context.blobs)
+    return await read(trees, batch, presentedLimits(already), context.blobs, redactor)
   } catch (error) {
     if (error instanceof BlobsUnavailable) throw error
     context.log.warn({ err: error, runId: claim.runId }, 'presented files could not be read')
@@ -109,7 +112,8 @@ export async function discardPresented(context: ExecutionContext, claim: RunClai
   const trees = await context.driver.trees(leaseId)
   if (!(await holdsAny(trees, `${claim.runId}.0`))) return
   try {
-    await using left = await read(trees, 'left', { count: 0, eachBytes: 0, totalBytes: 0 }, context.blobs)
+    const limits = { count: 0, eachBytes: 0, totalBytes: 0 }
+    await using left = await read(trees, 'left', limits, context.blobs, ownCredentials)
     left.recorded = true
     await left.settle()
   } catch (error) {
@@ -138,12 +142,18 @@ async function holdsAny(trees: LeaseTrees, batch: string): Promise<boolean> {
   return there.includes(true)
 }
 
-async function read(trees: LeaseTrees, batch: string, limits: PresentedLimits, blobs: Blobs): Promise<PresentedFiles> {
+async function read(
+  trees: LeaseTrees,
+  batch: string,
+  limits: PresentedLimits,
+  blobs: Blobs,
+  redactor: Redactor,
+): Promise<PresentedFiles> {
   const signal = AbortSignal.timeout(PATIENCE_MS)
   const conversation = await Conversation.start(trees.program, trees.home, 'write', { signal })
   try {
     conversation.order({ kind: 'outbox', batch, limits })
-    const found = await takeAll(conversation, limits, blobs)
+    const found = await takeAll(conversation, limits, blobs, redactor)
     const presented = {
       found,
       recorded: false,
@@ -162,7 +172,12 @@ async function read(trees: LeaseTrees, batch: string, limits: PresentedLimits, b
   }
 }
 
-async function takeAll(conversation: Conversation, limits: PresentedLimits, blobs: Blobs): Promise<Found[]> {
+async function takeAll(
+  conversation: Conversation,
+  limits: PresentedLimits,
+  blobs: Blobs,
+  redactor: Redactor,
+): Promise<Found[]> {
   const found: Found[] = []
   const left = { count: limits.count, totalBytes: limits.totalBytes }
   const untold = { files: 0, bytes: 0 }
@@ -178,7 +193,7 @@ async function takeAll(conversation: Conversation, limits: PresentedLimits, blob
     }
     if (type !== frameTypes.presented) throw new Error(`the program at the outbox sent a frame of type ${type}`)
     const entry = JSON.parse(payload.toString()) as PresentedEntry
-    const name = presentedName(entry.name)
+    const name = redactor.text(presentedName(entry.name))
     if (entry.over === undefined) {
       left.count -= 1
       const file = await take(conversation, name, Math.min(limits.eachBytes, left.totalBytes), blobs)

@@ -1,5 +1,6 @@
 import { stopReasons } from '@berth/contract'
 import type { Outcome } from '../runs/run.ts'
+import { ownCredentials, type Redactor } from '../secrets.ts'
 import { asText, berthMeta } from './acp-message.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -15,12 +16,13 @@ const failures: readonly string[] = ['error', 'repeated_tool_failure']
 
 /**
  * What an agent's answer to its prompt means for the Run. ACP has words for why an agent stopped, not for whether it
- * failed; an agent that knows says so in `_meta.berth` (`stopReason`, `errorCode`, `turns`, `summary`).
+ * failed; an agent that knows says so in `_meta.berth` (`stopReason`, `errorCode`, `turns`, `summary`, and `summaryCut` of
+ * a summary that is the end of a longer text).
  *
  * A Run that a budget stopped is `completed`, with that reason (interface 6.4). One that its agent gave up, with `error`,
  * `repeated_tool_failure` or any `errorCode`, is `failed`; `aborted` is `cancelled`.
  */
-export function outcomeOfAnswer(result: Json | null, error: Json | null): Outcome {
+export function outcomeOfAnswer(result: Json | null, error: Json | null, redactor: Redactor = ownCredentials): Outcome {
   if (result === null) {
     return { status: 'failed', stopReason: 'error', errorCode: error === null ? 'agent_protocol' : 'agent_error' }
   }
@@ -28,7 +30,7 @@ export function outcomeOfAnswer(result: Json | null, error: Json | null): Outcom
   const summary = asText(meta['summary'])
   const turns = Number(meta['turns'])
   const told = {
-    ...(summary !== undefined && { summary }),
+    ...(summary !== undefined && { summary: redactor.ending(summary, meta['summaryCut'] === true) }),
     ...(Number.isSafeInteger(meta['turns']) && turns >= 0 && turns < 2 ** 31 && { turns }),
   }
   return { ...endOf(result, meta), ...told }

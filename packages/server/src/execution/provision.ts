@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { isNewestWorkSealed } from '../checkpoints/checkpoint-sql.ts'
+import { rememberSecrets } from '../events/session-redactor.ts'
 import { endLease } from '../leases/end-lease.ts'
 import { isNearBound, workEndsAt } from '../leases/lease-bound.ts'
 import { findLiveLease, insertLease, type LeaseRow, markAttached } from '../leases/lease-sql.ts'
@@ -8,6 +9,7 @@ import { findRun, hasEarlierWork } from '../runs/run-sql.ts'
 import type { RuntimeEntry } from '../runtimes/catalog.ts'
 import type { SandboxEgress } from '../sandboxes/driver.ts'
 import { isArchived } from '../sessions/session-sql.ts'
+import type { Queryable } from '../storage/database.ts'
 import { DatabaseUnavailable } from '../storage/database-errors.ts'
 import { topics } from '../storage/wakeups.ts'
 import type { ExecutionContext } from './execution-context.ts'
@@ -45,7 +47,10 @@ export async function provision(
   const { db, driver, clock } = context
   const live = await findLiveLease(db, claim)
   const retired = live?.state === 'attached' && (await isToRetire(context, claim, live))
+  const remember = (tx: Queryable) => rememberSecrets(tx, claim, 'runtime', runtime.secrets ?? [], clock.now())
   if (live?.state === 'attached' && !retired) {
+    // The agent's next process may be given values that the configuration did not have when the lease was written.
+    if (runtime.secrets !== undefined && runtime.secrets.length > 0) await underFence(context, claim, remember)
     await driver.serveProxy(live.id, egressOf(context, live.id, runtime))
     await driver.thaw(live.id)
     return live
@@ -55,7 +60,7 @@ export async function provision(
     if (await isArchived(tx, claim)) throw new SessionArchived()
     // Else a predecessor died while it made this one; how far it came is not known.
     if (live !== null) await endLease(tx, claim, retired ? 'expired' : 'abandoned', clock.now())
-    return insertLease(tx, claim, {
+    const made = await insertLease(tx, claim, {
       id: randomUUID(),
       driver: driver.kind,
       host: context.host,
@@ -64,6 +69,9 @@ export async function provision(
       maxMs: context.limits.leaseMaxMs,
       now: clock.now(),
     })
+    // Ahead of the sandbox, so nothing that it tells is appended unmasked by anyone.
+    await remember(tx)
+    return made
   })
   if (live !== null) context.wakeups.publish(topics.leases)
   try {

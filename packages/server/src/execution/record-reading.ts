@@ -39,7 +39,7 @@ export function recordReading(
     if (asked.length === 0 && withdrawn.length === 0 && counted) {
       // What an agent does at every step goes in one flight, and is taken back where the claim does not stand. The
       // Session's lock comes first, by the append: every other transaction takes the two in this order.
-      const batch = toBatch(claim, drafts, now)
+      const batch = toBatch(tx, claim, drafts, now)
       const appended = drafts.length > 0 ? appendBatch(tx, claim, batch) : null
       const held = holdsFence(tx, claim, now)
       const spent = spentOn(batch)
@@ -111,7 +111,7 @@ async function recordAsking(
     before = draftsBefore
   }
   drafts.push(...reading.drafts.slice(before))
-  const batch = toBatch(claim, drafts, now)
+  const batch = toBatch(tx, claim, drafts, now)
   if (drafts.length > 0) await appendBatch(tx, claim, batch)
   const kept = reading.asked.map(({ ask, agentRequest }) => JSON.stringify([ask, agentRequest]))
   const spent = {

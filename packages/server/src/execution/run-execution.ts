@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allSettled } from '../all-settled.ts'
 import { dropCheckpoint } from '../checkpoints/checkpoint-sql.ts'
+import { sessionRedactor } from '../events/session-redactor.ts'
 import { listUndelivered, listUnheard } from '../interactions/interaction-sql.ts'
 import { findLiveLease } from '../leases/lease-sql.ts'
 import { releaseFence } from '../runs/fence-sql.ts'
@@ -222,14 +223,16 @@ async function attach(
       helloDeadlineMs: limits.pingMs,
       signal: AbortSignal.any([signal, interrupt.signal]),
     })
-  const [connection, waiting, unheard] = await allSettled([
+  const [connection, waiting, unheard, redactor] = await allSettled([
     connect().then(opened => held.use(opened)),
     listUndelivered(db, lease.id),
     listUnheard(db, claim, claim.runId, lease.id),
+    sessionRedactor(db, claim),
     gateway.open(claim, lease.id, budgets).then(opened => held.use(opened)),
   ])
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace
-  const attempt = new Attempt(context, { claim, turn, runtime, lease, connection, waiting, unheard, cwd, budgets })
+  const rows = { claim, turn, lease, waiting, unheard, budgets }
+  const attempt = new Attempt(context, { ...rows, runtime, connection, cwd, redactor })
   // Of a foreign agent nobody knows whether it can go on in the middle of a prompt (completions, Answers).
   const parks = runtime.id === NATIVE_RUNTIME && !known.unparkable
   const watched = { claim, lease, attempt, connection, parks, budgets }

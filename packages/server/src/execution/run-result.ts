@@ -1,5 +1,4 @@
 import type { NewArtifact } from '../artifacts/keep-artifact.ts'
-import { knownSecrets } from '../secrets.ts'
 import type { Blobs } from '../storage/blobs.ts'
 import { MAX_SUMMARY_BYTES } from './prompt-outcome.ts'
 
@@ -22,7 +21,7 @@ const NAME = 'summary.md'
 export async function keepResult(blobs: Blobs, summary: string | undefined, longBytes?: number): Promise<Result> {
   if (longBytes !== undefined) return tooLarge(longBytes)
   if (summary === undefined) return { kind: 'none' }
-  const content = Buffer.from(knownSecrets.cutText(summary), 'utf8')
+  const content = Buffer.from(summary, 'utf8')
   if (content.length > MAX_SUMMARY_BYTES) return tooLarge(content.length)
   const { sha256, sizeBytes } = await blobs.put(content)
   return { kind: 'kept', artifact: { kind: 'run_result', name: NAME, mediaType: 'text/markdown', sizeBytes, sha256 } }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { EventDraft } from '../events/envelope.ts'
+import { Redactor } from '../secrets.ts'
 import { readUpdate, type Update } from './acp-message.ts'
 import { Transcript } from './transcript.ts'
 
@@ -270,4 +271,23 @@ describe('a fold that is taken over', () => {
       { numRuns: 1000 },
     )
   })
+})
+
+test('a secret is masked in what a command prints, across pieces and before the cut, and in results', () => {
+  const secret = 'a-secret-of-the-sandbox'
+  const redactor = new Redactor([secret])
+  const transcript = new Transcript(of, undefined, redactor)
+  const outputOf = (id: string, ...updates: object[]) => {
+    const all = [{ sessionUpdate: 'tool_call' }, ...updates, { status: 'completed' }]
+    const drafts = all.flatMap((each, at) => {
+      const params = { update: { sessionUpdate: 'tool_call_update', toolCallId: id, ...each } }
+      return transcript.apply(readUpdate(params, redactor), at, new Date(0))
+    })
+    return drafts.at(-1)?.data['output']
+  }
+  const print = (data: string) => ({ _meta: { terminal_output_delta: { data } } })
+  const fill = 'x'.repeat(65_536 - 10)
+  expect(outputOf('a', print(fill), ...[...secret].map(print), print('!'.repeat(99)))).toBe(`${fill}[secret]!!`)
+  expect(outputOf('b', { rawOutput: `${fill}${secret}` })).toBe(`${fill}[secret]`)
+  expect(outputOf('c', { rawOutput: { code: secret } })).toBe('{"code":"[secret]"}')
 })

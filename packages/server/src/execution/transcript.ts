@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { ToolKind } from '@agentclientprotocol/sdk'
-import { cutText, TextCollector } from '../events/bounded-text.ts'
+import { MaskedCollector, TextCollector } from '../events/bounded-text.ts'
 import type { EventDraft } from '../events/envelope.ts'
 import { callEnd, callProgress, type OpenCall } from '../runs/open-calls.ts'
+import { type MaskingStream, ownCredentials, type Redactor } from '../secrets.ts'
 import type { ToolUpdate, Update } from './acp-message.ts'
 import type { PromptOf } from './acp-orders.ts'
 import { boundInput } from './bounded-activity.ts'
 import { MAX_SUMMARY_BYTES } from './prompt-outcome.ts'
 
-const MAX_TITLE_BYTES = 1024
 /** An agent may begin calls and end none of them. Beyond this many the one that it named longest ago has failed. */
 const MAX_OPEN_CALLS = 256
 /** UTF-16 units of the output and the diffs of all open calls; what does not fit is left out. */
@@ -22,6 +22,8 @@ interface OpenMessage {
   readonly role: 'assistant' | 'reasoning'
   readonly agentMessageId: string | undefined
   readonly offset: number
+  /** Masks what arrives, whichever way the agent divides it, before anything is cut. */
+  readonly masking: MaskingStream
   readonly text: TextCollector
   /** Kept apart for the Run's summary, whose bound is another one. */
   readonly whole: TextCollector
@@ -35,7 +37,7 @@ interface CallInFold {
   title: string
   input: unknown
   text: string | undefined
-  printed: TextCollector | null
+  printed: MaskedCollector | null
   result: ToolUpdate['result']
   diffs: ToolUpdate['diffs']
   delegationId: string | undefined
@@ -64,6 +66,7 @@ export interface KnownCall {
  */
 export class Transcript {
   readonly #of: PromptOf
+  readonly #redactor: Redactor
   readonly #maxOpenCalls: number
   #message: OpenMessage | null = null
   /** In the order in which they were last begun: a fold that began behind the first time of some finds them so too. */
@@ -71,8 +74,10 @@ export class Transcript {
   #openLength = 0
   #lastAnswer: LastAnswer | null = null
 
-  constructor(of: PromptOf, maxOpenCalls: number = MAX_OPEN_CALLS) {
+  /** @param redactor of the Session, with all that the sandbox knows */
+  constructor(of: PromptOf, maxOpenCalls: number = MAX_OPEN_CALLS, redactor: Redactor = ownCredentials) {
     this.#of = of
+    this.#redactor = redactor
     this.#maxOpenCalls = maxOpenCalls
   }
 
@@ -92,7 +97,8 @@ export class Transcript {
   callOf(id: string): KnownCall | null {
     const call = this.#calls.get(id)
     if (call === undefined) return null
-    const { kind, title, input, text, truncated } = call
+    const { kind, title, text, truncated } = call
+    const input = this.#redactor.value(call.input)
     return { activityId: this.#activityId(call), toolName: nameOf(call), kind, title, input, text, truncated }
   }
 
@@ -100,7 +106,11 @@ export class Transcript {
   get openCalls(): OpenCall[] {
     return [...this.#calls.values()].map(call => {
       const { value: input } = call.asks ? boundInput(call.input, MAX_KEPT_INPUT_BYTES) : { value: undefined }
-      return { ...this.#told(call), ...(call.asks && { asks: true }), ...(input !== undefined && { input }) }
+      return {
+        ...this.#told(call),
+        ...(call.asks && { asks: true }),
+        ...(input !== undefined && { input: this.#redactor.value(input) }),
+      }
     })
   }
 
@@ -124,11 +134,11 @@ export class Transcript {
       role: update.role,
       agentMessageId: update.messageId,
       offset,
+      masking: this.#redactor.stream(),
       text: new TextCollector(),
       whole: new TextCollector(update.role === 'assistant' ? MAX_SUMMARY_BYTES : 0),
     }
-    this.#message.text.append(update.text)
-    this.#message.whole.append(update.text)
+    collect(this.#message, this.#message.masking.push(update.text))
     return ended
   }
 
@@ -142,7 +152,9 @@ export class Transcript {
   #endMessage(): EventDraft[] {
     const message = this.#message
     this.#message = null
-    if (message === null || message.text.text === '') return []
+    if (message === null) return []
+    collect(message, message.masking.end())
+    if (message.text.text === '') return []
     if (message.role === 'assistant') {
       const { whole } = message
       this.#lastAnswer = whole.truncated ? { sizeBytes: whole.totalBytes } : whole.text
@@ -165,7 +177,7 @@ export class Transcript {
     if (known === undefined && !update.begins) return drafts
     const call = known ?? openCall(offset, at)
     this.#openLength -= lengthOf(call)
-    merge(call, update)
+    merge(call, update, this.#redactor)
     if (this.#openLength + lengthOf(call) > MAX_OPEN_LENGTH) leaveOut(call)
     this.#openLength += lengthOf(call)
     if (update.begins) {
@@ -189,6 +201,7 @@ export class Transcript {
     this.#calls.delete(id)
     this.#openLength -= lengthOf(call)
     const { input, diffs } = call
+    call.printed?.end()
     const { output, truncated } = outputOf(call)
     return callEnd(this.#of.runId, this.#told(call), status, at, {
       ...(input !== undefined && { input }),
@@ -249,21 +262,25 @@ function openCall(offset: number, startedAt: Date): CallInFold {
   }
 }
 
-function merge(call: CallInFold, update: ToolUpdate): void {
-  const title = update.title === undefined ? null : cutText(update.title, MAX_TITLE_BYTES)
+function collect(message: OpenMessage, masked: string): void {
+  message.text.append(masked)
+  message.whole.append(masked)
+}
+
+function merge(call: CallInFold, update: ToolUpdate, redactor: Redactor): void {
   call.name = update.name ?? call.name
   call.kind = update.kind ?? call.kind
-  call.title = title?.text ?? call.title
+  call.title = update.title ?? call.title
   call.input = update.input ?? call.input
   call.text = update.text ?? call.text
   if (update.printed !== undefined) {
-    call.printed ??= new TextCollector()
+    call.printed ??= new MaskedCollector(redactor)
     call.printed.append(update.printed)
   }
   call.result = update.result ?? call.result
   call.diffs = update.diffs ?? call.diffs
   call.delegationId = update.delegationId ?? call.delegationId
-  call.truncated ||= update.truncated || title?.truncated === true
+  call.truncated ||= update.truncated
 }
 
 /** What the tool shows of its work, else what its command printed, else its result if no diff tells it. */

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { InteractionRequest } from '@berth/contract'
 import type { SessionKey } from '../events/append.ts'
 import type { EventDraft } from '../events/envelope.ts'
+import { sessionRedactor } from '../events/session-redactor.ts'
 import { awaitPeople } from '../runs/await-run.ts'
-import { knownSecrets } from '../secrets.ts'
 import type { ApprovalRule } from '../settings/approval-rules.ts'
 import type { Queryable } from '../storage/database.ts'
 import { isAllowed } from './approval-rules.ts'
@@ -43,7 +43,8 @@ export async function openInteraction(tx: Queryable, asking: Asking, asked: Aske
   const { now, runId, organizationId, sessionId } = asking
   const deadline = asked.ask.kind === 'approval' ? new Date(now.getTime() + asking.approvalMs) : null
   const requestId = asked.ask.kind === 'approval' ? randomUUID() : null
-  const request = knownSecrets.value(shownRequest(asked.ask, runId, requestId, deadline)) as InteractionRequest
+  const redactor = await sessionRedactor(tx, asking)
+  const request = redactor.value(shownRequest(asked.ask, runId, requestId, deadline)) as InteractionRequest
   const allowed = asking.cancelled || asked.declined === true ? null : await allowance(tx, asking, asked.ask)
   const closing = asking.cancelled ? 'run_cancelled' : asked.declined === true ? 'cancelled' : allowed
   const row: InteractionRow = {

@@ -3,7 +3,6 @@ import type { EventDraft } from '../events/envelope.ts'
 import { usageOfRun } from '../gateway/accounting/usage-of-run.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import { extendLease } from '../leases/extend-lease.ts'
-import { knownSecrets } from '../secrets.ts'
 import type { Queryable } from '../storage/database.ts'
 import { isUnauthorized } from './authority-sql.ts'
 import { keepFenceToSeal, releaseFence, releaseFenceOf } from './fence-sql.ts'
@@ -35,12 +34,10 @@ export async function endRun(
 ): Promise<boolean> {
   const revoked = await outcomeWithoutAuthority(tx, key, runId, decided)
   const outcome = revoked ?? decided
-  const { summary, ...told } = outcome
-  const clean = summary === undefined ? told : { ...told, summary: knownSecrets.cutText(summary) }
   const used = await usageOfRun(tx, { ...key, runId })
   // An agent that asked the gateway for nothing may have used what nobody counts.
   const counted = used.requests > 0 ? used : null
-  const finished = await finishRun(tx, key, runId, clean, counted, now)
+  const finished = await finishRun(tx, key, runId, outcome, counted, now)
   if (finished === null) return false
   await Promise.all([
     options.seal === true ? keepFenceToSeal(tx, key, runId) : releaseFenceOf(tx, key, runId),

@@ -16,6 +16,8 @@ export interface RuntimeEntry {
   readonly version?: string
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
+  /** The values of `env` that are secret: masked in what the Sessions that run it tell. Absent: none. */
+  readonly secrets?: readonly string[]
   /** Variables that tell its process which of the gateway's models to use; it must have one. Absent: it has its own. */
   readonly modelEnv?: (model: ModelFacts) => Readonly<Record<string, string>>
   /** The format that it speaks, where the gateway serves only some models in it: it must have one of those. */

@@ -1,5 +1,6 @@
 import { isAbsolute, normalize } from 'node:path'
 import ipaddr from 'ipaddr.js'
+import { isMaskable } from '../secrets.ts'
 import { JsonNode, parseJson } from './json-node.ts'
 import { parseOrigin, parseWebUrl } from './web-url.ts'
 
@@ -43,6 +44,8 @@ export interface RuntimeConfig {
   /** Id of the known agent that it stands on. */
   readonly base: string | undefined
   readonly env: Readonly<Record<string, string>>
+  /** The values of `env` that are masked in what its Sessions tell: references, and those whose names say so. */
+  readonly secrets: readonly string[]
   /** Origins that its sandboxes reach besides public hosts by policy. */
   readonly reach: readonly string[]
   /** Paths below the agent's home that hold its conversations. */
@@ -93,12 +96,16 @@ export interface Config {
   readonly egress: EgressConfig
   /** Absent: nothing is transcribed. */
   readonly transcription: TranscriptionConfig | undefined
+  /** Places of the secrets that the file holds itself, such as `providers[0].apiKey`. */
+  readonly inlineSecrets: readonly string[]
 }
 
 const idPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/
 /** As the API takes it (interface 2.2). */
 const runtimeIdPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 const catalogIdPattern = /^\S{1,265}$/
+/** Variables whose values are secret wherever they come from. Short values are settings, such as `MAX_TOKENS`. */
+const secretName = /key|token|secret|passw|credential|auth(?!or)/i
 const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 const builtInRuntimes = ['native', 'shell']
 /** Agents that an entry can stand on; each has its own in `runtimes/foreign`. */
@@ -110,7 +117,8 @@ export function parseConfig(
   file: string,
   variables: Readonly<Record<string, string | undefined>>,
 ): Config {
-  const root = new JsonNode(parseJson(text, file), { file, path: '', variables })
+  const inlineSecrets: string[] = []
+  const root = new JsonNode(parseJson(text, file), { file, path: '', variables, inlineSecrets })
   const members = root.object('providers', 'models', 'runtimes', 'gitHosts', 'egress', 'transcription')
   const providers = members.providers?.array().map(readProvider) ?? []
   requireUnique(members.providers, providers)
@@ -123,6 +131,7 @@ export function parseConfig(
     gitHosts: members.gitHosts?.array().map(readGitHost) ?? [],
     egress: readEgress(members.egress),
     transcription: members.transcription === undefined ? undefined : readTranscription(members.transcription),
+    inlineSecrets,
   }
 }
 
@@ -232,17 +241,24 @@ function readRuntime(node: JsonNode): RuntimeConfig {
           .array(1)
           .map(item => item.string())
       : []
-  const env = members.env?.record(variablePattern).map(([name, value]) => [name, value.secret()] as const) ?? []
+  const variables = members.env?.record(variablePattern).map(readVariable) ?? []
   return {
     id,
     name: members.name?.string() ?? id,
     command,
     base: members.base?.oneOf(knownAgents),
-    env: Object.fromEntries(env),
+    env: Object.fromEntries(variables.map(({ name, value }) => [name, value])),
+    secrets: variables.filter(({ isSecret }) => isSecret).map(({ value }) => value),
     reach: members.reach?.array().map(readOrigin) ?? [],
     mounts: members.mounts?.array().map(readMount) ?? [],
     state: members.state?.array().map(readStatePath) ?? [],
   }
+}
+
+function readVariable([name, node]: readonly [string, JsonNode]) {
+  if (node.isReference) return { name, value: node.secret(), isSecret: true }
+  const isSecret = secretName.test(name) && isMaskable(node.string())
+  return { name, value: node.secret(isSecret), isSecret }
 }
 
 function readMount(node: JsonNode): string {
@@ -266,7 +282,7 @@ function readGitHost(node: JsonNode): GitHostConfig {
   return {
     kind: node.require(members.kind, 'kind').oneOf(['github', 'gitlab', 'forgejo']),
     baseUrl: members.baseUrl === undefined ? undefined : readUrl(members.baseUrl),
-    appId: members.appId?.secret(),
+    appId: members.appId?.secret(false),
     privateKey: members.privateKey?.secret(),
   }
 }

@@ -9,26 +9,29 @@ export function parseJson(text: string, file: string): unknown {
   }
 }
 
+/** Where a value of the configuration file stands, and what reading it needs. */
+interface Place {
+  readonly file: string
+  readonly path: string
+  readonly variables: Readonly<Record<string, string | undefined>>
+  /** Takes the places of secrets that the file holds itself. */
+  readonly inlineSecrets?: string[]
+}
+
 /** A value of the configuration file with its place, so that whatever is wrong can be named. */
 export class JsonNode {
   readonly #value: unknown
-  readonly #file: string
-  readonly #path: string
-  readonly #variables: Readonly<Record<string, string | undefined>>
+  readonly #place: Place
 
-  constructor(
-    value: unknown,
-    place: { file: string; path: string; variables: Readonly<Record<string, string | undefined>> },
-  ) {
+  constructor(value: unknown, place: Place) {
     this.#value = value
-    this.#file = place.file
-    this.#path = place.path
-    this.#variables = place.variables
+    this.#place = place
   }
 
   /** Ends the start, naming this place. */
   fail(problem: string): never {
-    throw new StartError(`${this.#file}: ${this.#path === '' ? 'it' : this.#path} ${problem}`)
+    const { file, path } = this.#place
+    throw new StartError(`${file}: ${path === '' ? 'it' : path} ${problem}`)
   }
 
   /** The members, each of which must be known. Absent ones and null ones are undefined. */
@@ -55,7 +58,7 @@ export class JsonNode {
   array(least = 0): readonly JsonNode[] {
     if (!Array.isArray(this.#value)) return this.fail('must be an array')
     if (this.#value.length < least) this.fail(`must have at least ${least} ${least === 1 ? 'item' : 'items'}`)
-    return this.#value.map((item: unknown, index) => this.#at(`${this.#path}[${index}]`, item))
+    return this.#value.map((item: unknown, index) => this.#at(`${this.#place.path}[${index}]`, item))
   }
 
   string(pattern?: RegExp): string {
@@ -64,11 +67,19 @@ export class JsonNode {
     return this.#value
   }
 
-  /** A string given here or as `{ "env": "NAME" }`. */
-  secret(): string {
-    if (typeof this.#value !== 'object') return this.string()
+  /** Whether it is `{ "env": "NAME" }`, and not given here. */
+  get isReference(): boolean {
+    return typeof this.#value === 'object'
+  }
+
+  /** A string given here or as `{ "env": "NAME" }`. @param isSecret whether the file must be closed to others if it is here */
+  secret(isSecret = true): string {
+    if (!this.isReference) {
+      if (isSecret) this.#place.inlineSecrets?.push(this.#place.path)
+      return this.string()
+    }
     const name = this.object('env').env?.string() ?? this.fail('must be a string or { "env": "NAME" }')
-    const value = this.#variables[name]
+    const value = this.#place.variables[name]
     return value === undefined || value === '' ? this.fail(`names the variable ${name}, which is not set`) : value
   }
 
@@ -105,13 +116,11 @@ export class JsonNode {
 
   #child(key: string, value: unknown): JsonNode {
     const plain = /^[A-Za-z_]\w*$/.test(key)
-    return this.#at(
-      plain ? `${this.#path}${this.#path === '' ? '' : '.'}${key}` : `${this.#path}[${JSON.stringify(key)}]`,
-      value,
-    )
+    const { path } = this.#place
+    return this.#at(plain ? `${path}${path === '' ? '' : '.'}${key}` : `${path}[${JSON.stringify(key)}]`, value)
   }
 
   #at(path: string, value: unknown): JsonNode {
-    return new JsonNode(value, { file: this.#file, path, variables: this.#variables })
+    return new JsonNode(value, { ...this.#place, path })
   }
 }

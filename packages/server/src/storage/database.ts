@@ -1,3 +1,5 @@
+import type { MasterKey } from './master-key.ts'
+
 /** A statement with a name is parsed once per connection; a name stands for one text for ever. */
 export interface Statement {
   readonly name?: string
@@ -13,6 +15,8 @@ export interface Result<Row> {
 
 /** What runs one statement. `Row` is the caller's word for what the statement selects. */
 export interface Queryable {
+  /** Opens the secrets that rows hold sealed. Absent: this handle cannot read such rows. */
+  readonly masterKey?: MasterKey | undefined
   query<Row = never>(statement: string | Statement, values?: readonly unknown[]): Promise<Result<Row>>
 }
 

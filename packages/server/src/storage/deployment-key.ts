@@ -50,13 +50,15 @@ export async function requireDeploymentKey(db: Database, source: KeySource): Pro
 
 /**
  * For a process that seals nothing: a key that it was given must still be the database's.
+ * @returns the key; undefined if it was given none
  * @throws StartError if it is another one
  */
-export async function refuseOtherKey(db: Queryable, source: KeySource): Promise<void> {
+export async function refuseOtherKey(db: Queryable, source: KeySource): Promise<MasterKey | undefined> {
   const own = await ownKey(source)
-  if (own === undefined) return
+  if (own === undefined) return undefined
   const check = await readCheck(db)
   if (check !== null) requireSame(own, check, source)
+  return own
 }
 
 function keyPath({ dataDir }: KeySource): string {

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, hash, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, hash, hkdfSync, randomBytes } from 'node:crypto'
 
 const version = 1
 const keyIdBytes = 4
@@ -13,19 +13,34 @@ export class UnsealError extends Error {
 
 /** The key that seals secrets at rest. It is never part of the database, so a copy of that alone reveals none. */
 export class MasterKey {
+  readonly #key: Buffer
   readonly #sealing: Buffer
+  readonly #digesting: Buffer
   readonly #id: Buffer
 
   /** @param key 32 bytes */
   constructor(key: Uint8Array) {
     if (key.length !== 32) throw new TypeError('a master key has 32 bytes')
+    this.#key = Buffer.from(key)
     this.#sealing = derive(key, 'seal')
+    this.#digesting = derive(key, 'digest')
     this.#id = createHash('sha256').update(derive(key, 'id')).digest().subarray(0, keyIdBytes)
   }
 
   /** Names the key without revealing it: eight hexadecimal digits. */
   get id(): string {
     return this.#id.toString('hex')
+  }
+
+  /** The key as people write it down, for whoever masks it in logs. */
+  get spellings(): readonly string[] {
+    const base64 = this.#key.toString('base64')
+    return [base64, base64.slice(0, -1), this.#key.toString('base64url'), this.#key.toString('hex')]
+  }
+
+  /** Returns the same 32 bytes for the same secret; without this key nobody can test a guess by them. */
+  digest(secret: string): Buffer {
+    return createHmac('sha256', this.#digesting).update(secret).digest()
   }
 
   /**

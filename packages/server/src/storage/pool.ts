@@ -3,6 +3,7 @@ import pg from 'pg'
 import type { Database, Queryable, Result, Statement, TransactionOptions } from './database.ts'
 import { DatabaseUnavailable, isUnavailable } from './database-errors.ts'
 import type { Log } from './log.ts'
+import type { MasterKey } from './master-key.ts'
 
 /** Where the database is: a server's URL, or the embedded one's socket. */
 export type ConnectionTarget =
@@ -24,6 +25,8 @@ export interface DatabaseOptions {
 
 /** A pool of connections. Lives through any absence of its database: statements fail meanwhile, and work after. */
 export interface PooledDatabase extends Database, AsyncDisposable {
+  /** Opens the secrets that rows hold sealed. It is set once it has been held against the database. */
+  masterKey: MasterKey | undefined
   readonly usage: { readonly open: number; readonly idle: number; readonly waiting: number }
   /** Waits for statements under way, then closes every connection. */
   close(): Promise<void>
@@ -55,6 +58,7 @@ export function openDatabase(options: DatabaseOptions): PooledDatabase {
 }
 
 class Pool implements PooledDatabase {
+  masterKey: MasterKey | undefined
   readonly #pool: pg.Pool
   #closed: Promise<void> | undefined
 
@@ -87,7 +91,7 @@ class Pool implements PooledDatabase {
   async transaction<T>(work: (transaction: Queryable) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.#lend(client => transact(client, work, options))
+        return await this.#lend(client => transact(client, work, options, this.masterKey))
       } catch (error) {
         if (attempt === maxAttempts || !isTransient(error)) throw error
         await sleep(Math.random() * 5 * 2 ** attempt)
@@ -130,11 +134,13 @@ async function transact<T>(
   client: pg.PoolClient,
   work: (transaction: Queryable) => Promise<T>,
   options: TransactionOptions,
+  masterKey: MasterKey | undefined,
 ): Promise<T> {
   let open = true
   /** The failure that ended the transaction; what is sent after it fails as well, and says only that. */
   let failure: unknown
   const transaction: Queryable = {
+    masterKey,
     async query<Row>(statement: string | Statement, values?: readonly unknown[]) {
       // The connection may already serve another transaction.
       if (!open) throw new Error('a statement was sent after its transaction had ended')

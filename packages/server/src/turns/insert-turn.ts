@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { appendEvents } from '../events/append.ts'
-import { cutText } from '../events/bounded-text.ts'
+import { cutMasked, cutText } from '../events/bounded-text.ts'
+import { sessionRedactor } from '../events/session-redactor.ts'
 import type { Principal } from '../identity/principal.ts'
 import { queueRun } from '../runs/queue-run.ts'
 import type { RunRow } from '../runs/run.ts'
@@ -46,7 +47,8 @@ export async function insertTurn(
     author_id: turn.author.id,
     created_at: turn.now,
   }
-  const text = cutText(turn.message)
+  const whole = cutText(turn.message)
+  const text = whole.truncated ? cutMasked(await sessionRedactor(tx, key), turn.message) : whole
   const data = {
     messageId: randomUUID(),
     role: 'user',

@@ -51,6 +51,8 @@ export async function startTestService(
     config?: object
     /** Puts into the data directory what an operator would have put there. */
     prepare?: (dataDir: string) => Promise<void>
+    /** Writes down where the database is. */
+    url?: (db: TestDatabase) => string
   } = {},
 ): Promise<TestService> {
   await using stack = new AsyncDisposableStack()
@@ -63,7 +65,7 @@ export async function startTestService(
   const variables = {
     ...testVariables,
     BERTH_DATA_DIR: dataDir,
-    DATABASE_URL: databaseUrl(db),
+    DATABASE_URL: (options.url ?? databaseUrl)(db),
     ...options.variables,
   }
   const settings = loadSettings(variables, path => (existsSync(path) ? readFileSync(path, 'utf8') : undefined))

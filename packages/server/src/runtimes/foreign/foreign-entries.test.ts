@@ -10,6 +10,7 @@ const given = (id: string, base: 'claude-code' | 'gemini', env: Record<string, s
   reach: [],
   mounts: [],
   state: [],
+  secrets: Object.values(env),
 })
 const means = { installs: '/nowhere', inside: '/opt/runtime' }
 

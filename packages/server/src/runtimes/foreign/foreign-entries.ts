@@ -43,6 +43,7 @@ function entryOf({ base, command, ...config }: RuntimeConfig, means: Means): Run
     id: config.id,
     name: config.name === config.id ? entry.name : config.name,
     env: { ...entry.env, ...config.env },
+    secrets: config.secrets,
     reach: config.reach,
     mounts: config.mounts,
     state: [...entry.state, ...config.state],

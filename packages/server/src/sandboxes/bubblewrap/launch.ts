@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
+import { knownSecrets } from '../../secrets.ts'
 import { insideCommand, type Plan, sandboxOptions } from './arguments.ts'
 import type { Blank } from './blank.ts'
 import { hostNames } from './lease-files.ts'
@@ -87,5 +88,5 @@ async function reachesMilestone(socket: Socket): Promise<boolean> {
 
 function said(host: string): string {
   const text = readFileSync(join(host, hostNames.log), 'utf8').trim()
-  return text === '' ? 'it said nothing' : text.slice(-2000)
+  return text === '' ? 'it said nothing' : knownSecrets.text(text).slice(-2000)
 }
