@@ -5,6 +5,7 @@ import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
 import { resolveSource } from '../repositories/resolve-source.ts'
 import { requestHash } from '../request-hash.ts'
+import { ownCredentials } from '../secrets.ts'
 import { topics } from '../storage/wakeups.ts'
 import { insertTurn } from '../turns/insert-turn.ts'
 import { settleModel, settleRuntime } from './configuration.ts'
@@ -46,7 +47,7 @@ export async function createSession(
       key,
       owner: principal,
       requestHash: hash,
-      title: body.title ?? deriveTitle(body.initialTurn?.message),
+      title: body.title === undefined ? deriveTitle(body.initialTurn?.message) : ownCredentials.text(body.title),
       origin: body.origin ?? null,
       source,
       model,

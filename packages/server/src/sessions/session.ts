@@ -1,6 +1,7 @@
 import type { Continuation, Session, Source } from '@berth/contract'
 import { phaseOf, type RunStatus } from '../runs/run.ts'
 import { NATIVE_RUNTIME, type RuntimeCatalog } from '../runtimes/catalog.ts'
+import { ownCredentials } from '../secrets.ts'
 import { type CheckpointFacts, continuationOf } from './continuation.ts'
 
 /** A Session with what its resource is derived from: the active Run and the newest lease. */
@@ -96,11 +97,14 @@ function checkpointOf(row: SessionRow, runtimes: SessionSurroundings['runtimes']
 
 const MAX_TITLE = 160
 
-/** The title of a Session that brings none: the first non-empty line of its first message (interface 2.2). */
+/**
+ * The title of a Session that brings none: the first non-empty line of its first message. Keys of ours in it are masked;
+ * there is no sandbox yet whose secrets it could hold.
+ */
 export function deriveTitle(message: string | undefined): string {
   const line = message
     ?.split(/\r\n|\r|\n/)
     .map(candidate => candidate.trim())
     .find(candidate => candidate !== '')
-  return line === undefined ? 'New workspace' : [...line].slice(0, MAX_TITLE).join('')
+  return line === undefined ? 'New workspace' : [...ownCredentials.text(line)].slice(0, MAX_TITLE).join('')
 }

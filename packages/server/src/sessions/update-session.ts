@@ -3,6 +3,7 @@ import { refusal, sessionNotFound } from '../api-errors.ts'
 import type { Context } from '../context.ts'
 import type { SessionKey } from '../events/append.ts'
 import type { Principal } from '../identity/principal.ts'
+import { ownCredentials } from '../secrets.ts'
 import { topics } from '../storage/wakeups.ts'
 import { settleModel, settleRuntime } from './configuration.ts'
 import { lockVisibleSession } from './lock-session.ts'
@@ -31,7 +32,7 @@ export async function updateSession(
     if (switched && session.turn_count > 0) throw refusal('cloud_session_settled')
     if (switched) await settleRuntime(context, tx, runtime)
     const model = body.model !== undefined || switched ? settleModel(context, body.model, runtime) : session.model
-    const title = body.title ?? session.title
+    const title = body.title === undefined ? session.title : ownCredentials.text(body.title)
     const changes = title !== session.title || model !== session.model || runtime !== session.runtime
     if (changes) await writeSession(tx, key, { title, model, runtime }, now)
     return { changes, session: changes ? await findSession(tx, key) : session }
