@@ -1,4 +1,4 @@
-import { readIfThere } from './read-if-there.ts'
+import { isOpenToOthers, readIfThere } from './read-if-there.ts'
 import { loadSettings, type Settings } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { DatabaseUnavailable } from './storage/database-errors.ts'
@@ -19,7 +19,7 @@ export async function withDatabase<Result>(
   variables: Variables,
   work: (db: PooledDatabase, settings: Settings) => Promise<Result>,
 ): Promise<Result> {
-  const settings = loadSettings(variables, readIfThere)
+  const settings = loadSettings(variables, readIfThere, isOpenToOthers)
   const { databaseUrl, dataDir } = settings
   const connection = databaseUrl === undefined ? embeddedConnection(dataDir) : { connectionString: databaseUrl }
   await using db = openDatabase({ connection, log: quiet, connections: 1 })

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { LogOutput } from './logging/log-output.ts'
 import { openLogSink } from './logging/log-sink.ts'
-import { readIfThere } from './read-if-there.ts'
+import { isOpenToOthers, readIfThere } from './read-if-there.ts'
 import { knownSecrets } from './secrets.ts'
 import { serve as start } from './serve.ts'
 import { loadSettings } from './settings.ts'
@@ -22,7 +22,7 @@ export async function serve(variables: Readonly<Record<string, string | undefine
   // After an uncaught error, whose cause may stand in the last lines.
   process.once('exit', () => output.writeLastLines())
   try {
-    const settings = loadSettings(variables, readIfThere)
+    const settings = loadSettings(variables, readIfThere, isOpenToOthers)
     const log = pino({ level: settings.logLevel, hooks: { streamWrite: line => knownSecrets.text(line) } }, output)
     output.onGap = dropped => log.warn({ dropped }, 'log lines were dropped: they could not be written')
     const stop = Promise.withResolvers<NodeJS.Signals>()

@@ -223,6 +223,41 @@ describe('the configuration file', () => {
     )
   })
 
+  test.each([
+    [{ providers: [{ ...provider, apiKey: 'sk-1' }] }, 'providers[0].apiKey'],
+    [{ gitHosts: [{ kind: 'github', appId: '1', privateKey: 'pem' }] }, 'gitHosts[0].privateKey'],
+    [{ runtimes: [{ ...runtime, env: { A_TOKEN: '12345678' } }] }, 'runtimes[0].env.A_TOKEN'],
+    [
+      { transcription: { kind: 'openai-compatible', baseUrl: 'http://x', model: 'm', apiKey: 'k' } },
+      'transcription.apiKey',
+    ],
+  ])('%j is refused if others can read it', (config, place) => {
+    const read = (isOpen: boolean) => () =>
+      loadSettings(
+        { BERTH_CONFIG: '/berth.json' },
+        () => JSON.stringify(config),
+        () => isOpen,
+      )
+    expect(read(true)).toThrow(`/berth.json holds a secret (${place}) and is open to others: chmod 600 it`)
+    expect(read(false)).not.toThrow()
+  })
+
+  test('may be open to others if it names its secrets only', () => {
+    const config = {
+      providers: [{ ...provider, apiKey: { env: 'KEY' } }],
+      gitHosts: [{ kind: 'github', appId: '1', privateKey: { env: 'KEY' } }],
+      runtimes: [
+        { ...runtime, env: { A: 'plain words', MAX_TOKENS: '4096', GIT_AUTHOR_NAME: 'An Author', B: { env: 'KEY' } } },
+      ],
+    }
+    const settings = loadSettings(
+      { BERTH_CONFIG: '/berth.json', KEY: 'secret-1' },
+      () => JSON.stringify(config),
+      () => true,
+    )
+    expect(settings.config.runtimes[0]?.secrets).toEqual(['secret-1'])
+  })
+
   test('elsewhere is read where BERTH_CONFIG says', () => {
     const read = (path: string) => (path === '/etc/berth.json' ? JSON.stringify({ runtimes: [runtime] }) : undefined)
     expect(loadSettings({ BERTH_CONFIG: '/etc/berth.json' }, read).config.runtimes).toHaveLength(1)

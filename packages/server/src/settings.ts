@@ -118,11 +118,16 @@ type Variables = Readonly<Record<string, string | undefined>>
  * Reads the settings.
  * @param variables the environment
  * @param readFile answers a file's text, or undefined when there is none
+ * @param isOpen answers whether others than its owner may read a file
  * @throws StartError naming the first setting that is wrong or unknown
  */
-export function loadSettings(variables: Variables, readFile: (path: string) => string | undefined): Settings {
+export function loadSettings(
+  variables: Variables,
+  readFile: (path: string) => string | undefined,
+  isOpen: (path: string) => boolean = () => false,
+): Settings {
   const environment = new Environment(variables)
-  const settings = read(environment, variables, readFile)
+  const settings = read(environment, variables, readFile, isOpen)
   environment.refuseUnknown()
   requireConsistent(settings)
   return deepFreeze(settings)
@@ -131,7 +136,12 @@ export function loadSettings(variables: Variables, readFile: (path: string) => s
 /** Every setting with its meaning and default, in the order of reading; for the documentation. */
 export function describeSettings(): readonly Declaration[] {
   const environment = new Environment({})
-  read(environment, {}, () => undefined)
+  read(
+    environment,
+    {},
+    () => undefined,
+    () => false,
+  )
   return environment.declarations
 }
 
@@ -150,7 +160,12 @@ export function listeningOn(settings: Settings, port: number): Settings {
   })
 }
 
-function read(env: Environment, variables: Variables, readFile: (path: string) => string | undefined): Settings {
+function read(
+  env: Environment,
+  variables: Variables,
+  readFile: (path: string) => string | undefined,
+  isOpen: (path: string) => boolean,
+): Settings {
   const dataDir = resolve(
     env.text('BERTH_DATA_DIR', 'Directory of everything the embedded default keeps.', './.berth') ?? '.berth',
   )
@@ -163,7 +178,7 @@ function read(env: Environment, variables: Variables, readFile: (path: string) =
     const [otherwise, words] = fallback ?? [originOf(host, port), "the listener's origin"]
     return env.parsed(name, meaning, words, parseWebUrl, 'an http or https URL without query') ?? otherwise
   }
-  const config = readConfig(env, dataDir, variables, readFile)
+  const config = readConfig(env, dataDir, variables, readFile, isOpen)
   const authUrl = url('BERTH_AUTH_URL', 'URL that clients reach the account service and the gateway at.')
   return {
     dataDir,
@@ -394,6 +409,7 @@ function readConfig(
   dataDir: string,
   variables: Variables,
   readFile: (path: string) => string | undefined,
+  isOpen: (path: string) => boolean,
 ): Config {
   const named = env.text(
     'BERTH_CONFIG',
@@ -404,7 +420,14 @@ function readConfig(
   const text = readFile(path)
   if (text === undefined && named !== undefined)
     throw new StartError(`BERTH_CONFIG names ${path}, which does not exist`)
-  return parseConfig(text ?? '{}', path, variables)
+  const config = parseConfig(text ?? '{}', path, variables)
+  const [place] = config.inlineSecrets
+  if (place !== undefined && isOpen(path)) {
+    throw new StartError(
+      `${path} holds a secret (${place}) and is open to others: chmod 600 it, or write { "env": "NAME" } for the secret`,
+    )
+  }
+  return config
 }
 
 function readApprovalRules(
