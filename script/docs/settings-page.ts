@@ -27,7 +27,9 @@ const configuration = `
 
 \`BERTH_CONFIG\`, or \`berth.json\` in the data directory, holds what has structure. Every key is optional; an unknown one stops
 the start. An \`apiKey\`, an \`appId\`, a \`privateKey\` and the values of a runtime's \`env\` are written as they are, or as
-\`{ "env": "NAME" }\` to be taken from the environment.
+\`{ "env": "NAME" }\` to be taken from the environment. A file that holds a secret itself must be closed to others (\`chmod 600\`),
+or the start is refused; one that only names its secrets may have any mode. The values of \`env\` are told apart by their
+names ([runtimes](runtimes.md#secrets)).
 
 \`\`\`json
 {

@@ -54,7 +54,7 @@ export async function addSessionSecrets(
         select $1, $2, $3, digest, sealed, $6 from unnest($4::bytea[], $5::bytea[]) as given (digest, sealed)
         on conflict do nothing returning 1
       )
-      update sessions set secrets_version = nextval('session_secret_versions')
+      update sessions set secrets_version = 1 + floor(random() * 2 ^ 52)::bigint
       where organization_id = $1 and id = $2 and exists (select 1 from added)`,
     values: [
       key.organizationId,

@@ -14,7 +14,6 @@ create table session_secrets (
 );
 
 -- Names what the rows above hold for a Session. An append proves by it that it has masked all of them. 0 is a Session
--- whose sandboxes know none, which costs its appends no statement. A sequence gives the numbers, and not a count, so that
--- no version which was rolled back comes again with other secrets.
-create sequence session_secret_versions;
+-- whose sandboxes know none, which costs its appends no statement. The numbers are random and no count, so that no
+-- version which was rolled back comes again with other secrets.
 alter table sessions add column secrets_version bigint not null default 0;
