@@ -54,12 +54,11 @@ function readTool(tool: Json, at: number, wire: TranslatedWire): LanguageModelV4
 function readSchema(schema: unknown, param: string): LanguageModelV4FunctionTool['inputSchema'] {
   if (schema === undefined || schema === null || schema === true) return { type: 'object', properties: {} }
   const given = objectAt(schema, param)
-  const type = given['type']
-  if (type === undefined || type === null || (Array.isArray(type) && type.includes('object'))) {
-    return { ...given, type: 'object', properties: isObject(given['properties']) ? given['properties'] : {} }
-  }
-  if (type !== 'object') throw refuse(param, `${param} must be the schema of an object.`)
-  return given['properties'] === undefined ? { ...given, type, properties: {} } : given
+  const { type, properties } = given
+  const open = type === undefined || type === null || (Array.isArray(type) && type.includes('object'))
+  if (!open && type !== 'object') throw refuse(param, `${param} must be the schema of an object.`)
+  const named = isObject(properties) || (!open && properties !== undefined) ? properties : {}
+  return { ...given, type: 'object', properties: named } as LanguageModelV4FunctionTool['inputSchema']
 }
 
 type Choice = LanguageModelV4ToolChoice & { readonly allowed?: ReadonlySet<string> }
