@@ -11,7 +11,7 @@ import { activitiesOf, messagesOf, outcomeOf, startsOf, typesOf } from './suppor
 import { outcome } from './support/outcome.ts'
 import { damages, Gate, Resuming, spoilt } from './support/resuming.ts'
 import { signalSandbox } from './support/sandbox-processes.ts'
-import { databaseUrl, startTestService } from './support/service.ts'
+import { startTestService, variablesBeside } from './support/service.ts'
 import { WorkerStandIn } from './support/states.ts'
 import { until } from './support/until.ts'
 import { leaseOf, touch } from './support/workspace.ts'
@@ -376,7 +376,7 @@ describe('a checkpoint', () => {
     const { session } = await bench.sealed('scripted', 'say one')
     await bench.expire(session)
     await using without = await startTestService({
-      variables: { BERTH_ROLES: 'api', DATABASE_URL: databaseUrl(bench.test.db) },
+      variables: { BERTH_ROLES: 'api', ...variablesBeside(bench.test) },
     })
     const api = new Api(without.url, bench.test.tenant.apiKey)
     expect((await api.session(session.id)).continuation).toEqual(unavailable('checkpoint_incompatible'))

@@ -165,7 +165,7 @@ describe('files', () => {
     expect(refusedFields(answer)).toBe('400 invalid_request files.0.content')
   })
 
-  it.each(['', '.', '..', 'a/b', '/', '\0', 'é'.repeat(128)])('have the name of one file, not %j', async name => {
+  it.each(['', '.', '..', 'a/b', '/', '\0', 'é'.repeat(256)])('have the name of one file, not %j', async name => {
     const answer = await submit(await test.api.createSession(), { message: 'a', files: [{ name, content: '' }] })
     expect(refusedFields(answer)).toBe('400 invalid_request files.0.name')
   })

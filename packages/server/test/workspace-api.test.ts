@@ -7,7 +7,7 @@ import { type Answer, Api } from './support/api.ts'
 import { activitiesOf, outcomeOf } from './support/ended-run.ts'
 import { outcome, tally } from './support/outcome.ts'
 import { damages, Gate, Resuming, spoilt } from './support/resuming.ts'
-import { databaseUrl, startTestService } from './support/service.ts'
+import { startTestService, variablesBeside } from './support/service.ts'
 import { WorkerStandIn } from './support/states.ts'
 import { until } from './support/until.ts'
 import { leaseOf } from './support/workspace.ts'
@@ -23,7 +23,7 @@ beforeAll(async () => {
   const variables = {
     BERTH_ROLES: 'api',
     BERTH_WORKSPACE_WAIT_SECONDS: '1',
-    DATABASE_URL: databaseUrl(bench.test.db),
+    ...variablesBeside(bench.test),
   }
   const { url } = opened.use(await startTestService({ variables }))
   impatient = new Api(url, bench.test.tenant.apiKey)
@@ -260,7 +260,8 @@ describe('a workspace that is asked for', () => {
     const lease = await leaseId(session)
     await until('the end of the sandbox', async () => {
       const { rows } = await bench.test.db.database.query(
-        'select 1 from executions where session_id = $1 and task is not null',
+        `select 1 from executions where session_id = $1 and task is not null
+         union all select 1 from leases where session_id = $1 and ended_at is null`,
         [session.id],
       )
       return rows.length === 0 && !(await readdir(join(bench.test.dataDir, 'leases'))).includes(lease)

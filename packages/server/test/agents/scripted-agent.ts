@@ -182,7 +182,8 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
   },
   big: async (turn, bytes) => {
     const text = 'x'.repeat(Number(bytes))
-    const properties = { [text]: { type: 'string' }, a: { type: 'string', title: text, enum: [text, text] } }
+    const oneOf = ['x', 'y'].map(value => ({ const: value, title: text }))
+    const properties = { [text]: { type: 'string' }, a: { type: 'string', title: text, oneOf } }
     await message(turn, (await elicit(turn, { message: text, requestedSchema: { properties } })).action)
   },
   tell: async (turn, rest) => {

@@ -44,6 +44,14 @@ export const testVariables = {
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
 } as const
 
+/** Settings by which another process, with a data directory of its own, serves beside a service that is there. */
+export function variablesBeside({ db, dataDir }: Pick<TestService, 'db' | 'dataDir'>) {
+  return {
+    DATABASE_URL: databaseUrl(db),
+    BERTH_BLOBS: `file:${join(dataDir, 'blobs')}`,
+  }
+}
+
 /** Starts the service on a database and a data directory of its own. Dispose of it in `afterAll`. */
 export async function startTestService(
   options: {
