@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { ExecutionContext } from '../src/execution/execution-context.ts'
 import { withShortPath } from '../src/sandboxes/socket-directory.ts'
 import { activitiesOf, outcomeOf } from './support/ended-run.ts'
-import { Resuming, type WorkerOptions } from './support/resuming.ts'
+import { Resuming, spoilt, type WorkerOptions } from './support/resuming.ts'
 import { until } from './support/until.ts'
 import { leaseDirectory, leaseOf, touch, workspacePath } from './support/workspace.ts'
 
@@ -44,6 +44,10 @@ const leave = (name: string) =>
 const growth = (name: string) =>
   `kill -0 $(cat ${name}.pid) || exit 0; n=$(wc -c < ${name}.log)
   until [ $(wc -c < ${name}.log) -gt $n ]; do sleep 0.02; done; echo ${name} grows`
+
+/** A script that leaves processes each of which starts its successor and ends, so that none is there for long. */
+const leaveChains = `echo 'echo x >> chains.log; sleep 0.01; setsid bash chain &' > chain
+  for n in 1 2; do bash chain >/dev/null 2>&1 </dev/null; done; until [ -s chains.log ]; do sleep 0.02; done`
 
 /** Command lines on this host that hold a word. */
 async function commandsWith(word: string): Promise<string[]> {
@@ -111,7 +115,7 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
     await work(options)
     const word = `detached-${crypto.randomUUID()}`
     const { session } = await bench.sealed('shell', leave('server'))
-    const script = `${leave(word)}; : > begun; sleep 600`
+    const script = `${leave(word)}; ${leaveChains}; : > begun; sleep 600`
     const { run } = await bench.api.submitTurn(session.id, script)
     await until('a process of its own', () =>
       path(session, 'begun')
@@ -122,7 +126,9 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
     await bench.api.call('POST', `/v1/sessions/${session.id}/runs/${run.id}/cancel`)
     expect(outcomeOf(await bench.settled(session, run.id))).toBe('cancelled aborted - 1')
     expect(await commandsWith(word)).toEqual([])
+    const { size } = await stat(await path(session, 'chains.log'))
     expect(await outputOf(session, growth('server'))).toEqual(['server grows\n'])
+    expect((await stat(await path(session, 'chains.log'))).size).toBe(size)
   })
 
   it('is frozen by the sweeper where its worker died before it could', async () => {
@@ -175,4 +181,27 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
     await frozen(session)
     expect(await outputOf(session, 'cat note')).toEqual(['kept\n'])
   })
+})
+
+it('a lease whose state cannot be told keeps no other from being frozen', async () => {
+  let broken: string | undefined
+  const stateOf = spoilt(real => ({
+    stateOf: async leaseId => {
+      if (leaseId === broken) throw new Error('struck')
+      return real.stateOf(leaseId)
+    },
+  }))
+  await work({ driver: stateOf })
+  const sessions = [
+    (await bench.sealed('shell', 'true')).session,
+    (await bench.sealed('shell', 'true')).session,
+  ] as const
+  // Whichever is looked at first.
+  for (const [one, other] of [sessions, sessions.toReversed()]) {
+    if (one === undefined || other === undefined) throw new Error('no session')
+    broken = await lease(one)
+    await frozen(other)
+    expect(await context.driver.thaw(await lease(other))).toBe(true)
+    await frozen(other)
+  }
 })

@@ -12,24 +12,33 @@ const LOOK_MS = 2
 
 /**
  * Freezes the sandbox of a Run that has ended, ahead of its seal: nothing changes the tree beneath the seal, and nothing
- * of the Run works on or reaches anything. What a cancelled Run has detached from its agent ends first.
+ * of the Run works on or reaches anything. What a cancelled Run has detached from its agent ends, behind the freeze:
+ * processes that fork all the time stay ahead of whoever looks for them while they run.
  * @throws ClaimLost
  */
 export async function freezeToSeal(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   const { db, driver, clock, log } = context
   const [lease, run] = await Promise.all([findLiveLease(db, claim), findRun(db, claim, claim.runId)])
   if (lease?.state !== 'attached') return
-  // Also one whose authority was revoked, which has failed by that.
-  if (run !== null && run.cancel_requested_at !== null) await driver.endOrphans(lease.id)
   await db.transaction(async tx => {
     if ((await holdsFence(tx, claim, clock.now())) === null) throw new ClaimLost()
     await driver.freeze(lease.id)
   })
-  for (const deadline = performance.now() + STOPPING_MS; performance.now() < deadline; ) {
-    if ((await driver.stateOf(lease.id)) !== 'freezing') return
+  const state = await stateOnceStopped(context, lease.id, signal)
+  if (state === 'freezing') {
+    log.warn({ leaseId: lease.id, runId: claim.runId }, 'a sandbox is sealed although some of its processes still run')
+  }
+  // One that runs goes on for somebody who took the claim meanwhile. The authority of a cancelled Run may have been
+  // revoked, and the Run have failed by that.
+  if (state !== 'running' && run !== null && run.cancel_requested_at !== null) await driver.endOrphans(lease.id)
+}
+
+async function stateOnceStopped({ driver }: ExecutionContext, leaseId: string, signal: AbortSignal) {
+  for (const deadline = performance.now() + STOPPING_MS; ; ) {
+    const state = await driver.stateOf(leaseId)
+    if (state !== 'freezing' || performance.now() >= deadline) return state
     await sleep(LOOK_MS, undefined, { signal })
   }
-  log.warn({ leaseId: lease.id, runId: claim.runId }, 'a sandbox is sealed although some of its processes still run')
 }
 
 /**

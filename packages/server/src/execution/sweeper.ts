@@ -76,11 +76,7 @@ export class Sweeper implements Service {
     for (const lease of await findLeasesOfArchived(db, 100)) {
       await this.#end(lease.organization_id, lease.session_id, lease.id, 'archived')
     }
-    for (const lease of await findLiveLeasesOfHost(db, host)) {
-      const state = await driver.stateOf(lease.id)
-      if (state === 'gone') await this.#end(lease.organization_id, lease.session_id, lease.id, 'lost')
-      else if (state !== 'frozen') await this.#freeze(lease)
-    }
+    for (const lease of await findLiveLeasesOfHost(db, host)) await this.#look(lease)
     // What is listed now was made under a row committed before: a sandbox without a live row has outlived its lease.
     for (const leaseId of await driver.list()) {
       if (!this.#destroying.has(leaseId) && !(await leaseIsLive(db, leaseId))) this.#destroy(leaseId)
@@ -96,9 +92,20 @@ export class Sweeper implements Service {
     this.#destroying.set(leaseId, destroyed)
   }
 
-  /** A worker has died between the end of a Run and the freeze, or a process of the sandbox withstood the signals. */
-  async #freeze({ organization_id: organizationId, session_id: sessionId }: LeaseRow): Promise<void> {
-    await freezeAtRest(this.#context, { organizationId, sessionId })
+  /**
+   * Ends a lease whose sandbox is gone, and freezes one that runs: a worker has died between the end of a Run and the
+   * freeze, or a process withstood the signals. A sandbox that cannot be looked at holds up no other.
+   */
+  async #look({ organization_id: organizationId, session_id: sessionId, id }: LeaseRow): Promise<void> {
+    const { driver, log } = this.#context
+    try {
+      const state = await driver.stateOf(id)
+      if (state === 'gone') await this.#end(organizationId, sessionId, id, 'lost')
+      else if (state !== 'frozen') await freezeAtRest(this.#context, { organizationId, sessionId })
+    } catch (error) {
+      if (error instanceof DatabaseUnavailable) throw error
+      log.error({ err: error, leaseId: id }, 'a sandbox at rest could not be looked at or frozen')
+    }
   }
 
   async #end(

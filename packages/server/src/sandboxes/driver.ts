@@ -135,7 +135,8 @@ export interface SandboxDriver {
   stateOf(leaseId: string): Promise<SandboxState>
   /**
    * Ends the orphans among the sandbox's processes that were started since it last went on, with all that they started.
-   * Those that were there before, and whatever is still a descendant of the supervisor's agent, go on.
+   * Those that were there before, and whatever is still a descendant of the supervisor's agent, go on. None that forks gets
+   * away while the sandbox is frozen.
    */
   endOrphans(leaseId: string): Promise<void>
   /** Where the sandbox keeps what its agent owns. @throws SandboxGoneError when there is nothing of it */

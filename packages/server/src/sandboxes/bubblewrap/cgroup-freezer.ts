@@ -54,7 +54,8 @@ const unified: CgroupFreezer = {
 const legacy: CgroupFreezer = {
   freeze: dir => write(dir, 'freezer.state', 'FROZEN'),
   thaw(dir) {
-    if (read(dir, 'freezer.state') === 'THAWED') return false
+    const state = read(dir, 'freezer.state')
+    if (state === undefined || state === 'THAWED') return false
     write(dir, 'freezer.state', 'THAWED')
     return true
   },

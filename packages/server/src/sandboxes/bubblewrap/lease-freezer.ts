@@ -13,6 +13,7 @@ import type { Workshop } from './workshop.ts'
 
 /** How long one attempt to stop all processes by signals takes at most. The sweeper makes the next one. */
 const STOPPING_MS = 500
+/** A killed process of version 1's freezer ends with the thaw only, so this is waited out there. */
 const ENDING_MS = 1000
 
 /** Stops the processes of leases, and lets them go on. Every method is idempotent, for any process of the service. */
@@ -24,7 +25,7 @@ export interface LeaseFreezer {
   state(leaseId: string): Promise<FreezeState>
   /**
    * Ends what was started since the lease last went on and has left its agent: processes whose parents have ended.
-   * Orphans from before that keep running, with all that they start.
+   * Orphans from before that keep running, with all that they start. Only what is frozen cannot fork ahead of it.
    */
   endOrphans(leaseId: string): Promise<void>
 }
@@ -137,9 +138,13 @@ async function signalAll(files: LeaseFiles, all: 'STOP' | 'CONT'): Promise<boole
 async function findOrphans(tag: string, leaseId: string, since: number): Promise<SandboxProcess[]> {
   const tree = await readProcessTree(tag, leaseId)
   if (tree === undefined) return []
-  return tree.others
-    .filter(({ parent, startTime }) => parent === tree.first && startTime >= since)
-    .flatMap(orphan => [orphan, ...descendants(tree.others, orphan.pid)])
+  return (
+    tree.others
+      .filter(({ parent, startTime }) => parent === tree.first && startTime >= since)
+      .flatMap(orphan => [orphan, ...descendants(tree.others, orphan.pid)])
+      // What has ended waits for a parent that may be frozen.
+      .filter(({ state }) => !/[ZX]/.test(state))
+  )
 }
 
 /** Whether nothing listens on the supervisor's socket any more. */
