@@ -75,10 +75,16 @@ export async function removeBlank(means: Pick<BlankMeans, 'cgroups'>, dir: strin
   await rm(dir, { recursive: true, force: true })
 }
 
-/** The cgroups' name of a lease or blank; undefined where its directory is gone or torn. */
+const GROUP_NAME = /^blank\.[\w-]+$/
+
+/**
+ * The cgroups' name of a lease or blank; undefined where its directory is gone or torn. A power cut may leave an empty
+ * file, and no name is the name of the group that holds all sandboxes.
+ */
 export function groupOf(files: LeaseFiles): string | undefined {
   try {
-    return readFileSync(join(files.host, hostNames.group), 'utf8')
+    const name = readFileSync(join(files.host, hostNames.group), 'utf8')
+    return GROUP_NAME.test(name) ? name : undefined
   } catch {
     return undefined
   }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -146,6 +146,19 @@ describe('bubblewrap driver', () => {
     await driver.destroy('half')
     await driver.destroy('torn')
     expect(await driver.list()).toEqual([])
+  })
+
+  it('ends no other sandbox where a power cut has torn what names the cgroups of one', async () => {
+    const { driver, dataDir } = await opened()
+    await driver.create(spec('alive'))
+    const torn = join(instanceOf(await realpath(dataDir)).leasesDir, 'torn', 'host')
+    await mkdir(torn, { recursive: true })
+    await writeFile(join(torn, 'cgroup'), '')
+    await driver.freeze('torn')
+    await driver.destroy('torn')
+    expect(await driver.list()).toEqual(['alive'])
+    expect(await driver.stateOf('alive')).toBe('running')
+    await driver.destroy('alive')
   })
 
   it('gives sandboxes less weight than the service where both want the CPU', async ({ skip }) => {
