@@ -76,6 +76,22 @@ test('a session without a runtime fixes a failing test, presents a file and reme
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('It added up wrongly; fixed.')
 })
 
+test('it and what it left running stand still between its turns, and go on', async () => {
+  const { api } = service.test
+  const server =
+    'setsid sleep 600 >/dev/null 2>&1 </dev/null & echo $! > server.pid; cat /proc/$PPID/stat | cut -d " " -f 1,22'
+  const again = 'kill -0 $(cat server.pid) && cat /proc/$PPID/stat | cut -d " " -f 1,22'
+  service.upstream.next(bash(server), says({ text: 'Started.' }))
+  const session = await api.createSession({}, 'Start a server')
+  const [engine] = activitiesOf(await ended(session))
+  // Behind the seal, ahead of which the sandbox is frozen.
+  await until('the seal', async () => (await api.session(session.id)).phase === 'idle')
+  service.upstream.next(bash(again), says({ text: 'It runs.' }))
+  const run = await next(session, 'Does it run?')
+  expect(outcomeOf(run)).toBe('completed completed - 1')
+  expect(activitiesOf(run)).toMatchObject([{ status: 'succeeded', output: engine?.output }])
+})
+
 test('it asks people, and goes on with what they say', async () => {
   const { api } = service.test
   const questions = [{ question: 'Which colour?', options: ['red', 'blue'] }]
