@@ -95,9 +95,19 @@ const question = `present draft\nsay asking\nask ${JSON.stringify({ message: 'Wh
 
 const modes: readonly CrashMode[] = ['dies', 'fails', 'unanswered']
 
-/** Every step of a phase in every way. */
-const pointsOf = (phase: CrashPhase, steps: readonly string[]): CrashPoint[] =>
-  steps.flatMap((_, index) => modes.map(mode => new CrashPoint(phase, index + 1, mode)))
+const readings = new Set<string | undefined>(['find the trees', 'look for a blob', 'read a blob'])
+
+/**
+ * Every step of a phase in every way, but for what leaves the same world: a reading whose answer is lost has failed, and a
+ * worker that dies after two readings might have died after the first.
+ */
+function pointsOf(phase: CrashPhase, steps: readonly string[]): CrashPoint[] {
+  return steps.flatMap((step, index) => {
+    const again = readings.has(step) && readings.has(steps[index - 1])
+    const ways = modes.filter(mode => mode === 'fails' || !(mode === 'dies' ? again : readings.has(step)))
+    return ways.map(mode => new CrashPoint(phase, index + 1, mode))
+  })
+}
 
 /** One native Session for each pair of points: its Run is parked under the first and goes on under the second. */
 async function driveParked(points: readonly Pick<Case, CrashPhase>[]): Promise<void> {
@@ -202,7 +212,8 @@ describe('a worker that is struck at any step', { timeout: 300_000 }, () => {
     expect(points.filter(point => !point.struck)).toEqual([])
   })
 
-  it('of a seal or of a restore loses nothing that was sealed', async () => {
+  // In two tests, because a busy machine takes long over all of them.
+  it.each([0, 1])('of a seal or of a restore loses nothing that was sealed (half %i)', async half => {
     // What the steps are is learnt from workers that nothing happens to.
     const rehearsal = { seal: new CrashPoint('seal', 0, 'dies'), restore: new CrashPoint('restore', 0, 'dies') }
     await drive([rehearsal])
@@ -211,8 +222,9 @@ describe('a worker that is struck at any step', { timeout: 300_000 }, () => {
       expect(new Set(steps)).toEqual(new Set(documented(phase)))
       expect(steps.length).toBeGreaterThan(5)
     }
-    const seals = pointsOf('seal', seal.steps)
-    const restores = pointsOf('restore', restore.steps)
+    const ours = (points: readonly CrashPoint[]) => points.filter((_, index) => index % 2 === half)
+    const seals = ours(pointsOf('seal', seal.steps))
+    const restores = ours(pointsOf('restore', restore.steps))
     await drive(
       Array.from({ length: Math.max(seals.length, restores.length) }, (_, index) => ({
         seal: seals[index] ?? new CrashPoint('seal', 0, 'dies'),
