@@ -197,4 +197,37 @@ describe('the budget of bodies', () => {
       expect(buffer.length).toBe(0)
     }
   })
+
+  test('has room for small bodies beside those that arrive, also if their length is not told', async () => {
+    await using service = await startTestApp({ bodies: { ...defaultBodyBounds, callerBodies: 1 } })
+    using stack = new DisposableStack()
+    /** Sends the beginning of a body in chunks, and tells when it was refused or the service has read a whole one. */
+    const begin = (bytes: number) => {
+      const socket = connect(service.port, '127.0.0.1')
+      stack.defer(() => socket.destroy())
+      const head = `PUT ${turn} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\n`
+      const body = `{"message":"${'a'.repeat(bytes)}`
+      socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n`)
+      return {
+        end: () => socket.write('2\r\n"}\r\n0\r\n\r\n'),
+        answer: once(socket, 'data').then(([data]) => readRaw(String(data)).status),
+      }
+    }
+    const small = [begin(10), begin(10), begin(10)]
+    const [one, other] = [begin(70_000), begin(70_000)]
+    expect(await Promise.race([one.answer, other.answer])).toBe(503)
+    for (const { end } of [...small, one, other]) end()
+    expect(await Promise.all(small.map(({ answer }) => answer))).toEqual([204, 204, 204])
+    expect((await Promise.all([one.answer, other.answer])).toSorted()).toEqual([204, 503])
+  })
+
+  test("refuses a small body of the gateway's for want of room", async () => {
+    const bodies = { ...defaultBodyBounds, callerBytes: 500 }
+    await using service = await startTestApp({ gateway: openGateway(), bodies })
+    const ask = (padding: number) =>
+      service.call('POST', '/v1/chat/completions', { headers: json, body: chat(`,"user":"${'a'.repeat(padding)}"`) })
+    const refused = await ask(500)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2'])
+    expect((await ask(10)).status).toBe(200)
+  })
 })

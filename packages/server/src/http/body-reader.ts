@@ -48,20 +48,27 @@ export function readBody(
   const buffer = new BodyBuffer(announcedBytes <= limits.bytes ? announcedBytes : limits.bytes)
   let received = 0
   let refused = false
+  let arriving = false
   const refuse = (kind: Exclude<BodyReading['kind'], 'read'>) => {
     refused = true
     buffer.take()
     resolve({ kind })
   }
+  /** Whether there is room for a body of this size to arrive. One of a length that is not told counts once it is large. */
+  const mayArrive = (bytes: number) => {
+    if (arriving || !(bytes > smallBytes)) return true
+    arriving = true
+    return claim?.arrive() !== false
+  }
   const patience = watchArrival(body, limits.patienceMs, () => refuse('too_slow'))
   if (announcedBytes > limits.bytes) refuse('too_large')
-  else if (!(announcedBytes <= smallBytes) && claim?.arrive() === false) refuse('no_room')
+  else if (!mayArrive(announcedBytes)) refuse('no_room')
   body.on('data', (chunk: Buffer) => {
     received += chunk.length
     if (received > limits.bytes + toleratedExcessBytes) body.destroy()
     else if (refused) return
     else if (received > limits.bytes) refuse('too_large')
-    else if (claim?.grow(chunk.length) === false) refuse('no_room')
+    else if (!mayArrive(received) || claim?.grow(chunk.length) === false) refuse('no_room')
     else {
       counter.take(chunk)
       if (counter.count > limits.values) refuse('too_many_values')

@@ -72,7 +72,9 @@ function registerRow(
       if (takesBody) requireMediaType(request.headers, 'json')
     },
     handler: async (request, reply) => {
-      const asked = (await request.bodyAhead)?.() ?? (await bodyOf(request, request.body))
+      // What was read ahead is there, but must not be kept where the budget has no room for it.
+      const ahead = request.body?.kind === 'no_room' ? undefined : await request.bodyAhead
+      const asked = ahead?.() ?? (await bodyOf(request, request.body))
       const { signal, release } = leaving(reply, gateway, open)
       try {
         const { caller } = admissionOf(request)
