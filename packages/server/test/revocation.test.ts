@@ -3,7 +3,12 @@ import type { Event, Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Sweeper } from '../src/execution/sweeper.ts'
 import { Worker } from '../src/execution/worker.ts'
+import { findUnauthorizedRuns } from '../src/runs/authority-sql.ts'
+import { AuthoritySweeper } from '../src/runs/authority-sweeper.ts'
+import { DatabaseUnavailable } from '../src/storage/database-errors.ts'
+import { openDatabase } from '../src/storage/pool.ts'
 import type { Api } from './support/api.ts'
+import { silentLog } from './support/log.ts'
 import { Gate, Resuming, spoilt, type WorkerOptions } from './support/resuming.ts'
 import { nativeStandIn } from './support/scripted-runtimes.ts'
 import { databaseUrl } from './support/service.ts'
@@ -175,6 +180,37 @@ describe('a run whose installation is revoked', () => {
     const session = await begin('say never')
     await revoke()
     expect(await end(session)).toEqual(neverBegun)
+  })
+
+  it('ends although another one cannot be ended, whose session is locked', async () => {
+    const sessions = [await begin('say never'), await begin('say never')]
+    const { connection } = resuming.test.db
+    const impatient = stack.use(openDatabase({ connection, log: silentLog, statementTimeoutMs: 200 }))
+    const sweeper = new AuthoritySweeper({ ...(await workerContext(resuming.test, stack)), db: impatient })
+    const unlock = new Map<string, () => Promise<void>>()
+    for (const { id } of sessions) {
+      const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const locked = db().transaction(async tx => {
+        await tx.query('select 1 from sessions where id = $1 for update', [id])
+        held.resolve()
+        await free.promise
+      })
+      await held.promise
+      unlock.set(id, () => {
+        free.resolve()
+        return locked
+      })
+      stack.defer(() => free.resolve())
+    }
+    await revoke()
+    const [first] = await findUnauthorizedRuns(db(), 10)
+    const other = sessions.find(({ id }) => id !== first?.sessionId)
+    if (first === undefined || other === undefined) throw new Error('a pass would find nothing')
+    await unlock.get(other.id)?.()
+    await expect(sweeper.sweep()).rejects.toThrow(DatabaseUnavailable)
+    expect(await statusOf(other)).toBe('failed')
+    await unlock.get(first.sessionId)?.()
+    for (const session of sessions) expect(await end(session)).toEqual(neverBegun)
   })
 
   it('never begins while its sandbox is being made, which is destroyed', async () => {

@@ -44,11 +44,16 @@ export class InteractionSweeper implements Service {
     await this.drain()
   }
 
-  /** One pass over what is overdue by now. */
+  /**
+   * One pass over what is overdue by now. One that cannot be closed, as its Session is locked, keeps none of the others.
+   * @throws the first failure, after the last one
+   */
   async sweep(): Promise<void> {
+    const failures: unknown[] = []
     for (const overdue of await findOverdue(this.#context.db, this.#context.clock.now(), AT_ONCE)) {
-      await this.#close(overdue)
+      await this.#close(overdue).catch(error => failures.push(error))
     }
+    if (failures.length > 0) throw failures[0]
   }
 
   async #close({ organization_id: organizationId, session_id: sessionId, id }: Overdue): Promise<void> {

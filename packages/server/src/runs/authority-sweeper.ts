@@ -48,9 +48,17 @@ export class AuthoritySweeper implements Service {
     await this.drain()
   }
 
-  /** One pass over the Runs whose authority has ended by now. */
+  /**
+   * One pass over the Runs whose authority has ended by now. One that cannot be ended, as its Session is locked, keeps
+   * none of the others.
+   * @throws the first failure, after the last Run
+   */
   async sweep(): Promise<void> {
-    for (const run of await findUnauthorizedRuns(this.#context.db, AT_ONCE)) await this.#end(run)
+    const failures: unknown[] = []
+    for (const run of await findUnauthorizedRuns(this.#context.db, AT_ONCE)) {
+      await this.#end(run).catch(error => failures.push(error))
+    }
+    if (failures.length > 0) throw failures[0]
   }
 
   async #end({ runId, ...key }: RunKey): Promise<void> {
