@@ -115,6 +115,13 @@ describe('the environment', () => {
     })
   })
 
+  test('a larger request of the gateway has room, although nothing else is set', () => {
+    const mebibyte = 1024 ** 2
+    const { bodies } = load({ BERTH_GATEWAY_BODY_BYTES: String(200 * mebibyte) })
+    expect(bodies).toMatchObject({ callerBytes: 200 * mebibyte, processBytes: 400 * mebibyte })
+    expect(load({}).bodies).toMatchObject({ callerBytes: 64 * mebibyte, processBytes: 256 * mebibyte })
+  })
+
   test('every setting is described', () => {
     for (const { name, meaning, fallback } of describeSettings()) {
       expect(name).toMatch(/^[A-Z_]+$/)

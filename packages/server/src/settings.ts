@@ -180,6 +180,7 @@ function read(
   }
   const config = readConfig(env, dataDir, variables, readFile, isOpen)
   const authUrl = url('BERTH_AUTH_URL', 'URL that clients reach the account service and the gateway at.')
+  const gateway = readGateway(env)
   return {
     dataDir,
     host,
@@ -258,8 +259,8 @@ function read(
         'Requests a minute, for each address; of the gateway, those without a valid credential.',
       ),
     },
-    bodies: readBodies(env),
-    gateway: readGateway(env),
+    gateway,
+    bodies: readBodies(env, gateway.bodyBytes),
     lease: {
       idleSeconds: env.seconds('BERTH_LEASE_IDLE_SECONDS', 900, 'A sandbox is given up after this long without a Run.'),
       maxSeconds: env.seconds('BERTH_LEASE_MAX_SECONDS', 14_400, 'A sandbox is given up after this long in any case.'),

@@ -10,19 +10,23 @@ export interface BodySettings {
 
 const mebibyte = 1024 ** 2
 
-/** Reads them. */
-export function readBodies(env: Environment): BodySettings {
+/**
+ * Reads them. Their defaults grow with what one request may hold, so that a larger request needs no other setting.
+ * @param gatewayBytes of one model request
+ */
+export function readBodies(env: Environment, gatewayBytes: number): BodySettings {
+  const callerBytes = env.integer(
+    'BERTH_BODY_BYTES_PER_CALLER',
+    Math.max(64 * mebibyte, gatewayBytes),
+    'Request bodies that this process holds at once of one installation, person, key or Run; by default no less than `BERTH_GATEWAY_BODY_BYTES`.',
+    { least: mebibyte },
+  )
   return {
+    callerBytes,
     processBytes: env.integer(
       'BERTH_BODY_BYTES_PER_PROCESS',
-      256 * mebibyte,
-      'Request bodies that this process holds at once; one organization has half of it at most.',
-      { least: mebibyte },
-    ),
-    callerBytes: env.integer(
-      'BERTH_BODY_BYTES_PER_CALLER',
-      64 * mebibyte,
-      'Request bodies that this process holds at once of one installation, person, key or Run.',
+      Math.max(256 * mebibyte, 2 * callerBytes),
+      'Request bodies that this process holds at once; one organization has half of it at most. By default no less than twice `BERTH_BODY_BYTES_PER_CALLER`.',
       { least: mebibyte },
     ),
     callerBodies: env.integer(
