@@ -224,6 +224,19 @@ describe.each(['anthropic', 'google'] as const)('the ai library, over %s', model
   })
 })
 
+describe.each(['anthropic', 'google'] as const)('what %s would never see', model => {
+  it.each([
+    ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hi', x: 1 }] }, 'messages[0].x'],
+    ['/v1/chat/completions', { messages: [{ role: 'user', content: [{ type: 'x' }] }] }, 'messages[0].content[0].type'],
+    ['/v1/responses', { input: [{ role: 'user', content: 'Hi', x: 1 }] }, 'input[0].x'],
+    ['/v1/responses', { input: [{ type: 'x' }] }, 'input[0].type'],
+    ['/v1/responses', { input: 'Hi', x: 1 }, 'x'],
+  ])('is refused by its path: %s %j', async (path, body, param) => {
+    const response = await service.call(path, { model, ...body })
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { code: 'invalid_request', param } }])
+  })
+})
+
 describe('a chat over Anthropic', () => {
   it('has structured answers', async () => {
     script('anthropic', { text: '{"city":"Oslo"}' })

@@ -110,6 +110,38 @@ describe('what is passed on', () => {
     )
   })
 
+  it.each([
+    [
+      '/v1/chat/completions',
+      {
+        messages: [
+          { role: 'user', content: [{ type: 'text', text: 'a', x: 1 }, { type: 'new_part' }], x: 1 },
+          { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'new_call', x: 1 }] },
+        ],
+        tools: [{ type: 'new_tool', x: 1 }],
+      },
+    ],
+    [
+      '/v1/responses',
+      {
+        input: [
+          { role: 'user', content: [{ type: 'input_text', text: 'a', x: 1 }, { type: 'new_part' }], x: 1 },
+          { type: 'new_item', x: 1 },
+        ],
+        tools: [{ type: 'function', name: 'a', parameters: {}, x: 1 }, { type: 'new_tool' }],
+      },
+    ],
+  ])('is members and types that nobody here knows, but none at the top: %s', async (path, body) => {
+    gateway.upstream.next(says({ text }))
+    const passed = await gateway.call(path, { model: 'fast', ...body })
+    expect([passed.status, gateway.upstream.requests.at(-1)?.body]).toEqual([200, { model: 'm1', ...body }])
+    const refused = await gateway.call(path, { model: 'fast', ...body, x: 1 })
+    expect([refused.status, await refused.json()]).toMatchObject([
+      400,
+      { error: { code: 'invalid_request', param: 'x' } },
+    ])
+  })
+
   it('is listed', async () => {
     const { data } = (await (await gateway.call('/v1/models', undefined)).json()) as { data: { id: string }[] }
     expect(data.map(({ id }) => id)).toEqual(['main/m1', 'main/unpriced', 'main/plain', 'spare/m1', 'fast'])

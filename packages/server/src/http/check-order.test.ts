@@ -103,8 +103,9 @@ describe('the order of checks', () => {
     expect(service.authority.calls).toEqual([])
   })
 
-  test('there is no HEAD', async () => {
+  test.each(['/v1/sessions', '/v1/openapi.json', '/v1/docs'])('there is no HEAD of %s', async path => {
     await using service = await startTestApp()
-    expect((await service.call('HEAD', '/v1/sessions')).status).toBe(405)
+    const response = await service.call('HEAD', path)
+    expect([response.status, response.headers.get('allow')?.includes('GET')]).toEqual([405, true])
   })
 })

@@ -22,6 +22,18 @@ describe('what is no request', () => {
       431,
       'request_header_fields_too_large',
     ],
+    [
+      'headers without end, for the gateway',
+      `POST /v1/responses HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`,
+      431,
+      'request_header_fields_too_large',
+    ],
+    [
+      'two lengths, for the gateway',
+      rawRequest('POST', '/v1/chat/completions', ['Content-Length: 1', 'Content-Length: 2']),
+      400,
+      'malformed_request',
+    ],
     ['no host', `GET /v1/sessions HTTP/1.1\r\nConnection: close\r\n${bearer}\r\n\r\n`, 400, 'malformed_request'],
     [
       'two lengths',

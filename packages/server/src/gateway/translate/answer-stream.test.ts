@@ -8,9 +8,9 @@ import { callTranslated } from './call-translated.ts'
 
 type Parts = readonly (LanguageModelV4StreamPart | Error)[]
 
-const tool = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }
+const tool = { name: 'look', parameters: { type: 'object', properties: {} } }
 const bodies: Record<TranslatedWire, Record<string, unknown>> = {
-  responses: { model: 'm', input: 'Hello', stream: true, tools: [tool] },
+  responses: { model: 'm', input: 'Hello', stream: true, tools: [{ type: 'function', ...tool }] },
   chat: {
     model: 'm',
     messages: [{ role: 'user', content: 'Hello' }],

@@ -1,6 +1,15 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Json } from '../json.ts'
 import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
+import {
+  chatCall,
+  chatCalled,
+  chatHeld,
+  chatMessages,
+  chatParts,
+  refuseUnknown,
+  refuseUnknownInPart,
+} from './known-members.ts'
 import { audioPart, filePart, imagePart } from './media.ts'
 import { PromptBuilder, type UserPart } from './prompt-builder.ts'
 import { refuse } from './refuse.ts'
@@ -20,6 +29,7 @@ export function readMessages(body: Json, target: Target, sealing: Sealing): Lang
 function readMessage(message: Json, param: string, prompt: PromptBuilder, target: Target, sealing: Sealing): void {
   const { role, content } = message
   const path = `${param}.content`
+  refuseUnknown(message, param, chatMessages.get(role))
   switch (role) {
     case 'system':
     case 'developer':
@@ -63,6 +73,8 @@ function readAssistant(message: Json, param: string, prompt: PromptBuilder, seal
     const call = objectAt(value, path)
     if ((call['type'] ?? 'function') !== 'function') throw refuse(`${path}.type`, `${path} must call a function.`)
     const called = objectAt(call['function'], `${path}.function`)
+    refuseUnknown(call, path, chatCall)
+    refuseUnknown(called, `${path}.function`, chatCalled)
     const id = stringAt(call['id'], `${path}.id`)
     const kept = openReasoning(signatureIn(call), `${path}.extra_content.google.thought_signature`, sealing)
     if (kept?.on === 'call') prompt.callMetadata(id, kept.metadata)
@@ -80,6 +92,7 @@ function readTexts(content: unknown, param: string): string[] {
   return arrayAt(content, param).map((value, at) => {
     const path = `${param}[${at}]`
     const part = objectAt(value, path)
+    refuseUnknownInPart(part, path, chatParts, chatHeld)
     if (part['type'] === 'text') return stringAt(part['text'], `${path}.text`)
     if (part['type'] === 'refusal') return stringAt(part['refusal'], `${path}.refusal`)
     throw refuse(`${path}.type`, `Content of type ${JSON.stringify(part['type'])} is not text.`)
@@ -87,6 +100,7 @@ function readTexts(content: unknown, param: string): string[] {
 }
 
 function readPart(part: Json, param: string, target: Target): UserPart {
+  refuseUnknownInPart(part, param, chatParts, chatHeld)
   switch (part['type']) {
     case 'text':
       return { type: 'text', text: stringAt(part['text'], `${param}.text`) }

@@ -390,3 +390,64 @@ describe('settings', () => {
     await expect(ask(wire, body, model)).rejects.toMatchObject({ status: 400, code: 'invalid_request', param })
   })
 })
+
+describe('members that OpenAI does not document', () => {
+  const chatCall = { id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } }
+  const said = { role: 'assistant', content: 'x' }
+  const text = { type: 'text', text: 'x' }
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }
+  const chatFn = { type: 'function', function: { name: 'look', parameters: schema } }
+  it.each([
+    ['chat', { messages: [{ ...user('x'), x: 1 }] }, 'messages[0].x'],
+    ['chat', { messages: [user('x'), { ...said, tool_call_id: 'a' }] }, 'messages[1].tool_call_id'],
+    ['chat', { messages: [{ role: 'system', content: [{ ...text, x: null }] }] }, 'messages[0].content[0].x'],
+    ['chat', { messages: [user([text, { ...text, cache_control: {} }])] }, 'messages[0].content[1].cache_control'],
+    [
+      'chat',
+      { messages: [user([{ ...image, image_url: { ...image.image_url, x: 1 } }])] },
+      'messages[0].content[0].image_url.x',
+    ],
+    ['chat', { messages: [{ ...said, tool_calls: [{ ...chatCall, x: 1 }] }] }, 'messages[0].tool_calls[0].x'],
+    [
+      'chat',
+      { messages: [{ ...said, tool_calls: [{ ...chatCall, function: { ...chatCall.function, x: 1 } }] }] },
+      'messages[0].tool_calls[0].function.x',
+    ],
+    ['chat', { tools: [{ ...chatFn, x: 1 }] }, 'tools[0].x'],
+    ['chat', { tools: [{ ...chatFn, function: { ...chatFn.function, x: 1 } }] }, 'tools[0].function.x'],
+    ['responses', { input: [{ ...user('x'), x: 1 }] }, 'input[0].x'],
+    ['responses', { input: [user([{ type: 'input_text', text: 'x', x: 1 }])] }, 'input[0].content[0].x'],
+    [
+      'responses',
+      { input: [{ ...said, content: [{ type: 'output_text', text: 'x', cache_control: {} }] }] },
+      'input[0].content[0].cache_control',
+    ],
+    ['responses', { input: [user('x'), { ...call('a'), x: 1 }, output('a')] }, 'input[1].x'],
+    ['responses', { input: [user('x'), call('a'), { ...output('a'), x: 1 }] }, 'input[2].x'],
+    ['responses', { input: [user('x'), { type: 'reasoning', summary: [], x: 1 }] }, 'input[1].x'],
+    [
+      'responses',
+      { input: [user('x'), call('a'), output('a', [{ type: 'input_text', text: 'x', x: 1 }])] },
+      'input[2].output[0].x',
+    ],
+    ['responses', { tools: [{ ...fn, x: 1 }] }, 'tools[0].x'],
+    ['responses', { tools: [{ ...fn, constructor: 1 }] }, 'tools[0].constructor'],
+  ] as const)('of %s are refused by their path: %j', async (wire, body, param) => {
+    await expect(ask(wire, body)).rejects.toMatchObject({ status: 400, code: 'invalid_request', param })
+  })
+
+  it('are told from those of an answer that is sent back', async () => {
+    const answered = {
+      ...said,
+      refusal: null,
+      annotations: [],
+      reasoning_content: 'Hm',
+      parsed: null,
+      tool_calls: [chatCall],
+    }
+    const { prompt } = await ask('chat', {
+      messages: [user('x'), answered, { role: 'tool', tool_call_id: 'a', content: 'x' }],
+    })
+    expect(prompt.map(message => message.role)).toEqual(['user', 'assistant', 'tool'])
+  })
+})

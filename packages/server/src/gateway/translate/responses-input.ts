@@ -1,6 +1,7 @@
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider'
 import type { Json } from '../json.ts'
 import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
+import { refuseUnknown, refuseUnknownInPart, responsesHeld, responsesItems, responsesParts } from './known-members.ts'
 import { audioPart, filePart, imagePart } from './media.ts'
 import { PromptBuilder, type UserPart } from './prompt-builder.ts'
 import { refuse } from './refuse.ts'
@@ -24,7 +25,9 @@ export function readInput(body: Json, target: Target, sealing: Sealing): Languag
 }
 
 function readItem(item: Json, param: string, prompt: PromptBuilder, target: Target, sealing: Sealing): void {
-  switch (item['type'] ?? 'message') {
+  const type = item['type'] ?? 'message'
+  refuseUnknown(item, param, responsesItems.get(type))
+  switch (type) {
     case 'message':
       readMessage(item, param, prompt, target)
       break
@@ -90,6 +93,7 @@ function readTexts(content: unknown, param: string): string[] {
   return arrayAt(content, param).map((value, at) => {
     const path = `${param}[${at}]`
     const part = objectAt(value, path)
+    refuseUnknownInPart(part, path, responsesParts, responsesHeld)
     switch (part['type']) {
       case 'input_text':
       case 'output_text':
@@ -104,6 +108,7 @@ function readTexts(content: unknown, param: string): string[] {
 }
 
 function readPart(part: Json, param: string, target: Target): UserPart {
+  refuseUnknownInPart(part, param, responsesParts, responsesHeld)
   switch (part['type']) {
     case 'input_text':
     case 'output_text':

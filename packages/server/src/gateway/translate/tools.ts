@@ -6,6 +6,7 @@ import type {
 import { isObject, type Json } from '../json.ts'
 import type { TranslatedWire } from '../upstream.ts'
 import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
+import { chatFunction, refuseUnknown, tools as toolMembers } from './known-members.ts'
 import { refuse } from './refuse.ts'
 
 /** Tools and their choice, as a call takes them. */
@@ -39,6 +40,8 @@ function readTool(tool: Json, at: number, wire: TranslatedWire): LanguageModelV4
   }
   const path = wire === 'chat' ? `${param}.function` : param
   const fields = wire === 'chat' ? objectAt(tool['function'], path) : tool
+  refuseUnknown(tool, param, toolMembers[wire])
+  if (wire === 'chat') refuseUnknown(fields, path, chatFunction)
   const description = optionalString(fields['description'], `${path}.description`)
   const strict = fields['strict']
   return {
