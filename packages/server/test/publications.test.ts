@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Publication, PublicationPage } from '@berth/contract'
+import { operationIds, operationOf, type Publication, type PublicationPage } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { recordCheck } from '../src/admin-repositories.ts'
 import { systemClock } from '../src/clock.ts'
@@ -292,6 +292,26 @@ describe('a publication that cannot be', () => {
     expect(outcome(await at.api.get(at.path('/publications?cursor=x')))).toBe('400 invalid_request')
     expect(outcome(await at.api.get(at.path('/publications?limit=101')))).toBe('400 invalid_request')
     expect(outcome(await at.api.get(at.path(`/publications/${randomUUID()}`)))).toBe('404 cloud_session_not_found')
+  })
+})
+
+describe('a cursor', () => {
+  it('is one for the list that gave it, and refused by every other', async () => {
+    const at = await begin()
+    await writeFile(join(at.project, 'a'), 'a')
+    const { id } = await at.publish()
+    await at.merge(id)
+    const lists = operationIds.map(operationOf).flatMap(({ method, path, query }) => {
+      if (method !== 'GET' || !Object.hasOwn(query?.properties ?? {}, 'cursor')) return []
+      return [path.replace('{sessionId}', at.session.id).replace('{publicationId}', id)]
+    })
+    expect(lists).toHaveLength(6)
+    for (const from of lists) {
+      const { body } = await at.api.get<{ nextCursor: string | null }>(from)
+      expect([from, body.nextCursor]).toEqual([from, expect.any(String)])
+      const answers = lists.map(async to => [to, (await at.api.get(`${to}?cursor=${body.nextCursor}`)).status])
+      expect(await Promise.all(answers)).toEqual(lists.map(to => [to, to === from ? 200 : 400]))
+    }
   })
 })
 
