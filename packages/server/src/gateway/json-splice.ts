@@ -2,17 +2,29 @@ const quote = 0x22
 const backslash = 0x5c
 const blanks: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
+/** Where a member's value stands in a text: the offsets of its first byte and of the one behind it. */
+export interface MemberPlace {
+  readonly name: string
+  readonly start: number
+  readonly end: number
+}
+
 /**
  * Sets members of a JSON object in its text and leaves every other byte as it is. A name that stands there more than
  * once is set everywhere, so that no reader finds another value than the one that was judged.
  * @param json text of an object, known to be valid
  * @param members JSON text by name
+ * @param places of all members with these names, if known: to find them takes 2 ns for each byte of the text
  */
-export function spliceMembers(json: Buffer, members: Readonly<Record<string, string>>): Buffer {
+export function spliceMembers(
+  json: Buffer,
+  members: Readonly<Record<string, string>>,
+  places: Iterable<MemberPlace> = placesOf(json),
+): Buffer {
   const pieces: (Buffer | string)[] = []
   const missing = new Set(Object.keys(members))
   let copied = 0
-  for (const { name, start, end } of membersOf(json)) {
+  for (const { name, start, end } of places) {
     const value = Object.hasOwn(members, name) ? members[name] : undefined
     if (value === undefined) continue
     missing.delete(name)
@@ -29,8 +41,8 @@ export function spliceMembers(json: Buffer, members: Readonly<Record<string, str
   return Buffer.concat(pieces.map(piece => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
 }
 
-/** The members of the outermost object, and where their values are. */
-function* membersOf(json: Buffer): Generator<{ name: string; start: number; end: number }> {
+/** The members of the outermost object of a valid text, and where their values are. */
+export function* placesOf(json: Buffer): Generator<MemberPlace> {
   let at = json.indexOf('{') + 1
   for (;;) {
     at = json.indexOf(quote, at)

@@ -79,11 +79,11 @@ export async function passCount(
   }
 }
 
-type Sent = Pick<PassedRequest, 'bytes' | 'headers' | 'signal'>
+type Sent = Pick<PassedRequest, 'bytes' | 'places' | 'headers' | 'signal'>
 
 /** An answer of the provider's that is one. @throws UpstreamError */
-async function send(client: ProviderClient, call: ProviderCall, { bytes, headers, signal }: Sent) {
-  const body = spliceMembers(bytes, call.members)
+async function send(client: ProviderClient, call: ProviderCall, { bytes, places, headers, signal }: Sent) {
+  const body = spliceMembers(bytes, call.members, places)
   const answer = await client.send({ method: 'POST', path: call.path, headers, body, signal })
   if (answer.status === 200) return answer
   const refusal = await refusalOf(answer)

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { type Dispatcher, Pool } from 'undici'
 import { type UpstreamCode, UpstreamError, type Wire } from './upstream.ts'
@@ -28,6 +29,12 @@ const defaultBaseUrls: Readonly<Record<Provider['kind'], string>> = {
   google: 'https://generativelanguage.googleapis.com/v1beta',
   'openai-compatible': 'http://127.0.0.1:11434/v1',
 }
+
+/**
+ * A body this long is made, encoded and written in a turn of the event loop each. Others wait for the longest of the three
+ * then, and not for all.
+ */
+const largeCharacters = 1024 ** 2
 
 /** The connections to one provider. Nothing is followed to another place: a redirect would carry the key there. */
 export class ProviderClient {
@@ -108,12 +115,15 @@ export class ProviderClient {
     if (!url.startsWith(`${this.#origin}/`)) throw new Error(`a call of ${this.provider.id} went to another place`)
     const { body, signal, headers } = init
     if (typeof body !== 'string') throw new Error('a body is not a string')
+    const isLarge = body.length > largeCharacters
+    if (isLarge) await nextTurn()
     const request = {
       method: 'POST',
       path: url.slice(this.#origin.length),
       headers: { ...Object(headers) },
-      body,
+      body: isLarge ? Buffer.from(body) : body,
     } as const
+    if (isLarge) await nextTurn()
     const answer = await this.#ask(request, signal ?? new AbortController().signal)
     const { status } = answer
     const told = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as const)

@@ -58,8 +58,9 @@ export function refuseFormat(id: string, wire: Wire, open: readonly ResolvedMode
  * @throws ApiError 400 `invalid_request`
  */
 export function refuseMeaningless(body: Body, model: ResolvedModel): void {
-  const tools = body['tools']
-  if (!model.tools && Array.isArray(tools) && tools.length > 0) {
+  // To read a member of a large body may parse all of it.
+  const tools = model.tools ? null : body['tools']
+  if (Array.isArray(tools) && tools.length > 0) {
     throw refused({ param: 'tools', message: `means nothing to '${model.id}', which calls no tools` })
   }
   if (model.reasoning) return

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { refusal } from '../api-errors.ts'
 import { ClientLeft } from '../client-left.ts'
 import type { Clock } from '../clock.ts'
@@ -21,6 +21,7 @@ import {
   type Wire,
 } from './upstream.ts'
 import { mayFallBack, mayHaveCost, mayRetry, upstreamError } from './upstream-status.ts'
+import type { FormattedRequest } from './wire-format.ts'
 
 /** What the gateway works with. */
 export interface Gateway {
@@ -44,6 +45,8 @@ export interface ModelRequest {
   readonly streams: boolean
   readonly body: Readonly<Record<string, unknown>>
   readonly bytes: Buffer
+  /** Where the members stand that a format may set, if that is known. */
+  readonly places?: FormattedRequest['places']
   /** Parameters and headers that are passed on. */
   readonly query: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>
@@ -179,7 +182,10 @@ async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt)
     await meter.completed(passed.usage)
     return passed.body
   }
-  const { wire, body } = request
+  const { wire, body: sent, places } = request
+  // A translation reads every member, and the first that it reads of a large body may parse all of it.
+  const body = places === undefined ? sent : { ...sent }
+  if (places !== undefined) await nextTurn()
   if (!isTranslated(wire)) throw new Error(`${model.catalogId} was asked in a format that it does not speak`)
   const { clock, tools } = gateway
   const languageModel = await client.languageModel(model.model)

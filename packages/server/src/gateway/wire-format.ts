@@ -1,12 +1,18 @@
 import type { Json } from './json.ts'
+import type { MemberPlace } from './json-splice.ts'
 import type { StreamTap } from './stream-tap.ts'
 import type { GatewayUsage, ResolvedModel } from './upstream.ts'
+
+/** Members that a format may set in a request's body. */
+export const setMembers = ['model', 'messages', 'input', 'stream_options', 'generateContentRequest'] as const
 
 /** A request as its format sees it. */
 export interface FormattedRequest {
   readonly body: Json
   /** The body as it came. */
   readonly bytes: Buffer
+  /** Where the members stand that a format may set, if that is known. */
+  readonly places?: readonly MemberPlace[] | undefined
   /** Whether its answer comes as server-sent events. */
   readonly streams: boolean
   /** Parameters that are passed on. */
@@ -19,7 +25,7 @@ export interface ProviderCall {
   /** Below the provider's base URL. */
   readonly path: string
   /** What is set in the body, which stays as it came otherwise: JSON text by name. */
-  readonly members: Readonly<Record<string, string>>
+  readonly members: Readonly<Partial<Record<(typeof setMembers)[number], string>>>
 }
 
 /** All that is particular to a format that is passed through. */

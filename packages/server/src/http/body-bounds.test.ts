@@ -120,11 +120,17 @@ describe('a large body of the gateway', () => {
     expect(Object.keys(request?.body ?? {})).toEqual(expect.arrayContaining(['model', 'messages', 'metadata', 'stop']))
     expect(JSON.parse(JSON.stringify(request?.body))).toEqual(JSON.parse(large))
     expect(request?.bytes.equals(Buffer.from(large))).toBe(true)
+    const placed = request?.places?.map(({ name, start, end }) => [name, large.slice(start, end)])
+    expect(placed).toEqual([
+      ['model', '"m"'],
+      ['messages', `[${many}]`],
+    ])
   })
 
   test.each([
     ['that is no JSON', large.slice(0, -1), 'malformed_request_body'],
     ['with a fault', large.replace('"stop":["a"]', '"stop":[{}]'), 'invalid_request'],
+    ['that repeats a member without end', large.replace('{', `{${'"model":"m",'.repeat(200)}`), 'invalid_request'],
     ['with an unknown member', large.replace('"stop"', '"unknown"'), 'invalid_request'],
     ['with text that cannot be stored', large.replace('"a"', '"\\u0000"'), 'invalid_request'],
   ])('%s is refused as a small one is', async (_, body, code) => {

@@ -1,6 +1,9 @@
 import { parentPort } from 'node:worker_threads'
 import { type GatewayOperationId, gatewayOperationOf } from '@berth/contract'
 import { ApiError } from '../api-error.ts'
+import { refusal } from '../api-errors.ts'
+import { type MemberPlace, placesOf } from '../gateway/json-splice.ts'
+import { setMembers } from '../gateway/wire-format.ts'
 import { type BodyOutline, outlineOf } from './body-outline.ts'
 import { parseBytes } from './json-body.ts'
 import { RequestContract, type RequestParts } from './request-contract.ts'
@@ -20,7 +23,13 @@ export interface JudgeAnswer {
   readonly ticket: number
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly found:
-    | { readonly kind: 'valid'; readonly outline: BodyOutline; readonly query: unknown; readonly headerParams: unknown }
+    | {
+        readonly kind: 'valid'
+        readonly outline: BodyOutline
+        readonly places: readonly MemberPlace[]
+        readonly query: unknown
+        readonly headerParams: unknown
+      }
     | (Pick<ApiError, 'status' | 'code' | 'fields'> & { readonly kind: 'refused' })
 }
 
@@ -32,13 +41,32 @@ function contractOf(operation: GatewayOperationId): RequestContract {
   return contract
 }
 
+/** One name may stand in an object several times; each time is a place that the event loop has to set. */
+const mostPlaces = 100
+const settableNames: ReadonlySet<string> = new Set(setMembers)
+
+/** Where the members stand that the gateway may set. @throws ApiError 400 for a body that repeats them without end */
+function settable(bytes: Uint8Array<ArrayBuffer>): readonly MemberPlace[] {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const places = [
+    ...placesOf(text)
+      .filter(({ name }) => settableNames.has(name))
+      .take(mostPlaces + 1),
+  ]
+  const last = places[mostPlaces]
+  if (last === undefined) return places
+  throw refusal('invalid_request', {
+    issues: [{ path: [last.name], message: 'is repeated too often' }],
+  })
+}
+
 function judge({ operation, bytes, query, headers }: JudgeOrder): JudgeAnswer['found'] {
   const contract = contractOf(operation)
   try {
     const parts = contract.parts({ query, headers, body: parseBytes(bytes), bodyBytes: bytes.length })
     // A body that the contract has judged is an object.
     const outline = outlineOf(Object(parts.body))
-    return { kind: 'valid', outline, query: parts.query, headerParams: parts.headerParams }
+    return { kind: 'valid', outline, places: settable(bytes), query: parts.query, headerParams: parts.headerParams }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     const { status, code, fields } = error

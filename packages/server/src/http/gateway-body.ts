@@ -1,5 +1,7 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type GatewayOperationId, keyHeaders } from '@berth/contract'
 import type { FastifyRequest } from 'fastify'
+import type { MemberPlace } from '../gateway/json-splice.ts'
 import type { BodyJudge } from './body-judge.ts'
 import { bodyOf } from './body-outline.ts'
 import { type BodyLimits, type BodyReading, readBody } from './body-reader.ts'
@@ -11,6 +13,8 @@ import { queryOf } from './request-path.ts'
 export interface GatewayBody {
   /** The body as it came. */
   readonly bytes: Buffer
+  /** Where members stand in a large body that the gateway may set. */
+  readonly places?: readonly MemberPlace[]
   readonly body: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, unknown>>
@@ -55,9 +59,13 @@ export async function judgeLargeBody(
   judge: BodyJudge,
 ): Promise<GatewayBody> {
   const order = { operation, query: queryOf(request.url), headers: { ...request.headers } }
-  const { outline, query, headerParams, bytes } = await judge.judge(order, wholeBody(reading))
+  const found = await judge.judge(order, wholeBody(reading))
+  // To take over the thread's answer is work enough for one turn of the event loop.
+  await nextTurn()
+  const { outline, places, query, headerParams, bytes } = found
   return {
     bytes,
+    places,
     body: bodyOf(outline, () => membersOf(parseBytes(bytes))),
     query: membersOf(query),
     headers: membersOf(headerParams),

@@ -8,6 +8,7 @@ import type {
   RequestQuery,
   routes,
 } from '@berth/contract'
+import type { MemberPlace } from '../gateway/json-splice.ts'
 import type { GatewayCaller } from '../identity/gateway-caller.ts'
 import type { Principal } from '../identity/principal.ts'
 
@@ -70,6 +71,8 @@ export interface GatewayRequest {
   readonly body: Readonly<Record<string, unknown>>
   /** The body as it came. */
   readonly bytes: Buffer
+  /** Where members stand in a large body that the gateway may set. */
+  readonly places?: readonly MemberPlace[] | undefined
   /** Whether a worker of this process made it, which waits for what its Runs have used to be kept. */
   readonly handedOver: boolean
   /** Aborted when the client leaves, with an error as its reason where the service stops. */
