@@ -21,6 +21,7 @@ interface Caller {
 export interface GatewayProcess extends AsyncDisposable {
   readonly url: string
   readonly port: number
+  readonly pid: number
   newCaller(): Promise<Caller>
   /** Memory that the process has resident, in bytes. */
   residentBytes(): number
@@ -72,6 +73,7 @@ export async function startGatewayProcess(variables: Readonly<Record<string, str
   const opened = stack.move()
   return {
     url: service.url,
+    pid: service.pid,
     port: Number(new URL(service.url).port),
     async newCaller() {
       const tenant = await createTenant(database)
