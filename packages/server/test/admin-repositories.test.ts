@@ -30,7 +30,7 @@ beforeAll(async () => {
   stack.defer(() => rm(dataDir, { recursive: true }))
   gitDir = await sampleRepository(join(dataDir, 'repositories'))
   const gitHosts = [{ kind: 'github', baseUrl: server.url, appId: server.appId, privateKey: { env: 'GITHUB_KEY' } }]
-  await writeFile(join(dataDir, 'berth.json'), JSON.stringify({ gitHosts }))
+  await writeFile(join(dataDir, 'berth.json'), JSON.stringify({ gitHosts }), { mode: 0o600 })
   variables = {
     DATABASE_URL: databaseUrl(db),
     BERTH_DATA_DIR: dataDir,

@@ -59,7 +59,7 @@ export async function startGatewayProcess(variables: Readonly<Record<string, str
   }))
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-gateway-process-'))
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
-  await writeFile(join(dataDir, 'berth.json'), JSON.stringify({ providers }))
+  await writeFile(join(dataDir, 'berth.json'), JSON.stringify({ providers }), { mode: 0o600 })
   const { database, connection } = stack.use(await createTestDatabase())
   const service = stack.use(
     await startServiceProcess({

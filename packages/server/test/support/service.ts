@@ -67,7 +67,8 @@ export async function startTestService(
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-service-'))
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   stack.defer(() => destroySandboxes(dataDir))
-  if (options.config !== undefined) await writeFile(join(dataDir, 'berth.json'), JSON.stringify(options.config))
+  if (options.config !== undefined)
+    await writeFile(join(dataDir, 'berth.json'), JSON.stringify(options.config), { mode: 0o600 })
   await options.prepare?.(dataDir)
   const db = stack.use(await createTestDatabase())
   const variables = {
