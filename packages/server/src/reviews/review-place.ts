@@ -35,7 +35,7 @@ export interface ReviewBounds {
   readonly listBytes: number
   /** A larger file counts as binary: comparing lines takes some 43 bytes of memory for each byte of a file. */
   readonly comparedBytes: number
-  /** Of each git. The pack that a tree is written to is no smaller than the one that is sent of it. */
+  /** Of each git. The one that writes the tree packs unchanged files as well, before it finds that the base has them. */
   readonly git: HelperBounds
 }
 
@@ -46,5 +46,5 @@ export const reviewBounds: ReviewBounds = {
   patchBytes: MIB,
   listBytes: 32 * MIB,
   comparedBytes: 4 * MIB,
-  git: { memoryBytes: 512 * MIB, cpuSeconds: 120, fileBytes: 288 * MIB },
+  git: { memoryBytes: 512 * MIB, cpuSeconds: 120, fileBytes: 640 * MIB },
 }

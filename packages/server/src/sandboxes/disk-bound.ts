@@ -30,7 +30,8 @@ export async function withinDisk<T>(
         return over.abort(new DiskBoundError(`over the bound of ${bytes} bytes`))
       await sleep(LOOK_MS, undefined, { signal: done.signal, ref: false }).catch(() => undefined)
     }
-  })()
+    // A directory that cannot be read is one that nobody bounds.
+  })().catch((error: unknown) => over.abort(error))
   try {
     return await work(AbortSignal.any([signal, over.signal]))
   } finally {
