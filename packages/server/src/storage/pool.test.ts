@@ -203,7 +203,7 @@ describe('a database that is away', () => {
       connection: made.connection,
       log: silentLog,
       connections: 1,
-      statementTimeoutMs: 1,
+      statementTimeoutMs: 500,
     })
     const frozen = await backendPid(victim)
     process.kill(frozen, 'SIGSTOP')
