@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -94,7 +93,7 @@ test("an agent reaches the gateway with its Run's credential, which is nowhere i
   await expect(kept).rejects.toMatchObject({ code: 1 })
 })
 
-test('what a Run leaves behind in the sandbox has no way to the gateway, until the next Run', async () => {
+test('what a Run leaves behind in the sandbox asks the gateway in the next Run only, and as that Run', async () => {
   await startWorker()
   const session = await start(`
     ${models} -o first
@@ -102,13 +101,11 @@ test('what a Run leaves behind in the sandbox has no way to the gateway, until t
   await ended(session)
   await until('a sealed run', async () => (await service.api.session(session.id)).phase === 'idle')
   await touch(service.db.database, service.dataDir, session, 'go')
-  const second = await workspacePath(service.db.database, service.dataDir, session, 'second')
-  await until('the call after the Run', () => existsSync(second))
-  expect(await readFile(second, 'utf8')).toContain('No Run is at work')
-  expect(asked).toHaveLength(1)
-  const { run } = await service.api.submitTurn(session.id, models)
+  const { run } = await service.api.submitTurn(session.id, `until [ -e second ]; do sleep 0.1; done; ${models}`)
   expect(await ended(session, run.id)).toBe('{"data":[]}')
-  expect(asked).toEqual(minted.map(credential => `/v1/models ${credential}`))
+  const second = await workspacePath(service.db.database, service.dataDir, session, 'second')
+  expect(await readFile(second, 'utf8')).toBe('{"data":[]}')
+  expect(asked).toEqual([minted[0], minted[1], minted[1]].map(credential => `/v1/models ${credential}`))
 })
 
 test('a worker that takes over brings a credential of its own', async () => {
