@@ -121,7 +121,7 @@ describe.each(modes)('in a sandbox $mode', ({ user }) => {
   afterAll(() => sandbox[Symbol.asyncDispose]())
 
   it.each(programs)('there works $name', { timeout: 120_000 }, async ({ script, prints }) => {
-    const { out } = await sandbox.run(`npm='${npm}'; mkdir -p /tmp/work && cd "$(mktemp -d /tmp/work/XXXX)"\n${script}`)
+    const { out } = await sandbox.run(`npm='${npm}'; mkdir -p /tmp/npm && cd "$(mktemp -d /tmp/npm/XXXX)"\n${script}`)
     expect(out.trim().split('\n').slice(-prints.split('\n').length).join('\n')).toBe(prints)
   })
 })
