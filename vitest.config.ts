@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'script/**/*.test.ts'],
-    globalSetup: ['packages/server/test/support/postgres-setup.ts'],
+    globalSetup: ['packages/server/test/support/storage/postgres-setup.ts'],
     setupFiles: ['script/lib/property-seed.ts'],
     testTimeout: 240_000,
     hookTimeout: 240_000,

@@ -12,7 +12,7 @@ import { runtimeEntries } from '../packages/server/src/runtimes/foreign/foreign-
 import { installsIn } from '../packages/server/src/runtimes/install-runtime.ts'
 import { createBubblewrapDriver } from '../packages/server/src/sandboxes/bubblewrap/create-driver.ts'
 import { defaultBounds, insidePaths } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
-import { linkTestedAgents } from '../packages/server/test/support/foreign-agents.ts'
+import { linkTestedAgents } from '../packages/server/test/support/agents/foreign-agents.ts'
 import { openBenchDatabase, quiet } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
 import { startDirectAgent } from './support/direct-agent.ts'

@@ -11,7 +11,7 @@ import { workspaceLimits } from '../packages/server/src/checkpoints/limits.ts'
 import { restoreTree } from '../packages/server/src/checkpoints/restore-tree.ts'
 import { sealTree } from '../packages/server/src/checkpoints/seal-tree.ts'
 import type { TreePlace } from '../packages/server/src/sandboxes/driver.ts'
-import { FileBlobs } from '../packages/server/src/storage/file-blobs.ts'
+import { FileBlobs } from '../packages/server/src/storage/blobs/file-blobs.ts'
 import { median, show } from './support/statistics.ts'
 
 const LEVEL = 3

@@ -2,9 +2,9 @@
 // stream each, then 10 Sessions with 20 streams each. Run as: node bench/events-latency.ts [seconds]
 
 import { pino } from 'pino'
-import { appendEvents, type SessionKey } from '../packages/server/src/events/append.ts'
-import { clientConfig } from '../packages/server/src/storage/pool.ts'
-import { PostgresWakeups, topics } from '../packages/server/src/storage/wakeups.ts'
+import { appendEvents, type SessionKey } from '../packages/server/src/sessions/log/append.ts'
+import { clientConfig } from '../packages/server/src/storage/postgres/pool.ts'
+import { PostgresWakeups, topics } from '../packages/server/src/storage/postgres/wakeups.ts'
 import { openBenchDatabase, quiet } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
 import { quantile, show } from './support/statistics.ts'

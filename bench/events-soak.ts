@@ -2,9 +2,9 @@
 // Run as: node bench/events-soak.ts [minutes]
 import { readFileSync } from 'node:fs'
 import { pino } from 'pino'
-import { appendEvents } from '../packages/server/src/events/append.ts'
-import { clientConfig } from '../packages/server/src/storage/pool.ts'
-import { PostgresWakeups, topics } from '../packages/server/src/storage/wakeups.ts'
+import { appendEvents } from '../packages/server/src/sessions/log/append.ts'
+import { clientConfig } from '../packages/server/src/storage/postgres/pool.ts'
+import { PostgresWakeups, topics } from '../packages/server/src/storage/postgres/wakeups.ts'
 import { openBenchDatabase, quiet } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
 import { show } from './support/statistics.ts'

@@ -6,9 +6,9 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { makeReview } from '../packages/server/src/reviews/make-review.ts'
-import { reviewBounds } from '../packages/server/src/reviews/review-place.ts'
-import { FileBlobs } from '../packages/server/src/storage/file-blobs.ts'
+import { makeReview } from '../packages/server/src/sessions/reviews/make-review.ts'
+import { reviewBounds } from '../packages/server/src/sessions/reviews/review-place.ts'
+import { FileBlobs } from '../packages/server/src/storage/blobs/file-blobs.ts'
 import { median } from './support/statistics.ts'
 
 const rounds = Number(process.argv[2] ?? 9)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { loadSettings } from '../packages/server/src/settings.ts'
+import { loadSettings } from '../packages/server/src/settings/settings.ts'
 import { renderSettings } from './docs/settings-page.ts'
 
 const page = readFileSync(join(import.meta.dirname, '..', 'docs', 'settings.md'), 'utf8')

@@ -3,21 +3,24 @@ import { once } from 'node:events'
 import { closeSync, constants, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
-import { initialize, openSession, prompt } from '../../packages/server/src/execution/acp-orders.ts'
-import { agentEnvironment } from '../../packages/server/src/execution/agent-environment.ts'
-import { SupervisorConnection } from '../../packages/server/src/execution/supervisor-connection.ts'
+import { initialize, openSession, prompt } from '../../packages/server/src/execution/agent/acp-orders.ts'
+import { agentEnvironment } from '../../packages/server/src/execution/agent/agent-environment.ts'
+import { SupervisorConnection } from '../../packages/server/src/execution/supervisor/connection.ts'
+import { leaseFilesAt } from '../../packages/server/src/sandboxes/bubblewrap/files/lease-files.ts'
+import { makeAgentDirectories } from '../../packages/server/src/sandboxes/bubblewrap/files/loop-disk.ts'
+import {
+  makeVisibleDirectory,
+  writeVisibleFile,
+} from '../../packages/server/src/sandboxes/bubblewrap/files/visible-files.ts'
+import { inspectHost } from '../../packages/server/src/sandboxes/bubblewrap/host.ts'
 import {
   insideCommand,
   type Plan,
   passwdFiles,
   sandboxOptions,
-} from '../../packages/server/src/sandboxes/bubblewrap/arguments.ts'
-import { inspectHost } from '../../packages/server/src/sandboxes/bubblewrap/host.ts'
-import { leaseFilesAt } from '../../packages/server/src/sandboxes/bubblewrap/lease-files.ts'
-import { makeAgentDirectories } from '../../packages/server/src/sandboxes/bubblewrap/loop-disk.ts'
+} from '../../packages/server/src/sandboxes/bubblewrap/launch/arguments.ts'
 import { defaultBounds, insidePaths } from '../../packages/server/src/sandboxes/bubblewrap/options.ts'
-import { systemMounts } from '../../packages/server/src/sandboxes/bubblewrap/system-mounts.ts'
-import { makeVisibleDirectory, writeVisibleFile } from '../../packages/server/src/sandboxes/bubblewrap/visible-files.ts'
+import { systemMounts } from '../../packages/server/src/sandboxes/system-mounts.ts'
 
 const UID = 200_000
 

@@ -2,10 +2,10 @@
 // front; `/query` makes the one query alone. Its settings come as one line of JSON on stdin.
 import { createInterface } from 'node:readline'
 import fastify from 'fastify'
-import { systemClock } from '../../packages/server/src/clock.ts'
-import { listEventsAfter } from '../../packages/server/src/events/event-sql.ts'
-import { DatabaseAuthority } from '../../packages/server/src/identity/authority.ts'
-import { openDatabase } from '../../packages/server/src/storage/pool.ts'
+import { DatabaseAuthority } from '../../packages/server/src/identity/guard/authority.ts'
+import { systemClock } from '../../packages/server/src/kit/clock.ts'
+import { listEventsAfter } from '../../packages/server/src/sessions/streams/event-sql.ts'
+import { openDatabase } from '../../packages/server/src/storage/postgres/pool.ts'
 import { quiet } from './bench-database.ts'
 
 const lines = createInterface({ input: process.stdin })

@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { capabilities } from '@berth/contract'
-import type { SessionKey } from '../../packages/server/src/events/append.ts'
-import { startEmbeddedPostgres } from '../../packages/server/src/storage/embedded-postgres.ts'
-import { credentialDigest } from '../../packages/server/src/storage/master-key.ts'
-import { migrate } from '../../packages/server/src/storage/migrate.ts'
-import { openDatabase, type PooledDatabase } from '../../packages/server/src/storage/pool.ts'
+import type { SessionKey } from '../../packages/server/src/sessions/log/append.ts'
+import { startEmbeddedPostgres } from '../../packages/server/src/storage/embedded/embedded-postgres.ts'
+import { credentialDigest } from '../../packages/server/src/storage/keys/master-key.ts'
+import { migrate } from '../../packages/server/src/storage/postgres/migrate.ts'
+import { openDatabase, type PooledDatabase } from '../../packages/server/src/storage/postgres/pool.ts'
 
 /** An embedded PostgreSQL on a directory of its own, with one tenant. */
 export interface BenchDatabase extends AsyncDisposable {

@@ -1,4 +1,4 @@
-import { describeSettings } from '../../packages/server/src/settings.ts'
+import { describeSettings } from '../../packages/server/src/settings/settings.ts'
 
 const introduction = `# Settings
 

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino'
-import type { Clock } from './clock.ts'
 import type { GitHosts } from './git-hosts/git-hosts.ts'
+import type { Clock } from './kit/clock.ts'
 import type { ModelFacts, RuntimeCatalog, RuntimeEntry } from './runtimes/catalog.ts'
-import type { Blobs } from './storage/blobs.ts'
-import type { Database } from './storage/database.ts'
-import type { Wakeups } from './storage/wakeups.ts'
+import type { Blobs } from './storage/blobs/blobs.ts'
+import type { Database } from './storage/postgres/database.ts'
+import type { Wakeups } from './storage/postgres/wakeups.ts'
 
 /** What the configuration says of models. */
 export interface ConfiguredModels {

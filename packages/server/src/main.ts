@@ -1,11 +1,11 @@
 import { pino } from 'pino'
+import { knownSecrets } from './kit/redactor.ts'
+import { StartError } from './kit/start-error.ts'
 import { LogOutput } from './logging/log-output.ts'
 import { openLogSink } from './logging/log-sink.ts'
-import { isOpenToOthers, readIfThere } from './read-if-there.ts'
-import { knownSecrets } from './secrets.ts'
 import { serve as start } from './serve.ts'
-import { loadSettings } from './settings.ts'
-import { StartError } from './start-error.ts'
+import { isOpenToOthers, readIfThere } from './settings/read-if-there.ts'
+import { loadSettings } from './settings/settings.ts'
 
 // Not `process.stdout.fd`: asking for it opens a second stream on the descriptor.
 const STDOUT = 1

@@ -1,5 +1,5 @@
 import { maxFrameBytes } from '@berth/supervisor/tree'
-import { BlobMissing, type BlobRef, type Blobs } from '../storage/blobs.ts'
+import { BlobMissing, type BlobRef, type Blobs } from '../storage/blobs/blobs.ts'
 
 /** What may be under way: small blobs wait for the disk together, long ones are bounded by what they take of memory. */
 const BLOBS_AT_ONCE = 16

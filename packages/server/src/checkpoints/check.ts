@@ -1,4 +1,4 @@
-import { BlobCorrupt, BlobMissing, type BlobRef, type Blobs } from '../storage/blobs.ts'
+import { BlobCorrupt, BlobMissing, type BlobRef, type Blobs } from '../storage/blobs/blobs.ts'
 import { type Manifest, ManifestError, type PackTable, parseManifest, readPackTable } from './manifest.ts'
 
 /** What is wrong with a checkpoint. */

@@ -1,5 +1,5 @@
-import type { SessionKey } from '../events/append.ts'
-import type { Queryable } from '../storage/database.ts'
+import type { SessionKey } from '../sessions/log/append.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
 import { runToGoOnFrom } from './run-to-go-on-from.ts'
 
 /** A sealed Run, as far as a restore needs it. Manifests are the small heads of trees; the rest lies in blobs. */

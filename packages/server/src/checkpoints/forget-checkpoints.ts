@@ -1,5 +1,5 @@
-import type { SessionKey } from '../events/append.ts'
-import type { Queryable } from '../storage/database.ts'
+import type { SessionKey } from '../sessions/log/append.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
 import { dropCheckpoints } from './checkpoint-sql.ts'
 
 /**

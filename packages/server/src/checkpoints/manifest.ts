@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { packBytes, segmentBytes, type TreeTotals } from '@berth/supervisor/tree'
-import type { BlobRef, Blobs } from '../storage/blobs.ts'
+import type { BlobRef, Blobs } from '../storage/blobs/blobs.ts'
 
 /** Names the form of manifest, pack table and index together; another form gets another name. */
 const FORMAT = 'berth.tree.1'

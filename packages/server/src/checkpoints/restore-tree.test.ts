@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync,
 import { setTimeout as sleep } from 'node:timers/promises'
 import { zstdCompressSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { limited, owners, TreeLab } from '../../test/support/trees.ts'
 import { until } from '../../test/support/until.ts'
-import type { Blobs } from '../storage/blobs.ts'
+import { limited, owners, TreeLab } from '../../test/support/workspaces/trees.ts'
+import type { Blobs } from '../storage/blobs/blobs.ts'
 import { blobsOf, verifyCheckpoint } from './check.ts'
 import { RestoreRefused } from './errors.ts'
 import { encodeManifest, encodePackTable } from './manifest.ts'
@@ -224,7 +224,7 @@ describe('a target', () => {
     mkdirSync(lab.path('copy'))
     lab.own('copy')
     const url = new URL('./restore-tree.ts', import.meta.url).href
-    const blobsUrl = new URL('../storage/file-blobs.ts', import.meta.url).href
+    const blobsUrl = new URL('../storage/blobs/file-blobs.ts', import.meta.url).href
     const script = `
       const { restoreTree } = await import(${JSON.stringify(url)})
       const { FileBlobs } = await import(${JSON.stringify(blobsUrl)})

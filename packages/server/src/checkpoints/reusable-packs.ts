@@ -1,5 +1,5 @@
 import { packBytes } from '@berth/supervisor/tree'
-import { BlobCorrupt, BlobMissing, type Blobs } from '../storage/blobs.ts'
+import { BlobCorrupt, BlobMissing, type Blobs } from '../storage/blobs/blobs.ts'
 import { type Manifest, ManifestError, type Pack, type PackTable, parseManifest, readPackTable } from './manifest.ts'
 
 /** Packs this much smaller than a full one are small. */

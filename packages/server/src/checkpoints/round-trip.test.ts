@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Entry, owners, TreeLab } from '../../test/support/trees.ts'
+import { type Entry, owners, TreeLab } from '../../test/support/workspaces/trees.ts'
 
 beforeAll(() => TreeLab.build())
 

@@ -1,6 +1,6 @@
 import type { ExcludeRule, SealJob } from '@berth/supervisor/tree'
 import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
-import { BlobMissing, type Blobs } from '../storage/blobs.ts'
+import { BlobMissing, type Blobs } from '../storage/blobs/blobs.ts'
 import { Baselines } from './baselines.ts'
 import { Conversation } from './conversation.ts'
 import { SealFailed } from './errors.ts'

@@ -1,5 +1,5 @@
 import { frameTypes, type Omitted, packBytes, type SealDone, type SealJob, segmentBytes } from '@berth/supervisor/tree'
-import type { BlobRef, Blobs } from '../storage/blobs.ts'
+import type { BlobRef, Blobs } from '../storage/blobs/blobs.ts'
 import { BlobSink } from './blob-sink.ts'
 import { type Conversation, ProgramGaveUp, ProgramLost } from './conversation.ts'
 import { SealFailed } from './errors.ts'

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
-import { Loop, type Service } from '../service.ts'
-import { DatabaseUnavailable } from '../storage/database-errors.ts'
-import { topics } from '../storage/wakeups.ts'
+import { Loop, type Service } from '../kit/service.ts'
+import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
+import { topics } from '../storage/postgres/wakeups.ts'
 import type { Desk, Task } from './desk.ts'
 
 interface Held {

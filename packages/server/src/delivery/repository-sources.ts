@@ -1,9 +1,9 @@
 import type { Source } from '@berth/contract'
 import type { Context } from '../context.ts'
-import type { SessionKey } from '../events/append.ts'
-import type { Mirrors } from '../git/mirrors.ts'
 import { findActiveGrant } from '../repositories/active-grant.ts'
-import type { Queryable } from '../storage/database.ts'
+import type { Mirrors } from '../repositories/mirrors.ts'
+import type { SessionKey } from '../sessions/log/append.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
 import type { Sources } from './sources.ts'
 
 /** The repositories of Sessions by their rows and grants; a grant is looked at each time, so revocation bites at once. */

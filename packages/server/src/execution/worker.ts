@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { Loop, type Service } from '../service.ts'
-import { DatabaseUnavailable } from '../storage/database-errors.ts'
-import { topics } from '../storage/wakeups.ts'
-import type { ExecutionContext } from './execution-context.ts'
+import { Loop, type Service } from '../kit/service.ts'
+import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
+import { topics } from '../storage/postgres/wakeups.ts'
+import { ClaimLost, WorkerStopping } from './claim/claim-lost.ts'
 import {
   adoptLapsed,
   type Claim,
@@ -12,10 +12,10 @@ import {
   lapseClaim,
   lapseClaims,
   renewClaims,
-} from './execution-sql.ts'
-import { ClaimLost, WorkerStopping } from './interruption.ts'
-import { restoreWorkspace } from './restore-workspace.ts'
+} from './claim/claim-sql.ts'
+import type { ExecutionContext } from './claim/execution-context.ts'
 import { executeRun } from './run-execution.ts'
+import { restoreWorkspace } from './workspace/restore-workspace.ts'
 
 interface Held {
   readonly claim: Claim

@@ -1,8 +1,8 @@
 import { passCount } from './pass-through.ts'
+import type { CountedWire } from './providers/upstream.ts'
+import { upstreamError } from './providers/upstream-status.ts'
 import { refuseState } from './request-rules.ts'
 import { candidatesOf, type Gateway, type ModelRequest } from './serve-request.ts'
-import type { CountedWire } from './upstream.ts'
-import { upstreamError } from './upstream-status.ts'
 
 const patienceMs = 60_000
 

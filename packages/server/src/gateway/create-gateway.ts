@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Registry } from 'prom-client'
 import type { Context } from '../context.ts'
-import type { MasterKey } from '../storage/master-key.ts'
+import type { MasterKey } from '../storage/keys/master-key.ts'
 import { Booking } from './accounting/booking.ts'
-import { gatewayMetrics } from './gateway-metrics.ts'
-import { type CatalogOptions, ModelCatalog } from './model-catalog.ts'
-import { ProviderClient, type ProviderLimits } from './provider-client.ts'
-import { fetchModelList } from './provider-list.ts'
+import { gatewayMetrics } from './accounting/gateway-metrics.ts'
+import { type CatalogOptions, ModelCatalog } from './providers/model-catalog.ts'
+import { ProviderClient, type ProviderLimits } from './providers/provider-client.ts'
+import { fetchModelList } from './providers/provider-list.ts'
+import type { CallTranslated } from './providers/upstream.ts'
 import type { Gateway } from './serve-request.ts'
-import type { CallTranslated } from './upstream.ts'
 
 /** What the gateway is made of. */
 export interface GatewayOptions {

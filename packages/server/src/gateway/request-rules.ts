@@ -1,6 +1,6 @@
-import type { ApiError } from '../api-error.ts'
-import { refusal } from '../api-errors.ts'
-import type { ResolvedModel, TranslatedWire, Wire } from './upstream.ts'
+import type { ApiError } from '../kit/api-error.ts'
+import { refusal } from '../kit/refusal.ts'
+import type { ResolvedModel, TranslatedWire, Wire } from './providers/upstream.ts'
 
 type Body = Readonly<Record<string, unknown>>
 

@@ -1,17 +1,17 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { refusal } from '../api-errors.ts'
-import { ClientLeft } from '../client-left.ts'
-import type { Clock } from '../clock.ts'
-import type { GatewayCaller } from '../identity/gateway-caller.ts'
+import type { GatewayCaller } from '../identity/guard/gateway-caller.ts'
+import { ClientLeft } from '../kit/client-left.ts'
+import type { Clock } from '../kit/clock.ts'
+import { refusal } from '../kit/refusal.ts'
 import type { Booking } from './accounting/booking.ts'
+import type { GatewayMetrics } from './accounting/gateway-metrics.ts'
+import { refuseSpent } from './accounting/refuse-spent.ts'
 import { RequestMeter } from './accounting/request-meter.ts'
-import { saysSomething } from './chat-tap.ts'
-import type { GatewayMetrics } from './gateway-metrics.ts'
-import type { ModelCatalog } from './model-catalog.ts'
+import { saysSomething } from './formats/chat-tap.ts'
+import type { FormattedRequest } from './formats/wire-format.ts'
 import { passThrough } from './pass-through.ts'
-import type { ProviderClient } from './provider-client.ts'
-import { isTranslated, refuseFormat, refuseMeaningless, refuseState, serves } from './request-rules.ts'
-import { refuseSpent } from './spending.ts'
+import type { ModelCatalog } from './providers/model-catalog.ts'
+import type { ProviderClient } from './providers/provider-client.ts'
 import {
   type CallTranslated,
   type ResolvedModel,
@@ -19,9 +19,9 @@ import {
   type TranslatedWire,
   UpstreamError,
   type Wire,
-} from './upstream.ts'
-import { mayFallBack, mayHaveCost, mayRetry, upstreamError } from './upstream-status.ts'
-import type { FormattedRequest } from './wire-format.ts'
+} from './providers/upstream.ts'
+import { mayFallBack, mayHaveCost, mayRetry, upstreamError } from './providers/upstream-status.ts'
+import { isTranslated, refuseFormat, refuseMeaningless, refuseState, serves } from './request-rules.ts'
 
 /** What the gateway works with. */
 export interface Gateway {

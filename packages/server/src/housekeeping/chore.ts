@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
-import type { Queryable } from '../storage/database.ts'
+import type { Clock } from '../kit/clock.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
 
 /** Life of a chore without a renewal. */
 const HOLD_MS = 60_000

@@ -1,4 +1,4 @@
-import type { Database } from '../storage/database.ts'
+import type { Database } from '../storage/postgres/database.ts'
 
 const PAGE = 10_000
 

@@ -1,7 +1,7 @@
 import { type OpenApiDocument, openApiDocument, operationIds } from '@berth/contract'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
-import { accepts } from './accept.ts'
+import { accepts } from './request/accept.ts'
 import { startTestApp } from './testing/test-app.ts'
 
 describe('GET /v1/openapi.json', () => {

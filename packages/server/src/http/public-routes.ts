@@ -1,8 +1,8 @@
 import { type OpenApiDocument, operationOf, type PublicOperationId } from '@berth/contract'
 import type { FastifyInstance } from 'fastify'
-import { refusal } from '../api-errors.ts'
-import { accepts } from './accept.ts'
+import { refusal } from '../kit/refusal.ts'
 import { docsPage } from './docs/docs-page.ts'
+import { accepts } from './request/accept.ts'
 
 interface Page {
   readonly mediaType: string

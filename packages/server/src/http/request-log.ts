@@ -1,5 +1,5 @@
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
-import { pathOf } from './request-path.ts'
+import { pathOf } from './request/request-path.ts'
 
 /**
  * One line for each request, when it is done. It names the path but no query, header or body: credentials and people's

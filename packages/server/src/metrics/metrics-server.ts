@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../kit/start-error.ts'
 
 /** Metrics as they are served: on loopback, on a port of their own, to whoever is on the machine. */
 export interface MetricsServer extends AsyncDisposable {

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import type { Queryable } from '../storage/database.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
 
 /** A registry with what every process tells of itself, and what the database holds when it is asked. */
 export function serviceMetrics(db: Queryable, { droppedLogLines }: { droppedLogLines(): number }): Registry {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
-import { hopeForSources } from '../sessions/lost-source.ts'
-import type { Queryable } from '../storage/database.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
 import type { ConnectionRow } from './grant.ts'
 import { type Grantee, insertConnection } from './grant-sql.ts'
+import { hopeForSources } from './lost-source.ts'
 
 /** An account of a host, by what the host calls it. */
 export interface HostAccount {

@@ -1,9 +1,9 @@
 import type { Context } from '../context.ts'
-import { hopeForSources } from '../sessions/lost-source.ts'
-import { StartError } from '../start-error.ts'
-import type { Database, Queryable } from '../storage/database.ts'
+import { StartError } from '../kit/start-error.ts'
+import type { Database, Queryable } from '../storage/postgres/database.ts'
 import { endConnection, endGrant, type Grantee } from './grant-sql.ts'
 import { type GrantedAccount, type GrantedRepository, listAccounts } from './granted-accounts.ts'
+import { hopeForSources } from './lost-source.ts'
 
 type Ending = Pick<Context, 'clock'> & { readonly db: Database }
 

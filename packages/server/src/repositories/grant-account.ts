@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
 import type { GitHost, HostRepository } from '../git-hosts/git-host.ts'
-import { StartError } from '../start-error.ts'
-import type { Database } from '../storage/database.ts'
+import { StartError } from '../kit/start-error.ts'
+import type { Database } from '../storage/postgres/database.ts'
 import { connectAccount } from './connect-account.ts'
 import { type Grantee, upsertGrants } from './grant-sql.ts'
 

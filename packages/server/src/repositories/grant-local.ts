@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { LOCAL_ACCOUNT, LOCAL_HOST } from '../git-hosts/local/local-host.ts'
-import type { Queryable } from '../storage/database.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
 import { connectAccount } from './connect-account.ts'
 import type { Grantee } from './grant-sql.ts'
 

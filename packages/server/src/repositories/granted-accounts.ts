@@ -1,4 +1,4 @@
-import type { Queryable } from '../storage/database.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
 import { type AccountRow, listAccountRows } from './grant-sql.ts'
 
 /** A repository of an account, as an installation was granted it. */

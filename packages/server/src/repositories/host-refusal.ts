@@ -1,7 +1,7 @@
 import type { ErrorCode } from '@berth/contract'
-import type { ApiError } from '../api-error.ts'
-import { refusal } from '../api-errors.ts'
 import type { GitHostError } from '../git-hosts/git-host.ts'
+import type { ApiError } from '../kit/api-error.ts'
+import { refusal } from '../kit/refusal.ts'
 
 /** What a host's failure means to a caller who named a repository (interface 7.3). */
 export function hostRefusal(error: GitHostError): ApiError {

@@ -1,4 +1,4 @@
-import { refusal } from '../api-errors.ts'
+import { refusal } from '../kit/refusal.ts'
 
 /** Where a page of repositories starts: in a connection, at a page of its host, behind some of that page's entries. */
 export interface RepositoryPlace {

@@ -1,7 +1,7 @@
 import type { CreateSession, Source } from '@berth/contract'
-import { refusal } from '../api-errors.ts'
 import type { Context } from '../context.ts'
 import { type GitHost, GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
+import { refusal } from '../kit/refusal.ts'
 import { findActiveGrant } from './active-grant.ts'
 import type { GrantRow } from './grant.ts'
 import { findGrant, type Grantee } from './grant-sql.ts'

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { cp, mkdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../kit/start-error.ts'
 import type { ForeignRuntime } from './foreign/foreign-runtime.ts'
 
 /** What each package is pinned to, with the digest of every part of it. */

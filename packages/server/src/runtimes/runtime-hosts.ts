@@ -1,6 +1,6 @@
-import { refusal } from '../api-errors.ts'
-import type { Clock } from '../clock.ts'
-import type { Queryable } from '../storage/database.ts'
+import type { Clock } from '../kit/clock.ts'
+import { refusal } from '../kit/refusal.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
 
 /** A host says what it can run this often, and counts as away after four times that. */
 export const ANNOUNCE_MS = 15_000

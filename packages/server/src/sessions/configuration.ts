@@ -1,8 +1,8 @@
-import { invalidField } from '../api-errors.ts'
 import type { Context } from '../context.ts'
+import { invalidField } from '../kit/refusal.ts'
 import { NATIVE_RUNTIME } from '../runtimes/catalog.ts'
 import { installedRuntimes } from '../runtimes/runtime-hosts.ts'
-import type { Queryable } from '../storage/database.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
 
 /**
  * The runtime a Session settles on; null is the native one, however it was spelt (completions, Session).

@@ -1,13 +1,13 @@
 import type { Session } from '@berth/contract'
-import { refusal, sessionNotFound } from '../api-errors.ts'
 import { forgetCheckpoints } from '../checkpoints/forget-checkpoints.ts'
 import type { Context } from '../context.ts'
-import { appendEvents, type SessionKey } from '../events/append.ts'
-import type { Principal } from '../identity/principal.ts'
-import { topics } from '../storage/wakeups.ts'
-import { lockVisibleSession } from './lock-session.ts'
-import { continuationOfSession, toSession } from './session.ts'
-import { beginAfresh, findSession, listBegunRuns } from './session-sql.ts'
+import type { Principal } from '../identity/guard/principal.ts'
+import { refusal, sessionNotFound } from '../kit/refusal.ts'
+import { topics } from '../storage/postgres/wakeups.ts'
+import { appendEvents, type SessionKey } from './log/append.ts'
+import { lockVisibleSession } from './session/lock-session.ts'
+import { continuationOfSession, toSession } from './session/session.ts'
+import { beginAfresh, findSession, listBegunRuns } from './session/session-sql.ts'
 
 /**
  * Lets a Session begin afresh whose earlier work is gone: the log stays and names the Runs whose work that was, and the

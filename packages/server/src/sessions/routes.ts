@@ -2,10 +2,10 @@ import type { Context } from '../context.ts'
 import type { Handlers } from '../http/handler.ts'
 import { archiveSession } from './archive-session.ts'
 import { createSession } from './create-session.ts'
-import { pageSessions, readSession } from './read-session.ts'
+import { restoreWorkspace } from './leases/restore-workspace.ts'
 import { resetSession } from './reset-session.ts'
-import { restoreWorkspace } from './restore-workspace.ts'
-import { toSession } from './session.ts'
+import { pageSessions, readSession } from './session/read-session.ts'
+import { toSession } from './session/session.ts'
 import { updateSession } from './update-session.ts'
 
 type Operations =

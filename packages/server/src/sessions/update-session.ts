@@ -1,14 +1,14 @@
 import type { Session, UpdateSession } from '@berth/contract'
-import { refusal, sessionNotFound } from '../api-errors.ts'
 import type { Context } from '../context.ts'
-import type { SessionKey } from '../events/append.ts'
-import type { Principal } from '../identity/principal.ts'
-import { ownCredentials } from '../secrets.ts'
-import { topics } from '../storage/wakeups.ts'
+import type { Principal } from '../identity/guard/principal.ts'
+import { ownCredentials } from '../kit/redactor.ts'
+import { refusal, sessionNotFound } from '../kit/refusal.ts'
+import { topics } from '../storage/postgres/wakeups.ts'
 import { settleModel, settleRuntime } from './configuration.ts'
-import { lockVisibleSession } from './lock-session.ts'
-import { toSession } from './session.ts'
-import { findSession, updateSession as writeSession } from './session-sql.ts'
+import type { SessionKey } from './log/append.ts'
+import { lockVisibleSession } from './session/lock-session.ts'
+import { toSession } from './session/session.ts'
+import { findSession, updateSession as writeSession } from './session/session-sql.ts'
 
 /**
  * Changes a Session for its next Turn; the last write wins and no Run under way is touched. A change to what is there

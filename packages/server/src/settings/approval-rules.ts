@@ -1,6 +1,6 @@
 import { normalize } from 'node:path/posix'
 import { confinements, toolKinds } from '@berth/contract'
-import { commandWords } from '../command-words.ts'
+import { commandWords } from '../kit/command-words.ts'
 import { JsonNode, parseJson } from './json-node.ts'
 
 /** Words of a command, in order; `more`: any words may follow. */

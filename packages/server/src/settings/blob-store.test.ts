@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../kit/start-error.ts'
 import { readBlobStore } from './blob-store.ts'
 import { Environment } from './environment.ts'
 

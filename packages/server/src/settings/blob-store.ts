@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { StartError } from '../start-error.ts'
-import type { S3Location } from '../storage/s3-client.ts'
+import { StartError } from '../kit/start-error.ts'
+import type { S3Location } from '../storage/blobs/s3-client.ts'
 import type { Environment } from './environment.ts'
 import { parseWebUrl } from './web-url.ts'
 

@@ -1,6 +1,6 @@
 import { isAbsolute, normalize } from 'node:path'
 import ipaddr from 'ipaddr.js'
-import { isMaskable } from '../secrets.ts'
+import { isMaskable } from '../kit/redactor.ts'
 import { JsonNode, parseJson } from './json-node.ts'
 import { parseOrigin, parseWebUrl } from './web-url.ts'
 

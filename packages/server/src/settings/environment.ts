@@ -1,4 +1,4 @@
-import { StartError } from '../start-error.ts'
+import { StartError } from '../kit/start-error.ts'
 
 /** What a timer of Node holds. */
 export const longestSeconds = 2_000_000

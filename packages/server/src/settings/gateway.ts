@@ -1,5 +1,5 @@
-import type { RateLimit } from '../settings.ts'
 import type { Environment } from './environment.ts'
+import type { RateLimit } from './settings.ts'
 
 /** How the AI gateway is held to its bounds. */
 export interface GatewaySettings {

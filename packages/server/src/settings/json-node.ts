@@ -1,4 +1,4 @@
-import { StartError } from '../start-error.ts'
+import { StartError } from '../kit/start-error.ts'
 
 /** The value of a file's text. @throws StartError that names the line where it is not JSON */
 export function parseJson(text: string, file: string): unknown {

@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { limits } from '@berth/contract'
 import busboy from 'busboy'
-import { ApiError } from '../api-error.ts'
-import { refusal } from '../api-errors.ts'
-import { ClientLeft } from '../client-left.ts'
+import { ApiError } from '../kit/api-error.ts'
+import { ClientLeft } from '../kit/client-left.ts'
+import { refusal } from '../kit/refusal.ts'
 
 /** How much of a refused form is still taken in, so that the client gets to read the refusal. */
 const toleratedExcessBytes = 16 * 1_048_576

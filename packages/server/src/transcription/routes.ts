@@ -1,5 +1,5 @@
-import { refusal } from '../api-errors.ts'
 import type { Handlers } from '../http/handler.ts'
+import { refusal } from '../kit/refusal.ts'
 import type { TranscriptionConfig } from '../settings/config-file.ts'
 import { readAudioForm } from './audio-form.ts'
 import type { Engine } from './engine.ts'

@@ -1,6 +1,6 @@
 import type { Transcription } from '@berth/contract'
-import { ApiError } from '../api-error.ts'
-import { refusal } from '../api-errors.ts'
+import { ApiError } from '../kit/api-error.ts'
+import { refusal } from '../kit/refusal.ts'
 import type { AudioForm } from './audio-form.ts'
 import { type AudioFormat, audioFormatOf } from './audio-format.ts'
 import { hasProgram } from './confined-program.ts'

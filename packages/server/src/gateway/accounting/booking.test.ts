@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { systemClock } from '../../clock.ts'
-import type { Database } from '../../storage/database.ts'
+import { systemClock } from '../../kit/clock.ts'
+import type { Database } from '../../storage/postgres/database.ts'
 import { Booking } from './booking.ts'
 import type { RequestRecord } from './gateway-request-sql.ts'
 

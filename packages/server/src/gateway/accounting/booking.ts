@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Clock } from '../../kit/clock.ts'
+import type { Database } from '../../storage/postgres/database.ts'
 import { keepRequests, type RequestRecord } from './gateway-request-sql.ts'
 
 interface Waiting {

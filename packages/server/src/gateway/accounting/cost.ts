@@ -1,4 +1,4 @@
-import type { GatewayUsage, TokenPrice } from '../upstream.ts'
+import type { GatewayUsage, TokenPrice } from '../providers/upstream.ts'
 
 /** US dollars of a request; null where its price or its tokens are not known. */
 export function costOf(usage: GatewayUsage | null, price: TokenPrice | undefined): number | null {

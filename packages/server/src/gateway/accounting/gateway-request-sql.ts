@@ -1,5 +1,5 @@
-import type { Queryable } from '../../storage/database.ts'
-import type { GatewayUsage } from '../upstream.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { GatewayUsage } from '../providers/upstream.ts'
 
 /** A request that reached a provider, as it is kept. */
 export interface RequestRecord {

@@ -1,10 +1,10 @@
-import { ApiError } from '../../api-error.ts'
-import type { GatewayMetrics } from '../gateway-metrics.ts'
+import { ApiError } from '../../kit/api-error.ts'
+import { type GatewayUsage, type ResolvedModel, UpstreamError } from '../providers/upstream.ts'
+import { mayHaveCost } from '../providers/upstream-status.ts'
 import type { ModelRequest } from '../serve-request.ts'
-import { type GatewayUsage, type ResolvedModel, UpstreamError } from '../upstream.ts'
-import { mayHaveCost } from '../upstream-status.ts'
 import type { Booking } from './booking.ts'
 import { costOf } from './cost.ts'
+import type { GatewayMetrics } from './gateway-metrics.ts'
 import type { RequestRecord } from './gateway-request-sql.ts'
 
 /** Measures one request and books it once, however it ends. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Queryable } from '../../storage/database.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
 
 /** What an organization, or one of its keys, may spend on models in each period. */
 export interface Quota {

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../storage/database.ts'
-import type { GatewayUsage } from '../upstream.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { GatewayUsage } from '../providers/upstream.ts'
 
 /** What a Run used of the gateway so far. */
 export interface RunUsage {

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../storage/database.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
 
 /** What usage is added up by. */
 export const usageGroupings = ['model', 'provider', 'organization', 'key', 'run', 'day'] as const

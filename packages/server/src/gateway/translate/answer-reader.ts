@@ -4,8 +4,8 @@ import type {
   LanguageModelV4StreamPart,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
-import type { GatewayUsage, UpstreamError } from '../upstream.ts'
-import { upstreamError } from '../upstream-status.ts'
+import type { GatewayUsage, UpstreamError } from '../providers/upstream.ts'
+import { upstreamError } from '../providers/upstream-status.ts'
 import { toFailure } from './failure.ts'
 import { earlyUsage, toUsage } from './usage.ts'
 

@@ -1,9 +1,9 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkChatStream, checkResponsesStream } from '../../../test/support/openai-stream.ts'
-import { scriptedLanguageModel, translatedCall, usage } from '../../../test/support/scripted-language-model.ts'
-import type { TranslatedWire } from '../upstream.ts'
+import { checkChatStream, checkResponsesStream } from '../../../test/support/models/openai-stream.ts'
+import { scriptedLanguageModel, translatedCall, usage } from '../../../test/support/models/scripted-language-model.ts'
+import type { TranslatedWire } from '../providers/upstream.ts'
 import { callTranslated } from './call-translated.ts'
 
 type Parts = readonly (LanguageModelV4StreamPart | Error)[]

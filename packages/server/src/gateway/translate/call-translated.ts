@@ -5,8 +5,8 @@ import {
   type TranslatedAnswer,
   type TranslatedCall,
   UpstreamError,
-} from '../upstream.ts'
-import { upstreamError } from '../upstream-status.ts'
+} from '../providers/upstream.ts'
+import { upstreamError } from '../providers/upstream-status.ts'
 import { AnswerReader } from './answer-reader.ts'
 import type { Call } from './call.ts'
 import { readChatRequest } from './chat-request.ts'

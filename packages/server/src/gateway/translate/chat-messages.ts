@@ -1,4 +1,6 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
+import { refuse } from '../formats/refuse.ts'
+import { openReasoning, type Sealing, signatureIn } from '../formats/sealed-reasoning.ts'
 import type { Json } from '../json.ts'
 import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
 import {
@@ -12,8 +14,6 @@ import {
 } from './known-members.ts'
 import { audioPart, filePart, imagePart } from './media.ts'
 import { PromptBuilder, type UserPart } from './prompt-builder.ts'
-import { refuse } from './refuse.ts'
-import { openReasoning, type Sealing, signatureIn } from './sealed-reasoning.ts'
 import type { Target } from './target.ts'
 
 /** Reads `messages` of a Chat Completions request. */

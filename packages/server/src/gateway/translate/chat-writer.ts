@@ -1,8 +1,8 @@
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import { type Sealing, sealReasoning, signatureOf } from '../formats/sealed-reasoning.ts'
 import { isObject, type Json } from '../json.ts'
-import type { GatewayUsage, TranslatedCall } from '../upstream.ts'
+import type { GatewayUsage, TranslatedCall } from '../providers/upstream.ts'
 import type { AnswerSink, CallKey, Outcome } from './answer-reader.ts'
-import { type Sealing, sealReasoning, signatureOf } from './sealed-reasoning.ts'
 import { chatUsage } from './usage.ts'
 
 interface ToolCall {

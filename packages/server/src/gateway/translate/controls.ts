@@ -1,7 +1,7 @@
 import type { JSONObject, LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import { refuse } from '../formats/refuse.ts'
 import type { Json } from '../json.ts'
-import type { TranslatedWire } from '../upstream.ts'
-import { refuse } from './refuse.ts'
+import type { TranslatedWire } from '../providers/upstream.ts'
 import { speaksChat, type Target } from './target.ts'
 import type { ToolOptions } from './tools.ts'
 

@@ -8,11 +8,11 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from '@ai-sdk/provider'
+import { refuse } from '../formats/refuse.ts'
 import { isObject } from '../json.ts'
-import { type TranslatedWire, type UpstreamCode, UpstreamError } from '../upstream.ts'
-import { upstreamCode, upstreamError } from '../upstream-status.ts'
-import { upstreamWords } from '../upstream-words.ts'
-import { refuse } from './refuse.ts'
+import { type TranslatedWire, type UpstreamCode, UpstreamError } from '../providers/upstream.ts'
+import { upstreamCode, upstreamError } from '../providers/upstream-status.ts'
+import { upstreamWords } from '../providers/upstream-words.ts'
 
 /** A failure of a provider or of its package, as the gateway tells it. */
 export function toFailure(error: unknown, wire: TranslatedWire = 'responses'): UpstreamError {

@@ -1,6 +1,6 @@
+import { refuse } from '../formats/refuse.ts'
 import type { Json } from '../json.ts'
-import type { TranslatedWire } from '../upstream.ts'
-import { refuse } from './refuse.ts'
+import type { TranslatedWire } from '../providers/upstream.ts'
 
 type Members = ReadonlySet<string>
 

@@ -1,5 +1,5 @@
 import type { LanguageModelV4FilePart } from '@ai-sdk/provider'
-import { refuse } from './refuse.ts'
+import { refuse } from '../formats/refuse.ts'
 import { speaksChat, type Target } from './target.ts'
 
 const dataUrl = /^data:([^,;]*)((?:;[^,;]*)*),/i

@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
-import { scriptedLanguageModel, translatedCall } from '../../../test/support/scripted-language-model.ts'
-import type { ResolvedModel, TranslatedWire } from '../upstream.ts'
+import { scriptedLanguageModel, translatedCall } from '../../../test/support/models/scripted-language-model.ts'
+import type { ResolvedModel, TranslatedWire } from '../providers/upstream.ts'
 import { callTranslated } from './call-translated.ts'
 
 type Body = Record<string, unknown>

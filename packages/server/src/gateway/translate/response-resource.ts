@@ -1,5 +1,5 @@
 import { isObject, type Json } from '../json.ts'
-import type { GatewayUsage, TranslatedCall } from '../upstream.ts'
+import type { GatewayUsage, TranslatedCall } from '../providers/upstream.ts'
 import { responsesUsage } from './usage.ts'
 
 export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed'

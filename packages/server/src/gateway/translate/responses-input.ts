@@ -1,11 +1,11 @@
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider'
+import { refuse } from '../formats/refuse.ts'
+import { openReasoning, type Sealing } from '../formats/sealed-reasoning.ts'
 import type { Json } from '../json.ts'
 import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
 import { refuseUnknown, refuseUnknownInPart, responsesHeld, responsesItems, responsesParts } from './known-members.ts'
 import { audioPart, filePart, imagePart } from './media.ts'
 import { PromptBuilder, type UserPart } from './prompt-builder.ts'
-import { refuse } from './refuse.ts'
-import { openReasoning, type Sealing } from './sealed-reasoning.ts'
 import type { Target } from './target.ts'
 
 /** Reads `instructions` and `input` of a Responses request. */

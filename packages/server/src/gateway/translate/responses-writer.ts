@@ -1,9 +1,9 @@
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import { type Kept, sealReasoning, signatureOf } from '../formats/sealed-reasoning.ts'
 import type { Json } from '../json.ts'
-import type { GatewayUsage, TranslatedCall } from '../upstream.ts'
+import type { GatewayUsage, TranslatedCall } from '../providers/upstream.ts'
 import type { AnswerSink, CallKey, Outcome } from './answer-reader.ts'
 import { type ResponseProgress, ResponseResource } from './response-resource.ts'
-import { type Kept, sealReasoning, signatureOf } from './sealed-reasoning.ts'
 
 type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 

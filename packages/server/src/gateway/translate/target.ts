@@ -1,4 +1,4 @@
-import type { ResolvedModel } from '../upstream.ts'
+import type { ResolvedModel } from '../providers/upstream.ts'
 
 /** What a request is translated for: the model, and what its provider package says of it. */
 export interface Target {

@@ -3,11 +3,11 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider'
+import { refuse } from '../formats/refuse.ts'
 import { isObject, type Json } from '../json.ts'
-import type { TranslatedWire } from '../upstream.ts'
+import type { TranslatedWire } from '../providers/upstream.ts'
 import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
 import { chatFunction, refuseUnknown, tools as toolMembers } from './known-members.ts'
-import { refuse } from './refuse.ts'
 
 /** Tools and their choice, as a call takes them. */
 export type ToolOptions = Pick<LanguageModelV4CallOptions, 'tools' | 'toolChoice'>

@@ -1,6 +1,6 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { isObject } from '../json.ts'
-import type { GatewayUsage } from '../upstream.ts'
+import type { GatewayUsage } from '../providers/upstream.ts'
 
 /** Null where the provider told nothing. */
 export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): GatewayUsage | null {

@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provider'
-import type { TranslatedWire, UpstreamError } from '../upstream.ts'
-import { refuse } from './refuse.ts'
+import { refuse } from '../formats/refuse.ts'
+import type { TranslatedWire, UpstreamError } from '../providers/upstream.ts'
 
 /** What packages call a setting, and what the formats do. */
 const params: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 import { App, Octokit, RequestError } from 'octokit'
-import type { Clock } from '../../clock.ts'
 import type { RemoteAccess } from '../../git/remote-access.ts'
+import type { Clock } from '../../kit/clock.ts'
 import {
   type GitHost,
   GitHostError,

@@ -1,6 +1,6 @@
 import type { App } from 'octokit'
-import type { Clock } from '../../clock.ts'
-import { knownSecrets } from '../../secrets.ts'
+import type { Clock } from '../../kit/clock.ts'
+import { knownSecrets } from '../../kit/redactor.ts'
 import { wholeOf } from './github-errors.ts'
 
 /** What a token is for. */

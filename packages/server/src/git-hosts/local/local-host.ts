@@ -1,7 +1,7 @@
-import type { Clock } from '../../clock.ts'
 import { canMerge, mergeCommits } from '../../git/merge-commits.ts'
 import type { RemoteAccess } from '../../git/remote-access.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Clock } from '../../kit/clock.ts'
+import type { Database } from '../../storage/postgres/database.ts'
 import {
   type GitHost,
   GitHostError,

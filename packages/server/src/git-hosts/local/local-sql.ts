@@ -1,4 +1,4 @@
-import type { Queryable } from '../../storage/database.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
 import type { CheckState } from './rules.ts'
 
 export interface LocalRepositoryRow {

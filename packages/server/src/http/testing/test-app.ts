@@ -1,10 +1,16 @@
 import { capabilities, type ErrorBody, type GuardedOperationId, guardedOperationIds } from '@berth/contract'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
-import { type Authority, type Metering, MeteringFault, type Principal, type Verdict } from '../../identity/principal.ts'
+import {
+  type Authority,
+  type Metering,
+  MeteringFault,
+  type Principal,
+  type Verdict,
+} from '../../identity/guard/principal.ts'
 import { type AppOptions, createApp } from '../app.ts'
-import type { GatewaySurface } from '../gateway-routes.ts'
-import { HandedOver } from '../handed-over.ts'
+import { HandedOver } from '../gateway/handed-over.ts'
+import type { GatewaySurface } from '../gateway/routes.ts'
 import type { Handler, HandlerRequest, Handlers, Reply } from '../handler.ts'
 
 export const metering: Metering = {

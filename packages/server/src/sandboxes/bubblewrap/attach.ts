@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { SandboxGoneError } from '../driver.ts'
-import { withShortPath } from '../socket-directory.ts'
+import { withShortPath } from '../egress/socket-directory.ts'
 import { errorCode } from './errors.ts'
-import { hostNames, type LeaseFiles } from './lease-files.ts'
+import { hostNames, type LeaseFiles } from './files/lease-files.ts'
 
 /**
  * Connects to whatever listens on a lease's socket. Only the sandbox's own supervisor ever holds the listening end, so

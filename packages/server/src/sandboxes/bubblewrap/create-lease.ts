@@ -1,14 +1,14 @@
 import { chownSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SandboxSpec } from '../driver.ts'
-import { type Plan, passwdFiles } from './arguments.ts'
-import type { Blank } from './blank.ts'
 import { errorCode } from './errors.ts'
-import { launch } from './launch.ts'
-import { type LeaseFiles, leaseFiles } from './lease-files.ts'
-import { writeRecord } from './record.ts'
-import { writeVisibleFile } from './visible-files.ts'
-import type { Workshop } from './workshop.ts'
+import { type LeaseFiles, leaseFiles } from './files/lease-files.ts'
+import { writeRecord } from './files/record.ts'
+import { writeVisibleFile } from './files/visible-files.ts'
+import { type Plan, passwdFiles } from './launch/arguments.ts'
+import type { Blank } from './launch/blank.ts'
+import { launch } from './launch/launch.ts'
+import type { Workshop } from './launch/workshop.ts'
 
 /** The lease id names a sandbox already, living or left over. */
 export class LeaseInUseError extends Error {

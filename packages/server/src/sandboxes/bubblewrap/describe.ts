@@ -1,4 +1,4 @@
-import type { Workshop } from './workshop.ts'
+import type { Workshop } from './launch/workshop.ts'
 
 /** One line per bound: how it is enforced on this host, and what a better way would need. */
 export function describeBounds(workshop: Workshop): readonly string[] {

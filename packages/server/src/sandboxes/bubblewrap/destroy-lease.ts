@@ -1,11 +1,11 @@
 import { readdir, rm } from 'node:fs/promises'
-import { groupOf } from './blank.ts'
-import { isLeaseId } from './instance.ts'
-import { type LeaseFiles, leaseFiles } from './lease-files.ts'
-import { isMounted, removeLoopDisk } from './loop-disk.ts'
-import { killMarked, markedProcesses } from './marked-processes.ts'
+import { type LeaseFiles, leaseFiles } from './files/lease-files.ts'
+import { isMounted, removeLoopDisk } from './files/loop-disk.ts'
+import { groupOf } from './launch/blank.ts'
+import { isLeaseId } from './launch/instance.ts'
+import type { Workshop } from './launch/workshop.ts'
+import { killMarked, markedProcesses } from './processes/marked-processes.ts'
 import { runProgram } from './run-program.ts'
-import type { Workshop } from './workshop.ts'
 
 /** Something of a sandbox withstood its destruction; asking again goes on from there. */
 export class DestroyError extends Error {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartError } from '../../start-error.ts'
+import { StartError } from '../../kit/start-error.ts'
 import { isRunning, readProcessStat } from './process-stat.ts'
 
 /**

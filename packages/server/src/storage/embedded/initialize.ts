@@ -3,7 +3,7 @@ import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { StartError } from '../../start-error.ts'
+import { StartError } from '../../kit/start-error.ts'
 import { postgresCommand, postgresEnvironment } from './command.ts'
 import type { Layout } from './layout.ts'
 import { explain } from './server-log.ts'

@@ -1,7 +1,7 @@
 import { chownSync, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { StartError } from '../../start-error.ts'
+import { StartError } from '../../kit/start-error.ts'
 
 /**
  * The uid that PostgreSQL runs as when the service is root. It needs no account on the host: the server is given a made-up

@@ -1,0 +1,33 @@
+import { StartError } from '../kit/start-error.ts'
+import { isOpenToOthers, readIfThere } from '../settings/read-if-there.ts'
+import { loadSettings, type Settings } from '../settings/settings.ts'
+import { embeddedConnection } from '../storage/embedded/embedded-postgres.ts'
+import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
+import type { PooledDatabase } from '../storage/postgres/pool.ts'
+import { openDatabase } from '../storage/postgres/pool.ts'
+
+/** The environment, as the service reads it. */
+export type Variables = Readonly<Record<string, string | undefined>>
+
+const quiet = { info() {}, warn() {}, error() {} }
+
+/**
+ * Works on a deployment's database: the one that the settings name or, beside a service that runs, its embedded one.
+ * @throws StartError in one line where it cannot be reached
+ */
+export async function withDatabase<Result>(
+  variables: Variables,
+  work: (db: PooledDatabase, settings: Settings) => Promise<Result>,
+): Promise<Result> {
+  const settings = loadSettings(variables, readIfThere, isOpenToOthers)
+  const { databaseUrl, dataDir } = settings
+  const connection = databaseUrl === undefined ? embeddedConnection(dataDir) : { connectionString: databaseUrl }
+  await using db = openDatabase({ connection, log: quiet, connections: 1 })
+  try {
+    return await work(db, settings)
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailable)) throw error
+    const where = databaseUrl === undefined ? `no service runs on ${dataDir}` : 'the database does not answer'
+    throw new StartError(`${where}; start it, or name the database with DATABASE_URL`, { cause: error })
+  }
+}

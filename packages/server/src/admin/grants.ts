@@ -1,0 +1,108 @@
+import { type GitHost, GitHostError } from '../git-hosts/git-host.ts'
+import type { GitHosts } from '../git-hosts/git-hosts.ts'
+import { LOCAL_ACCOUNT, LOCAL_HOST } from '../git-hosts/local/local-host.ts'
+import { openGitHosts } from '../git-hosts/open-git-hosts.ts'
+import { systemClock } from '../kit/clock.ts'
+import { StartError } from '../kit/start-error.ts'
+import { isUuid } from '../kit/uuid.ts'
+import { endGrants, replaceGrants } from '../repositories/end-grants.ts'
+import { grantAccount } from '../repositories/grant-account.ts'
+import { type GrantedAccount, listAccounts } from '../repositories/granted-accounts.ts'
+import type { Database } from '../storage/postgres/database.ts'
+import { type Variables, withDatabase } from './database.ts'
+
+/** What an installation is to be granted. */
+export interface GrantOrder {
+  readonly installationId: string
+  /** Id of a host; the one that the configuration names unless said. */
+  readonly host?: string
+  /** At a GitHub, the id of the App's installation there. */
+  readonly account?: string
+  /** `owner/name` each; empty for all that the account reaches, now and later. */
+  readonly repositories: readonly string[]
+}
+
+/**
+ * Grants an installation an account of a Git host, or repositories of it. Idempotent.
+ * @returns the account with all that it grants
+ * @throws StartError in one line, for what an operator can mend
+ */
+export function addGrant(variables: Variables, order: GrantOrder): Promise<GrantedAccount> {
+  return withDatabase(variables, async (db, { dataDir, baseUrl, config }) => {
+    const grantee = { installationId: order.installationId, organizationId: await organizationOf(db, order) }
+    await using stack = new AsyncDisposableStack()
+    const deployment = { db, clock: systemClock, dataDir, baseUrl: () => baseUrl }
+    const host = hostOf(openGitHosts(deployment, config.gitHosts, stack), order)
+    const account = order.account ?? (host.id === LOCAL_HOST ? LOCAL_ACCOUNT : undefined)
+    if (account === undefined)
+      throw new StartError(`${host.id}: name the account, the id of the App's installation there`)
+    try {
+      const id = await grantAccount({ db, clock: systemClock }, grantee, host, { account, names: order.repositories })
+      const [granted] = await listAccounts(db, { id })
+      if (granted === undefined) throw new Error('an account was neither granted nor found')
+      return granted
+    } catch (error) {
+      throw error instanceof GitHostError ? refused(error, host, account) : error
+    }
+  })
+}
+
+/** Every account with what it grants, those that ended too. @throws StartError */
+export function readGrants(variables: Variables, installationId?: string): Promise<GrantedAccount[]> {
+  return withDatabase(variables, async db => {
+    if (installationId === undefined) return listAccounts(db)
+    await organizationOf(db, { installationId })
+    return listAccounts(db, { installationId })
+  })
+}
+
+/** Ends an account or a grant, by its id. Idempotent. @throws StartError in one line, for what an operator can mend */
+export async function revokeGrants(variables: Variables, id: string): Promise<void> {
+  requireIds(id)
+  return withDatabase(variables, db => endGrants({ db, clock: systemClock }, id))
+}
+
+/**
+ * Has a grant stand in for another, or an account for another. Idempotent.
+ * @returns the names of the repositories that went over
+ * @throws StartError in one line, for what an operator can mend
+ */
+export async function replaceGrant(variables: Variables, id: string, byId: string): Promise<string[]> {
+  requireIds(id, byId)
+  return withDatabase(variables, db => replaceGrants({ db, clock: systemClock }, id, byId))
+}
+
+function requireIds(...ids: string[]): void {
+  for (const id of ids) if (!isUuid(id)) throw new StartError(`${id} is no id; berth admin grant list shows them`)
+}
+
+async function organizationOf(db: Database, { installationId }: { readonly installationId: string }): Promise<string> {
+  const text = 'select organization_id from installations where id = $1 and revoked_at is null'
+  const { rows } = isUuid(installationId)
+    ? await db.query<{ organization_id: string }>({ text, values: [installationId] })
+    : { rows: [] }
+  const [found] = rows
+  if (found === undefined) throw new StartError(`there is no installation ${installationId}`)
+  return found.organization_id
+}
+
+function hostOf(hosts: GitHosts, { host: wanted }: GrantOrder): GitHost {
+  const remote = hosts.ids.filter(id => id !== LOCAL_HOST)
+  const id = wanted ?? (remote.length === 1 ? remote[0] : undefined)
+  if (id === undefined) throw new StartError(`name the host: ${hosts.ids.join(' or ')}`)
+  const host = hosts.find(id)
+  if (host === null) throw new StartError(`there is no host ${id}; the configuration has ${hosts.ids.join(', ')}`)
+  return host
+}
+
+/** What a host's refusal means to the operator who named the account. */
+function refused(error: GitHostError, { id }: GitHost, account: string): StartError {
+  const said: Partial<Record<GitHostError['kind'], string>> = {
+    not_found: `it knows no account ${account} of this App`,
+    unauthorized: 'it does not take the appId and privateKey of the configuration',
+    forbidden: 'it refuses the App',
+    rate_limited: 'it wants to be left alone for a while; try again later',
+    unavailable: 'it does not answer; try again later',
+  }
+  return new StartError(`${id}: ${said[error.kind] ?? error.message}`, { cause: error })
+}

@@ -1,0 +1,29 @@
+import { StartError } from '../kit/start-error.ts'
+import { foreignRuntimes } from '../runtimes/foreign/foreign-entries.ts'
+import { installRuntime, installsIn } from '../runtimes/install-runtime.ts'
+import { loadSettings } from '../settings/settings.ts'
+
+/**
+ * Installs an agent for the service whose settings these are. A service that runs finds it within seconds.
+ * @returns the exit code; what happened stands in one line on stdout, why it could not in one on stderr
+ */
+export async function installCommand(
+  variables: Readonly<Record<string, string | undefined>>,
+  id: string,
+): Promise<number> {
+  try {
+    // The configuration file has no say in where packages lie.
+    const { dataDir } = loadSettings({ ...variables, BERTH_CONFIG: undefined }, () => undefined)
+    const runtime = foreignRuntimes.find(known => known.id === id)
+    if (runtime === undefined) {
+      throw new StartError(`no agent is called ${id}; known are ${foreignRuntimes.map(known => known.id).join(', ')}`)
+    }
+    const { directory, installed } = await installRuntime(runtime, installsIn(dataDir))
+    process.stdout.write(`${runtime.name} ${runtime.version} ${installed ? 'is' : 'was'} installed in ${directory}\n`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error
+    console.error(`berth: ${error.message}`)
+    return 1
+  }
+}

@@ -1,0 +1,98 @@
+import { join } from 'node:path'
+import { GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
+import { LocalHost } from '../git-hosts/local/local-host.ts'
+import type { BranchRule, Check, CheckState } from '../git-hosts/local/rules.ts'
+import { systemClock } from '../kit/clock.ts'
+import { StartError } from '../kit/start-error.ts'
+import { wakeMerges } from '../sessions/merges/wake-merges.ts'
+import { isBranchName } from '../sessions/publications/branch-name.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
+import { type Variables, withDatabase } from './database.ts'
+
+const MAX_CHECKS = 100
+
+/**
+ * Protects a branch of a repository of the data directory, in place of the rule that it had.
+ * @param requiredChecks names of checks; null takes the rule away
+ * @throws StartError in one line, for what an operator can mend
+ */
+export async function setBranchRule(
+  variables: Variables,
+  fullName: string,
+  branch: string,
+  requiredChecks: readonly string[] | null,
+): Promise<void> {
+  if (!isBranchName(branch)) throw new StartError(`${branch} is not a name that git takes for a branch`)
+  const names = requiredChecks === null ? null : [...new Set(requiredChecks)]
+  for (const name of names ?? []) requireCheckName(name)
+  if (names !== null && names.length > MAX_CHECKS) throw new StartError(`a rule has at most ${MAX_CHECKS} checks`)
+  await withRepository(variables, fullName, async (host, repository, db) => {
+    await host.setRule(repository, branch, names === null ? null : { requiredChecks: names })
+    await wakeMerges(db, { provider: host.kind, ...repository }, systemClock.now())
+  })
+}
+
+/** The rules of a repository of the data directory. @throws StartError */
+export function readBranchRules(variables: Variables, fullName: string): Promise<BranchRule[]> {
+  return withRepository(variables, fullName, (host, repository) => host.listRules(repository))
+}
+
+/**
+ * Says how a check of a commit went, in place of what was said before.
+ * @throws StartError in one line, for what an operator can mend
+ */
+export async function recordCheck(
+  variables: Variables,
+  fullName: string,
+  check: { readonly oid: string; readonly name: string; readonly state: CheckState },
+): Promise<void> {
+  requireCheckName(check.name)
+  await withCommit(variables, fullName, check.oid, async (host, repository, { db, oid }) => {
+    await host.recordCheck(repository, { ...check, oid })
+    await wakeMerges(db, { provider: host.kind, ...repository }, systemClock.now())
+  })
+}
+
+/** What was said of a commit. @throws StartError */
+export function readChecks(variables: Variables, fullName: string, oid: string): Promise<Check[]> {
+  return withCommit(variables, fullName, oid, (host, repository, known) => host.listChecks(repository, known.oid))
+}
+
+function requireCheckName(name: string): void {
+  if (name.trim() !== name || !/^\P{Cc}{1,255}$/u.test(name)) {
+    throw new StartError(`${JSON.stringify(name)} is no name of a check: one line of 1 to 255 characters`)
+  }
+}
+
+async function withCommit<Result>(
+  variables: Variables,
+  fullName: string,
+  text: string,
+  work: (host: LocalHost, repository: RepositoryRef, at: { db: Queryable; oid: string }) => Promise<Result>,
+): Promise<Result> {
+  const oid = text.toLowerCase()
+  if (!/^[0-9a-f]{40}$/.test(oid))
+    throw new StartError(`${text} is no commit id of 40 digits, as git rev-parse gives it`)
+  return withRepository(variables, fullName, async (host, repository, db) => {
+    if (!(await host.hasCommit(repository, oid))) throw new StartError(`${fullName} has no commit ${oid}`)
+    return work(host, repository, { db, oid })
+  })
+}
+
+function withRepository<Result>(
+  variables: Variables,
+  fullName: string,
+  work: (host: LocalHost, repository: RepositoryRef, db: Queryable) => Promise<Result>,
+): Promise<Result> {
+  return withDatabase(variables, async (db, { dataDir, baseUrl }) => {
+    const root = join(dataDir, 'repositories')
+    const host = new LocalHost(db, systemClock, root, () => baseUrl)
+    try {
+      const repository = await host.findRepository(fullName)
+      if (repository === null) throw new StartError(`there is no bare repository ${join(root, fullName)}.git`)
+      return await work(host, repository, db)
+    } catch (error) {
+      throw error instanceof GitHostError ? new StartError(error.message, { cause: error }) : error
+    }
+  })
+}

@@ -1,0 +1,49 @@
+import { type Quota, setQuotaOf } from '../gateway/accounting/set-quota.ts'
+import { reportUsage, type UsageGrouping, type UsageRow } from '../gateway/accounting/usage-report.ts'
+import { StartError } from '../kit/start-error.ts'
+import { isUuid } from '../kit/uuid.ts'
+import { type RunBudgets, setRunBudgets } from '../sessions/runs/run-budgets.ts'
+import type { Database } from '../storage/postgres/database.ts'
+import { type Variables, withDatabase } from './database.ts'
+
+/**
+ * What the models of a deployment were used for, read from its database.
+ * @throws StartError in one line, for what an operator can mend
+ */
+export async function readUsage(
+  variables: Variables,
+  asked: { readonly by: UsageGrouping; readonly since: Date },
+): Promise<readonly UsageRow[]> {
+  return withDatabase(variables, db => reportUsage(db, asked.by, asked.since))
+}
+
+/**
+ * Gives an organization budgets of its own for each Run, in place of the deployment's.
+ * @throws StartError in one line, for what an operator can mend
+ */
+export async function setBudgets(variables: Variables, organizationId: string, budgets: RunBudgets): Promise<void> {
+  await withDatabase(variables, async db => {
+    await requireOrganization(db, organizationId)
+    await setRunBudgets(db, organizationId, budgets)
+  })
+}
+
+/**
+ * Bounds what an organization, or one of its keys, spends on models in each period.
+ * @throws StartError in one line, for what an operator can mend
+ */
+export async function setQuota(variables: Variables, budget: Quota): Promise<void> {
+  await withDatabase(variables, async db => {
+    await requireOrganization(db, budget.organizationId)
+    const key = budget.apiKeyId
+    const known = (key === undefined || isUuid(key)) && (await setQuotaOf(db, budget, new Date()))
+    if (!known)
+      throw new StartError(`the organization has no key ${key}; berth admin usage --by key shows those in use`)
+  })
+}
+
+async function requireOrganization(db: Database, id: string): Promise<void> {
+  const text = 'select 1 from organizations where id = $1'
+  const { rows } = isUuid(id) ? await db.query({ text, values: [id] }) : { rows: [] }
+  if (rows.length === 0) throw new StartError(`there is no organization ${id}`)
+}

@@ -1,0 +1,38 @@
+import type { Context } from '../context.ts'
+import { discoveryHandlers, type Platform } from '../discovery/routes.ts'
+import type { Handlers } from '../http/handler.ts'
+import { repositoryHandlers } from '../repositories/routes.ts'
+import { artifactHandlers } from '../sessions/artifacts/routes.ts'
+import { interactionHandlers } from '../sessions/interactions/routes.ts'
+import { mergeHandlers } from '../sessions/merges/routes.ts'
+import { publicationHandlers } from '../sessions/publications/routes.ts'
+import { reviewHandlers } from '../sessions/reviews/routes.ts'
+import { sessionHandlers } from '../sessions/routes.ts'
+import { runHandlers } from '../sessions/runs/routes.ts'
+import { eventHandlers, type Streaming } from '../sessions/streams/routes.ts'
+import { turnHandlers } from '../sessions/turns/routes.ts'
+import type { TranscriptionConfig } from '../settings/config-file.ts'
+import { transcriptionHandlers } from '../transcription/routes.ts'
+
+/** Every guarded operation of the API; a domain that forgets one does not compile. */
+export function apiHandlers(
+  context: Context,
+  platform: Platform,
+  streaming: Streaming,
+  transcription: TranscriptionConfig | undefined,
+): Handlers {
+  return {
+    ...discoveryHandlers(context, platform),
+    ...sessionHandlers(context),
+    ...turnHandlers(context),
+    ...runHandlers(context),
+    ...interactionHandlers(context),
+    ...eventHandlers(context, streaming),
+    ...artifactHandlers(context),
+    ...reviewHandlers(context),
+    ...publicationHandlers(context),
+    ...mergeHandlers(context),
+    ...repositoryHandlers(context),
+    ...transcriptionHandlers(transcription),
+  }
+}

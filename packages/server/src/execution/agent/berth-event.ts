@@ -1,0 +1,55 @@
+import { cutText } from '../../sessions/log/bounded-text.ts'
+import type { EventDraft } from '../../sessions/log/envelope.ts'
+import { asObject, asText } from './acp-message.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** The extension notification by which an agent tells what ACP has no words for. */
+export const BERTH_EVENT = '_berth/event'
+
+/** Longest id or status that is taken from an agent. */
+const MAX_WORD_BYTES = 255
+
+/**
+ * The Event that an agent's `_berth/event` tells of: `{ type, data }`, with `data` as completions have it. Null for a
+ * type or a shape that is none; what else `data` holds is left out.
+ */
+export function readBerthEvent(params: Json, runId: string): EventDraft | null {
+  const data = asObject(params['data']) ?? {}
+  const type = asText(params['type'])
+  const read = type !== undefined && Object.hasOwn(readers, type) ? readers[type]?.(data) : undefined
+  return read === undefined || read === null ? null : { ...read, runId }
+}
+
+const readers: Readonly<Record<string, (data: Json) => Omit<EventDraft, 'runId'> | null>> = {
+  context_compacted: data => {
+    const [tokensBefore, tokensAfter] = [count(data['tokensBefore']), count(data['tokensAfter'])]
+    if (tokensBefore === null || tokensAfter === null) return null
+    return transcript('svc.context.compacted', { tokensBefore, tokensAfter })
+  },
+  conversation_cleared: () => transcript('svc.conversation.cleared', {}),
+  timeline_truncated: data => {
+    const droppedEvents = count(data['droppedEvents'])
+    if (droppedEvents === null) return null
+    return transcript('svc.timeline.truncated', { droppedEvents, reason: word(data['reason']) ?? 'unknown' })
+  },
+  delegation_completed: data => {
+    const [delegationId, status] = [word(data['delegationId']), word(data['status'])]
+    if (delegationId === undefined || status === undefined) return null
+    const summary = asText(data['summary'])
+    return {
+      type: 'svc.delegation.completed',
+      data: { delegationId, status, ...(summary !== undefined && { summary: cutText(summary).text }) },
+    }
+  },
+}
+
+const transcript = (type: string, data: Json) => ({ type, visibility: 'transcript' as const, data })
+
+const count = (value: unknown): number | null =>
+  Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : null
+
+function word(value: unknown): string | undefined {
+  const text = asText(value)
+  return text === undefined || text === '' ? undefined : cutText(text, MAX_WORD_BYTES).text
+}

@@ -1,0 +1,394 @@
+import type { KeyedRecordType, RecordType } from '@berth/supervisor'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { EventDraft } from '../../sessions/log/envelope.ts'
+import type { JournalRecord } from '../supervisor/stream.ts'
+import { promptKeyOf, replyKey, wireIds } from './acp-orders.ts'
+import type { AgentRequest } from './acp-questions.ts'
+import { type AgentFacts, Conversation, type Reading } from './conversation.ts'
+
+const of = { runId: 'run', attempt: 1, turnSequence: 2 }
+const promptKey = `${promptKeyOf(of)}1`
+const promptId = wireIds.prompt(of.turnSequence, of.attempt)
+
+const none: AgentFacts = { generation: 0, state: 'none', loadsSessions: false, sessionId: null, activePrompt: null }
+const ready: AgentFacts = { generation: 1, state: 'ready', loadsSessions: true, sessionId: 's1', activePrompt: null }
+const working: AgentFacts = { ...ready, activePrompt: promptKey }
+
+/** A record without its place. */
+type Entry = {
+  readonly [Type in RecordType]: { readonly type: Type; readonly payload: string } & (Type extends KeyedRecordType
+    ? { readonly key: string }
+    : unknown)
+}[RecordType]
+
+const agent = (message: object): Entry => ({ type: 'o', payload: JSON.stringify({ jsonrpc: '2.0', ...message }) })
+const answer = (id: number, result: unknown = {}) => agent({ id, result })
+const refusal = (id: number) => agent({ id, error: { code: -32603, message: 'no' } })
+const updated = (update: object) => agent({ method: 'session/update', params: { sessionId: 's1', update } })
+const says = (text: string) => updated({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } })
+const calls = (toolCallId: string) =>
+  updated({ sessionUpdate: 'tool_call', toolCallId, title: toolCallId, kind: 'edit' })
+const ends = (toolCallId: string) => updated({ sessionUpdate: 'tool_call_update', toolCallId, status: 'completed' })
+const asks = (id: number | string, method = 'session/request_permission', toolCallId?: string) =>
+  agent({
+    id,
+    method,
+    params: {
+      ...(toolCallId !== undefined && { toolCall: { toolCallId, title: toolCallId } }),
+      options: [
+        { optionId: 'always', kind: 'allow_always' },
+        { optionId: 'yes', kind: 'allow_once' },
+        { optionId: 'no', kind: 'reject_once' },
+      ],
+    },
+  })
+const request = (method: string, params: object) => agent({ id: 7, method, params })
+const form = (property: object) =>
+  request('elicitation/create', { mode: 'form', requestedSchema: { properties: { a: property } } })
+const given = (key: string): Entry => ({ type: 'i', key, payload: '{}' })
+const started: Entry = { type: 's', key: 'start/1', payload: '{"pid":7}' }
+const exited = (signal: string | null = null): Entry => ({ type: 'x', payload: JSON.stringify({ code: 1, signal }) })
+
+/** Places entries one behind the other, from byte 0 on, a second apart. */
+function journal(entries: readonly Entry[]): JournalRecord[] {
+  const records: JournalRecord[] = []
+  for (const [index, entry] of entries.entries()) {
+    const payload = Buffer.from(entry.payload)
+    const start = records.at(-1)?.end ?? 0
+    const place = { start, end: start + payload.length + 10, payload }
+    const at = new Date(index * 1000)
+    if (entry.type === 's') records.push({ ...place, at, type: entry.type, key: entry.key })
+    else if (entry.type === 'o' || entry.type === 'x') records.push({ ...place, at, type: entry.type })
+    else if (entry.type === 'e' || entry.type === '!') records.push({ ...place, type: entry.type })
+    else records.push({ ...place, type: entry.type, key: entry.key })
+  }
+  return records
+}
+
+/** What a conversation makes of these entries when it reads them all. */
+function read(facts: AgentFacts, ...entries: Entry[]): Conversation {
+  const conversation = new Conversation(of, facts, 0)
+  for (const record of journal(entries)) conversation.apply(record)
+  return conversation
+}
+
+const types = (drafts: readonly EventDraft[]) => drafts.map(draft => draft.type.replace('svc.', ''))
+
+describe('an agent', () => {
+  test('starts, is initialized, gets a session and is ready', () => {
+    const steps = [started, answer(wireIds.initialize, { agentCapabilities: { loadSession: true } })]
+    expect(read(none, started).facts).toMatchObject({ generation: 1, state: 'started' })
+    expect(read(none, ...steps).facts).toMatchObject({ state: 'initialized', loadsSessions: true })
+    expect(read(none, ...steps, answer(wireIds.newSession, { sessionId: 'a' })).facts).toMatchObject({
+      state: 'ready',
+      sessionId: 'a',
+    })
+    expect(read({ ...none, sessionId: 'old' }, ...steps, answer(wireIds.loadSession, null)).facts).toMatchObject({
+      state: 'ready',
+      sessionId: 'old',
+    })
+  })
+
+  test.each([
+    ['refuses to be initialized', [started, refusal(wireIds.initialize)]],
+    ['answers its initialization with nothing', [started, answer(wireIds.initialize, 'ok')]],
+    ['refuses a session', [started, answer(wireIds.initialize), refusal(wireIds.newSession)]],
+    [
+      'names a session at too great length',
+      [started, answer(wireIds.initialize), answer(wireIds.newSession, { sessionId: 'x'.repeat(1025) })],
+    ],
+    ['names no session', [started, answer(wireIds.initialize), answer(wireIds.newSession, { sessionId: 7 })]],
+    ['cannot load a session', [started, answer(wireIds.initialize), refusal(wireIds.loadSession)]],
+    ['cannot be started', [{ type: 'f' as const, key: 'start/1', payload: '{"code":"ENOENT"}' }]],
+  ])('that %s cannot be used', (_, entries) => {
+    const conversation = read(none, ...entries)
+    expect(conversation.end).toMatchObject({ kind: 'unstartable' })
+    expect(conversation.facts.state).not.toBe('ready')
+  })
+
+  test.each([
+    ['id', asks('x'.repeat(1025))],
+    ['id', asks('x'.repeat(1025), 'elicitation/create')],
+    ['toolCallId', asks(7, 'session/request_permission', 'é'.repeat(513))],
+    [
+      'optionId',
+      request('session/request_permission', { options: [{ optionId: 'x'.repeat(1025), kind: 'allow_once' }] }),
+    ],
+    ['const', form({ type: 'string', oneOf: [{ const: 'x'.repeat(1025), title: 'short' }] })],
+    ['const', form({ type: 'array', items: { enum: ['a', 'x'.repeat(1025)] } })],
+  ])('whose request has an %s beyond 1024 bytes is told so, and nothing of it is kept', (member, asked) => {
+    const conversation = read(working, asked)
+    const [reply] = conversation.takeReplies()
+    const error = { code: -32602, message: `${member} takes at most 1024 bytes` }
+    expect(JSON.parse(reply?.line ?? '')).toMatchObject({ error })
+    expect(conversation.take()).toMatchObject({ asked: [], drafts: [], toolCalls: 0 })
+    expect(conversation.waits).toBe(false)
+  })
+
+  test('whose identifiers have 1024 bytes is asked for people', () => {
+    expect(read(working, asks('x'.repeat(1024))).take().asked).toHaveLength(1)
+  })
+
+  test('cannot begin a tool call under an id that is longer', () => {
+    expect(read(working, calls('x'.repeat(1025))).take()).toMatchObject({ drafts: [], toolCalls: 0 })
+  })
+
+  test('that answers what nobody asked changes nothing', () => {
+    const strays = [
+      answer(wireIds.newSession, { sessionId: 'x' }),
+      answer(wireIds.initialize),
+      answer(4711),
+      refusal(promptId),
+    ]
+    expect(read(ready, ...strays)).toMatchObject({ facts: ready, end: null })
+  })
+
+  test('has the prompt once it was given it, and what it says from then on is the run', () => {
+    const conversation = read(ready, says('before'), calls('before'), given(promptKey), says('after'))
+    expect(conversation.prompted).toBe(true)
+    conversation.close()
+    expect(conversation.take().drafts.map(draft => draft.data['text'])).toEqual(['after'])
+  })
+
+  test('does not have a prompt that was written behind its end, nor that of another run', () => {
+    expect(read(ready, exited(), given(promptKey)).prompted).toBe(false)
+    expect(read(ready, given('prompt/another/1/1')).prompted).toBe(false)
+    expect(read(ready, given(`${promptKeyOf({ ...of, attempt: 2 })}1`)).prompted).toBe(false)
+  })
+
+  test.each([
+    ['with its prompt loses the attempt', working, { kind: 'exited', signal: 'SIGKILL' }],
+    ['while it starts loses the attempt', { ...none, state: 'started' } as const, { kind: 'exited' }],
+    ['idle loses nothing: another process gets the prompt', ready, null],
+  ])('that ends %s', (_, facts, end) => {
+    const conversation = read(facts, exited('SIGKILL'))
+    if (end === null) expect(conversation.end).toBeNull()
+    else expect(conversation.end).toMatchObject(end)
+    expect(conversation.facts).toMatchObject({ state: 'exited', activePrompt: null })
+  })
+
+  test('ends the run with its answer, and nothing it does later changes that', () => {
+    const conversation = read(working, says('done'), answer(promptId, { stopReason: 'end_turn' }), exited())
+    expect(conversation.end).toMatchObject({ kind: 'answered', outcome: { status: 'completed' } })
+    conversation.close()
+    expect(conversation.lastAnswer).toBe('done')
+  })
+
+  test('does not end by the answer to a prompt that another one follows', () => {
+    const further = `${promptKey}/feedback/7`
+    const entries = [says('no'), answer(promptId, { stopReason: 'end_turn' }), given(further), says('yes')]
+    const conversation = read(working, ...entries)
+    expect([conversation.end, conversation.facts.activePrompt]).toEqual([null, further])
+    conversation.close()
+    expect(conversation.take().drafts.map(({ data }) => data['text'])).toEqual(['no', 'yes'])
+  })
+
+  test('does each tool call once, whatever becomes of it', () => {
+    const conversation = read(working, calls('a'), ends('a'), ends('a'), calls('b'), exited())
+    conversation.close()
+    expect(conversation.take()).toMatchObject({ toolCalls: 2 })
+    expect(conversation.take()).toMatchObject({ toolCalls: 0, drafts: [] })
+  })
+})
+
+describe('a request of an agent', () => {
+  const repliesTo = (...entries: Entry[]) =>
+    read(working, ...entries)
+      .takeReplies()
+      .map(order => JSON.parse(order.line))
+
+  test('for permission is put to people, once however often it is read', () => {
+    const conversation = read(working, says('x'), asks('a'), says('y'))
+    expect(conversation.takeReplies()).toEqual([])
+    expect(conversation.take().asked).toMatchObject([
+      { draftsBefore: 1, ask: { kind: 'approval' }, agentRequest: { id: 'a', allow: 'yes', deny: 'no' } },
+    ])
+    const records = journal([says('x'), asks('a')])
+    const { start = 0, end = 0 } = records[1] ?? {}
+    const again = new Conversation(of, working, end, new Map([[start, 'a']]))
+    for (const record of records) again.apply(record)
+    expect([again.take().asked, again.takeReplies(), again.waits]).toEqual([[], [], true])
+  })
+
+  test('for permission is turned down while the run is being cancelled', () => {
+    const conversation = new Conversation(of, working, 0)
+    conversation.cancelling = true
+    for (const record of journal([asks(1)])) conversation.apply(record)
+    expect(JSON.parse(conversation.takeReplies()[0]?.line ?? '')).toMatchObject({
+      result: { outcome: { outcome: 'cancelled' } },
+    })
+  })
+
+  test('that comes on top of too many is declined, and on top of far too many turned down by its own option', () => {
+    const conversation = read(working, ...Array.from({ length: 130 }, (_, id) => asks(id)))
+    const { asked } = conversation.take()
+    expect([asked.length, asked.findIndex(({ declined }) => declined)]).toEqual([128, 32])
+    const outcomes = conversation.takeReplies().map(order => JSON.parse(order.line).result.outcome.optionId)
+    expect(outcomes).toEqual(['no', 'no'])
+  })
+
+  test('is taken back by its id, the newest of that id', () => {
+    const entries = [asks(1), asks(1), agent({ method: '$/cancel_request', params: { requestId: 1 } })]
+    expect(read(working, ...entries).take().withdrawn).toEqual([journal(entries)[1]?.start])
+  })
+
+  test('for permission announces its call, where nothing else does', () => {
+    const { drafts, toolCalls } = read(working, asks(1, 'session/request_permission', 'c'), ends('c')).take()
+    expect([types(drafts), toolCalls]).toEqual([['run.progress', 'run.progress', 'activity.completed'], 1])
+  })
+
+  test('for anything else is refused', () => {
+    expect(repliesTo(asks(1, 'fs/read_text_file'))).toMatchObject([{ id: 1, error: { code: -32601 } }])
+  })
+
+  test('is answered under the key of its place, so that an id may be used twice', () => {
+    const other = asks(1, 'fs/read_text_file')
+    const keys = read(working, other, other)
+      .takeReplies()
+      .map(order => order.key)
+    const places = journal([other, other]).map(record => replyKey(record.start))
+    expect(keys).toEqual(places)
+  })
+
+  test('holds back the place to read from until the journal has its answer', () => {
+    const entries = [says('x'), asks(1, 'fs/read_text_file'), says('y'), calls('c'), ends('c')]
+    const [, request, , , last] = journal(entries)
+    expect(read(working, ...entries).take().replayFrom).toBe(request?.start)
+    const answered = [...entries, given(replyKey(request?.start ?? -1))]
+    expect(read(working, ...answered).take().replayFrom).toBe(journal(answered).at(-1)?.end)
+    expect(last?.end).toBeGreaterThan(request?.start ?? 0)
+  })
+
+  test('may be one of very many that nothing has answered yet', () => {
+    const [noise, request] = journal([{ type: 'e', payload: 'warning' }, asks(1, 'fs/read_text_file')])
+    if (noise === undefined || request === undefined) throw new Error('a journal without its records')
+    const conversation = new Conversation(of, working, 0)
+    conversation.apply(noise)
+    for (let start = noise.end; start < 130_000; start += 1) conversation.apply({ ...request, start, end: start + 1 })
+    expect(conversation.take().replayFrom).toBe(noise.end)
+  })
+
+  test('of a process that has ended is answered no more', () => {
+    const conversation = read(working, asks(1), exited())
+    expect(conversation.takeReplies()).toEqual([])
+    const reading = conversation.take()
+    expect(reading.replayFrom).toBe(reading.offset)
+    expect([reading.withdrawn, reading.settled, conversation.waits]).toEqual([[0], [0], false])
+  })
+})
+
+describe('a conversation that is taken over', () => {
+  interface Whole {
+    readonly drafts: readonly EventDraft[]
+    readonly asked: readonly number[]
+    readonly toolCalls: number
+    readonly facts: AgentFacts
+    readonly replies: ReadonlySet<string>
+    readonly end: Conversation['end']
+  }
+
+  /**
+   * Reads a journal with workers that die: each commits at the first cut and is gone at the second, having read what it
+   * never committed. The next one begins where the rows say.
+   */
+  function readWithDeaths(records: readonly JournalRecord[], deaths: readonly (readonly [number, number])[]): Whole {
+    const drafts: EventDraft[] = []
+    const replies = new Set<string>()
+    const asked: number[] = []
+    const waiting = new Map<number, number | string>()
+    let toolCalls = 0
+    let committed: Pick<Reading, 'offset' | 'replayFrom' | 'facts'> = { offset: 0, replayFrom: 0, facts: ready }
+    const take = (reading: Reading) => {
+      drafts.push(...reading.drafts)
+      toolCalls += reading.toolCalls
+      for (const { offset, agentRequest } of reading.asked) {
+        asked.push(offset)
+        waiting.set(offset, (agentRequest as AgentRequest).id)
+      }
+      for (const offset of reading.settled) waiting.delete(offset)
+      committed = reading
+    }
+    for (const [commitAt, dieAt] of [...deaths, [records.length, records.length]] as const) {
+      const worker = new Conversation(of, committed.facts, committed.offset, waiting)
+      const mine = records.filter(record => record.start >= committed.replayFrom)
+      for (const record of mine.filter(each => records.indexOf(each) < Math.max(commitAt, dieAt))) {
+        worker.apply(record)
+        if (records.indexOf(record) === commitAt - 1 && record.end > committed.offset) take(worker.take())
+        for (const order of worker.takeReplies()) replies.add(order.key)
+        if (worker.end !== null) break
+      }
+      if (commitAt < records.length) continue
+      worker.close()
+      take(worker.take())
+      return { drafts, asked, toolCalls, facts: committed.facts, replies, end: worker.end }
+    }
+    throw new Error('the last worker reads to the end')
+  }
+
+  const entry: fc.Arbitrary<Entry> = fc.oneof(
+    { weight: 4, arbitrary: fc.string({ maxLength: 4 }).map(says) },
+    { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c').map(calls) },
+    { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c').map(ends) },
+    { weight: 1, arbitrary: fc.constantFrom(1, 2).map(id => asks(id)) },
+    { weight: 1, arbitrary: fc.constant(asks(3, 'fs/read_text_file')) },
+    { weight: 1, arbitrary: fc.constantFrom('a', 'd').map(id => asks(9, 'session/request_permission', id)) },
+    { weight: 1, arbitrary: fc.constant<Entry>({ type: 'o', payload: 'noise' }) },
+    { weight: 1, arbitrary: fc.constantFrom<Entry>({ type: 'e', payload: 'warning' }, { type: '!', payload: '{}' }) },
+  )
+
+  /** Lets the journal hold the answers to most requests, a few records behind them. */
+  function answered(entries: readonly Entry[], lag: number): Entry[] {
+    const all = [...entries]
+    for (let index = 0; index < all.length; index += 1) {
+      const asked = all[index]
+      if (asked?.type !== 'o' || !/request_permission|read_text_file/.test(asked.payload) || index + lag > all.length)
+        continue
+      all.splice(index + lag, 0, given(replyKey(journal(all)[index]?.start ?? -1)))
+    }
+    return all
+  }
+
+  test('gives every event once, the same ones in the same order, wherever its workers die', () => {
+    fc.assert(
+      fc.property(
+        fc.array(entry, { maxLength: 30 }),
+        fc.integer({ min: 1, max: 5 }),
+        fc.constantFrom(answer(promptId, { stopReason: 'end_turn' }), exited('SIGSEGV')),
+        fc.array(fc.tuple(fc.nat({ max: 40 }), fc.nat({ max: 40 })), { maxLength: 4 }),
+        (entries, lag, last, cuts) => {
+          const records = journal([given(promptKey), ...answered(entries, lag), last])
+          const deaths = cuts
+            .map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const)
+            .filter(([commitAt]) => commitAt < records.length)
+            .toSorted(([a], [b]) => a - b)
+          const alone = readWithDeaths(records, [])
+          expect(readWithDeaths(records, deaths)).toEqual(alone)
+          expect(alone.end).not.toBeNull()
+        },
+      ),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('knows the last answer only where it ended in its own time', () => {
+    const records = journal([
+      given(promptKey),
+      says('long ago'),
+      calls('a'),
+      asks(1),
+      ends('a'),
+      says('at last'),
+      calls('b'),
+    ])
+    const [, , , request, , , last] = records
+    const next = (from: number, offset: number) => {
+      const worker = new Conversation(of, working, offset)
+      for (const record of records.filter(each => each.start >= from)) worker.apply(record)
+      return worker.lastAnswer
+    }
+    expect(next(0, 0)).toBe('at last')
+    expect(next(request?.start ?? 0, last?.start ?? 0)).toBe('at last')
+    expect(next(request?.start ?? 0, last?.end ?? 0)).toBeUndefined()
+  })
+})

@@ -1,0 +1,413 @@
+import { CLIENT_METHODS, PROTOCOL_METHODS } from '@agentclientprotocol/sdk'
+import { ownCredentials, type Redactor } from '../../kit/redactor.ts'
+import type { Asked } from '../../sessions/interactions/open-interactions.ts'
+import type { EventDraft } from '../../sessions/log/envelope.ts'
+import type { OpenCall } from '../../sessions/runs/open-calls.ts'
+import type { Outcome } from '../../sessions/runs/run.ts'
+import type { JournalRecord } from '../supervisor/stream.ts'
+import { denial } from './acp-answers.ts'
+import {
+  type AgentMessage,
+  asIdentifier,
+  asObject,
+  asText,
+  MAX_IDENTIFIER_BYTES,
+  readAgentMessage,
+  readPermissionCall,
+  readUpdate,
+  type Update,
+} from './acp-message.ts'
+import {
+  feedbackUntil,
+  type Order,
+  type PromptOf,
+  promptKeyOf,
+  refuse,
+  reply,
+  replyKey,
+  wireIds,
+} from './acp-orders.ts'
+import { denyOptionOf, type Question, readElicitation, readPermission } from './acp-questions.ts'
+import { BERTH_EVENT, readBerthEvent } from './berth-event.ts'
+import { findOverlong } from './overlong-identifier.ts'
+import { outcomeOfAnswer } from './prompt-outcome.ts'
+import { type LastAnswer, Transcript } from './transcript.ts'
+
+/** What is known of the agent process of a lease; committed with the journal's offset. */
+export interface AgentFacts {
+  /** Counts the agent processes of the lease. */
+  readonly generation: number
+  readonly state: 'none' | 'started' | 'initialized' | 'ready' | 'exited'
+  readonly loadsSessions: boolean
+  readonly sessionId: string | null
+  /** Key of the prompt that the agent has and has not answered. */
+  readonly activePrompt: string | null
+}
+
+/** How the agent's part of an attempt ended. */
+export type AgentEnd =
+  | { readonly kind: 'answered'; readonly outcome: Outcome }
+  | { readonly kind: 'exited'; readonly signal: string | null }
+  /** `resuming`: it would not load the conversation that it was to go on with. */
+  | { readonly kind: 'unstartable'; readonly detail: string; readonly resuming: boolean }
+
+/** What reading the journal gave since the last time it was taken. */
+export interface Reading {
+  readonly drafts: EventDraft[]
+  /** What people are to be asked, in the order of asking. */
+  readonly asked: readonly NewAsk[]
+  /** Offsets of earlier requests that their agent does not wait for any more. */
+  readonly withdrawn: readonly number[]
+  /** Offsets of requests whose answer the journal holds, or whose agent is gone. */
+  readonly settled: readonly number[]
+  /** Events that are left out because the Run's budget of them is spent. */
+  readonly dropped: number
+  /** Tool calls that have begun. */
+  readonly toolCalls: number
+  /** Those that have not ended by now; null where that is as it was. */
+  readonly openCalls: readonly OpenCall[] | null
+  /** End of the last record read. */
+  readonly offset: number
+  /** Where a worker that attaches later must begin. */
+  readonly replayFrom: number
+  readonly facts: AgentFacts
+  /** The agent has now been given the prompt, and with it what it was told of earlier. */
+  readonly prompted: boolean
+}
+
+/** A request that people are to be asked, with the number of drafts of the reading that come before it. */
+export interface NewAsk extends Asked {
+  readonly draftsBefore: number
+}
+
+/** Requests of one agent that may wait for people at once. What it asks beyond is declined. */
+const MAX_WAITING_ASKS = 32
+/** Requests of one agent that are in the log at once, with those declined. Beyond it is told no and nothing is kept. */
+const MAX_TOLD_ASKS = 128
+
+/**
+ * Reads the journal of a sandbox as the conversation of one attempt.
+ *
+ * Records that end at or before the committed offset are read only to rebuild what was open when a predecessor
+ * committed it; what they caused is in the log already and is not given out again.
+ *
+ * An agent's words are masked here, before any of them is cut: whatever a conversation gives out is clean of what the
+ * sandbox knows.
+ */
+export class Conversation {
+  readonly #prompt: PromptOf
+  readonly #committed: number
+  readonly #transcript: Transcript
+  readonly #redactor: Redactor
+  /** Requests of the agent whose answer the journal does not hold yet, by the key of that answer. */
+  readonly #unanswered = new Map<string, number>()
+  /** Requests that people are asked, or were: offset to JSON-RPC id, until the journal holds their answer. */
+  readonly #waiting: Map<number, number | string>
+  #facts: AgentFacts
+  #offset: number
+  #drafts: EventDraft[] = []
+  #toolCalls = 0
+  #callsMoved = false
+  #given = false
+  #asked: NewAsk[] = []
+  #withdrawn: number[] = []
+  #settled: number[] = []
+  readonly #replies = new Map<string, Order>()
+  #end: AgentEnd | null = null
+  /** Time of the last record that has one. What this worker ends is dated by it. */
+  #at = new Date(0)
+  #lastAnswer: LastAnswer | null | undefined
+  /** Set once cancellation is asked for: nobody is asked anything any more. */
+  cancelling = false
+
+  /**
+   * @param waiting requests before the committed offset that people are asked: offset to JSON-RPC id
+   * @param redactor of the Session, with all that the sandbox knows
+   */
+  constructor(
+    prompt: PromptOf,
+    facts: AgentFacts,
+    committed: number,
+    waiting: ReadonlyMap<number, number | string> = new Map(),
+    redactor: Redactor = ownCredentials,
+  ) {
+    this.#prompt = prompt
+    this.#waiting = new Map(waiting)
+    this.#facts = facts
+    this.#committed = committed
+    this.#offset = committed
+    this.#redactor = redactor
+    this.#transcript = new Transcript(prompt, undefined, redactor)
+  }
+
+  get facts(): AgentFacts {
+    return this.#facts
+  }
+
+  get end(): AgentEnd | null {
+    return this.#end
+  }
+
+  /** Whether the agent waits for an answer that people give. */
+  get waits(): boolean {
+    return this.#waiting.size > 0
+  }
+
+  /** Whether the agent has this attempt's prompt. */
+  get prompted(): boolean {
+    return this.#facts.activePrompt?.startsWith(promptKeyOf(this.#prompt)) === true
+  }
+
+  /**
+   * The assistant's last message. Undefined where none has ended since the
+   * committed offset: one that ended before may have begun before the replay did, and only the log has the whole.
+   */
+  get lastAnswer(): LastAnswer | null | undefined {
+    return this.#lastAnswer
+  }
+
+  apply(record: JournalRecord): void {
+    const replayed = record.end <= this.#committed
+    if (!replayed) this.#offset = record.end
+    this.#at = record.at ?? this.#at
+    switch (record.type) {
+      case 's':
+        if (!replayed) {
+          this.#forgetWaiting()
+          this.#know({ generation: this.#facts.generation + 1, state: 'started', activePrompt: null })
+        }
+        break
+      case 'f':
+        if (!replayed) this.#end = { kind: 'unstartable', detail: record.payload.toString('utf8'), resuming: false }
+        break
+      case 'x':
+        if (!replayed) this.#exited(record.payload.toString('utf8'))
+        break
+      case 'i':
+        this.#unanswered.delete(record.key)
+        this.#replies.delete(record.key)
+        if (!replayed) this.#answerGiven(record.key)
+        // What was said ahead of a further prompt is said.
+        if (feedbackUntil(record.key) >= 0) this.#told({ kind: 'pause' }, record.start, replayed)
+        if (!replayed && record.key.startsWith(promptKeyOf(this.#prompt)) && this.#facts.state === 'ready') {
+          this.#know({ activePrompt: record.key })
+          if (this.#end?.kind === 'answered') this.#end = null
+          this.#given = true
+        }
+        break
+      case 'o':
+        this.#heard(readAgentMessage(record.payload.toString('utf8')), record.start, replayed)
+        break
+      default:
+        break
+    }
+  }
+
+  /** Ends what is open in the transcript; its events join the reading. */
+  close(): void {
+    this.#take(this.#transcript.close(this.#at))
+    this.#unanswered.clear()
+    this.#know({ activePrompt: null })
+  }
+
+  take(): Reading {
+    // They are in the order of the journal.
+    const [firstUnanswered = this.#offset] = this.#unanswered.values()
+    const reading: Reading = {
+      drafts: this.#drafts,
+      asked: this.#asked,
+      withdrawn: this.#withdrawn,
+      settled: this.#settled,
+      dropped: 0,
+      toolCalls: this.#toolCalls,
+      openCalls: this.#callsMoved ? this.#transcript.openCalls : null,
+      offset: this.#offset,
+      replayFrom: Math.min(this.#offset, this.#transcript.openSince ?? this.#offset, firstUnanswered),
+      facts: this.#facts,
+      prompted: this.#given,
+    }
+    this.#drafts = []
+    this.#asked = []
+    this.#withdrawn = []
+    this.#settled = []
+    this.#toolCalls = 0
+    this.#callsMoved = false
+    this.#given = false
+    return reading
+  }
+
+  takeReplies(): Order[] {
+    const replies = [...this.#replies.values()]
+    this.#replies.clear()
+    return replies
+  }
+
+  #know(facts: Partial<AgentFacts>): void {
+    this.#facts = { ...this.#facts, ...facts }
+  }
+
+  #exited(payload: string): void {
+    const { signal } = asObject(parse(payload)) ?? {}
+    // An agent that was ready and had no prompt took nothing with it: the next process gets the prompt.
+    const idle = this.#facts.state === 'ready' && !this.prompted
+    this.#unanswered.clear()
+    this.#replies.clear()
+    this.#forgetWaiting()
+    this.#know({ state: 'exited', activePrompt: null })
+    if (!idle) this.#end ??= { kind: 'exited', signal: typeof signal === 'string' ? signal : null }
+  }
+
+  #heard(message: AgentMessage, offset: number, replayed: boolean): void {
+    switch (message.kind) {
+      case 'response':
+        if (!replayed) this.#answered(message)
+        break
+      case 'notification':
+        this.#notified(message.method, message.params, offset, replayed)
+        break
+      case 'request':
+        this.#requested(message, offset, replayed)
+        break
+      default:
+        break
+    }
+  }
+
+  #told(update: Update, offset: number, replayed: boolean): void {
+    // Before the prompt an agent repeats an earlier conversation; after its answer nothing belongs to the Run.
+    if (!this.prompted) return
+    const drafts = this.#transcript.apply(update, offset, this.#at)
+    if (!replayed) this.#take(drafts)
+  }
+
+  #take(drafts: readonly EventDraft[]): void {
+    this.#drafts.push(...drafts)
+    this.#toolCalls += drafts.filter(draft => draft.data['status'] === 'started').length
+    this.#callsMoved ||= drafts.some(draft => draft.type === 'svc.run.progress')
+    if (drafts.some(draft => draft.data['role'] === 'assistant')) this.#lastAnswer = this.#transcript.lastAnswer
+  }
+
+  #answered(message: Extract<AgentMessage, { kind: 'response' }>): void {
+    const failed = message.error !== null || message.result === null
+    if (message.id === wireIds.initialize && this.#facts.state === 'started') {
+      if (failed) this.#refuses('initialize', message.error)
+      const capabilities = asObject(message.result?.['agentCapabilities'])
+      this.#know({ state: 'initialized', loadsSessions: capabilities?.['loadSession'] === true })
+    } else if (message.id === wireIds.newSession && this.#facts.state === 'initialized') {
+      const sessionId = asIdentifier(message.result?.['sessionId'])
+      if (failed || sessionId === undefined) this.#refuses('session/new', message.error)
+      else this.#know({ state: 'ready', sessionId })
+    } else if (message.id === wireIds.loadSession && this.#facts.state === 'initialized') {
+      if (message.error !== null) this.#refuses('session/load', message.error)
+      else this.#know({ state: 'ready' })
+    } else if (message.id === wireIds.prompt(this.#prompt.turnSequence, this.#prompt.attempt) && this.prompted) {
+      const outcome = outcomeOfAnswer(message.result, message.error, this.#redactor)
+      this.#end = { kind: 'answered', outcome }
+    }
+  }
+
+  #refuses(method: string, error: Readonly<Record<string, unknown>> | null): void {
+    const detail = `${method}: ${asText(error?.['message']) ?? 'no usable answer'}`
+    this.#end = { kind: 'unstartable', detail, resuming: method === 'session/load' }
+  }
+
+  #notified(method: string, params: Readonly<Record<string, unknown>>, offset: number, replayed: boolean): void {
+    if (method === CLIENT_METHODS.session_update) {
+      this.#told(readUpdate(params, this.#redactor), offset, replayed)
+    } else if (method === BERTH_EVENT) {
+      this.#told({ kind: 'pause' }, offset, replayed)
+      const isTold = this.prompted && !replayed
+      const event = isTold ? readBerthEvent(this.#masked(params), this.#prompt.runId) : null
+      if (event !== null) this.#drafts.push(event)
+    } else if (method === PROTOCOL_METHODS.cancel_request && !replayed) {
+      this.#takenBack(params['requestId'])
+    }
+  }
+
+  #requested(message: Extract<AgentMessage, { kind: 'request' }>, offset: number, replayed: boolean): void {
+    const { id, method, params } = message
+    const overlong = findOverlong(id, params)
+    if (overlong !== null) {
+      const told = `${overlong} takes at most ${MAX_IDENTIFIER_BYTES} bytes`
+      this.#answerAtOnce(refuse(offset, id, -32602, told), offset)
+    } else if (method === CLIENT_METHODS.session_request_permission) {
+      const update = readPermissionCall(params, this.#redactor)
+      this.#told(update, offset, replayed)
+      this.#told({ kind: 'pause' }, offset, replayed)
+      const call = update.kind === 'tool' ? update.call : null
+      const known = call === null ? null : this.#transcript.callOf(call.id)
+      const question = readPermission(id, this.#masked(params), call, known)
+      if (call !== null && question.ask.kind === 'exit_plan_mode') this.#asks(call.id)
+      this.#ask(question, offset, replayed, () =>
+        reply(offset, id, { outcome: denial(this.cancelling ? null : denyOptionOf(params)) }),
+      )
+    } else if (method === CLIENT_METHODS.elicitation_create) {
+      this.#told({ kind: 'pause' }, offset, replayed)
+      const question = readElicitation(id, this.#masked(params))
+      this.#asks(asText(params['toolCallId']))
+      this.#ask(question, offset, replayed, () => reply(offset, id, { action: 'cancel' }))
+    } else {
+      this.#answerAtOnce(refuse(offset, id, -32601, `${method} is not offered here`), offset)
+    }
+  }
+
+  #masked(params: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    return asObject(this.#redactor.value(params)) ?? {}
+  }
+
+  /** A call that waits for people has ended when they have spoken, whatever becomes of its process. */
+  #asks(toolCallId: string | undefined): void {
+    if (toolCallId !== undefined && this.#transcript.markAsking(toolCallId)) this.#callsMoved = true
+  }
+
+  /**
+   * Has people asked, or has it recorded that they are not: what cannot be asked, and what is too much. Nothing is kept
+   * of what comes when nobody is to be asked. A request that was read before is recorded already, or was refused, and then
+   * is again: an order is carried out once.
+   */
+  #ask(question: Question, offset: number, replayed: boolean, refusal: () => Order): void {
+    if (replayed && this.#waiting.has(offset)) return
+    const told = this.prompted && !this.cancelling && !replayed && this.#waiting.size < MAX_TOLD_ASKS
+    if (!told) {
+      this.#answerAtOnce(refusal(), offset)
+      return
+    }
+    const declined = question.declined === true || this.#waiting.size >= MAX_WAITING_ASKS
+    this.#waiting.set(offset, question.agentRequest.id)
+    this.#asked.push({ ...question, declined, offset, draftsBefore: this.#drafts.length })
+  }
+
+  #answerAtOnce(order: Order, offset: number): void {
+    this.#unanswered.set(order.key, offset)
+    this.#replies.set(order.key, order)
+  }
+
+  /** The agent does not want an answer any more; the newest request of that id is meant. */
+  #takenBack(id: unknown): void {
+    const [offset] = [...this.#waiting].filter(entry => entry[1] === id).at(-1) ?? []
+    if (offset !== undefined) this.#withdrawn.push(offset)
+  }
+
+  #answerGiven(key: string): void {
+    for (const offset of this.#waiting.keys()) {
+      if (replyKey(offset) !== key) continue
+      this.#waiting.delete(offset)
+      this.#settled.push(offset)
+    }
+  }
+
+  /** The process that asked is gone, and nobody waits for an answer. */
+  #forgetWaiting(): void {
+    this.#withdrawn.push(...this.#waiting.keys())
+    this.#settled.push(...this.#waiting.keys())
+    this.#waiting.clear()
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

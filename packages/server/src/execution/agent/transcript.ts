@@ -1,0 +1,310 @@
+import { createHash } from 'node:crypto'
+import type { ToolKind } from '@agentclientprotocol/sdk'
+import { type MaskingStream, ownCredentials, type Redactor } from '../../kit/redactor.ts'
+import { MaskedCollector, TextCollector } from '../../sessions/log/bounded-text.ts'
+import type { EventDraft } from '../../sessions/log/envelope.ts'
+import { callEnd, callProgress, type OpenCall } from '../../sessions/runs/open-calls.ts'
+import type { ToolUpdate, Update } from './acp-message.ts'
+import type { PromptOf } from './acp-orders.ts'
+import { boundInput } from './bounded-activity.ts'
+import { MAX_SUMMARY_BYTES } from './prompt-outcome.ts'
+
+/** An agent may begin calls and end none of them. Beyond this many the one that it named longest ago has failed. */
+const MAX_OPEN_CALLS = 256
+/** UTF-16 units of the output and the diffs of all open calls; what does not fit is left out. */
+const MAX_OPEN_LENGTH = 16 * 1024 * 1024
+const MAX_KEPT_INPUT_BYTES = 4096
+
+/** What an assistant said last: its text, or how much it was where that is more than a summary may be. */
+export type LastAnswer = string | { readonly sizeBytes: number }
+
+interface OpenMessage {
+  readonly role: 'assistant' | 'reasoning'
+  readonly agentMessageId: string | undefined
+  readonly offset: number
+  /** Masks what arrives, whichever way the agent divides it, before anything is cut. */
+  readonly masking: MaskingStream
+  readonly text: TextCollector
+  /** Kept apart for the Run's summary, whose bound is another one. */
+  readonly whole: TextCollector
+}
+
+interface CallInFold {
+  readonly offset: number
+  readonly startedAt: Date
+  name: string | undefined
+  kind: ToolKind
+  title: string
+  input: unknown
+  text: string | undefined
+  printed: MaskedCollector | null
+  result: ToolUpdate['result']
+  diffs: ToolUpdate['diffs']
+  delegationId: string | undefined
+  truncated: boolean
+  asks: boolean
+}
+
+/** What is known of a tool call that has not ended. */
+export interface KnownCall {
+  readonly activityId: string
+  readonly toolName: string
+  readonly kind: ToolKind
+  readonly title: string
+  readonly input: unknown
+  readonly text: string | undefined
+  readonly truncated: boolean
+}
+
+/**
+ * Folds an agent's updates into transcript and progress events.
+ *
+ * The fold is deterministic in the journal: read again from `openSince`, it gives the same events for the same
+ * records. That is what lets a worker that re-attaches rebuild the state of its dead predecessor without storing it:
+ * it replays from the oldest open item and drops what ends at or before the committed offset. So no rule here may lean
+ * on anything that was over before an open item began.
+ */
+export class Transcript {
+  readonly #of: PromptOf
+  readonly #redactor: Redactor
+  readonly #maxOpenCalls: number
+  #message: OpenMessage | null = null
+  /** In the order in which they were last begun: a fold that began behind the first time of some finds them so too. */
+  readonly #calls = new Map<string, CallInFold>()
+  #openLength = 0
+  #lastAnswer: LastAnswer | null = null
+
+  /** @param redactor of the Session, with all that the sandbox knows */
+  constructor(of: PromptOf, maxOpenCalls: number = MAX_OPEN_CALLS, redactor: Redactor = ownCredentials) {
+    this.#of = of
+    this.#redactor = redactor
+    this.#maxOpenCalls = maxOpenCalls
+  }
+
+  /** Journal offset at which the oldest item that is still open began; undefined when nothing is open. */
+  get openSince(): number | undefined {
+    let oldest = this.#message?.offset
+    for (const call of this.#calls.values()) oldest = Math.min(oldest ?? call.offset, call.offset)
+    return oldest
+  }
+
+  /** The last message of the assistant that has ended in this fold, for the Run's summary. */
+  get lastAnswer(): LastAnswer | null {
+    return this.#lastAnswer
+  }
+
+  /** A tool call that has not ended, by the agent's id for it. */
+  callOf(id: string): KnownCall | null {
+    const call = this.#calls.get(id)
+    if (call === undefined) return null
+    const { kind, title, text, truncated } = call
+    const input = this.#redactor.value(call.input)
+    return { activityId: this.#activityId(call), toolName: nameOf(call), kind, title, input, text, truncated }
+  }
+
+  /** What a Run's row is to keep of the calls that have not ended, the oldest first. */
+  get openCalls(): OpenCall[] {
+    return [...this.#calls.values()].map(call => {
+      const { value: input } = call.asks ? boundInput(call.input, MAX_KEPT_INPUT_BYTES) : { value: undefined }
+      return {
+        ...this.#told(call),
+        ...(call.asks && { asks: true }),
+        ...(input !== undefined && { input: this.#redactor.value(input) }),
+      }
+    })
+  }
+
+  /** Says that a call waits for people. @returns whether it is open, and was not known to */
+  markAsking(id: string): boolean {
+    const call = this.#calls.get(id)
+    if (call === undefined || call.asks) return false
+    call.asks = true
+    return true
+  }
+
+  /** @param offset where the update stands in the journal; @param at when it was written */
+  apply(update: Update, offset: number, at: Date): EventDraft[] {
+    if (update.kind === 'other') return []
+    if (update.kind === 'pause') return this.#endMessage()
+    if (update.kind === 'tool') return this.#tool(update.call, offset, at)
+    const open = this.#message
+    const continues = open !== null && open.role === update.role && open.agentMessageId === update.messageId
+    const ended = continues ? [] : this.#endMessage()
+    this.#message ??= {
+      role: update.role,
+      agentMessageId: update.messageId,
+      offset,
+      masking: this.#redactor.stream(),
+      text: new TextCollector(),
+      whole: new TextCollector(update.role === 'assistant' ? MAX_SUMMARY_BYTES : 0),
+    }
+    collect(this.#message, this.#message.masking.push(update.text))
+    return ended
+  }
+
+  /** Ends what is open, when the agent has stopped: a tool call without an end has failed. */
+  close(at: Date): EventDraft[] {
+    const drafts = this.#endMessage()
+    for (const [id, call] of this.#calls) drafts.push(...this.#endCall(id, call, 'failed', at))
+    return drafts
+  }
+
+  #endMessage(): EventDraft[] {
+    const message = this.#message
+    this.#message = null
+    if (message === null) return []
+    collect(message, message.masking.end())
+    if (message.text.text === '') return []
+    if (message.role === 'assistant') {
+      const { whole } = message
+      this.#lastAnswer = whole.truncated ? { sizeBytes: whole.totalBytes } : whole.text
+    }
+    return [
+      this.#transcript('svc.message.created', {
+        messageId: this.#id('message', message.offset),
+        role: message.role,
+        text: message.text.text,
+        ...(message.text.truncated && { truncated: true }),
+      }),
+    ]
+  }
+
+  #tool(update: ToolUpdate, offset: number, at: Date): EventDraft[] {
+    // Also before an update that is dropped: a fold that began later does not know which calls there have been.
+    const drafts = this.#endMessage()
+    const known = this.#calls.get(update.id)
+    // Agents send updates of calls that have ended. Such an update must not begin the call a second time.
+    if (known === undefined && !update.begins) return drafts
+    const call = known ?? openCall(offset, at)
+    this.#openLength -= lengthOf(call)
+    merge(call, update, this.#redactor)
+    if (this.#openLength + lengthOf(call) > MAX_OPEN_LENGTH) leaveOut(call)
+    this.#openLength += lengthOf(call)
+    if (update.begins) {
+      this.#calls.delete(update.id)
+      this.#calls.set(update.id, call)
+    }
+    if (known === undefined) {
+      drafts.push(callProgress(this.#of.runId, this.#told(call), 'started', at))
+    }
+    if (update.status === 'completed' || update.status === 'failed') {
+      drafts.push(...this.#endCall(update.id, call, update.status === 'completed' ? 'succeeded' : 'failed', at))
+    }
+    for (const [id, longestAgo] of this.#calls) {
+      if (this.#calls.size <= this.#maxOpenCalls) break
+      drafts.push(...this.#endCall(id, longestAgo, 'failed', at))
+    }
+    return drafts
+  }
+
+  #endCall(id: string, call: CallInFold, status: 'succeeded' | 'failed', at: Date): EventDraft[] {
+    this.#calls.delete(id)
+    this.#openLength -= lengthOf(call)
+    const { input, diffs } = call
+    call.printed?.end()
+    const { output, truncated } = outputOf(call)
+    return callEnd(this.#of.runId, this.#told(call), status, at, {
+      ...(input !== undefined && { input }),
+      ...(output !== undefined && { output }),
+      ...(diffs !== undefined && { diff: diffs }),
+      ...(truncated && { truncated }),
+    })
+  }
+
+  #told(call: CallInFold): Omit<OpenCall, 'asks' | 'input'> {
+    const { kind, title, startedAt, delegationId } = call
+    return {
+      activityId: this.#activityId(call),
+      name: nameOf(call),
+      kind,
+      title,
+      startedAt: startedAt.toISOString(),
+      ...(delegationId !== undefined && { delegationId }),
+    }
+  }
+
+  #transcript(type: string, data: Record<string, unknown>): EventDraft {
+    return { type, runId: this.#of.runId, visibility: 'transcript', data }
+  }
+
+  /** By its place, not by the agent's id for it, which an agent may use again. */
+  #activityId(call: CallInFold): string {
+    return this.#id('activity', call.offset)
+  }
+
+  /**
+   * Ids of messages and activities follow from the journal, so that a replay gives the same ones. The attempt is part of
+   * it, because each sandbox has a journal of its own and things may stand at the same place in two of them.
+   */
+  #id(kind: string, offset: number): string {
+    const seed = `${this.#of.runId}/${this.#of.attempt}/${kind}/${offset}`
+    const digest = createHash('sha256').update(seed).digest('hex')
+    const variant = ((Number.parseInt(digest[16] ?? '0', 16) & 0x3) | 0x8).toString(16)
+    return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-${variant}${digest.slice(17, 20)}-${digest.slice(20, 32)}`
+  }
+}
+
+function openCall(offset: number, startedAt: Date): CallInFold {
+  return {
+    offset,
+    startedAt,
+    name: undefined,
+    kind: 'other',
+    title: '',
+    input: undefined,
+    text: undefined,
+    printed: null,
+    result: undefined,
+    diffs: undefined,
+    delegationId: undefined,
+    truncated: false,
+    asks: false,
+  }
+}
+
+function collect(message: OpenMessage, masked: string): void {
+  message.text.append(masked)
+  message.whole.append(masked)
+}
+
+function merge(call: CallInFold, update: ToolUpdate, redactor: Redactor): void {
+  call.name = update.name ?? call.name
+  call.kind = update.kind ?? call.kind
+  call.title = update.title ?? call.title
+  call.input = update.input ?? call.input
+  call.text = update.text ?? call.text
+  if (update.printed !== undefined) {
+    call.printed ??= new MaskedCollector(redactor)
+    call.printed.append(update.printed)
+  }
+  call.result = update.result ?? call.result
+  call.diffs = update.diffs ?? call.diffs
+  call.delegationId = update.delegationId ?? call.delegationId
+  call.truncated ||= update.truncated
+}
+
+/** What the tool shows of its work, else what its command printed, else its result if no diff tells it. */
+function outputOf({ text, printed, result, diffs, truncated }: CallInFold) {
+  if (text !== undefined || (printed === null && diffs !== undefined)) return { output: text, truncated }
+  const shown = printed ?? result
+  return { output: shown?.text, truncated: truncated || shown?.truncated === true }
+}
+
+/** Of what may be long. Input and title are within bounds of their own. */
+function lengthOf({ text = '', printed, result, diffs = [] }: CallInFold): number {
+  const said = text.length + (printed?.text.length ?? 0) + (result?.text?.length ?? 0)
+  return diffs.reduce((sum, { oldText, newText }) => sum + oldText.length + newText.length, said)
+}
+
+function leaveOut(call: CallInFold): void {
+  call.text = undefined
+  call.printed = null
+  call.result = undefined
+  call.diffs = undefined
+  call.truncated = true
+}
+
+/** The tool's own name where the agent gives one that is a name, else its kind. */
+function nameOf(call: CallInFold): string {
+  return call.name !== undefined && /^[\w.:-]{1,128}$/.test(call.name) ? call.name : call.kind
+}

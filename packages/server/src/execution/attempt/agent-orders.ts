@@ -1,0 +1,192 @@
+import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
+import type { InteractionRow } from '../../sessions/interactions/interaction.ts'
+import { listFeedback, listUndelivered } from '../../sessions/interactions/interaction-sql.ts'
+import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
+import type { RunBudgets } from '../../sessions/runs/run-budgets.ts'
+import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
+import type { TurnRow } from '../../sessions/turns/turn.ts'
+import { findTurn } from '../../sessions/turns/turn-sql.ts'
+import { answerTo } from '../agent/acp-answers.ts'
+import {
+  cancelPrompt,
+  feedbackPlace,
+  feedbackUntil,
+  initialize,
+  type Order,
+  openSession,
+  type PromptOf,
+  prompt,
+} from '../agent/acp-orders.ts'
+import { agentEnvironment } from '../agent/agent-environment.ts'
+import { answerBlocks, answersMeta, feedbackBlocks } from '../agent/answer-blocks.ts'
+import type { AgentFacts } from '../agent/conversation.ts'
+import { promptBlocks } from '../agent/prompt-blocks.ts'
+import { type RunClaim, saveAgentModel } from '../claim/claim-sql.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { modelOf } from '../claim/run-model.ts'
+import { underFence } from '../claim/under-fence.ts'
+import type { SupervisorConnection } from '../supervisor/connection.ts'
+import { placeInputs } from '../workspace/place-inputs.ts'
+import { keepRecap } from '../workspace/recap.ts'
+
+/** Between the request to end and the kill of an agent that is to be stopped. */
+export const STOP_GRACE_MS = 1_000
+
+/** What the orders of an attempt are made of. */
+export interface OrderParts {
+  readonly claim: RunClaim
+  readonly turn: TurnRow
+  readonly runtime: RuntimeEntry
+  readonly lease: LeaseRow
+  /** Where the agent works. */
+  readonly cwd: string
+  readonly connection: SupervisorConnection
+  readonly budgets: RunBudgets
+  /** What people said to the Run while it was parked. */
+  readonly unheard: readonly InteractionRow[]
+}
+
+/**
+ * What an attempt has its agent told. Each order has a key that the supervisor takes once, and is sent once by a worker:
+ * to give it again, here or after a takeover, does nothing.
+ */
+export class AgentOrders {
+  readonly #context: ExecutionContext
+  readonly #parts: OrderParts
+  readonly #of: PromptOf
+  readonly #given = new Set<string>()
+  /** What came before, for an agent that cannot load it; told with its first prompt. */
+  #recap: string | null
+  /** The model that the agent's process was started for. */
+  #startedFor: string | null
+
+  constructor(context: ExecutionContext, of: PromptOf, parts: OrderParts) {
+    this.#context = context
+    this.#of = of
+    this.#parts = parts
+    this.#recap = parts.lease.recap
+    this.#startedFor = parts.lease.agent_model
+  }
+
+  /** Whether its process was told of another model when it started. Its successor loads the conversation. */
+  get otherModel(): boolean {
+    return this.#modelOfAgent() !== this.#startedFor
+  }
+
+  async give(order: Order): Promise<void> {
+    if (!this.#isNew(order.key)) return
+    await this.#parts.connection.send(order.key, order.line)
+  }
+
+  /** Answers a request at once. It is not remembered, as is an order that is come to again: an agent may ask for ever. */
+  async reply({ key, line }: Order): Promise<void> {
+    await this.#parts.connection.send(key, line)
+  }
+
+  /** Ends the agent's process, whose end follows in the journal. */
+  async stop(key: string): Promise<void> {
+    await this.#parts.connection.stop(key, STOP_GRACE_MS)
+  }
+
+  async start(generation: number): Promise<void> {
+    const key = `start/${generation}`
+    if (!this.#isNew(key)) return
+    const { claim, connection, cwd, lease, runtime } = this.#parts
+    const { command, env, modelEnv, reach } = runtime
+    const model = this.#modelOfAgent()
+    const told = model === null ? {} : modelEnv?.(this.#context.models.facts(model))
+    if (model !== this.#startedFor) {
+      await underFence(this.#context, claim, tx => saveAgentModel(tx, lease.id, model))
+      this.#startedFor = model
+    }
+    await connection.start({ key, command, env: { ...agentEnvironment(reach), ...told, ...env }, cwd })
+  }
+
+  async initialize(generation: number): Promise<void> {
+    await this.give(initialize(generation))
+  }
+
+  /**
+   * A process that follows another one loads the conversation that earlier Runs left; one that cannot is told it by the
+   * log. Without earlier work there is nothing to load, whatever an attempt that was lost has said.
+   */
+  async openSession({ generation, loadsSessions, sessionId }: AgentFacts): Promise<void> {
+    const { claim, cwd, lease, unheard } = this.#parts
+    const earlier = unheard.length > 0 || (await hasEarlierWork(this.#context.db, claim, claim.runId))
+    const loads = earlier && loadsSessions
+    if (earlier && !loads && sessionId !== null) this.#recap = await keepRecap(this.#context, claim, lease.id)
+    await this.give(openSession(generation, cwd, loads ? sessionId : null))
+  }
+
+  /** The Turn; where the Run was parked, what people have said since. */
+  async prompt({ generation, sessionId }: AgentFacts): Promise<void> {
+    for (const row of this.#parts.unheard) await this.#placeFilesOf(row)
+    const meta = this.#promptMeta()
+    await this.give(prompt(this.#of, generation, { sessionId: sessionId ?? '', blocks: this.#promptBlocks(), meta }))
+  }
+
+  /**
+   * What people said to plans of a foreign agent's that it has not heard: ACP has no field for it beside the refusal. It is
+   * the agent's next prompt, in the same Run. Null where there is nothing to say.
+   */
+  async feedback({ activePrompt, generation, sessionId }: AgentFacts): Promise<Order | null> {
+    const { claim, lease, runtime } = this.#parts
+    if (runtime.id === NATIVE_RUNTIME) return null
+    const rows = await listFeedback(this.#context.db, lease.id, claim.runId, feedbackUntil(activePrompt))
+    const newest = rows.at(-1)
+    if (newest === undefined) return null
+    const place = feedbackPlace(generation, newest.journal_offset)
+    const meta = this.#promptMeta()
+    return prompt(this.#of, place, { sessionId: sessionId ?? '', blocks: feedbackBlocks(rows), meta })
+  }
+
+  async cancelPrompt(sessionId: string): Promise<void> {
+    await this.give(cancelPrompt(this.#of, sessionId))
+  }
+
+  /** What people have said to the agent's requests, whichever worker was there when they said it. */
+  async giveAnswers(): Promise<void> {
+    for (const row of await listUndelivered(this.#context.db, this.#parts.lease.id)) {
+      if (row.status === 'open') continue
+      const reply = answerTo(row)
+      if (this.#given.has(reply.key)) continue
+      await this.#placeFilesOf(row)
+      await this.give(reply)
+    }
+  }
+
+  #isNew(key: string): boolean {
+    if (this.#given.has(key)) return false
+    this.#given.add(key)
+    return true
+  }
+
+  #promptBlocks(): object[] {
+    const { turn, unheard } = this.#parts
+    if (unheard.length === 0) return promptBlocks(turn, this.#recap)
+    return [...(this.#recap === null ? [] : [{ type: 'text', text: this.#recap }]), ...answerBlocks(unheard)]
+  }
+
+  #promptMeta(): object {
+    const { budgets, claim, runtime, unheard } = this.#parts
+    const model = modelOf(this.#context, claim.run, runtime)
+    return {
+      ...(model !== null && { model }),
+      ...(Object.keys(budgets).length > 0 && { budgets }),
+      ...(unheard.length > 0 && { answers: answersMeta(unheard) }),
+    }
+  }
+
+  /** The model that its variables tell the agent of; null where they tell of none. */
+  #modelOfAgent(): string | null {
+    const { claim, runtime } = this.#parts
+    return runtime.modelEnv === undefined ? null : modelOf(this.#context, claim.run, runtime)
+  }
+
+  async #placeFilesOf({ response_turn_id: turnId }: InteractionRow): Promise<void> {
+    if (turnId === null) return
+    const { claim, lease } = this.#parts
+    const turn = await findTurn(this.#context.db, claim, turnId)
+    if (turn !== null) await placeInputs(this.#context, lease.id, turn)
+  }
+}

@@ -1,0 +1,156 @@
+import { usageOfRun } from '../../gateway/accounting/usage-of-run.ts'
+import { knownSecrets } from '../../kit/redactor.ts'
+import { keepArtifact, omitted } from '../../sessions/artifacts/keep-artifact.ts'
+import { closeInteractions } from '../../sessions/interactions/close-interactions.ts'
+import { appendBatch, appendEvents, toBatch } from '../../sessions/log/append.ts'
+import type { EventDraft } from '../../sessions/log/envelope.ts'
+import { sessionRedactor } from '../../sessions/log/session-redactor.ts'
+import { endRun } from '../../sessions/runs/end-run.ts'
+import { EVENT_BUDGET, type Outcome } from '../../sessions/runs/run.ts'
+import type { RunBudgets } from '../../sessions/runs/run-budgets.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { AgentEnd, Reading } from '../agent/conversation.ts'
+import type { LastAnswer } from '../agent/transcript.ts'
+import { type RunClaim, taskOf } from '../claim/claim-sql.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { announce, deadlineExceeded, executionLost, settleLoss } from '../claim/finish.ts'
+import { underFence } from '../claim/under-fence.ts'
+import { collectPresented, keepPresented } from '../workspace/present-files.ts'
+import { recordPosition, spentOn } from './record-reading.ts'
+import { keepResult, type Result } from './run-result.ts'
+
+/** The agent had more to say than the log takes of one Run. */
+export const outOfEvents: Outcome = { status: 'failed', stopReason: 'max_response', errorCode: EVENT_BUDGET }
+export const cancelled: Outcome = { status: 'cancelled', stopReason: 'aborted' }
+
+/** What a Run ends with, and the length of a last message that is too long to be its summary. */
+export interface Decided {
+  readonly outcome: Outcome
+  readonly longBytes?: number
+}
+
+/**
+ * What the Run ends with by the agent's end; null where the agent is gone without an answer and the attempt is lost.
+ * Who asked for a stop gets `cancelled`, whatever the agent made of it.
+ */
+export async function decideEnd(
+  context: ExecutionContext,
+  claim: RunClaim,
+  end: AgentEnd | null,
+  { cancelling, budgets }: { readonly cancelling: boolean; readonly budgets: RunBudgets },
+  lastAnswer: () => Promise<LastAnswer | null>,
+): Promise<Decided | null> {
+  if (end?.kind === 'answered') {
+    if (cancelling) return { outcome: cancelled }
+    return withSummary(await stoppedByCost(context, claim, end.outcome, budgets), await lastAnswer())
+  }
+  if (end?.kind === 'unstartable') {
+    const redactor = await sessionRedactor(context.db, claim)
+    const detail = knownSecrets.text(redactor.text(end.detail)).slice(0, 500)
+    context.log.warn({ runId: claim.runId, detail }, 'a runtime did not start')
+    const errorCode = end.resuming ? 'resume_unavailable' : 'runtime_start_failed'
+    return { outcome: { status: 'failed', stopReason: 'error', errorCode } }
+  }
+  if (end?.kind === 'exited' && end.signal === 'JOURNAL_FULL') {
+    return { outcome: { status: 'failed', stopReason: 'error', errorCode: 'agent_output_limit' } }
+  }
+  return null
+}
+
+/**
+ * An agent that is told by the gateway that its Run has spent its budget stops in a way of its own. Where it does not say
+ * why, what it spent does.
+ */
+async function stoppedByCost(
+  context: ExecutionContext,
+  claim: RunClaim,
+  outcome: Outcome,
+  { costUsd }: RunBudgets,
+): Promise<Outcome> {
+  const silent = outcome.stopReason === 'completed' || outcome.stopReason === 'error'
+  if (costUsd === undefined || !silent) return outcome
+  await context.gateway.settled(claim.runId)
+  const used = await usageOfRun(context.db, claim)
+  if (used.costUsd < costUsd) return outcome
+  const { errorCode: _, ...rest } = outcome
+  return { ...rest, status: 'completed', stopReason: 'cost_budget' }
+}
+
+/** The agent's own summary, else its last message. */
+function withSummary(outcome: Outcome, lastAnswer: LastAnswer | null): Decided {
+  const { summary = lastAnswer, ...rest } = outcome
+  if (summary === null || summary === '') return { outcome: rest }
+  if (typeof summary === 'string') return { outcome: { ...rest, summary } }
+  return { outcome: rest, longBytes: summary.sizeBytes }
+}
+
+/**
+ * Records the end of an attempt with all that was read before it, in one transaction: the Run's result and what it
+ * presented first, then its end. A Run that has ended already only has its agent's state kept. @throws ClaimLost
+ */
+export async function recordEnd(
+  context: ExecutionContext,
+  claim: RunClaim,
+  { leaseId, reading, decided, begun }: { leaseId: string; reading: Reading; decided: Decided | null; begun: boolean },
+): Promise<void> {
+  const now = context.clock.now()
+  const settled = context.gateway.settled(claim.runId)
+  const keeping = keepResult(context.blobs, decided?.outcome.summary, decided?.longBytes)
+  keeping.catch(() => undefined)
+  // What an agent presented to a Run that is over already is the next one's to keep.
+  const isOver = (await taskOf(context.db, claim)) === 'seal'
+  await using presented = isOver ? null : await collectPresented(context, claim, leaseId)
+  const [result] = await Promise.all([keeping, settled])
+  await underFence(context, claim, async (tx, task) => {
+    const open = task === 'run'
+    // Nothing here waits for what was read: the order of sending is that of the log.
+    const batch = toBatch(tx, claim, open ? reading.drafts : [], now)
+    const read = [
+      batch.envelopes.length > 0 ? appendBatch(tx, claim, batch) : null,
+      recordPosition(tx, claim, leaseId, reading, spentOn(batch), now),
+    ]
+    const keep = () => keepPresented(tx, claim, presented, now)
+    const end = async () => {
+      if (decided !== null) return endWithResult(tx, claim, decided.outcome, { result, keep, begun, now })
+      await closeInteractions(tx, claim, 'request_gone', now)
+      await settleLoss(tx, context, claim, { sandboxLost: false, outcome: executionLost, keep })
+    }
+    await Promise.all([...read, open ? end() : null])
+  })
+  announce(context, claim)
+  await presented?.settle()
+}
+
+interface Leaving {
+  readonly result: Result
+  readonly keep: () => Promise<void>
+  readonly begun: boolean
+  readonly now: Date
+}
+
+/** What began on the sandbox is sealed after, unless it crashed otherwise than by its deadline. */
+async function endWithResult(
+  tx: Queryable,
+  claim: RunClaim,
+  outcome: Outcome,
+  { result, keep, begun, now }: Leaving,
+): Promise<void> {
+  const { runId } = claim
+  const drafts = await keepResultRow(tx, claim, result, now)
+  const told = drafts.length > 0 ? appendEvents(tx, claim, drafts, now) : null
+  await keep()
+  // The sandbox is given up with its bound, and with it the agent that waits for people (completions, Resolutions).
+  if (outcome === deadlineExceeded) await closeInteractions(tx, claim, 'workspace_lost', now)
+  const { summary, ...rest } = outcome
+  const tells = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest
+  const seal = begun && (outcome.status !== 'crashed' || outcome === deadlineExceeded)
+  await Promise.all([told, endRun(tx, claim, runId, tells, now, { seal })])
+}
+
+async function keepResultRow(tx: Queryable, claim: RunClaim, result: Result, now: Date): Promise<EventDraft[]> {
+  const { runId } = claim
+  if (result.kind === 'too_large') return [omitted(runId, result.omission)]
+  if (result.kind === 'none') return []
+  const { draft } = await keepArtifact(tx, claim, { runId, ...result.artifact }, now)
+  return [draft]
+}

@@ -1,0 +1,359 @@
+import type { Redactor } from '../../kit/redactor.ts'
+import type { InteractionRow } from '../../sessions/interactions/interaction.ts'
+import type { Outcome } from '../../sessions/runs/run.ts'
+import type { RunBudgets } from '../../sessions/runs/run-budgets.ts'
+import { agentRequestOf } from '../agent/acp-answers.ts'
+import type { Order } from '../agent/acp-orders.ts'
+import { type AgentEnd, Conversation } from '../agent/conversation.ts'
+import { isRefused, nextStep } from '../agent/next-step.ts'
+import type { LastAnswer } from '../agent/transcript.ts'
+import { clearHandovers, findLastAnswer, type RunClaim } from '../claim/claim-sql.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { executionLost } from '../claim/finish.ts'
+import { underFence } from '../claim/under-fence.ts'
+import type { SupervisorConnection } from '../supervisor/connection.ts'
+import type { JournalRecord } from '../supervisor/stream.ts'
+import { AgentOrders, type OrderParts } from './agent-orders.ts'
+import { cancelled, decideEnd, outOfEvents, recordEnd } from './attempt-end.ts'
+import { beginRun } from './begin-run.ts'
+import { EventBudget } from './event-budget.ts'
+import { ReadingKeeper } from './reading-keeper.ts'
+import { RunIsOver } from './record-reading.ts'
+
+/** What an attempt goes on from. */
+export interface AttemptParts extends OrderParts {
+  /** What the agent has asked and not been answered. */
+  readonly waiting: readonly InteractionRow[]
+  /** Masks all that the sandbox knows. */
+  readonly redactor: Redactor
+}
+
+/**
+ * One attempt of a Run on an attached supervisor, from whatever point a predecessor left it at.
+ *
+ * What to do next is a function of what the journal says (`nextStep`), and every order carries a key that the supervisor
+ * takes once. So a worker that takes over does not need to know how far the last one came: it reads, commits, and gives
+ * the orders that follow; those already given are dropped.
+ *
+ * Order of writes: read, commit (events, questions, offset and facts in one transaction behind the fence), acknowledge,
+ * order.
+ */
+export class Attempt {
+  readonly #context: ExecutionContext
+  readonly #claim: RunClaim
+  readonly #leaseId: string
+  readonly #replayFrom: number
+  readonly #connection: SupervisorConnection
+  readonly #budgets: RunBudgets
+  readonly #batches: AsyncGenerator<readonly JournalRecord[], never>
+  readonly #conversation: Conversation
+  readonly #keeper: ReadingKeeper
+  readonly #orders: AgentOrders
+  readonly #budget: EventBudget
+  /** The agent had the prompt already when this worker came. */
+  readonly #resumed: boolean
+  #begun: boolean
+  /** The agent may have asked to leave plan mode. */
+  #planned: boolean
+  /** What is said to an agent that has answered its prompt, by that answer. */
+  #further: { readonly end: AgentEnd; readonly order: Order | null } | null = null
+  #parking = false
+  #promptGiven = false
+  /** People may have answered since answers were last looked for. */
+  #answersDue = true
+  #cancelling = false
+  #settled = false
+  /** Read the backlog, and gave the orders that follow from it. */
+  #takenOver = false
+  #caughtUp = false
+  #last: Promise<void> = Promise.resolve()
+  /** Outcome that this worker has decided on; it takes effect when the agent has stopped. */
+  #forced: Outcome | null = null
+  #stopKey: string | null = null
+  #stopped = false
+
+  constructor(context: ExecutionContext, parts: AttemptParts) {
+    const { claim, connection, lease, turn } = parts
+    const of = { runId: claim.run.id, attempt: claim.run.attempts, turnSequence: turn.sequence }
+    this.#context = context
+    this.#claim = claim
+    this.#leaseId = lease.id
+    this.#replayFrom = lease.replay_from
+    this.#connection = connection
+    this.#budgets = parts.budgets
+    this.#batches = connection.batches()
+    this.#conversation = new Conversation(
+      of,
+      {
+        generation: lease.agent_generation,
+        state: lease.agent_state,
+        loadsSessions: lease.agent_loads_sessions,
+        sessionId: lease.agent_session_id,
+        activePrompt: lease.active_prompt,
+      },
+      lease.journal_offset,
+      new Map(parts.waiting.map(row => [row.journal_offset, agentRequestOf(row).id])),
+      parts.redactor,
+    )
+    this.#keeper = new ReadingKeeper(context, claim, lease, connection, this.#conversation.facts)
+    const { runEvents: events, runEventBytes: bytes } = context.limits
+    this.#budget = new EventBudget({ events, bytes }, claim.run)
+    this.#orders = new AgentOrders(context, of, parts)
+    this.#resumed = this.#conversation.prompted
+    this.#planned = this.#resumed
+    this.#begun = claim.run.started_at !== null
+  }
+
+  /** Whether the agent has been given the prompt: the start-up deadline no longer applies. */
+  get prompted(): boolean {
+    return this.#conversation.prompted
+  }
+
+  /** Whether it was left for the Run to be parked. */
+  get parking(): boolean {
+    return this.#parking
+  }
+
+  /**
+   * Works until the Run has ended or the attempt is lost, and records which.
+   * @throws ClaimLost, or what the connection failed with
+   */
+  async run(): Promise<void> {
+    // Orders wait until the backlog is read: they must not be decided on facts that the journal has overtaken.
+    if (this.#connection.size <= this.#replayFrom) {
+      this.#caughtUp = true
+      await this.#exclusive(() => this.#goOn())
+    }
+    try {
+      while (!this.#settled) {
+        const { value: batch } = await this.#batches.next()
+        await this.#exclusive(() => this.#read(batch))
+      }
+    } catch (error) {
+      if (!this.#settled) throw error
+    }
+  }
+
+  /** Passes a cancellation on to the agent; the rest is the agent's, until the grace is over. */
+  cancel(): Promise<void> {
+    return this.#exclusive(async () => {
+      this.#letGo()
+      if (this.#caughtUp) await this.#goOn()
+    })
+  }
+
+  /** Gives the agent what people have answered. */
+  answer(): Promise<void> {
+    return this.#exclusive(async () => {
+      this.#answersDue = true
+      if (this.#caughtUp && !this.#settled) await this.#giveAnswers()
+    })
+  }
+
+  /** Leaves the agent where it is, for the Run to be parked. @returns whether that can be done */
+  async park(): Promise<boolean> {
+    await this.#exclusive(async () => {
+      if (this.#settled || this.#forced !== null || this.#cancelling || !this.#caughtUp) return
+      this.#parking = true
+      this.#settled = true
+      await this.#connection[Symbol.asyncDispose]()
+    })
+    return this.#parking
+  }
+
+  /**
+   * The Run's time is over: an agent that is at work is asked to stop, so that its conversation is whole when it is
+   * sealed; whatever it answers, the Run has crashed by its deadline (interface 6.4).
+   */
+  expire(outcome: Outcome): Promise<void> {
+    return this.#exclusive(async () => {
+      const { facts, prompted } = this.#conversation
+      if (this.#settled || !prompted || facts.sessionId === null) return this.#stop(outcome, 'deadline')
+      this.#forced ??= outcome
+      this.#conversation.cancelling = true
+      await this.#orders.cancelPrompt(facts.sessionId)
+    })
+  }
+
+  /**
+   * Ends the Run with this outcome once the agent has nothing of it: at once while it is ready and has no prompt, else
+   * when it is gone, for which it gets a second.
+   */
+  stop(outcome: Outcome, why: string): Promise<void> {
+    return this.#exclusive(() => this.#stop(outcome, why))
+  }
+
+  /** One thing at a time: what was read is recorded before a deadline or a cancellation is looked at, and vice versa. */
+  #exclusive(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => undefined)
+    return done
+  }
+
+  async #read(batch: readonly JournalRecord[]): Promise<void> {
+    if (this.#settled) return
+    let position = 0
+    for (const record of batch) {
+      this.#conversation.apply(record)
+      position = record.end
+      if (record.type === 'k' && record.key === this.#stopKey) this.#stopped = true
+      if (this.#conversation.end !== null && !isRefused(this.#conversation) && (await this.#feedback()) === null) break
+    }
+    const feedback = this.#isOver() ? await this.#feedback() : null
+    if (this.#isOver() && feedback === null) {
+      await this.#settle()
+      return
+    }
+    this.#caughtUp ||= position >= this.#connection.size
+    if (feedback !== null) {
+      // Nothing is committed until the journal has it: whoever takes over meanwhile reads the same answer again.
+      if (this.#caughtUp) await this.#orders.give(feedback)
+      return
+    }
+    await this.#commit()
+    if (this.#caughtUp) await this.#goOn()
+  }
+
+  /** A prompt that follows on the one that the agent has answered, unless the Run is to end. */
+  async #feedback(): Promise<Order | null> {
+    const { end, facts } = this.#conversation
+    if (end?.kind !== 'answered' || facts.state !== 'ready' || this.#cancelling || this.#forced !== null) return null
+    if (!this.#planned || !(end.outcome.stopReason === 'completed' || end.outcome.stopReason === 'aborted')) return null
+    if (this.#further?.end !== end) this.#further = { end, order: await this.#orders.feedback(facts) }
+    return this.#further.order
+  }
+
+  async #commit(): Promise<void> {
+    const reading = this.#budget.admit(this.#conversation.take())
+    try {
+      const spent = await this.#keeper.keep(reading)
+      if (spent !== null) this.#budget.spend(spent)
+    } catch (error) {
+      if (!(error instanceof RunIsOver)) throw error
+      // Nothing more belongs to the Run. What its agent still says is read until it has stopped.
+      this.#letGo()
+    }
+    this.#planned ||= reading.asked.some(({ ask }) => ask.kind === 'exit_plan_mode')
+    // What is remembered has been answered with the commit.
+    if (reading.asked.length > 0) this.#answersDue = true
+  }
+
+  /**
+   * Gives the orders that are due. Once that has worked the claim counts as worked on: what makes a Run poison would
+   * have struck again by now, since all that is in the journal is behind us.
+   */
+  async #goOn(): Promise<void> {
+    if (this.#budget.isSpent && this.#forced === null && !this.#cancelling) {
+      // Nobody is asked anything any more either.
+      this.#conversation.cancelling = true
+      await this.#stop(outOfEvents, 'events')
+    }
+    for (const reply of this.#conversation.takeReplies()) await this.#orders.reply(reply)
+    await this.#giveAnswers()
+    await this.#step()
+    if (this.#takenOver || this.#settled) return
+    this.#takenOver = true
+    if (this.#claim.run.handovers === 0) return
+    await underFence(this.#context, this.#claim, tx => clearHandovers(tx, this.#claim))
+  }
+
+  async #giveAnswers(): Promise<void> {
+    if (!this.#answersDue || !this.#conversation.waits) return
+    this.#answersDue = false
+    await this.#orders.giveAnswers()
+  }
+
+  async #step(): Promise<void> {
+    const { end, facts, prompted } = this.#conversation
+    const orders = this.#orders
+    const step = nextStep({
+      facts,
+      prompted,
+      end,
+      forced: this.#forced !== null,
+      cancelling: this.#cancelling,
+      promptGiven: this.#promptGiven,
+      otherModel: orders.otherModel,
+    })
+    switch (step) {
+      case 'wait':
+        return
+      case 'give up':
+        return this.#stop((await this.#decided())?.outcome ?? executionLost, 'refused')
+      case 'cancel the prompt':
+        return orders.cancelPrompt(facts.sessionId ?? '')
+      case 'cancel the run':
+        return this.#stop(cancelled, 'cancel')
+      case 'end the earlier prompt':
+        return orders.stop(`stop/${facts.activePrompt}`)
+      case 'start the agent':
+        return orders.start(facts.generation + 1)
+      case 'initialize':
+        return orders.initialize(facts.generation)
+      case 'open a session':
+        return orders.openSession(facts)
+      case 'restart for the model':
+        return orders.stop(`stop/model/${facts.generation}`)
+      case 'prompt':
+        if (!this.#begun) await beginRun(this.#context, this.#claim, this.#leaseId)
+        this.#begun = true
+        this.#promptGiven = true
+        return orders.prompt(facts)
+    }
+  }
+
+  async #stop(outcome: Outcome, why: string): Promise<void> {
+    this.#forced ??= outcome
+    if (this.#settled) return
+    if (this.#isIdle()) {
+      await this.#settle()
+      return
+    }
+    // With the token: a record of the same stop by a predecessor may have been read already, and none would follow.
+    const { runId, run, token } = this.#claim
+    this.#stopKey = `stop/${runId}/${run.attempts}/${why}/${token}`
+    await this.#orders.stop(this.#stopKey)
+  }
+
+  /** The agent is to hear no more of the Run than what ends it. */
+  #letGo(): void {
+    this.#cancelling = true
+    this.#conversation.cancelling = true
+    this.#answersDue = true
+  }
+
+  #isIdle(): boolean {
+    const { facts, prompted } = this.#conversation
+    return facts.state === 'ready' && !prompted && !this.#promptGiven
+  }
+
+  /** Whether the agent can do nothing more for this Run. */
+  #isOver(): boolean {
+    const { end, facts } = this.#conversation
+    const ended = end !== null && !isRefused(this.#conversation)
+    return ended || (this.#stopped && (facts.state === 'exited' || facts.state === 'none'))
+  }
+
+  /** Records the end of the attempt with all that was read before it, in one transaction. */
+  async #settle(): Promise<void> {
+    // First, because what is open may be the answer that the outcome tells of.
+    this.#conversation.close()
+    const reading = this.#budget.admit(this.#conversation.take())
+    const decided = this.#forced === null ? await this.#decided() : { outcome: this.#forced }
+    await recordEnd(this.#context, this.#claim, { leaseId: this.#leaseId, reading, decided, begun: this.#begun })
+    this.#settled = true
+    // The loop may be waiting for the journal on behalf of a Run that is over.
+    await this.#connection[Symbol.asyncDispose]()
+  }
+
+  #decided(): ReturnType<typeof decideEnd> {
+    const asked = { cancelling: this.#cancelling, budgets: this.#budgets }
+    return decideEnd(this.#context, this.#claim, this.#conversation.end, asked, () => this.#lastAnswer())
+  }
+
+  async #lastAnswer(): Promise<LastAnswer | null> {
+    const { lastAnswer } = this.#conversation
+    if (lastAnswer !== undefined) return lastAnswer
+    return this.#resumed ? findLastAnswer(this.#context.db, this.#claim, this.#claim.runId) : null
+  }
+}

@@ -1,0 +1,28 @@
+import { allSettled } from '../../kit/all-settled.ts'
+import { extendLease } from '../../sessions/leases/extend-lease.ts'
+import { appendEvents } from '../../sessions/log/append.ts'
+import { markRunning } from '../../sessions/runs/run-sql.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import type { RunClaim } from '../claim/claim-sql.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { inOneFlight } from '../claim/under-fence.ts'
+import { discardPresented } from '../workspace/present-files.ts'
+
+/**
+ * The Run begins on its sandbox, ahead of its prompt: `running`, and one `started` event for each attempt.
+ * @throws ClaimLost
+ */
+export async function beginRun(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<void> {
+  const { id, attempts } = claim.run
+  const data = { status: 'running', attempt: attempts }
+  // Neither goes on behind the back of whoever tries again: what is discarded late may be the agent's by then.
+  await allSettled([
+    discardPresented(context, claim, leaseId),
+    inOneFlight(context, claim, (tx, now) => [
+      markRunning(tx, claim, id, now),
+      extendLease(tx, claim, now),
+      appendEvents(tx, claim, [{ type: 'svc.run.started', runId: id, data }], now),
+    ]),
+  ])
+  context.wakeups.publish(topics.session(claim.organizationId, claim.sessionId))
+}

@@ -1,0 +1,59 @@
+import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import type { AgentFacts, Reading } from '../agent/conversation.ts'
+import type { RunClaim } from '../claim/claim-sql.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import type { SupervisorConnection } from '../supervisor/connection.ts'
+import { presentBeforeWaiting } from '../workspace/present-files.ts'
+import type { Spent } from './event-budget.ts'
+import { recordReading } from './record-reading.ts'
+
+/** Text chunks wait this long in the journal only, before an offset is committed without an event. */
+const COMMIT_BYTES = 256 * 1024
+
+/** Commits what an attempt has read, then acknowledges it, then tells whoever follows the log. */
+export class ReadingKeeper {
+  readonly #context: ExecutionContext
+  readonly #claim: RunClaim
+  readonly #leaseId: string
+  readonly #connection: SupervisorConnection
+  #offset: number
+  #facts: AgentFacts
+
+  constructor(
+    context: ExecutionContext,
+    claim: RunClaim,
+    lease: LeaseRow,
+    connection: SupervisorConnection,
+    facts: AgentFacts,
+  ) {
+    this.#context = context
+    this.#claim = claim
+    this.#leaseId = lease.id
+    this.#connection = connection
+    this.#offset = lease.journal_offset
+    this.#facts = facts
+  }
+
+  /**
+   * Keeps a reading, where it says something or has grown long.
+   * @returns what it put into the log; null where it is not kept yet
+   * @throws ClaimLost, RunIsOver
+   */
+  async keep(reading: Reading): Promise<Spent | null> {
+    const { drafts, asked, withdrawn, settled, facts, offset, replayFrom } = reading
+    const says = [drafts, asked, withdrawn, settled].some(part => part.length > 0) || facts !== this.#facts
+    if (!says && offset - this.#offset < COMMIT_BYTES) return null
+    if (asked.some(({ ask, declined }) => ask.kind !== 'approval' && declined !== true)) {
+      await presentBeforeWaiting(this.#context, this.#claim, this.#leaseId)
+    }
+    const spent = await recordReading(this.#context, this.#claim, this.#leaseId, reading)
+    this.#offset = offset
+    this.#facts = facts
+    this.#connection.ack(offset, replayFrom)
+    if (drafts.length + asked.length + withdrawn.length > 0) {
+      this.#context.wakeups.publish(topics.session(this.#claim.organizationId, this.#claim.sessionId))
+    }
+    return spent
+  }
+}

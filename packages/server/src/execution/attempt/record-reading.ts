@@ -1,0 +1,127 @@
+import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
+import { closeInteractions } from '../../sessions/interactions/close-interactions.ts'
+import { markDelivered, settleEarlier } from '../../sessions/interactions/interaction-sql.ts'
+import { letRunGoOn } from '../../sessions/interactions/let-run-go-on.ts'
+import { openInteraction } from '../../sessions/interactions/open-interactions.ts'
+import { appendBatch, type EventBatch, toBatch } from '../../sessions/log/append.ts'
+import type { EventDraft } from '../../sessions/log/envelope.ts'
+import { findRun } from '../../sessions/runs/run-sql.ts'
+import { holdSession } from '../../sessions/session/session-sql.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { Reading } from '../agent/conversation.ts'
+import { ClaimLost } from '../claim/claim-lost.ts'
+import { type Claim, holdsFence, type RunClaim, saveReading, type Task } from '../claim/claim-sql.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import type { Spent } from './event-budget.ts'
+
+/** The Run has ended by somebody else's command; its worker lets go of the agent and seals. */
+export class RunIsOver extends Error {
+  override readonly name = 'RunIsOver'
+}
+
+/**
+ * Commits a reading of the journal behind the fence: Events, what people are asked, what is known of the agent and the
+ * offset, all or nothing.
+ * @returns what it put into the log
+ * @throws ClaimLost, RunIsOver
+ */
+export function recordReading(
+  context: ExecutionContext,
+  claim: RunClaim,
+  leaseId: string,
+  reading: Reading,
+): Promise<Spent> {
+  return context.db.transaction(async tx => {
+    const now = context.clock.now()
+    const { drafts, asked, withdrawn, dropped } = reading
+    // Without an append nothing takes the Session's lock ahead of the Run's.
+    const counted = drafts.length > 0 || dropped === 0
+    if (asked.length === 0 && withdrawn.length === 0 && counted) {
+      // What an agent does at every step goes in one flight, and is taken back where the claim does not stand. The
+      // Session's lock comes first, by the append: every other transaction takes the two in this order.
+      const batch = toBatch(tx, claim, drafts, now)
+      const appended = drafts.length > 0 ? appendBatch(tx, claim, batch) : null
+      const held = holdsFence(tx, claim, now)
+      const spent = spentOn(batch)
+      const [task] = await Promise.all([held, appended, recordPosition(tx, claim, leaseId, reading, spent, now)])
+      mustRun(task)
+      return spent
+    }
+    const [, task] = await Promise.all([holdSession(tx, claim), holdsFence(tx, claim, now)])
+    mustRun(task)
+    const spent = await recordAsking(tx, context, claim, leaseId, reading, now)
+    await recordPosition(tx, claim, leaseId, reading, spent, now)
+    return spent
+  })
+}
+
+export const spentOn = ({ envelopes, bytes }: EventBatch): Spent => ({ events: envelopes.length, bytes })
+
+function mustRun(task: Task | null): void {
+  if (task === null) throw new ClaimLost()
+  if (task !== 'run') throw new RunIsOver()
+}
+
+/** How far the journal is read, and what of people's business it settles. */
+export async function recordPosition(
+  tx: Queryable,
+  claim: Claim,
+  leaseId: string,
+  reading: Reading,
+  spent: Spent,
+  now: Date,
+): Promise<void> {
+  const { prompted, settled } = reading
+  await Promise.all([
+    saveReading(tx, claim, leaseId, reading, spent),
+    prompted && claim.runId !== null ? settleEarlier(tx, claim, claim.runId, leaseId, now) : null,
+    settled.length > 0 ? markDelivered(tx, leaseId, settled, now) : null,
+  ])
+}
+
+/**
+ * Opens what is asked, between the Events that come before and after it, and closes what was taken back. What is asked is
+ * kept beside its Event, and may be longer: it counts as one more.
+ */
+async function recordAsking(
+  tx: Queryable,
+  context: ExecutionContext,
+  claim: RunClaim,
+  leaseId: string,
+  reading: Reading,
+  now: Date,
+): Promise<Spent> {
+  const { organizationId, sessionId, runId } = claim
+  const run = await findRun(tx, claim, runId)
+  const asking = {
+    organizationId,
+    sessionId,
+    runId,
+    leaseId,
+    now,
+    runtime: run?.runtime ?? NATIVE_RUNTIME,
+    rules: context.approvalRules,
+    approvalMs: context.limits.approvalMs,
+    cancelled: run === null || run.cancel_requested_at !== null,
+  }
+  const drafts: EventDraft[] = []
+  let before = 0
+  for (const { draftsBefore, ...asked } of reading.asked) {
+    drafts.push(...reading.drafts.slice(before, draftsBefore), ...(await openInteraction(tx, asking, asked)))
+    before = draftsBefore
+  }
+  drafts.push(...reading.drafts.slice(before))
+  const batch = toBatch(tx, claim, drafts, now)
+  if (drafts.length > 0) await appendBatch(tx, claim, batch)
+  const kept = reading.asked.map(({ ask, agentRequest }) => JSON.stringify([ask, agentRequest]))
+  const spent = {
+    events: drafts.length + kept.length,
+    bytes: kept.reduce((sum, text) => sum + Buffer.byteLength(text), batch.bytes),
+  }
+  if (reading.withdrawn.length === 0) return spent
+  const closed = await closeInteractions(tx, claim, 'request_gone', now, {
+    asked: { leaseId, offsets: reading.withdrawn },
+  })
+  if (closed > 0) await letRunGoOn(tx, claim, runId, now)
+  return spent
+}

@@ -1,0 +1,187 @@
+import { hasOpenApproval } from '../../sessions/interactions/interaction-sql.ts'
+import { extendLease } from '../../sessions/leases/extend-lease.ts'
+import { workEndsAt } from '../../sessions/leases/lease-bound.ts'
+import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
+import { isUnauthorized } from '../../sessions/runs/authority-sql.ts'
+import type { Outcome, RunRow } from '../../sessions/runs/run.ts'
+import type { RunBudgets } from '../../sessions/runs/run-budgets.ts'
+import { findRun } from '../../sessions/runs/run-sql.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import { ClaimLost } from '../claim/claim-lost.ts'
+import { type RunClaim, taskOf } from '../claim/claim-sql.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { deadlineExceeded } from '../claim/finish.ts'
+import { underFence } from '../claim/under-fence.ts'
+import type { SupervisorConnection } from '../supervisor/connection.ts'
+import { SandboxFrozenError } from '../supervisor/errors.ts'
+import { STOP_GRACE_MS } from './agent-orders.ts'
+import type { Attempt } from './attempt.ts'
+
+/** An agent whose authority has ended is killed after this long, however patient cancellations are. */
+const REVOKED_GRACE_MS = 3_000
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** An attempt under way, and what it is held to. */
+export interface Watched {
+  readonly claim: RunClaim
+  readonly lease: LeaseRow
+  readonly attempt: Attempt
+  readonly connection: SupervisorConnection
+  /** The Run is parked once it has waited for people long enough, or as long as its sandbox lasts. */
+  readonly parks: boolean
+  readonly budgets: RunBudgets
+}
+
+/**
+ * Watches over an attempt: cancellation and its grace, the deadlines of start and Run, and a supervisor that has gone
+ * silent; and keeps the lease from running out of idle time. Each ends the agent or interrupts the connection; what
+ * follows is decided by the attempt. An agent that does not end although its supervisor was told to end it costs the
+ * sandbox.
+ * @param interrupt ends the connection for this reason
+ */
+export function watchAttempt(
+  context: ExecutionContext,
+  { claim, lease, attempt, connection, parks, budgets }: Watched,
+  interrupt: (reason: Error) => void,
+): Disposable {
+  const { limits, clock } = context
+  const timers = new Set<NodeJS.Timeout>()
+  let over = false
+  const later = (work: () => Promise<void>, delayMs: number) => {
+    if (over) return
+    const run = () => {
+      timers.delete(timer)
+      work().catch(interrupt)
+    }
+    const timer = setTimeout(run, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS))
+    timers.add(timer)
+    return timer
+  }
+  const end = async (outcome: Outcome, why: string) => {
+    await attempt.stop(outcome, why)
+    later(async () => {
+      throw new SandboxFrozenError('the agent was to be ended and is not')
+    }, STOP_GRACE_MS + limits.pingMs)
+  }
+
+  const expire = async (outcome: Outcome) => {
+    later(() => end(outcome, 'deadline'), limits.cancelGraceMs)
+    await attempt.expire(outcome)
+  }
+  const bounds = { endsAt: workEndsAt(lease).getTime(), runMs: limits.runMs, budgets }
+  let deadline: { readonly at: number; readonly timer: NodeJS.Timeout | undefined } | null = null
+  const holdTo = (run: RunRow) => {
+    const { at } = deadlineOf(run, bounds, clock.now())
+    if (deadline?.at === at) return
+    clearTimeout(deadline?.timer)
+    deadline = { at, timer: later(strike, at - clock.now().getTime()) }
+  }
+  /** The Run may have begun to wait for people since the deadline was set, which moves it. */
+  const strike = async () => {
+    const run = await findRun(context.db, claim, claim.run.id)
+    if (run === null || run.ended_at !== null) return
+    deadline = null
+    const { at, outcome } = deadlineOf(run, bounds, clock.now())
+    if (at > clock.now().getTime()) holdTo(run)
+    else if (!(await canPark(run, 0)) || !(await attempt.park())) await expire(outcome)
+  }
+  const canPark = async (run: RunRow, afterMs: number) =>
+    parks && waitedLong(run, afterMs, clock.now()) && !(await hasOpenApproval(context.db, claim))
+
+  let cancelling = false
+  const look = async () => {
+    if (cancelling) return
+    const run = await findRun(context.db, claim, claim.run.id)
+    if (run === null) throw new ClaimLost()
+    // One that was cancelled while it waited for people is over; its agent is let go, and what it left is sealed.
+    if (run.ended_at !== null && (await taskOf(context.db, claim)) !== 'seal') throw new ClaimLost()
+    if (cancelling) return
+    if (run.cancel_requested_at === null) {
+      if (run.ended_at === null) holdTo(run)
+      await attempt.answer()
+      if (await canPark(run, limits.parkMs)) await attempt.park()
+      return
+    }
+    const revoked = await isUnauthorized(context.db, claim, claim.runId)
+    if (cancelling) return
+    cancelling = true
+    const graceMs = revoked ? Math.min(limits.cancelGraceMs, REVOKED_GRACE_MS) : limits.cancelGraceMs
+    later(() => end({ status: 'cancelled', stopReason: 'aborted' }, 'grace'), graceMs)
+    await attempt.cancel()
+  }
+  const lookAgain = () => {
+    look().catch(error => {
+      // A database that is away is the attempt's to notice, when it has something to write.
+      if (!(error instanceof DatabaseUnavailable)) interrupt(error)
+    })
+  }
+  const unsubscribe = context.wakeups.subscribe(topics.control(claim.organizationId, claim.sessionId), lookAgain)
+  lookAgain()
+
+  later(async () => {
+    if (attempt.prompted) return
+    context.log.warn({ runId: claim.run.id }, 'a runtime did not start in time')
+    await end({ status: 'failed', stopReason: 'error', errorCode: 'runtime_start_failed' }, 'start')
+  }, limits.agentStartMs)
+  holdTo(claim.run)
+
+  const renew = async () => {
+    await underFence(context, claim, tx => extendLease(tx, claim, clock.now())).catch(unlessAway)
+    later(renew, lease.idle_ms / 3)
+  }
+  later(renew, lease.idle_ms / 3)
+
+  const pulse = async () => {
+    await thaw()
+    await connection.ping(limits.pingMs).catch(async error => {
+      if (over || !(error instanceof SandboxFrozenError) || !(await thaw())) throw error
+    })
+    lookAgain()
+    later(pulse, limits.pulseMs)
+  }
+  /** A worker that lost its claim during a long pause may freeze the sandbox of a Run that others have gone on with. */
+  const thaw = async () => {
+    const frozen = await context.driver.thaw(lease.id)
+    if (frozen) context.log.warn({ runId: claim.run.id, leaseId: lease.id }, 'a sandbox was frozen under its run')
+    return frozen
+  }
+  later(pulse, limits.pulseMs)
+
+  return {
+    [Symbol.dispose]() {
+      over = true
+      unsubscribe()
+      for (const timer of timers) clearTimeout(timer)
+    },
+  }
+}
+
+/** What a Run whose time budget is spent ends with; it is stopped as by a deadline, and nothing of it is lost. */
+const timeBudgetSpent: Outcome = { status: 'completed', stopReason: 'time_budget' }
+
+/**
+ * A Run ends with the bound of its own time or ahead of that of its sandbox, whichever comes first; where its budget of
+ * time is spent before, with that. Its own time stands still while it waits for people.
+ * @returns milliseconds since 1970, and what the Run ends with then
+ */
+function deadlineOf(
+  { started_at, awaiting_since, awaited_ms }: RunRow,
+  { endsAt, runMs, budgets }: { readonly endsAt: number; readonly runMs: number; readonly budgets: RunBudgets },
+  now: Date,
+): { readonly at: number; readonly outcome: Outcome } {
+  if (awaiting_since !== null) return { at: endsAt, outcome: deadlineExceeded }
+  const begun = (started_at ?? now).getTime() + awaited_ms
+  const spentAt = begun + (budgets.seconds ?? Number.POSITIVE_INFINITY) * 1000
+  const at = Math.min(begun + runMs, endsAt)
+  return spentAt < at ? { at: spentAt, outcome: timeBudgetSpent } : { at, outcome: deadlineExceeded }
+}
+
+const waitedLong = ({ awaiting_since: since }: RunRow, parkMs: number, now: Date): boolean =>
+  since !== null && now.getTime() - since.getTime() >= parkMs
+
+/** A database that is away is the attempt's to notice. */
+function unlessAway(error: unknown): void {
+  if (!(error instanceof DatabaseUnavailable)) throw error
+}

@@ -1,0 +1,61 @@
+import type { CheckpointLimits } from '../../checkpoints/limits.ts'
+import type { Context } from '../../context.ts'
+import type { Mirrors } from '../../repositories/mirrors.ts'
+import type { PublicHosts, SandboxBounds, SandboxDriver } from '../../sandboxes/driver.ts'
+import type { RunBudgets } from '../../sessions/runs/run-budgets.ts'
+import type { ApprovalRule } from '../../settings/approval-rules.ts'
+import type { GatewayAccess } from './gateway-access.ts'
+
+/** Times and counts of execution; each is a setting. */
+export interface ExecutionLimits {
+  /** Life of a claim without a heartbeat. */
+  readonly fenceMs: number
+  readonly concurrency: number
+  readonly maxAttempts: number
+  readonly maxHandovers: number
+  readonly provisionMs: number
+  readonly agentStartMs: number
+  readonly runMs: number
+  /** What the agent of a Run may put into the log. */
+  readonly runEvents: number
+  readonly runEventBytes: number
+  readonly cancelGraceMs: number
+  /** Time in which an approval is to be decided. */
+  readonly approvalMs: number
+  /** A native agent that has waited for people this long gives its sandbox back. */
+  readonly parkMs: number
+  /** Silence of a supervisor after which its sandbox counts as frozen. */
+  readonly pingMs: number
+  /** Between two looks at a supervisor, and at its Run when nothing wakes the worker. */
+  readonly pulseMs: number
+  /** Silence of another host after which it is gone, and with it its sandboxes. */
+  readonly hostLostMs: number
+  readonly leaseIdleMs: number
+  readonly leaseMaxMs: number
+  /** Between two looks at the queue and at lapsed claims when nothing wakes the worker. */
+  readonly pollMs: number
+  /** Between two looks at leases and sandboxes when nothing wakes the sweeper. */
+  readonly sweepMs: number
+}
+
+/** What executing Runs needs beside the domains. */
+export interface ExecutionContext extends Context {
+  readonly driver: SandboxDriver
+  /** Repositories as this host has fetched them. */
+  readonly mirrors: Mirrors
+  readonly gateway: GatewayAccess
+  /** How far sandboxes reach the public network; undefined: not at all. */
+  readonly publicHosts: PublicHosts | undefined
+  readonly bounds: SandboxBounds
+  readonly limits: ExecutionLimits
+  /** What a Run may use, unless its organization has budgets of its own. */
+  readonly budgets: RunBudgets
+  /** Approvals that nobody need be asked for. */
+  readonly approvalRules: readonly ApprovalRule[]
+  /** What is kept of a workspace and of a conversation at most (interface 8.5). */
+  readonly checkpointLimits: { readonly workspace: CheckpointLimits; readonly conversation: CheckpointLimits }
+  /** Names this machine: sandboxes are reached from where they were made. */
+  readonly host: string
+  /** Command of the supervisor inside a sandbox. */
+  readonly supervisorCommand: readonly string[]
+}

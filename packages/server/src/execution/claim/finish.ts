@@ -1,0 +1,95 @@
+import { findResumable, hasCheckpoint } from '../../checkpoints/checkpoint-sql.ts'
+import { settleEarlier } from '../../sessions/interactions/interaction-sql.ts'
+import { endLease } from '../../sessions/leases/end-lease.ts'
+import { endRun } from '../../sessions/runs/end-run.ts'
+import { releaseFence } from '../../sessions/runs/fence-sql.ts'
+import type { Outcome } from '../../sessions/runs/run.ts'
+import { findRun, hasEarlierWork, requeueRun } from '../../sessions/runs/run-sql.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import type { Claim, RunClaim } from './claim-sql.ts'
+import type { ExecutionContext } from './execution-context.ts'
+import { underFence } from './under-fence.ts'
+
+/** What became of an attempt that did not end by its agent's answer. */
+export interface Loss {
+  /** The sandbox is gone with what it held. */
+  readonly sandboxLost: boolean
+  /** Outcome where the Run is not started again. */
+  readonly outcome: Outcome
+  /** Keeps what the Run presented, ahead of its end. */
+  readonly keep?: () => Promise<void>
+}
+
+/** A worker could not go on with the agent, for a cause outside it (interface 6.4). */
+export const executionLost: Outcome = {
+  status: 'crashed',
+  stopReason: 'engine_unreachable',
+  errorCode: 'turn_execution_lost',
+}
+
+/** The platform's bound on a Run, or on its sandbox, is reached (interface 6.4). */
+export const deadlineExceeded: Outcome = {
+  status: 'crashed',
+  stopReason: 'execution_deadline',
+  errorCode: 'turn_execution_lost',
+}
+
+/** Ends the Run of a claim. @throws ClaimLost */
+export async function finishRun(context: ExecutionContext, claim: RunClaim, outcome: Outcome): Promise<void> {
+  await context.gateway.settled(claim.runId)
+  await underFence(context, claim, tx => endRun(tx, claim, claim.run.id, outcome, context.clock.now()))
+  announce(context, claim)
+}
+
+/**
+ * Records a lost attempt and decides once what follows (completions, Attempts): the Run is started again only while
+ * nothing it did can be done twice (no tool call was recorded) and nothing it builds on went with the sandbox, and only
+ * so often; else it ends. A cancelled Run is never started again. The caller holds the Session's lock and the fence.
+ */
+export async function settleLoss(tx: Queryable, context: ExecutionContext, claim: RunClaim, loss: Loss): Promise<void> {
+  const now = context.clock.now()
+  const run = await findRun(tx, claim, claim.run.id)
+  if (run === null || run.ended_at !== null) return
+  if (loss.sandboxLost) await endLease(tx, claim, 'lost', now)
+  if (run.cancel_requested_at !== null) {
+    await loss.keep?.()
+    await endRun(tx, claim, run.id, { status: 'cancelled', stopReason: 'aborted' }, now)
+    return
+  }
+  const repeatable =
+    run.tool_calls === 0 &&
+    run.attempts < context.limits.maxAttempts &&
+    // One that was parked has people's answers behind it, and its checkpoint to go on from.
+    !(await hasCheckpoint(tx, claim, run.id)) &&
+    (!loss.sandboxLost || (await canBeginAgain(tx, claim)))
+  if (repeatable) {
+    await settleEarlier(tx, claim, run.id, null, now)
+    await requeueRun(tx, claim, run.id, new Date(now.getTime() + 250 * run.attempts))
+    await releaseFence(tx, claim)
+  } else {
+    await loss.keep?.()
+    await endRun(tx, claim, run.id, loss.outcome, now)
+  }
+}
+
+/** Whether a fresh sandbox can be brought to where this Run began: nothing came before it, or that was sealed. */
+async function canBeginAgain(tx: Queryable, claim: RunClaim): Promise<boolean> {
+  return !(await hasEarlierWork(tx, claim, claim.runId)) || (await findResumable(tx, claim)) !== null
+}
+
+/** `settleLoss` in a transaction of its own. @throws ClaimLost */
+export async function loseAttempt(context: ExecutionContext, claim: RunClaim, loss: Loss): Promise<void> {
+  await context.gateway.settled(claim.runId)
+  await underFence(context, claim, tx => settleLoss(tx, context, claim, loss))
+  announce(context, claim)
+}
+
+/** Wakes readers of the log, whoever else works for the Session, and workers for what may be queued. */
+export function announce(context: ExecutionContext, claim: Claim): void {
+  context.wakeups.publish(
+    topics.session(claim.organizationId, claim.sessionId),
+    topics.control(claim.organizationId, claim.sessionId),
+    topics.queue,
+  )
+}

@@ -1,0 +1,132 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Loop, type Service } from '../../kit/service.ts'
+import { endLease } from '../../sessions/leases/end-lease.ts'
+import {
+  findDueLeases,
+  findLeasesOfArchived,
+  findLeasesOfLostHosts,
+  findLiveLeasesOfHost,
+  type LeaseRow,
+  leaseIsLive,
+} from '../../sessions/leases/lease-sql.ts'
+import { freeExecution } from '../../sessions/runs/end-run.ts'
+import { lockSession } from '../../sessions/session/session-sql.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { freezeAtRest } from '../workspace/freeze-lease.ts'
+
+/** How long an end of the service waits for sandboxes that are being destroyed; what is left is found at its start. */
+const PATIENCE_MS = 5_000
+
+/**
+ * Keeps leases and sandboxes together: ends leases whose deadline has passed, destroys sandboxes that no lease names,
+ * ends leases whose sandbox is gone, or whose Session is archived, and freezes sandboxes that no Run works in. Leases with a
+ * Run are the worker's: only their bound concerns the sweeper.
+ */
+export class Sweeper implements Service {
+  readonly name = 'sweeper'
+  readonly #context: ExecutionContext
+  readonly #loop: Loop
+  /** Sandboxes that are being destroyed. One that withstands holds up nothing else. */
+  readonly #destroying = new Map<string, Promise<void>>()
+  #unsubscribe = () => {}
+
+  constructor(context: ExecutionContext) {
+    this.#context = context
+    this.#loop = new Loop(
+      () => this.sweep(),
+      context.limits.sweepMs,
+      error => {
+        if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'the sweeper waits for the database')
+        else context.log.error({ err: error }, 'the sweeper failed')
+      },
+    )
+  }
+
+  async start(): Promise<void> {
+    this.#unsubscribe = this.#context.wakeups.subscribe(topics.leases, () => this.#loop.wake())
+    this.#loop.wake()
+  }
+
+  async drain(): Promise<void> {
+    this.#unsubscribe()
+    await this.#loop[Symbol.asyncDispose]()
+    const enough = new AbortController()
+    await Promise.race([
+      Promise.all(this.#destroying.values()),
+      sleep(PATIENCE_MS, undefined, { signal: enough.signal }).catch(() => undefined),
+    ])
+    enough.abort()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain()
+  }
+
+  /** One pass over what has to do with this host; any host ends leases that are due, and those of hosts that are gone. */
+  async sweep(): Promise<void> {
+    const { db, driver, clock, host } = this.#context
+    for (const lease of await findDueLeases(db, clock.now(), 100)) {
+      await this.#end(lease.organization_id, lease.session_id, lease.id, 'expired')
+    }
+    for (const lease of await findLeasesOfLostHosts(db, host, 100)) {
+      await this.#end(lease.organization_id, lease.session_id, lease.id, 'lost')
+    }
+    for (const lease of await findLeasesOfArchived(db, 100)) {
+      await this.#end(lease.organization_id, lease.session_id, lease.id, 'archived')
+    }
+    for (const lease of await findLiveLeasesOfHost(db, host)) await this.#look(lease)
+    // What is listed now was made under a row committed before: a sandbox without a live row has outlived its lease.
+    for (const leaseId of await driver.list()) {
+      if (!this.#destroying.has(leaseId) && !(await leaseIsLive(db, leaseId))) this.#destroy(leaseId)
+    }
+  }
+
+  #destroy(leaseId: string): void {
+    const { driver, log } = this.#context
+    const destroyed = driver
+      .destroy(leaseId)
+      .catch(error => log.warn({ err: error, leaseId }, 'a sandbox could not be destroyed yet'))
+      .finally(() => this.#destroying.delete(leaseId))
+    this.#destroying.set(leaseId, destroyed)
+  }
+
+  /**
+   * Ends a lease whose sandbox is gone, and freezes one that runs: a worker has died between the end of a Run and the
+   * freeze, or a process withstood the signals. A sandbox that cannot be looked at holds up no other.
+   */
+  async #look({ organization_id: organizationId, session_id: sessionId, id }: LeaseRow): Promise<void> {
+    const { driver, log } = this.#context
+    try {
+      const state = await driver.stateOf(id)
+      if (state === 'gone') await this.#end(organizationId, sessionId, id, 'lost')
+      else if (state !== 'frozen') await freezeAtRest(this.#context, { organizationId, sessionId })
+    } catch (error) {
+      if (error instanceof DatabaseUnavailable) throw error
+      log.error({ err: error, leaseId: id }, 'a sandbox at rest could not be looked at or frozen')
+    }
+  }
+
+  async #end(
+    organizationId: string,
+    sessionId: string,
+    leaseId: string,
+    reason: 'expired' | 'lost' | 'archived',
+  ): Promise<void> {
+    const { db, clock, wakeups } = this.#context
+    const key = { organizationId, sessionId }
+    const ended = await db.transaction(async tx => {
+      const session = await lockSession(tx, key)
+      // Looked at again under the lock: a Turn may have been admitted, or the lease replaced, since the list was read.
+      if (session === null || session.active_run_id !== null || session.finalizing || !(await leaseIsLive(tx, leaseId)))
+        return false
+      const now = clock.now()
+      // Whoever still works for an archived Session holds a fence that archiving could not take.
+      if (reason === 'archived') await freeExecution(tx, key)
+      if (reason === 'expired' && (session.lease_expires_at?.getTime() ?? 0) > now.getTime()) return false
+      return endLease(tx, key, reason, now)
+    })
+    if (ended) wakeups.publish(topics.session(organizationId, sessionId))
+  }
+}

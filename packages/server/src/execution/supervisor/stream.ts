@@ -1,0 +1,152 @@
+import {
+  type KeyedRecordType,
+  keyedRecordTypes,
+  MAX_KEY_LENGTH,
+  MAX_MESSAGE_BYTES,
+  type RecordType,
+  recordTypes,
+  type TimedRecordType,
+  timedRecordTypes,
+} from '@berth/supervisor'
+import { SupervisorProtocolError } from './errors.ts'
+
+const NEWLINE = 0x0a
+const SPACE = 0x20
+const MAX_GREETING_BYTES = 1024
+/** The longest record an honest supervisor sends: a whole message behind its key. */
+const MAX_RECORD_BYTES = MAX_MESSAGE_BYTES + MAX_KEY_LENGTH + 32
+
+interface Position {
+  /** Offsets of the record's first byte and of the byte behind its newline. Commit `end`. */
+  readonly start: number
+  readonly end: number
+  /** What follows type, key and time, as bytes: an agent may write anything. */
+  readonly payload: Buffer
+}
+
+interface Keyed {
+  readonly key: string
+}
+
+interface Timed {
+  /** When it happened inside the sandbox. */
+  readonly at: Date
+}
+
+/** One record of a sandbox's journal. */
+export type JournalRecord = {
+  readonly [Type in RecordType]: Position & { readonly type: Type } & (Type extends KeyedRecordType
+      ? Keyed
+      : { readonly key?: undefined }) &
+    (Type extends TimedRecordType ? Timed : { readonly at?: undefined })
+}[RecordType]
+
+/** Receives what a supervisor sends, in order: the greeting once, then records and answers to pings. */
+export interface SupervisorSink {
+  greeting(line: string): void
+  record(record: JournalRecord): void
+  pong(n: number): void
+}
+
+/**
+ * Cuts a supervisor's bytes into greeting, records and pongs. Holds no more than one record; payloads are views of the
+ * chunks they came in.
+ */
+export class SupervisorStream {
+  readonly #sink: SupervisorSink
+  #offset: number
+  #greeted = false
+  #parts: Buffer[] = []
+  #heldBytes = 0
+
+  constructor(from: number, sink: SupervisorSink) {
+    this.#offset = from
+    this.#sink = sink
+  }
+
+  /** @throws SupervisorProtocolError */
+  push(chunk: Buffer): void {
+    let start = 0
+    for (let newline = chunk.indexOf(NEWLINE); newline !== -1; newline = chunk.indexOf(NEWLINE, start)) {
+      this.#hold(chunk.subarray(start, newline))
+      this.#take()
+      start = newline + 1
+    }
+    if (start < chunk.length) this.#hold(chunk.subarray(start))
+  }
+
+  #hold(bytes: Buffer): void {
+    this.#heldBytes += bytes.length
+    if (this.#heldBytes > (this.#greeted ? MAX_RECORD_BYTES : MAX_GREETING_BYTES)) {
+      throw new SupervisorProtocolError('the supervisor sent an over-long record')
+    }
+    this.#parts.push(bytes)
+  }
+
+  #take(): void {
+    const [only] = this.#parts
+    const line = only && this.#parts.length === 1 ? only : Buffer.concat(this.#parts, this.#heldBytes)
+    this.#parts = []
+    this.#heldBytes = 0
+    if (!this.#greeted) {
+      this.#greeted = true
+      this.#sink.greeting(line.toString())
+    } else if (line[0] === 0x70 && line[1] === SPACE) {
+      this.#sink.pong(Number(line.toString('latin1', 2)))
+    } else {
+      this.#sink.record(this.#record(line))
+    }
+  }
+
+  #record(line: Buffer): JournalRecord {
+    const type = recordTypes.find(candidate => candidate.charCodeAt(0) === line[0])
+    if (!type || line[1] !== SPACE) throw new SupervisorProtocolError('the supervisor sent an unknown record')
+    const start = this.#offset
+    const end = start + line.length + 1
+    this.#offset = end
+    const words = new Words(line.subarray(2))
+    const key = isOneOf(keyedRecordTypes, type) ? words.take() : undefined
+    const at = isOneOf(timedRecordTypes, type) ? readTime(words.take()) : undefined
+    // Which type has a key and which a time is decided by the two lists above, as it is in the type of a record.
+    return {
+      type,
+      start,
+      end,
+      payload: words.rest,
+      ...(key !== undefined && { key }),
+      ...(at && { at }),
+    } as JournalRecord
+  }
+}
+
+/** Takes leading words off a record's payload. */
+class Words {
+  rest: Buffer
+
+  constructor(payload: Buffer) {
+    this.rest = payload
+  }
+
+  take(): string {
+    const space = this.rest.indexOf(SPACE)
+    if (space === -1) throw new SupervisorProtocolError('the supervisor sent a record without its key or time')
+    const word = this.rest.toString('latin1', 0, space)
+    this.rest = this.rest.subarray(space + 1)
+    return word
+  }
+}
+
+/** What a `Date` holds at most. */
+const MAX_TIME_MS = 8.64e15
+
+function readTime(word: string): Date {
+  const ms = Number(word)
+  if (!/^\d+$/.test(word) || ms > MAX_TIME_MS) {
+    throw new SupervisorProtocolError('the supervisor sent a record with a time that is none')
+  }
+  return new Date(ms)
+}
+
+function isOneOf(types: readonly RecordType[], type: RecordType): boolean {
+  return types.includes(type)
+}

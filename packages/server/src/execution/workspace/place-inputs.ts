@@ -1,0 +1,16 @@
+import { buffer } from 'node:stream/consumers'
+import type { TurnRow } from '../../sessions/turns/turn.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { inputFileName } from './input-file-name.ts'
+
+/** Puts a Turn's files where its message says they are. Again after a handover: the same bytes to the same place. */
+export async function placeInputs(context: ExecutionContext, leaseId: string, turn: TurnRow): Promise<void> {
+  if (turn.files.length === 0) return
+  const files = await Promise.all(
+    turn.files.map(async file => ({
+      name: inputFileName(file.name),
+      content: await buffer(await context.blobs.get(file.sha256)),
+    })),
+  )
+  await context.driver.writeInputs(leaseId, turn.sequence, files)
+}

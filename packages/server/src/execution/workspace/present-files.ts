@@ -1,0 +1,237 @@
+import { lstat } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  frameTypes,
+  type OutboxReady,
+  outboxName,
+  type PresentedEntry,
+  type PresentedLimits,
+} from '@berth/supervisor/tree'
+import { Conversation } from '../../checkpoints/conversation.ts'
+import { ownCredentials, type Redactor } from '../../kit/redactor.ts'
+import { type LeaseTrees, SandboxGoneError } from '../../sandboxes/driver.ts'
+import { presentedSoFar } from '../../sessions/artifacts/artifact-sql.ts'
+import { keepArtifact, type NewArtifact, omitted } from '../../sessions/artifacts/keep-artifact.ts'
+import {
+  mediaTypeOf,
+  presentedLimits,
+  presentedName,
+  presentedOmission,
+} from '../../sessions/artifacts/presented-file.ts'
+import { appendEvents } from '../../sessions/log/append.ts'
+import type { EventDraft } from '../../sessions/log/envelope.ts'
+import { sessionRedactor } from '../../sessions/log/session-redactor.ts'
+import { type Blobs, BlobsUnavailable } from '../../storage/blobs/blobs.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { RunClaim } from '../claim/claim-sql.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { underFence } from '../claim/under-fence.ts'
+
+/** What reading an outbox may take; what is in it is the agent's, who may do as it likes there. */
+const PATIENCE_MS = 60_000
+/** Files left out that are told of one by one. */
+const MAX_TOLD = 24
+
+/** What was found, in the order in which it was presented. */
+type Found =
+  | { readonly kind: 'file'; readonly file: Omit<NewArtifact, 'runId'> }
+  | { readonly kind: 'omission'; readonly data: Parameters<typeof omitted>[1] }
+
+/** Files that an agent has presented: their bytes are in the blob store, and no row names them yet. */
+export interface PresentedFiles extends AsyncDisposable {
+  readonly found: readonly Found[]
+  /** Set once the rows are written. */
+  recorded: boolean
+  /** After the commit: removes from the sandbox what was recorded, so that no later Run presents it again. */
+  settle(): Promise<void>
+}
+
+/**
+ * Reads what the agent of a Run has presented (`berth-present`), ahead of the transaction that ends the Run; null where
+ * there is nothing. The outbox lies in the agent's home, so a program of the agent's own uid reads it, and every bound
+ * is held to here as well.
+ *
+ * A worker that dies before the commit is followed by one that finds the same files. One that dies between the commit
+ * and `settle` leaves them under the name of their batch, the Run's and what it had presented before, which no later
+ * reading takes for its own.
+ *
+ * @throws BlobsUnavailable, DatabaseUnavailable
+ */
+export async function collectPresented(
+  context: ExecutionContext,
+  claim: RunClaim,
+  leaseId: string,
+): Promise<PresentedFiles | null> {
+  const [trees, already] = await Promise.all([
+    context.driver.trees(leaseId).catch(unlessGone),
+    presentedSoFar(context.db, claim, claim.runId),
+  ])
+  if (trees === null) return null
+  const batch = `${claim.runId}.${already.count}`
+  if (!(await holdsAny(trees, batch))) return null
+  const redactor = await sessionRedactor(context.db, claim)
+  try {
+    return await read(trees, batch, presentedLimits(already), context.blobs, redactor)
+  } catch (error) {
+    if (error instanceof BlobsUnavailable) throw error
+    context.log.warn({ err: error, runId: claim.runId }, 'presented files could not be read')
+    const data = { kind: 'presented_file', name: 'presented files', sizeBytes: 0, reason: 'they could not be read' }
+    return { found: [{ kind: 'omission', data }], recorded: false, settle: nothing, [Symbol.asyncDispose]: nothing }
+  }
+}
+
+/**
+ * Keeps presented files as Artifacts of the Run in a transaction under its fence, and announces them.
+ */
+export async function keepPresented(
+  tx: Queryable,
+  claim: RunClaim,
+  presented: PresentedFiles | null,
+  now: Date,
+): Promise<void> {
+  const drafts: EventDraft[] = []
+  for (const each of presented?.found ?? []) {
+    if (each.kind === 'omission') {
+      drafts.push(omitted(claim.runId, each.data))
+      continue
+    }
+    const { draft } = await keepArtifact(tx, claim, { runId: claim.runId, ...each.file }, now)
+    drafts.push(draft)
+  }
+  if (drafts.length > 0) await appendEvents(tx, claim, drafts, now)
+  if (presented !== null) presented.recorded = true
+}
+
+/** Keeps what a Run has presented before it waits for people, who may have to look at it. @throws ClaimLost */
+export async function presentBeforeWaiting(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<void> {
+  await using presented = await collectPresented(context, claim, leaseId)
+  if (presented === null) return
+  await underFence(context, claim, async (tx, task) => {
+    if (task === 'run') await keepPresented(tx, claim, presented, context.clock.now())
+  })
+  await presented.settle()
+}
+
+/** What lies in the outbox when an attempt begins was presented to one that is over, and is nobody's any more. */
+export async function discardPresented(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<void> {
+  const trees = await context.driver.trees(leaseId)
+  if (!(await holdsAny(trees, `${claim.runId}.0`))) return
+  try {
+    const limits = { count: 0, eachBytes: 0, totalBytes: 0 }
+    await using left = await read(trees, 'left', limits, context.blobs, ownCredentials)
+    left.recorded = true
+    await left.settle()
+  } catch (error) {
+    context.log.warn({ err: error, runId: claim.runId }, 'an outbox could not be emptied')
+  }
+}
+
+const nothing = async () => {}
+
+function unlessGone(error: unknown): null {
+  if (error instanceof SandboxGoneError) return null
+  throw error
+}
+
+/** Looked at from outside, which follows no link: most Runs present nothing, and start no program for it. */
+async function holdsAny(trees: LeaseTrees, batch: string): Promise<boolean> {
+  const names = [outboxName, `${outboxName}.${batch}`]
+  const there = await Promise.all(
+    names.map(name =>
+      lstat(join(trees.home.path, name)).then(
+        found => found.isDirectory(),
+        () => false,
+      ),
+    ),
+  )
+  return there.includes(true)
+}
+
+async function read(
+  trees: LeaseTrees,
+  batch: string,
+  limits: PresentedLimits,
+  blobs: Blobs,
+  redactor: Redactor,
+): Promise<PresentedFiles> {
+  const signal = AbortSignal.timeout(PATIENCE_MS)
+  const conversation = await Conversation.start(trees.program, trees.home, 'write', { signal })
+  try {
+    conversation.order({ kind: 'outbox', batch, limits })
+    const found = await takeAll(conversation, limits, blobs, redactor)
+    const presented = {
+      found,
+      recorded: false,
+      async settle() {
+        if (!presented.recorded) return
+        await conversation.send(frameTypes.finish)
+        // Whatever keeps it from being removed: what was recorded is never taken for another Run's.
+        await conversation.next().catch(() => undefined)
+      },
+      [Symbol.asyncDispose]: () => conversation[Symbol.asyncDispose](),
+    }
+    return presented
+  } catch (error) {
+    await conversation[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+async function takeAll(
+  conversation: Conversation,
+  limits: PresentedLimits,
+  blobs: Blobs,
+  redactor: Redactor,
+): Promise<Found[]> {
+  const found: Found[] = []
+  const left = { count: limits.count, totalBytes: limits.totalBytes }
+  const untold = { files: 0, bytes: 0 }
+  for (;;) {
+    const { type, payload } = await conversation.next()
+    if (type === frameTypes.ready) {
+      const { more } = JSON.parse(payload.toString()) as OutboxReady
+      if (more || untold.files > 0) {
+        const name = more ? 'more files' : `${untold.files} more files`
+        found.push({ kind: 'omission', data: presentedOmission({ name, sizeBytes: untold.bytes }, 'count') })
+      }
+      return found
+    }
+    if (type !== frameTypes.presented) throw new Error(`the program at the outbox sent a frame of type ${type}`)
+    const entry = JSON.parse(payload.toString()) as PresentedEntry
+    const name = redactor.text(presentedName(entry.name))
+    if (entry.over === undefined) {
+      left.count -= 1
+      const file = await take(conversation, name, Math.min(limits.eachBytes, left.totalBytes), blobs)
+      left.totalBytes -= file.sizeBytes
+      if (left.count < 0) throw new Error('the program at the outbox presents too many files')
+      found.push({ kind: 'file', file })
+    } else if (found.filter(({ kind }) => kind === 'omission').length < MAX_TOLD) {
+      found.push({ kind: 'omission', data: presentedOmission({ name, sizeBytes: entry.sizeBytes }, entry.over) })
+    } else {
+      untold.files += 1
+      untold.bytes += entry.sizeBytes
+    }
+  }
+}
+
+async function take(
+  conversation: Conversation,
+  name: string,
+  maxBytes: number,
+  blobs: Blobs,
+): Promise<Omit<NewArtifact, 'runId'>> {
+  const { sha256, sizeBytes } = await blobs.put(contentOf(conversation, maxBytes))
+  return { kind: 'presented_file', name, mediaType: mediaTypeOf(name), sizeBytes, sha256 }
+}
+
+async function* contentOf(conversation: Conversation, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for (;;) {
+    const { type, payload } = await conversation.next()
+    if (type !== frameTypes.content) throw new Error(`the program at the outbox sent a frame of type ${type}`)
+    if (payload.length === 0) return
+    bytes += payload.length
+    if (bytes > maxBytes) throw new Error('the program at the outbox presents too much')
+    yield payload
+  }
+}

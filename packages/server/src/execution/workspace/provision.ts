@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { isNewestWorkSealed } from '../../checkpoints/checkpoint-sql.ts'
+import type { RuntimeEntry } from '../../runtimes/catalog.ts'
+import type { SandboxEgress } from '../../sandboxes/driver.ts'
+import { endLease } from '../../sessions/leases/end-lease.ts'
+import { isNearBound, workEndsAt } from '../../sessions/leases/lease-bound.ts'
+import { findLiveLease, insertLease, type LeaseRow, markAttached } from '../../sessions/leases/lease-sql.ts'
+import { rememberSecrets } from '../../sessions/log/session-redactor.ts'
+import { findRun, hasEarlierWork } from '../../sessions/runs/run-sql.ts'
+import { isArchived } from '../../sessions/session/session-sql.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import { ClaimLost } from '../claim/claim-lost.ts'
+import type { Claim } from '../claim/claim-sql.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { underFence } from '../claim/under-fence.ts'
+import { ResumeUnavailable, restoreSession } from './restore-session.ts'
+import { placeSource, type ReadySource, readySource, SourceUnavailable } from './session-source.ts'
+
+/** The sandbox could not be made in time or at all. */
+export class ProvisionFailed extends Error {
+  override readonly name = 'ProvisionFailed'
+}
+
+/** The Session was archived meanwhile: nothing may be made for it any more. */
+export class SessionArchived extends Error {
+  override readonly name = 'SessionArchived'
+}
+
+/**
+ * The Session's sandbox: the one its lease holds, else a fresh one. The lease's row is committed before anything is
+ * made, so a crash in between leaves a row that says what to look for, and never a sandbox without one. What is left of
+ * a sandbox whose lease has ended is the sweeper's: nothing that hangs there holds up a Run.
+ * One that is close to its bound is given up for a fresh one before a Run begins on it, where nothing is lost by that, and
+ * in any case once work on it has to end.
+ * A fresh one is brought to where the Session left off before anything runs in it.
+ * @throws ProvisionFailed, SessionArchived, ResumeUnavailable, SourceUnavailable, ClaimLost, or the signal's reason
+ */
+export async function provision(
+  context: ExecutionContext,
+  claim: Claim,
+  runtime: RuntimeEntry,
+  signal: AbortSignal,
+): Promise<LeaseRow> {
+  const { db, driver, clock } = context
+  const live = await findLiveLease(db, claim)
+  const retired = live?.state === 'attached' && (await isToRetire(context, claim, live))
+  const remember = (tx: Queryable) => rememberSecrets(tx, claim, 'runtime', runtime.secrets ?? [], clock.now())
+  if (live?.state === 'attached' && !retired) {
+    // The agent's next process may be given values that the configuration did not have when the lease was written.
+    if (runtime.secrets !== undefined && runtime.secrets.length > 0) await underFence(context, claim, remember)
+    await driver.serveProxy(live.id, egressOf(context, live.id, runtime))
+    await driver.thaw(live.id)
+    return live
+  }
+  const lease = await underFence(context, claim, async tx => {
+    // The fence may be one that was taken while an archiving had freed it and not committed.
+    if (await isArchived(tx, claim)) throw new SessionArchived()
+    // Else a predecessor died while it made this one; how far it came is not known.
+    if (live !== null) await endLease(tx, claim, retired ? 'expired' : 'abandoned', clock.now())
+    const made = await insertLease(tx, claim, {
+      id: randomUUID(),
+      driver: driver.kind,
+      host: context.host,
+      runtime: runtime.id,
+      idleMs: context.limits.leaseIdleMs,
+      maxMs: context.limits.leaseMaxMs,
+      now: clock.now(),
+    })
+    // Ahead of the sandbox, so nothing that it tells is appended unmasked by anyone.
+    await remember(tx)
+    return made
+  })
+  if (live !== null) context.wakeups.publish(topics.leases)
+  try {
+    const source = await readySource(context, claim, signal)
+    await make(context, lease.id, runtime, source, signal)
+    const restored = await restoreSession(context, claim, lease.id, signal)
+    if (source !== null && !restored) await placeSource(context, source, lease.id, signal)
+    await underFence(context, claim, tx => markAttached(tx, lease.id))
+    return (await findLiveLease(db, claim)) ?? { ...lease, state: 'attached' }
+  } catch (cause) {
+    // Then the row still says how far this came, to whoever comes next.
+    if (signal.aborted || cause instanceof ClaimLost || cause instanceof DatabaseUnavailable) throw cause
+    await underFence(context, claim, tx => endLease(tx, claim, 'abandoned', clock.now()))
+    context.wakeups.publish(topics.leases)
+    if (cause instanceof ResumeUnavailable || cause instanceof SourceUnavailable) throw cause
+    throw new ProvisionFailed('the sandbox could not be made', { cause })
+  }
+}
+
+/** Only ahead of a Run's first step on a sandbox: what it has begun there stays there. */
+async function isToRetire({ db, clock }: ExecutionContext, claim: Claim, lease: LeaseRow): Promise<boolean> {
+  const now = clock.now()
+  if (claim.runId === null || !isNearBound(lease, now)) return false
+  const run = await findRun(db, claim, claim.runId)
+  if (run?.status !== 'dispatching') return false
+  return workEndsAt(lease) <= now || !(await hasEarlierWork(db, claim, claim.runId)) || isNewestWorkSealed(db, claim)
+}
+
+/** Makes the sandbox, or stops waiting for it: what comes of it then is the sweeper's. */
+async function make(
+  context: ExecutionContext,
+  leaseId: string,
+  runtime: RuntimeEntry,
+  source: ReadySource | null,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted()
+  const { driver, supervisorCommand: command, bounds, limits } = context
+  const { mounts, directory } = runtime
+  const installed = directory === undefined ? {} : { runtime: directory }
+  const egress = egressOf(context, leaseId, runtime)
+  const late = AbortSignal.timeout(limits.provisionMs)
+  const { promise: interrupted, reject } = Promise.withResolvers<never>()
+  for (const each of [late, signal]) each.addEventListener('abort', () => reject(each.reason), { once: true })
+  const objects = source === null ? {} : { objects: join(source.mirror, 'objects') }
+  await Promise.race([
+    driver.create({ leaseId, command, bounds, mounts, egress, ...objects, ...installed }),
+    interrupted,
+  ])
+}
+
+function egressOf({ gateway, publicHosts }: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {
+  return { reach, publicHosts, gateway: gateway.route(leaseId) }
+}

@@ -1,0 +1,36 @@
+import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
+import { deleteWorkspaceRequest, failWorkspaceRequest } from '../../sessions/leases/workspace-request-sql.ts'
+import { releaseFence } from '../../sessions/runs/fence-sql.ts'
+import { findSession } from '../../sessions/session/session-sql.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { ClaimLost } from '../claim/claim-lost.ts'
+import type { Claim } from '../claim/claim-sql.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { announce } from '../claim/finish.ts'
+import { underFence } from '../claim/under-fence.ts'
+import { freezeAtRest } from './freeze-lease.ts'
+import { provision, SessionArchived } from './provision.ts'
+
+/** Works off a request for a Session's workspace: a sandbox with the last checkpoint in it, and no agent yet. */
+export async function restoreWorkspace(context: ExecutionContext, claim: Claim, signal: AbortSignal): Promise<void> {
+  let failed = false
+  try {
+    const session = await findSession(context.db, claim)
+    const runtime = context.runtimes.find(session?.runtime ?? NATIVE_RUNTIME)
+    if (session === null || session.archived_at !== null || runtime === null) failed = true
+    else await provision(context, claim, runtime, signal)
+  } catch (error) {
+    if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
+    if (!(error instanceof SessionArchived)) {
+      context.log.warn({ err: error, sessionId: claim.sessionId }, 'a workspace could not be restored')
+    }
+    failed = true
+  }
+  await underFence(context, claim, async tx => {
+    if (failed) await failWorkspaceRequest(tx, claim, context.clock.now())
+    else await deleteWorkspaceRequest(tx, claim)
+    await releaseFence(tx, claim)
+  })
+  announce(context, claim)
+  await freezeAtRest(context, claim)
+}

@@ -1,0 +1,191 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { blobsOf } from '../../checkpoints/check.ts'
+import { dropCheckpoint, findNewestCheckpoint, insertCheckpoint } from '../../checkpoints/checkpoint-sql.ts'
+import { SealFailed } from '../../checkpoints/errors.ts'
+import type { CheckpointLimits } from '../../checkpoints/limits.ts'
+import type { OverCap } from '../../checkpoints/over-cap.ts'
+import { type SealedTree, sealTree } from '../../checkpoints/seal-tree.ts'
+import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
+import { type LeaseTrees, SandboxGoneError } from '../../sandboxes/driver.ts'
+import { omitted } from '../../sessions/artifacts/keep-artifact.ts'
+import { findLiveLease, type LeaseRow } from '../../sessions/leases/lease-sql.ts'
+import { appendEvents } from '../../sessions/log/append.ts'
+import type { EventDraft } from '../../sessions/log/envelope.ts'
+import { releaseFence } from '../../sessions/runs/fence-sql.ts'
+import { findRun } from '../../sessions/runs/run-sql.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { ClaimLost } from '../claim/claim-lost.ts'
+import type { RunClaim } from '../claim/claim-sql.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { announce } from '../claim/finish.ts'
+import { underFence } from '../claim/under-fence.ts'
+
+/** Before a seal that failed is tried again. */
+const PAUSES_MS = [250, 1000, 4000] as const
+
+/** Names at the top of a workspace that are the platform's. */
+export const platformNames = ['.berth'] as const
+
+/**
+ * Seals what an ended Run left, workspace and conversation, and then lets go of the Session's execution. The checkpoint
+ * counts with the commit that records it; until then the one before stands. A seal that fails leaves the Session with
+ * its sandbox and without a checkpoint of this Run, which `continuation` says as soon as the sandbox is gone.
+ * @throws ClaimLost, DatabaseUnavailable, or the signal's reason: another worker seals then
+ */
+export async function sealRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
+  const { clock, log } = context
+  const sealed = await sealLease(context, claim, signal)
+  await underFence(context, claim, async tx => {
+    const now = clock.now()
+    if (sealed?.checkpoint) await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now })
+    // One that it was parked with lacks what it has done since.
+    else await dropCheckpoint(tx, claim, claim.runId)
+    if (sealed !== null && sealed.omissions.length > 0) await appendEvents(tx, claim, sealed.omissions, now)
+    await releaseFence(tx, claim)
+  })
+  if (sealed?.checkpoint === undefined) log.warn({ runId: claim.runId }, 'a run was not sealed')
+  announce(context, claim)
+}
+
+/**
+ * Puts what the Session's sandbox holds into the blob store, patiently.
+ * @returns what is to be recorded; null where there is no sandbox or it could not be sealed
+ */
+export async function sealLease(
+  context: ExecutionContext,
+  claim: RunClaim,
+  signal: AbortSignal,
+): Promise<Sealed | null> {
+  const lease = await findLiveLease(context.db, claim)
+  const runtime = context.runtimes.find(claim.run.runtime ?? NATIVE_RUNTIME)
+  return lease === null || runtime === null ? null : sealPatiently(context, claim, lease, runtime, signal)
+}
+
+/** What a seal has come to; without a checkpoint where it is over a cap. */
+export interface Sealed {
+  readonly checkpoint?: Omit<Parameters<typeof insertCheckpoint>[2], 'sealed_at'>
+  readonly omissions: readonly EventDraft[]
+}
+
+/** A store that is away for a moment must not cost a Run's work. */
+async function sealPatiently(...parts: Parameters<typeof seal>): Promise<Sealed | null> {
+  const signal = parts[4]
+  for (const pauseMs of [...PAUSES_MS, null]) {
+    const sealed = await seal(...parts)
+    if (sealed === 'gone' || sealed === 'over_bound') return null
+    if (sealed !== 'failed') return sealed
+    if (pauseMs !== null) await sleep(pauseMs, undefined, { signal })
+  }
+  return null
+}
+
+async function seal(
+  context: ExecutionContext,
+  claim: RunClaim,
+  lease: LeaseRow,
+  runtime: RuntimeEntry,
+  signal: AbortSignal,
+): Promise<Sealed | 'gone' | 'over_bound' | 'failed'> {
+  try {
+    const trees = await context.driver.trees(lease.id)
+    const previous = await findNewestCheckpoint(context.db, claim)
+    const shared = { program: trees.program, blobs: context.blobs, signal }
+    const workspace = await sealTree({
+      ...shared,
+      source: trees.workspace,
+      limits: context.checkpointLimits.workspace,
+      baselines: `${trees.baselines}/workspace`,
+      previous: encoded(previous?.workspace_manifest),
+      skip: platformNames,
+    })
+    if (workspace.kind === 'over_cap') return { omissions: [omission('workspace_checkpoint', workspace)] }
+    const home =
+      runtime.state.length === 0
+        ? null
+        : await sealHome(shared, trees, runtime, previous?.home_manifest, context.checkpointLimits.conversation)
+    return await toCheckpoint(context, claim, lease, runtime, workspace, home)
+  } catch (error) {
+    if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
+    // Archived, or given up: a sandbox that goes takes its tree from under the seal.
+    if ((await findLiveLease(context.db, claim))?.id !== lease.id) {
+      context.log.info({ err: error, runId: claim.runId }, 'a sandbox ended while it was sealed')
+      return 'gone'
+    }
+    context.log.error({ err: error, runId: claim.runId }, 'sealing failed')
+    if (error instanceof SealFailed && error.bound !== undefined) return 'over_bound'
+    return error instanceof SandboxGoneError ? 'gone' : 'failed'
+  }
+}
+
+function sealHome(
+  shared: Pick<Parameters<typeof sealTree>[0], 'program' | 'blobs' | 'signal'>,
+  trees: LeaseTrees,
+  runtime: RuntimeEntry,
+  previous: string | null | undefined,
+  limits: CheckpointLimits,
+): Promise<SealedTree | OverCap> {
+  return sealTree({
+    ...shared,
+    source: trees.home,
+    limits,
+    baselines: `${trees.baselines}/home`,
+    previous: encoded(previous),
+    only: runtime.state,
+    exclude: [],
+    excludeOverCap: [],
+  })
+}
+
+async function toCheckpoint(
+  context: ExecutionContext,
+  claim: RunClaim,
+  lease: LeaseRow,
+  runtime: RuntimeEntry,
+  workspace: SealedTree,
+  home: SealedTree | OverCap | null,
+): Promise<Sealed> {
+  const kept = home?.kind === 'sealed' ? home : null
+  const manifests = [workspace, ...(kept === null ? [] : [kept])]
+  const blobs = await Promise.all(manifests.map(({ manifest }) => blobsOf(manifest, context.blobs)))
+  // An agent that cannot load a conversation, or whose own record of it was not kept, is told it again instead.
+  // So is one that was killed within a prompt: what it had written by then may be torn.
+  const run = await findRun(context.db, claim, claim.runId)
+  const whole = run?.status !== 'crashed' || lease.agent_state === 'ready'
+  const exact = runtime.stateless || (lease.agent_loads_sessions && kept !== null && whole)
+  return {
+    checkpoint: {
+      run_id: claim.runId,
+      runtime: runtime.id,
+      conversation: exact ? 'exact' : 'result_only',
+      agent_session_id: exact ? lease.agent_session_id : null,
+      workspace_manifest: workspace.manifest.toString('utf8'),
+      home_manifest: kept?.manifest.toString('utf8') ?? null,
+      stored_bytes: manifests.reduce((sum, { storedBytes }) => sum + storedBytes, 0),
+      blobs: blobs.flat().map(({ sha256 }) => sha256),
+    },
+    omissions: home?.kind === 'over_cap' ? [omission('conversation_checkpoint', home)] : [],
+  }
+}
+
+const measures: Readonly<Record<OverCap['cap'], string>> = {
+  files: 'files, directories and links',
+  source: 'bytes of content',
+  stored: 'stored bytes',
+  manifest: 'bytes of manifest',
+  index: 'bytes of file list',
+}
+
+/** Carries no Run: nothing of a Run follows its terminal event. A count is told in words and as `count`, never as bytes. */
+function omission(kind: 'workspace_checkpoint' | 'conversation_checkpoint', over: OverCap): EventDraft {
+  const { cap, limit, atLeast, sourceBytes = 0 } = over
+  const reason = `over the cap of ${limit} ${measures[cap]}`
+  return omitted(null, {
+    kind,
+    name: kind,
+    ...(cap === 'files' ? { sizeBytes: sourceBytes, count: atLeast } : { sizeBytes: atLeast }),
+    reason,
+  })
+}
+
+const encoded = (manifest: string | null | undefined): Buffer | undefined =>
+  manifest === null || manifest === undefined ? undefined : Buffer.from(manifest, 'utf8')

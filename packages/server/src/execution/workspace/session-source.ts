@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Source } from '@berth/contract'
+import { CheckOutFailed, checkOut } from '../../git/check-out.ts'
+import { GitHostError } from '../../git-hosts/git-host.ts'
+import { ApiError } from '../../kit/api-error.ts'
+import { loseSource } from '../../repositories/lost-source.ts'
+import type { MirroredCommit } from '../../repositories/mirrors.ts'
+import { reachSource } from '../../repositories/resolve-source.ts'
+import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
+import { findSession } from '../../sessions/session/session-sql.ts'
+import type { Claim } from '../claim/claim-sql.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { underFence } from '../claim/under-fence.ts'
+
+/** A Session's repository on this host, before its sandbox is made. */
+export interface ReadySource {
+  readonly source: Source
+  readonly commit: MirroredCommit
+  /** Bare repository that holds the commit. */
+  readonly mirror: string
+}
+
+/** The Session's repository is not to be had. */
+export class SourceUnavailable extends Error {
+  override readonly name = 'SourceUnavailable'
+}
+
+/** Before a host that did not answer is asked again; it may ask for longer, up to the bound. */
+const PAUSES_MS = [500, 2000, 5000] as const
+const MAX_PAUSE_MS = 15_000
+
+/**
+ * Brings the commit that a Session is pinned to into the mirror on this host; null for a Session without a repository.
+ * Where the host will not give it, and there is work that needs it, the Session says so from then on.
+ * @throws SourceUnavailable, ClaimLost, or the signal's reason
+ */
+export async function readySource(
+  context: ExecutionContext,
+  claim: Claim,
+  signal: AbortSignal,
+): Promise<ReadySource | null> {
+  const session = await findSession(context.db, claim)
+  if (session === null || session.source === null) return null
+  const { source, owner_id: installationId } = session
+  const grantee = { organizationId: claim.organizationId, installationId }
+  for (const pauseMs of [...PAUSES_MS, null]) {
+    try {
+      const { host, repository } = await reachSource(context, grantee, source)
+      const commit = { organizationId: claim.organizationId, host, repository, oid: source.baseOid }
+      return { source, commit, mirror: await context.mirrors.provide(commit, signal) }
+    } catch (error) {
+      const refused = error instanceof ApiError || (error instanceof GitHostError && !error.passing)
+      if (refused) await giveUp(context, claim)
+      if (refused || pauseMs === null) throw new SourceUnavailable('the repository is not to be had', { cause: error })
+      if (!(error instanceof GitHostError)) throw error
+      context.log.warn({ err: error, sessionId: claim.sessionId }, 'a repository could not be fetched')
+      await sleep(Math.min(Math.max(pauseMs, error.retryAfterMs ?? 0), MAX_PAUSE_MS), undefined, { signal })
+    }
+  }
+  throw new SourceUnavailable('the repository is not to be had')
+}
+
+/** Puts the repository into a fresh sandbox, which nothing runs in yet. @throws SourceUnavailable, CheckOutFailed */
+export async function placeSource(
+  context: ExecutionContext,
+  { source, commit, mirror }: ReadySource,
+  leaseId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { workspace, program } = await context.driver.trees(leaseId)
+  const { cloneUrl } = await commit.host.readRepository(commit.repository, signal).catch(error => {
+    // The remote's address is all that is missing.
+    if (error instanceof GitHostError) return { cloneUrl: null }
+    throw error
+  })
+  const order = { mirror, workspace, branch: source.baseBranch, oid: source.baseOid, originUrl: cloneUrl }
+  try {
+    await checkOut({ ...order, ...(program.bwrap !== undefined && { bwrap: program.bwrap }) }, signal)
+  } catch (error) {
+    if (!(error instanceof CheckOutFailed)) throw error
+    if (error.refused) throw new SourceUnavailable('the repository cannot be checked out', { cause: error })
+    await context.mirrors.discard(commit, signal)
+    throw error
+  }
+}
+
+async function giveUp(context: ExecutionContext, claim: Claim): Promise<void> {
+  if (!(await hasEarlierWork(context.db, claim, claim.runId))) return
+  await underFence(context, claim, tx => loseSource(tx, claim, context.clock.now()))
+}

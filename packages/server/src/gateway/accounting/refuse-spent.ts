@@ -1,0 +1,36 @@
+import type { GatewayCaller } from '../../identity/guard/gateway-caller.ts'
+import { refusal } from '../../kit/refusal.ts'
+import type { ResolvedModel } from '../providers/upstream.ts'
+
+/** OpenAI's clients try a 429 again by themselves; a budget that is spent is no reason to. */
+const noRetry = { 'x-should-retry': 'false' }
+
+/**
+ * Refuses who has spent what it may. Requests that are under way at the same time do not know of each other, so a budget
+ * is passed by what they cost at most.
+ * @throws ApiError 429 `insufficient_quota`, 402 `cost_budget_exceeded`, 402 `cost_unknown`
+ */
+export function refuseSpent(caller: GatewayCaller, model: ResolvedModel, now: Date): void {
+  const { quotaEndsAtMs, run } = caller
+  if (quotaEndsAtMs !== null) {
+    const never = !Number.isFinite(quotaEndsAtMs)
+    const seconds = never ? undefined : Math.max(1, Math.ceil((quotaEndsAtMs - now.getTime()) / 1000))
+    const resetsAt = never ? null : new Date(quotaEndsAtMs).toISOString()
+    const when = resetsAt === null ? 'It does not begin anew by itself.' : `It begins anew at ${resetsAt}.`
+    throw refusal(
+      'insufficient_quota',
+      { message: `A budget of this key or its organization is spent. ${when}`, resetsAt },
+      seconds,
+      noRetry,
+    )
+  }
+  if (run === null || run.budgetUsd === null) return
+  if (model.price === undefined) {
+    throw refusal('cost_unknown', {
+      message: `This Run has a budget, and the price of '${model.catalogId}' is not configured.`,
+    })
+  }
+  if (run.spentUsd >= run.budgetUsd) {
+    throw refusal('cost_budget_exceeded', { message: `This Run has spent its budget of $${run.budgetUsd}.` })
+  }
+}

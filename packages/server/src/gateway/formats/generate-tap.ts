@@ -1,0 +1,66 @@
+import { gatewayErrorBody } from '@berth/contract'
+import { isObject, type Json, parseObject } from '../json.ts'
+import type { GatewayUsage, UpstreamError } from '../providers/upstream.ts'
+import { upstreamWords } from '../providers/upstream-words.ts'
+import { frameData } from './frame-splitter.ts'
+import { count, type StreamTap } from './stream-tap.ts'
+
+/** Google counts thoughts apart from the output, and what tools put into the prompt apart from that. */
+export function readGenerateUsage(usage: unknown): GatewayUsage | null {
+  if (!isObject(usage) || typeof usage['promptTokenCount'] !== 'number') return null
+  const thoughts = count(usage['thoughtsTokenCount'])
+  const input = count(usage['promptTokenCount']) + count(usage['toolUsePromptTokenCount'])
+  return {
+    inputTokens: input,
+    cachedInputTokens: Math.min(input, count(usage['cachedContentTokenCount'])),
+    outputTokens: count(usage['candidatesTokenCount']) + thoughts,
+    reasoningTokens: thoughts,
+  }
+}
+
+/**
+ * generateContent as it passes through. Each frame is a whole answer so far as it goes, and tells the usage up to it. No
+ * frame ends a stream: it is whole when it ends after a candidate was finished, or the prompt refused, and one that failed
+ * is broken off after it said so, since some clients take any other end for a good one.
+ */
+export class GenerateTap implements StreamTap {
+  begun = false
+  readonly done = false
+  readonly breaksOff = true
+  failed = false
+  usage: GatewayUsage | null = null
+  #finished = false
+
+  get partial(): boolean {
+    return !this.#finished
+  }
+
+  take(frame: Buffer): Buffer | string | null {
+    const data = parseObject(frameData(frame))
+    if (data === null) return frame
+    if (isObject(data['error'])) return this.#takeError(data['error'])
+    const candidates = Array.isArray(data['candidates']) ? data['candidates'].filter(isObject) : []
+    this.begun ||= candidates.some(({ content }) => isObject(content))
+    this.#finished ||= candidates.some(({ finishReason }) => typeof finishReason === 'string') || isBlocked(data)
+    this.usage = readGenerateUsage(data['usageMetadata']) ?? this.usage
+    return frame
+  }
+
+  end(): string | null {
+    return this.#finished && !this.failed ? '' : null
+  }
+
+  fail({ code, message, param }: UpstreamError): string {
+    return this.failed ? '' : frameOf(gatewayErrorBody('google', { code, message, param }))
+  }
+
+  #takeError({ message }: Json): string {
+    this.failed = true
+    const words = upstreamWords(typeof message === 'string' ? message : 'The provider failed.')
+    return frameOf(gatewayErrorBody('google', { code: 'upstream_failed', message: words }))
+  }
+}
+
+const isBlocked = ({ promptFeedback }: Json): boolean => isObject(promptFeedback) && 'blockReason' in promptFeedback
+
+const frameOf = (data: Json): string => `data: ${JSON.stringify(data)}\r\n\r\n`

@@ -1,0 +1,106 @@
+import { gatewayErrorBody } from '@berth/contract'
+import { isObject, type Json, parseObject } from '../json.ts'
+import type { GatewayUsage, UpstreamCode, UpstreamError } from '../providers/upstream.ts'
+import { upstreamWords } from '../providers/upstream-words.ts'
+import { frameData } from './frame-splitter.ts'
+import { count, type StreamTap } from './stream-tap.ts'
+
+/** Anthropic counts what it read from a cache, and what it wrote there, apart from the input. Null where it says nothing. */
+export function readMessagesUsage(usage: unknown): GatewayUsage | null {
+  if (!isObject(usage) || typeof usage['input_tokens'] !== 'number') return null
+  const cached = count(usage['cache_read_input_tokens'])
+  const details = usage['output_tokens_details']
+  return {
+    inputTokens: count(usage['input_tokens']) + count(usage['cache_creation_input_tokens']) + cached,
+    cachedInputTokens: cached,
+    outputTokens: count(usage['output_tokens']),
+    reasoningTokens: isObject(details) ? count(details['thinking_tokens']) : 0,
+  }
+}
+
+/** What an error in the middle of a stream means, by Anthropic's class of it. */
+const codes: Readonly<Record<string, UpstreamCode>> = {
+  overloaded_error: 'upstream_overloaded',
+  rate_limit_error: 'upstream_rate_limited',
+  timeout_error: 'upstream_timeout',
+}
+
+/**
+ * Messages as they pass through. A frame is parsed only where its bytes hold the name of an event that matters: inside a
+ * string of JSON its quotes would be escaped. The usage opens a stream, and what it became closes it.
+ */
+export class MessagesTap implements StreamTap {
+  begun = false
+  done = false
+  failed = false
+  partial = true
+  readonly #model: string
+  #usage: Json = {}
+
+  /** @param model the id that the client asked for */
+  constructor(model: string) {
+    this.#model = model
+  }
+
+  get usage(): GatewayUsage | null {
+    return readMessagesUsage(this.#usage)
+  }
+
+  take(frame: Buffer): Buffer | string | null {
+    if (frame.includes('"content_block_delta"')) {
+      this.begun = true
+      return frame
+    }
+    if (!/"(?:message_(?:start|delta|stop)|error)"/.test(frame.toString('latin1'))) return frame
+    const data = parseObject(frameData(frame))
+    switch (data?.['type']) {
+      case 'message_start':
+        return this.#takeStart(data, frame)
+      case 'message_delta':
+        this.#addUsage(data['usage'])
+        this.partial = false
+        return frame
+      case 'message_stop':
+        this.done = true
+        return frame
+      case 'error':
+        return this.#takeError(data['error'])
+      default:
+        return frame
+    }
+  }
+
+  end(): string | null {
+    return null
+  }
+
+  fail({ code, message, param }: UpstreamError): string {
+    return frameOf(gatewayErrorBody('anthropic', { code, message, param }))
+  }
+
+  #takeStart(data: Json, frame: Buffer): Buffer | string {
+    const message = data['message']
+    if (!isObject(message)) return frame
+    this.#addUsage(message['usage'])
+    return frameOf({ ...data, message: { ...message, model: this.#model } })
+  }
+
+  /** An error ends the stream. */
+  #takeError(error: unknown): string {
+    this.done = true
+    this.failed = true
+    const { type, message } = isObject(error) ? error : {}
+    const code = codes[String(type)] ?? 'upstream_failed'
+    const words = upstreamWords(typeof message === 'string' ? message : 'The provider failed.')
+    return frameOf(gatewayErrorBody('anthropic', { code, message: words }))
+  }
+
+  /** The counts of a later event are of the whole so far; one that it leaves out stands as it was told. */
+  #addUsage(usage: unknown): void {
+    if (!isObject(usage)) return
+    const told = Object.entries(usage).filter(([, value]) => value !== null)
+    this.#usage = { ...this.#usage, ...Object.fromEntries(told) }
+  }
+}
+
+const frameOf = (data: Json): string => `event: ${data['type']}\ndata: ${JSON.stringify(data)}\n\n`

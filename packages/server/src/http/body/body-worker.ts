@@ -1,0 +1,81 @@
+import { parentPort } from 'node:worker_threads'
+import { type GatewayOperationId, gatewayOperationOf } from '@berth/contract'
+import { type MemberPlace, placesOf } from '../../gateway/formats/json-splice.ts'
+import { setMembers } from '../../gateway/formats/wire-format.ts'
+import { ApiError } from '../../kit/api-error.ts'
+import { refusal } from '../../kit/refusal.ts'
+import { RequestContract, type RequestParts } from '../request/request-contract.ts'
+import { type BodyOutline, outlineOf } from './body-outline.ts'
+import { parseBytes } from './json-body.ts'
+
+/** A request that is judged on the worker thread. */
+export interface JudgeOrder {
+  readonly ticket: number
+  readonly operation: GatewayOperationId
+  /** The body, whose memory goes along and comes back. */
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly query: string
+  readonly headers: RequestParts['headers']
+}
+
+/** What the worker thread found. */
+export interface JudgeAnswer {
+  readonly ticket: number
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly found:
+    | {
+        readonly kind: 'valid'
+        readonly outline: BodyOutline
+        readonly places: readonly MemberPlace[]
+        readonly query: unknown
+        readonly headerParams: unknown
+      }
+    | (Pick<ApiError, 'status' | 'code' | 'fields'> & { readonly kind: 'refused' })
+}
+
+const contracts = new Map<GatewayOperationId, RequestContract>()
+
+function contractOf(operation: GatewayOperationId): RequestContract {
+  const contract = contracts.get(operation) ?? new RequestContract(gatewayOperationOf(operation))
+  contracts.set(operation, contract)
+  return contract
+}
+
+/** One name may stand in an object several times; each time is a place that the event loop has to set. */
+const mostPlaces = 100
+const settableNames: ReadonlySet<string> = new Set(setMembers)
+
+/** Where the members stand that the gateway may set. @throws ApiError 400 for a body that repeats them without end */
+function settable(bytes: Uint8Array<ArrayBuffer>): readonly MemberPlace[] {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const places = [
+    ...placesOf(text)
+      .filter(({ name }) => settableNames.has(name))
+      .take(mostPlaces + 1),
+  ]
+  const last = places[mostPlaces]
+  if (last === undefined) return places
+  throw refusal('invalid_request', {
+    issues: [{ path: [last.name], message: 'is repeated too often' }],
+  })
+}
+
+function judge({ operation, bytes, query, headers }: JudgeOrder): JudgeAnswer['found'] {
+  const contract = contractOf(operation)
+  try {
+    const parts = contract.parts({ query, headers, body: parseBytes(bytes), bodyBytes: bytes.length })
+    // A body that the contract has judged is an object.
+    const outline = outlineOf(Object(parts.body))
+    return { kind: 'valid', outline, places: settable(bytes), query: parts.query, headerParams: parts.headerParams }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    const { status, code, fields } = error
+    return { kind: 'refused', status, code, fields }
+  }
+}
+
+parentPort?.on('message', (order: JudgeOrder) => {
+  const { ticket, bytes } = order
+  const answer: JudgeAnswer = { ticket, bytes, found: judge(order) }
+  parentPort?.postMessage(answer, [bytes.buffer])
+})

@@ -1,0 +1,137 @@
+import { type GatewayOperation, gatewayOperationIds, gatewayOperationOf } from '@berth/contract'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { UpstreamError } from '../../gateway/providers/upstream.ts'
+import type { GatewayAuthority } from '../../identity/guard/gateway-caller.ts'
+import { ClientLeft } from '../../kit/client-left.ts'
+import { refusal } from '../../kit/refusal.ts'
+import type { BodyJudge } from '../body/body-judge.ts'
+import type { BodyReading } from '../body/body-reader.ts'
+import type { RequestBodies } from '../body/request-bodies.ts'
+import type { OpenStreams } from '../connection/open-streams.ts'
+import type { GatewayAdmission } from '../guard/guard.ts'
+import type { GatewayHandlers } from '../handler.ts'
+import { writePieces } from '../reply/write-pieces.ts'
+import { requireMediaType } from '../request/media-type.ts'
+import { RequestContract } from '../request/request-contract.ts'
+import { routerPath } from '../route-match.ts'
+import { isLarge, judgeBody, judgeLargeBody, readAhead } from './body.ts'
+import type { HandedOver } from './handed-over.ts'
+
+/** The gateway as the HTTP layer serves it. */
+export interface GatewaySurface {
+  readonly handlers: GatewayHandlers
+  readonly authority: GatewayAuthority
+  readonly handedOver: HandedOver
+  readonly bodyLimitBytes: number
+  /** A client that takes nothing for this long is let go of. */
+  readonly clientPatienceMs: number
+  /** What is under way goes on for this long when the service stops. */
+  readonly graceMs: number
+}
+
+/** What the gateway's routes share with the rest of the HTTP layer. */
+interface Shared {
+  readonly bodies: RequestBodies
+  readonly judge: BodyJudge
+  readonly open: OpenStreams
+}
+
+/** One route for each row of the gateway, with the checks from the capability to the handler. */
+export function registerGatewayRoutes(app: FastifyInstance, gateway: GatewaySurface, shared: Shared): void {
+  for (const id of gatewayOperationIds) {
+    registerRow(app, id, gatewayOperationOf(id), gateway, shared)
+  }
+}
+
+function registerRow(
+  app: FastifyInstance,
+  id: (typeof gatewayOperationIds)[number],
+  row: GatewayOperation,
+  gateway: GatewaySurface,
+  { bodies, judge, open }: Shared,
+): void {
+  const contract = new RequestContract(row)
+  const takesBody = row.body !== undefined
+  const small = (request: FastifyRequest, reading: BodyReading | undefined) =>
+    judgeBody(request, reading, contract, takesBody)
+  const bodyOf = (request: FastifyRequest, reading: BodyReading | undefined) =>
+    reading !== undefined && isLarge(reading) ? judgeLargeBody(request, reading, id, judge) : small(request, reading)
+  app.route<{ Body: BodyReading | undefined; Params: Readonly<Record<string, unknown>> }>({
+    method: row.method,
+    url: routerPath(row.path),
+    config: {
+      operationId: id,
+      ...(takesBody && {
+        readAhead: request => readAhead(request, bodies.gateway, reading => small(request, reading)),
+      }),
+    },
+    onRequest: async request => {
+      request.params = contract.params(request.params)
+      const { capabilities } = admissionOf(request).caller
+      if (!capabilities.has(row.capability)) throw refusal('insufficient_scope', { requiredScope: row.capability })
+      if (takesBody) requireMediaType(request.headers, 'json')
+    },
+    handler: async (request, reply) => {
+      // What was read ahead is there, but must not be kept where the budget has no room for it.
+      const ahead = request.body?.kind === 'no_room' ? undefined : await request.bodyAhead
+      const asked = ahead?.() ?? (await bodyOf(request, request.body))
+      const { signal, release } = leaving(reply, gateway, open)
+      try {
+        const { caller } = admissionOf(request)
+        const { params } = request
+        const handedOver = gateway.handedOver.has(request.raw)
+        const answer = await gateway.handlers[id]({ id: request.id, caller, params, ...asked, handedOver, signal })
+        if (typeof answer.body === 'string' || Buffer.isBuffer(answer.body)) {
+          return await reply.type(answer.contentType).send(answer.body)
+        }
+        reply.hijack()
+        const end = await writePieces({
+          response: reply.raw,
+          headers: { ...reply.getHeaders(), 'content-type': answer.contentType, 'x-accel-buffering': 'no' },
+          pieces: answer.body,
+          patienceMs: gateway.clientPatienceMs,
+        }).catch(sayNoMore)
+        if (end === 'stalled') request.log.warn('let go of a client that stopped reading')
+        return reply
+      } finally {
+        release()
+      }
+    },
+  })
+}
+
+/** A stream that was broken off after its failure was told in it, has nothing left to answer. */
+function sayNoMore(error: unknown): 'broken' {
+  if (error instanceof UpstreamError) return 'broken'
+  throw error
+}
+
+function admissionOf(request: { readonly gatewayAdmission: GatewayAdmission | null }): GatewayAdmission {
+  if (request.gatewayAdmission === null)
+    throw new Error("a route of the gateway was reached without the gateway's guard")
+  return request.gatewayAdmission
+}
+
+/** A signal for the end of whoever is waiting: the client, or, a grace after it began to stop, the service. */
+function leaving(
+  reply: FastifyReply,
+  { graceMs }: GatewaySurface,
+  open: OpenStreams,
+): { signal: AbortSignal; release: () => void } {
+  const controller = new AbortController()
+  const left = () => controller.abort(new ClientLeft('the client left'))
+  if (reply.raw.destroyed) left()
+  reply.raw.once('close', left)
+  let grace: NodeJS.Timeout | undefined
+  const forget = open.add(() => {
+    grace = setTimeout(() => controller.abort(refusal('service_unavailable')), graceMs)
+  })
+  return {
+    signal: controller.signal,
+    release: () => {
+      reply.raw.off('close', left)
+      clearTimeout(grace)
+      forget()
+    },
+  }
+}

@@ -1,0 +1,107 @@
+import type { GatewayAuthority, GatewayCaller } from '../../identity/guard/gateway-caller.ts'
+import {
+  type Authority,
+  type Metering,
+  MeteringFault,
+  type Principal,
+  type Verdict,
+} from '../../identity/guard/principal.ts'
+import { ApiError } from '../../kit/api-error.ts'
+import { refusal } from '../../kit/refusal.ts'
+import { invalidCredential, readCredential } from './bearer.ts'
+import { refuseOrganizationHeader } from './organization-header.ts'
+import { rateLimitHeaders } from './rate-limit-headers.ts'
+
+/** What the guard reads of a request. */
+export interface GuardedRequest {
+  readonly rawHeaders: readonly string[]
+  readonly clientAddress: string
+}
+
+/** A credential that holds, and the bucket it was metered by. */
+export interface Admission {
+  readonly bearer: string
+  readonly principal: Principal
+  readonly metering: Metering
+}
+
+/** A credential that holds at the gateway, and the bucket it was metered by. */
+export interface GatewayAdmission {
+  readonly caller: GatewayCaller
+  readonly metering: Metering
+}
+
+/**
+ * Who a request acts for, in the order of the contract: bearer, credential, organization header, metering. The
+ * authority answers for credential and metering at once, so what it says of metering waits until the header is judged.
+ * An address whose bucket is empty is refused first: its credential was never judged.
+ * @throws ApiError 400, 401, 429 or 503
+ */
+export async function admit(request: GuardedRequest, authority: Authority): Promise<Admission> {
+  const bearer = readCredential(request.rawHeaders)
+  const verdict = granted(request, await judge(request, bearer, authority))
+  return { bearer, principal: verdict.principal, metering: verdict.metering }
+}
+
+/**
+ * The same for the gateway, which has credentials and a bucket of its own.
+ * @param keyHeader by which this request may name its credential as well
+ * @throws ApiError 400, 401, 429 or 503
+ */
+export async function admitToGateway(
+  request: GuardedRequest,
+  authority: GatewayAuthority,
+  keyHeader: string | null,
+): Promise<GatewayAdmission> {
+  const credential = readCredential(request.rawHeaders, keyHeader)
+  const { caller, metering } = granted(request, await judge(request, credential, authority))
+  return { caller, metering }
+}
+
+type Refused = Exclude<Verdict, { kind: 'granted' }>
+
+function granted<Granted extends { readonly kind: 'granted' }>(
+  request: GuardedRequest,
+  verdict: Granted | Refused | 'unmetered',
+): Granted {
+  if (verdict === 'unmetered') {
+    refuseOrganizationHeader(request.rawHeaders)
+    throw refusal('cloud_rate_limit_unavailable')
+  }
+  switch (verdict.kind) {
+    case 'invalid':
+      throw invalidCredential()
+    case 'limited':
+      if (verdict.metering.policy !== 'svc-cloud-auth') refuseOrganizationHeader(request.rawHeaders)
+      throw bucketEmpty(verdict.metering, verdict.retryAfterSeconds)
+    case 'granted':
+      refuseOrganizationHeader(request.rawHeaders)
+      return verdict
+  }
+}
+
+async function judge<Answer>(
+  request: GuardedRequest,
+  bearer: string,
+  authority: { judge(asked: { bearer: string; clientAddress: string }): Promise<Answer> },
+): Promise<Answer | 'unmetered'> {
+  try {
+    return await authority.judge({ bearer, clientAddress: request.clientAddress })
+  } catch (error) {
+    if (error instanceof MeteringFault) return 'unmetered'
+    if (error instanceof ApiError) throw error
+    throw new ApiError(503, 'service_unavailable', { headers: { 'retry-after': '2' }, cause: error })
+  }
+}
+
+function bucketEmpty(metering: Metering, retryAfterSeconds: number): ApiError {
+  const seconds = Math.max(1, Math.ceil(retryAfterSeconds))
+  const headers = {
+    ...rateLimitHeaders(metering),
+    'retry-after': String(seconds),
+    'cache-control': 'no-store',
+  }
+  return metering.policy !== 'svc-cloud-auth'
+    ? new ApiError(429, 'cloud_rate_limit_exceeded', { fields: { retryAfterSeconds: seconds }, headers })
+    : new ApiError(429, 'cloud_auth_rate_limit_exceeded', { headers })
+}

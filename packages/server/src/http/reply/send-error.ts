@@ -1,0 +1,87 @@
+import { type Dialect, type ErrorCode, errors } from '@berth/contract'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { UpstreamError } from '../../gateway/providers/upstream.ts'
+import { ApiError } from '../../kit/api-error.ts'
+import { isClientLeft } from '../../kit/client-left.ts'
+import { refusal } from '../../kit/refusal.ts'
+import { BlobsUnavailable, StorageFull } from '../../storage/blobs/blobs.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { gatewayError } from './gateway-error.ts'
+
+/** The framework's own refusals, by status (completions, Common rules). */
+const frameworkCodes: Readonly<Record<number, ErrorCode>> = {
+  400: 'malformed_request',
+  404: 'unknown_endpoint',
+  408: 'request_timeout',
+  413: 'request_entity_too_large',
+  414: 'uri_too_long',
+  431: 'request_header_fields_too_large',
+  503: 'service_unavailable',
+}
+
+const isFrameworkError = (error: unknown): error is FastifyError =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('FST_ERR_')
+
+function asRefusal(error: unknown, request: FastifyRequest): ApiError | null {
+  if (error instanceof ApiError) return error
+  if (error instanceof DatabaseUnavailable || error instanceof BlobsUnavailable || error instanceof StorageFull) {
+    return new ApiError(errors.service_unavailable.status, 'service_unavailable', { cause: error })
+  }
+  if (error instanceof UpstreamError) {
+    const { status, code, message, param, retryAfterSeconds } = error
+    const headers = {
+      ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+      // Clients of OpenAI and Anthropic try a 502 again; a key stays refused until an operator mends it.
+      ...(code === 'upstream_credential_refused' && { 'x-should-retry': 'false' }),
+    }
+    return new ApiError(status, code, { fields: { message, param }, headers, cause: error })
+  }
+  if (!isFrameworkError(error)) return null
+  if (error.statusCode === 415) {
+    const mediaType = request.headers['content-type']
+    return refusal('unsupported_media_type', mediaType === undefined ? {} : { mediaType })
+  }
+  const code = frameworkCodes[error.statusCode ?? 500]
+  return code === undefined ? null : refusal(code)
+}
+
+/** What Node's own functions throw for a signal that was aborted. */
+const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError'
+
+/** The delay that a code always carries (interface 7.2), for refusals made without it. */
+function delayOf(code: string): Readonly<Record<string, string>> {
+  const kind = Object.entries(errors).find(([name]) => name === code)?.[1]
+  return kind !== undefined && 'retryAfterSeconds' in kind ? { 'retry-after': String(kind.retryAfterSeconds) } : {}
+}
+
+/**
+ * The one place where an error becomes a response (interface 7.1). What no one named is logged with its cause and told
+ * to no one.
+ * @param form the gateway's paths have error bodies of their own; what is no request has not been read far enough for one
+ */
+export function sendError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  form: 'api' | Dialect = 'api',
+): FastifyReply {
+  const named = asRefusal(error, request)
+  const brokenOff = request.raw.destroyed && !request.raw.complete
+  if (brokenOff || (reply.raw.destroyed && (named !== null || isClientLeft(error) || isAbort(error)))) {
+    request.log.info({ err: error }, 'the client left before it was answered')
+  } else if (named === null) {
+    request.log.error({ err: error }, 'a request failed unexpectedly')
+  } else if (named.status >= 500) {
+    request.log.warn({ err: named }, 'a request was refused for a fault of the service')
+  }
+  const { status, code, fields, headers } = named ?? refusal('internal_error')
+  return reply
+    .code(status)
+    .headers({ ...delayOf(code), ...headers })
+    .type('application/json; charset=utf-8')
+    .send(
+      JSON.stringify(
+        form === 'api' || code === 'malformed_request' ? { error: code, ...fields } : gatewayError(form, code, fields),
+      ),
+    )
+}

@@ -1,0 +1,176 @@
+import { createServer, type ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { OpenStreams } from '../connection/open-streams.ts'
+import { sessionId, startTestApp } from '../testing/test-app.ts'
+import { type StreamEnd, type StreamLimits, writeEventStream } from './sse.ts'
+
+const path = `/v1/sessions/${sessionId}/events/stream`
+
+/** Frames that never come; ends with the signal. */
+async function* silence(signal: AbortSignal): AsyncGenerator<string> {
+  await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()))
+}
+
+describe('a stream', () => {
+  test('says something at once, then what its source yields', async () => {
+    await using service = await startTestApp()
+    const gate = Promise.withResolvers<void>()
+    service.answer('streamEvents', async () => ({
+      events: (async function* () {
+        await gate.promise
+        yield 'id: 1\ndata: {}\n\n'
+      })(),
+    }))
+    const response = await service.call('GET', path)
+    expect(response.status).toBe(200)
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+      ratelimit: '"svc-cloud";r=119;t=1',
+    })
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    expect((await reader?.read())?.value).toBe(': open\n\n')
+    gate.resolve()
+    expect((await reader?.read())?.value).toBe('id: 1\ndata: {}\n\n')
+    expect((await reader?.read())?.done).toBe(true)
+  })
+
+  test('ends its source when the client leaves', async () => {
+    await using service = await startTestApp()
+    const ended = Promise.withResolvers<void>()
+    service.answer('streamEvents', async ({ signal }) => ({
+      events: (async function* () {
+        yield* silence(signal)
+        ended.resolve()
+      })(),
+    }))
+    const client = new AbortController()
+    await service.call('GET', path, { signal: client.signal })
+    client.abort()
+    await ended.promise
+  })
+
+  test('is told when to come back when the server stops', async () => {
+    const service = await startTestApp()
+    service.answer('streamEvents', async ({ signal }) => ({ events: silence(signal) }))
+    const response = await service.call('GET', path)
+    const text = response.text()
+    await service.app.close()
+    const retryMs = Number(/^: open\n\nretry: (\d+)\n\n$/.exec(await text)?.[1])
+    expect(retryMs).toBeLessThan(30_000)
+  })
+
+  test('breaks off, and does not end, when its source fails', async () => {
+    await using service = await startTestApp()
+    service.answer('streamEvents', async () => ({
+      events: (async function* () {
+        yield 'data: 1\n\n'
+        await sleep(50)
+        throw new Error('log lost')
+      })(),
+    }))
+    const response = await service.call('GET', path)
+    await expect(response.text()).rejects.toThrow()
+    expect(service.log.join('')).toContain('log lost')
+  })
+
+  test('a refusal before the first frame is an ordinary one', async () => {
+    await using service = await startTestApp()
+    const { refusal } = await import('../../kit/refusal.ts')
+    service.answer('streamEvents', () => Promise.reject(refusal('cloud_session_not_found')))
+    const response = await service.call('GET', path)
+    expect([response.status, await response.json()]).toEqual([404, { error: 'cloud_session_not_found' }])
+  })
+})
+
+describe('a reader', () => {
+  const limits: StreamLimits = { keepAliveMs: 1_000, patienceMs: 150, maxUnflushedBytes: 1_048_576 }
+  const frame = `data: ${'a'.repeat(65_536)}\n\n`
+
+  async function serve(
+    frames: (response: ServerResponse) => AsyncIterable<string>,
+    changed: Partial<StreamLimits> = {},
+  ) {
+    const end = Promise.withResolvers<StreamEnd>()
+    const server = createServer((_, response) => {
+      const stream = { response, headers: {}, frames: frames(response), open: new OpenStreams() }
+      writeEventStream({ ...stream, limits: { ...limits, ...changed } }).then(end.resolve, end.reject)
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const address = server.address()
+    const socket: Socket = connect(typeof address === 'object' && address !== null ? address.port : 0, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    onTestFinished(() => {
+      socket.destroy()
+      server.close()
+    })
+    return { socket, end: end.promise }
+  }
+
+  test('that takes nothing is let go of beyond 1 MiB', async () => {
+    let unflushed = 0
+    const { socket, end } = await serve(async function* (response) {
+      for (;;) {
+        yield frame
+        unflushed = response.writableLength
+      }
+    })
+    socket.pause()
+    expect(await end).toBe('slow')
+    expect(unflushed).toBeLessThanOrEqual(limits.maxUnflushedBytes)
+  })
+
+  test('that catches up on a long log is not', async () => {
+    const { socket, end } = await serve(async function* () {
+      for (let index = 0; index < 400; index += 1) yield frame
+    })
+    let received = 0
+    socket.on('data', data => {
+      received += data.length
+      socket.pause()
+      setTimeout(() => socket.resume(), 1)
+    })
+    expect(await end).toBe('source')
+    await expect.poll(() => received).toBeGreaterThan(400 * frame.length)
+  })
+
+  test('that stands still with little behind keeps its stream', async () => {
+    const { socket, end } = await serve(async function* () {
+      yield 'data: 1\n\n'
+      await sleep(600)
+    })
+    socket.pause()
+    expect(await end).toBe('source')
+  })
+
+  test('that does not take the last of an ended stream is cut off', async () => {
+    let response: ServerResponse | undefined
+    const { socket, end } = await serve(async function* (written) {
+      response = written
+      while (written.writableLength < 500_000) yield frame
+    })
+    socket.pause()
+    expect(await end).toBe('source')
+    await expect.poll(() => response?.closed, { timeout: 5_000 }).toBe(true)
+  })
+
+  test('hears from a silent source', async () => {
+    const { socket } = await serve(
+      async function* () {
+        await sleep(500)
+        yield 'data: 1\n\n'
+      },
+      { keepAliveMs: 50 },
+    )
+    let text = ''
+    socket.setEncoding('utf8').on('data', data => {
+      text += data
+    })
+    await expect.poll(() => text).toContain('data: 1')
+    expect(text.match(/: keep-alive\n\n/g)?.length).toBeGreaterThan(3)
+  })
+})

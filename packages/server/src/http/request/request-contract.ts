@@ -1,0 +1,108 @@
+import type { Operation } from '@berth/contract'
+import { type TObject, Type } from 'typebox'
+import { refusal } from '../../kit/refusal.ts'
+import { textIssues } from '../body/well-formed.ts'
+import { lowerCaseIds } from './canonical-ids.ts'
+import { maxIssues, type RequestIssue } from './issue.ts'
+import { parseHeaders, parseQuery } from './text-parameters.ts'
+import { compileValidator, type Validator } from './validator.ts'
+
+/** The parts of a request that its schemas judge after the guard. */
+export interface RequestParts {
+  readonly query: string
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: unknown
+  /** Bytes that the body came in; 0 without one. */
+  readonly bodyBytes: number
+}
+
+/** A body as large as this is told all its faults; a larger one is told the first. */
+const thoroughBytes = 64 * 1024
+
+/** The same parts, typed, with defaults filled in and ids in lower case. */
+export interface ValidParts {
+  readonly query: unknown
+  readonly headerParams: unknown
+  readonly body: unknown
+}
+
+const empty = Type.Object({}, { additionalProperties: false })
+
+/** What one operation asks of a request, compiled once. */
+export class RequestContract {
+  readonly #row: Operation
+  readonly #params: readonly (readonly [name: string, isValid: Validator])[]
+  readonly #query: Validator
+  readonly #headers: Validator
+  readonly #body: Validator
+
+  constructor(row: Operation) {
+    this.#row = row
+    this.#params = Object.entries(row.params?.properties ?? {}).map(([name, schema]) => [
+      name,
+      compileValidator(schema),
+    ])
+    this.#query = compileValidator(row.query ?? empty)
+    this.#headers = compileValidator(row.headers ?? Type.Object({}))
+    this.#body = compileValidator(row.body ?? empty)
+  }
+
+  /**
+   * The path segments, ids in lower case.
+   * @throws ApiError 400 `invalid_path_parameter`, or the operation's own code, with the first that is refused
+   */
+  params(sent: unknown): Readonly<Record<string, unknown>> {
+    const params: Record<string, unknown> = typeof sent === 'object' ? { ...sent } : {}
+    for (const [parameter, judge] of this.#params) {
+      if (judge(params[parameter], false).length > 0 || textIssues(params[parameter]).length > 0) {
+        throw refusal(this.#row.inputError ?? 'invalid_path_parameter', { parameter })
+      }
+    }
+    if (this.#row.params !== undefined) lowerCaseIds(params, this.#row.params)
+    return params
+  }
+
+  /**
+   * Query, header parameters and body together, so that one answer names every fault; of a body over 64 KiB, the first.
+   * @throws ApiError 400 `invalid_request`
+   */
+  parts(sent: RequestParts): ValidParts {
+    const query = parseQuery(sent.query, this.#row.query)
+    const headers = parseHeaders(sent.headers, this.#row.headers)
+    const issues = [
+      ...query.issues,
+      ...faults(query.values, this.#query),
+      ...faults(headers.values, this.#headers),
+      ...this.#bodyFaults(sent),
+    ]
+    if (issues.length > 0) throw refusal(this.#codeOf(issues), { issues: issues.slice(0, maxIssues) })
+    lowerCase(query.values, this.#row.query)
+    lowerCase(sent.body, this.#row.body)
+    return {
+      query: query.values,
+      headerParams: headers.values,
+      body: this.#row.body === undefined ? undefined : sent.body,
+    }
+  }
+
+  /** A parameter that the operation does not have is refused as everywhere; only values have their own code. */
+  #codeOf(issues: readonly RequestIssue[]): 'invalid_request' | 'invalid_input' {
+    const { query, inputError } = this.#row
+    const known = issues.every(({ path: [name] }) => name !== undefined && Object.hasOwn(query?.properties ?? {}, name))
+    return inputError !== undefined && known ? inputError : 'invalid_request'
+  }
+
+  #bodyFaults({ body, bodyBytes }: RequestParts): readonly RequestIssue[] {
+    if (body === undefined && this.#row.body === undefined) return []
+    return faults(body, this.#body, bodyBytes <= thoroughBytes)
+  }
+}
+
+const faults = (value: unknown, judge: Validator, every = true): readonly RequestIssue[] => {
+  const issues = judge(value, every)
+  return issues.length > 0 && !every ? issues : [...issues, ...textIssues(value)]
+}
+
+function lowerCase(value: unknown, schema: TObject | undefined): void {
+  if (schema !== undefined) lowerCaseIds(value, schema)
+}

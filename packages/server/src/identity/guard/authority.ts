@@ -1,0 +1,90 @@
+import { type Capability, capabilities } from '@berth/contract'
+import type { Clock } from '../../kit/clock.ts'
+import { credentialDigest } from '../../storage/keys/master-key.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { addressBucket } from './address-bucket.ts'
+import { type Bucket, limited, metering } from './metering.ts'
+import { type Authority, MeteringFault, type Verdict } from './principal.ts'
+
+interface JudgementRow {
+  readonly outcome: 'granted' | 'invalid' | 'svc-cloud' | 'svc-cloud-auth'
+  readonly installation_id: string | null
+  readonly organization_id: string | null
+  readonly capabilities: string[] | null
+  readonly expires_at: Date | null
+  readonly remaining: number | null
+}
+
+/**
+ * Resolves credentials and meters requests, live, in one round trip: a revocation bites on the next request, and a bucket
+ * belongs to the installation, so a new key does not refill it. Credentials are looked up by their digest; the comparison
+ * in the index tells a prober nothing about the secret itself.
+ */
+export class DatabaseAuthority implements Authority {
+  readonly #db: Queryable
+  readonly #clock: Clock
+  readonly #buckets: { readonly authority: Bucket; readonly edge: Bucket }
+
+  constructor(db: Queryable, clock: Clock, buckets: { readonly authority: Bucket; readonly edge: Bucket }) {
+    this.#db = db
+    this.#clock = clock
+    this.#buckets = buckets
+  }
+
+  async judge(request: {
+    readonly bearer: string
+    readonly clientAddress: string
+    readonly metered?: boolean
+  }): Promise<Verdict> {
+    const { authority, edge } = this.#buckets
+    const row = await this.#ask([
+      credentialDigest(request.bearer),
+      addressBucket(request.clientAddress),
+      this.#clock.now(),
+      request.metered ?? true,
+      authority.burst,
+      authority.perMinute,
+      edge.burst,
+      edge.perMinute,
+    ])
+    const remaining = row.remaining ?? authority.burst
+    switch (row.outcome) {
+      case 'invalid':
+        return { kind: 'invalid' }
+      case 'svc-cloud-auth':
+        return limited(row.outcome, edge, remaining)
+      case 'svc-cloud':
+        return limited(row.outcome, authority, remaining)
+      case 'granted':
+        if (row.installation_id === null || row.organization_id === null) throw new Error('granted to nobody')
+        return {
+          kind: 'granted',
+          principal: {
+            kind: 'app_installation',
+            id: row.installation_id,
+            organizationId: row.organization_id,
+            capabilities: new Set(capabilities.filter((known: Capability) => row.capabilities?.includes(known))),
+            expiresAt: row.expires_at,
+          },
+          metering: metering('svc-cloud', authority, remaining),
+        }
+    }
+  }
+
+  async #ask(values: readonly unknown[]): Promise<JudgementRow> {
+    try {
+      const { rows } = await this.#db.query<JudgementRow>({
+        name: 'judge-credential',
+        text: 'select * from judge_credential($1, $2, $3, $4, $5, $6, $7, $8)',
+        values,
+      })
+      const row = rows[0]
+      if (row === undefined) throw new Error('no judgement')
+      return row
+    } catch (error) {
+      if (error instanceof DatabaseUnavailable) throw error
+      throw new MeteringFault('the guard failed', { cause: error })
+    }
+  }
+}

@@ -1,0 +1,145 @@
+import { type Capability, capabilities } from '@berth/contract'
+import type { Clock } from '../../kit/clock.ts'
+import { credentialDigest } from '../../storage/keys/master-key.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { addressBucket } from './address-bucket.ts'
+import type { GatewayAuthority, GatewayCaller, GatewayVerdict } from './gateway-caller.ts'
+import { type Bucket, limited, metering } from './metering.ts'
+import { MeteringFault } from './principal.ts'
+
+interface JudgementRow {
+  readonly outcome: 'granted' | 'invalid'
+  /** How many of those that were judged got a token. */
+  readonly granted: number
+  readonly remaining: number
+  readonly kind: GatewayCaller['kind']
+  readonly organization_id: string
+  readonly capabilities: string[]
+  readonly api_key_id: string | null
+  readonly session_id: string | null
+  readonly run_id: string | null
+  readonly allowed_models: string[] | null
+  readonly quota_ends_at: Date | number | null
+  readonly budget_usd: string | null
+  readonly spent_usd: string | null
+}
+
+/** Requests of one credential from one address that are judged together. */
+interface Batch {
+  readonly bearer: string
+  readonly clientAddress: string
+  waiting: PromiseWithResolvers<GatewayVerdict>[]
+}
+
+/**
+ * The gateway's guard. Everything that may refuse a request before its body is read comes with one statement: the
+ * credential, its bucket, the organization's models, its budgets and the Run's.
+ *
+ * Requests that come while a statement for their credential is under way are judged together by the next one. Each is
+ * judged after it came, so a revocation bites as before; but a busy key no longer queues for the lock of its bucket's
+ * row, which had held it to a fraction of the requests that the rest can serve.
+ */
+export class DatabaseGatewayAuthority implements GatewayAuthority {
+  readonly #db: Queryable
+  readonly #clock: Clock
+  readonly #buckets: { readonly gateway: Bucket; readonly edge: Bucket }
+  /** Those with a statement under way. */
+  readonly #batches = new Map<string, Batch>()
+
+  constructor(db: Queryable, clock: Clock, buckets: { readonly gateway: Bucket; readonly edge: Bucket }) {
+    this.#db = db
+    this.#clock = clock
+    this.#buckets = buckets
+  }
+
+  judge({ bearer, clientAddress }: { readonly bearer: string; readonly clientAddress: string }) {
+    const key = `${bearer} ${clientAddress}`
+    const verdict = Promise.withResolvers<GatewayVerdict>()
+    const batch = this.#batches.get(key)
+    if (batch !== undefined) {
+      batch.waiting.push(verdict)
+      return verdict.promise
+    }
+    const begun = { bearer, clientAddress, waiting: [verdict] }
+    this.#batches.set(key, begun)
+    void this.#judgeAll(key, begun)
+    return verdict.promise
+  }
+
+  async #judgeAll(key: string, batch: Batch): Promise<void> {
+    do {
+      const together = batch.waiting
+      batch.waiting = []
+      try {
+        const row = await this.#ask(batch, together.length)
+        for (const [index, verdict] of together.entries()) verdict.resolve(this.#verdict(row, index))
+      } catch (error) {
+        for (const verdict of together) verdict.reject(error)
+      }
+      // A busy key's next requests are about to be read. What two turns of the loop bring goes with one statement; the
+      // first of a key that was at rest went at once.
+      for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate)
+    } while (batch.waiting.length > 0)
+    // At once, so that nobody joins who would not be judged.
+    this.#batches.delete(key)
+  }
+
+  /** The verdict of one of those that were judged together: the first of them got the tokens. */
+  #verdict(row: JudgementRow, index: number): GatewayVerdict {
+    const { gateway, edge } = this.#buckets
+    if (row.outcome === 'invalid') {
+      return index < row.granted ? { kind: 'invalid' } : limited('svc-cloud-auth', edge, row.remaining)
+    }
+    if (index >= row.granted) return limited('svc-ai', gateway, row.remaining)
+    const remaining = row.remaining + row.granted - 1 - index
+    return { kind: 'granted', caller: callerOf(row), metering: metering('svc-ai', gateway, remaining) }
+  }
+
+  async #ask({ bearer, clientAddress }: Batch, wanted: number): Promise<JudgementRow> {
+    const { gateway, edge } = this.#buckets
+    try {
+      const { rows } = await this.#db.query<JudgementRow>({
+        name: 'judge-gateway-credential',
+        text: 'select * from judge_gateway_credential($1, $2, $3, $4, $5, $6, $7, $8)',
+        values: [
+          credentialDigest(bearer),
+          addressBucket(clientAddress),
+          this.#clock.now(),
+          wanted,
+          gateway.burst,
+          gateway.perMinute,
+          edge.burst,
+          edge.perMinute,
+        ],
+      })
+      const row = rows[0]
+      if (row === undefined) throw new Error('no judgement')
+      return row
+    } catch (error) {
+      if (error instanceof DatabaseUnavailable) throw error
+      throw new MeteringFault('the guard failed', { cause: error })
+    }
+  }
+}
+
+function callerOf(row: JudgementRow): GatewayCaller {
+  const { session_id: sessionId, run_id: runId } = row
+  return {
+    kind: row.kind,
+    organizationId: row.organization_id,
+    capabilities: new Set(capabilities.filter((known: Capability) => row.capabilities.includes(known))),
+    apiKeyId: row.api_key_id,
+    run:
+      sessionId === null || runId === null
+        ? null
+        : {
+            sessionId,
+            runId,
+            budgetUsd: row.budget_usd === null ? null : Number(row.budget_usd),
+            spentUsd: Number(row.spent_usd ?? 0),
+          },
+    allowedModels: row.allowed_models === null ? null : new Set(row.allowed_models),
+    quotaEndsAtMs: row.quota_ends_at === null ? null : Number(row.quota_ends_at),
+  }
+}

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import { invalidField } from './refusal.ts'
+
+/** Place in a list ordered by time and id, newest first. */
+export interface Place {
+  readonly updatedAt: Date
+  readonly id: string
+}
+
+/** Opaque to clients: sixteen bytes of id behind eight of milliseconds, and eight that tell the list. */
+function encodeCursor(list: string, place: Place): string {
+  const bytes = Buffer.alloc(24)
+  bytes.writeBigInt64BE(BigInt(place.updatedAt.getTime()))
+  bytes.write(place.id.replaceAll('-', ''), 8, 'hex')
+  return Buffer.concat([bytes, markOf(list)]).toString('base64url')
+}
+
+const markOf = (list: string): Buffer => createHash('sha256').update(list).digest().subarray(0, 8)
+
+/**
+ * One page of rows that were read one beyond its limit, and where to go on. A last page has a cursor too.
+ * @param list names the list, with all that it is a list of: no other list takes its cursors
+ */
+export function pageOf<Row extends { readonly id: string }>(
+  list: string,
+  rows: readonly Row[],
+  limit: number,
+  timeOf: (row: Row) => Date,
+): { readonly page: readonly Row[]; readonly nextCursor: string | null; readonly hasMore: boolean } {
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  const nextCursor = last === undefined ? null : encodeCursor(list, { updatedAt: timeOf(last), id: last.id })
+  return { page, nextCursor, hasMore: rows.length > limit }
+}
+
+/** @throws ApiError 400 `invalid_request`, path `cursor`, for text that no page of the list gave */
+export function decodeCursor(list: string, text: string): Place {
+  const bytes = Buffer.from(text, 'base64url')
+  const ours = bytes.length === 32 && bytes.toString('base64url') === text && bytes.subarray(24).equals(markOf(list))
+  if (ours) {
+    const updatedAt = new Date(Number(bytes.readBigInt64BE()))
+    const hex = bytes.toString('hex', 8, 24)
+    const id = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+    if (updatedAt.getTime() >= 0 && updatedAt.getUTCFullYear() < 10_000) return { updatedAt, id }
+  }
+  throw invalidField(['cursor'], 'is not a cursor that a page of this list gave')
+}

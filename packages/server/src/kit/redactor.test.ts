@@ -1,0 +1,144 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ownCredentials, ProcessSecrets, Redactor } from './redactor.ts'
+
+describe('a redactor', () => {
+  it('masks secrets in text, keys and nested values', () => {
+    const redactor = new Redactor(['hunter2-hunter2'])
+    expect(redactor.value({ 'x hunter2-hunter2': [{ a: 'say hunter2-hunter2!' }, 3, null] })).toEqual({
+      'x [secret]': [{ a: 'say [secret]!' }, 3, null],
+    })
+  })
+
+  it('leaves out what is nested too deep to walk', () => {
+    let deep: unknown = 'hunter2-hunter2'
+    for (let depth = 0; depth < 200_000; depth += 1) deep = [deep]
+    expect(JSON.stringify(new Redactor(['hunter2-hunter2']).value({ deep }))).not.toContain('hunter2')
+  })
+
+  it('knows our own credentials by their form', () => {
+    const key = `svc_cloud_live_${'a1B-_'.repeat(9)}`
+    expect(ownCredentials.text(`key=${key};`)).toBe('key=[secret];')
+  })
+
+  it('masks a secret that contains another whole', () => {
+    const redactor = new Redactor(['password', 'password-of-the-house'])
+    expect(redactor.text('is password-of-the-house')).toBe('is [secret]')
+  })
+
+  it('leaves a value alone that is too short to be one', () => {
+    expect(new Redactor(['seven77']).text('seven77')).toBe('seven77')
+  })
+
+  it.each([
+    ['a string of JSON', JSON.stringify],
+    ['a string of JSON within another', (text: string) => JSON.stringify(JSON.stringify(text))],
+    ['a log line', (text: string) => JSON.stringify({ msg: `it is ${text}!` })],
+    ['the answer of a shell, which drops the last line break', (text: string) => text.trimEnd()],
+    ['an indented listing', (text: string) => text.replaceAll(/^/gm, '   1\t')],
+  ])('finds a secret in %s', (_, write) => {
+    const secrets = [
+      'quote"back\\slash',
+      'tab\tand\u0001control',
+      '-----BEGIN KEY-----\nMIIabcdef"0123\nghijklmnop\n-----END-----\n',
+    ]
+    const redactor = new Redactor(secrets)
+    for (const secret of secrets) {
+      const shown = redactor.text(write(secret))
+      expect(shown).toContain('[secret]')
+      expect(shown).not.toMatch(/quote|slash|control|MII|ghij/)
+    }
+  })
+
+  it('leaves every part of a secret as it is, at either end of a text', () => {
+    const secret = 'sk-proj-kA9$x.(z|w)[q]+"\\2 7f'
+    const redactor = new Redactor([secret])
+    for (let at = 1; at < secret.length; at += 1) {
+      for (const part of [secret.slice(0, at), secret.slice(at)]) {
+        for (const text of [part, `it is ${part}`, `${part} it is`]) expect(redactor.value([text])).toEqual([text])
+      }
+    }
+  })
+
+  it('never makes a text longer', () => {
+    const redactor = new Redactor(['12345678', 'ein Schlüssel'])
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom('12345678', 'ein Schlüssel', ' ', 'svc_ai_live_0123456789abcdef')),
+        parts => {
+          const text = parts.join('')
+          return Buffer.byteLength(redactor.text(text)) <= Buffer.byteLength(text)
+        },
+      ),
+    )
+  })
+})
+
+describe('text in pieces', () => {
+  const secrets = ['abcdefgh', 'abcdefgh-12345678', `line-one-of-it\n${'line-two-'.repeat(30)}`]
+  const redactor = new Redactor(secrets)
+  const words = fc.constantFrom(
+    ...secrets,
+    'abcdefgh-1234',
+    'line-one-of-it',
+    ' ',
+    `svc_run_${'k'.repeat(43)}`,
+    'x'.repeat(300),
+  )
+
+  it('is masked as if it were one, whichever way it is divided', () => {
+    fc.assert(
+      fc.property(fc.array(words), fc.array(fc.integer({ min: 1, max: 700 })), (parts, lengths) => {
+        const text = parts.join('')
+        const stream = redactor.stream()
+        let masked = ''
+        let at = 0
+        for (const length of [...lengths, text.length]) {
+          masked += stream.push(text.slice(at, at + length))
+          at += length
+        }
+        return masked + stream.end() === redactor.text(text)
+      }),
+    )
+  })
+
+  it('is masked before it is cut: its beginning never ends with a part of a secret', () => {
+    fc.assert(
+      fc.property(fc.array(words), fc.integer({ min: 1, max: 900 }), (parts, length) => {
+        const text = parts.join('')
+        const whole = redactor.text(text)
+        const beginning = redactor.beginning(text, length)
+        return whole.startsWith(beginning) && (beginning === whole || beginning.length > length)
+      }),
+    )
+  })
+
+  it('that its writer has cut loses as much of its end as the longest secret has, and nothing where there is none', () => {
+    const [, , long = ''] = secrets
+    const cut = `${'x'.repeat(100)}${long.slice(0, -1)}`
+    expect(redactor.beginning(cut, 10_000)).toContain('line-two')
+    expect(redactor.beginning(cut, 10_000, true)).not.toContain('line')
+    expect(ownCredentials.beginning(cut, 10_000, true)).toBe(cut)
+  })
+})
+
+describe('the secrets of a process', () => {
+  it('are forgotten when their last holder lets go', () => {
+    const known = new ProcessSecrets()
+    const first = known.add('temporary-token')
+    const second = known.add('temporary-token')
+    first[Symbol.dispose]()
+    expect(known.text('temporary-token')).toBe('[secret]')
+    second[Symbol.dispose]()
+    expect(known.text('temporary-token')).toBe('temporary-token')
+  })
+
+  it('are held once for each handle, however often one is disposed of', () => {
+    const known = new ProcessSecrets()
+    const first = known.add('temporary-token')
+    known.add('temporary-token')
+    first[Symbol.dispose]()
+    first[Symbol.dispose]()
+    expect(known.text('temporary-token')).toBe('[secret]')
+  })
+})

@@ -1,8 +1,0 @@
-import type { SessionKey } from '../events/append.ts'
-import type { Queryable } from '../storage/database.ts'
-import { touchLease } from './lease-sql.ts'
-
-/** Starts the idle time of the Session's lease again, where it has one. The caller holds the Session's lock. */
-export async function extendLease(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
-  await touchLease(tx, key, now)
-}

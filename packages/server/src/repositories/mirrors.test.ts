@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import { access, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { commitTo, sampleRepository, tipOf } from '../../test/support/git/repositories.ts'
+import type { GitHost } from '../git-hosts/git-host.ts'
+import { type MirroredCommit, Mirrors } from './mirrors.ts'
+
+const signal = AbortSignal.timeout(60_000)
+const ever = new Date(8.64e15)
+const never = new Date(0)
+let dir = ''
+let commit: MirroredCommit
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'berth-mirrors-'))
+  const url = await sampleRepository(dir)
+  const host: Pick<GitHost, 'id' | 'access'> = { id: 'h', access: async () => ({ url }) }
+  const repository = { account: 'a', repositoryId: '1' }
+  // Of a host, mirrors use no more than this.
+  commit = { organizationId: 'o', host: host as GitHost, repository, oid: await tipOf(url, 'main') }
+})
+afterAll(() => rm(dir, { recursive: true }))
+
+const listed = async () => (await readdir(join(dir, 'mirrors'))).filter(name => !name.endsWith('.lock'))
+
+it('goes when nobody has used it for long, and only from under nobody', async () => {
+  const mirrors = new Mirrors(join(dir, 'mirrors'), 1024 ** 3)
+  const tidied = (unusedSince: Date, ...begun: readonly number[]) => {
+    const [oldest, newest] = [Math.min(...begun), Math.max(...begun)].map(ms => new Date(ms))
+    const readers = begun.length > 0 && oldest && newest ? { oldest, newest } : null
+    return mirrors.tidy({ unusedSince, readers: async () => readers }, signal)
+  }
+  expect(await tidied(ever)).toEqual({ setAside: 0, deleted: 0 })
+  const gitDir = await mirrors.provide(commit, signal)
+  expect(await tidied(new Date(Date.now() - 60_000))).toEqual({ setAside: 0, deleted: 0 })
+  expect(await tidied(ever, 5)).toEqual({ setAside: 1, deleted: 0 })
+  await expect(access(gitDir)).rejects.toThrow('ENOENT')
+  expect(await mirrors.provide(commit, signal)).toBe(gitDir)
+  await mirrors.discard(commit, signal)
+  expect(await listed()).toHaveLength(2)
+  // Whatever the clock says: every sandbox that was there when they were first seen aside may be reading them.
+  const future = Date.now() + 3_600_000
+  for (const begun of [[5, future], [future], [future, future + 1], [7, future + 1]]) {
+    expect(await tidied(never, ...begun)).toEqual({ setAside: 0, deleted: 0 })
+  }
+  expect(await tidied(never, future + 1)).toEqual({ setAside: 0, deleted: 2 })
+  expect(await listed()).toEqual([])
+})
+
+it('is refused by its bound, and nothing of it stays', async () => {
+  const large = join(dir, 'large')
+  const url = await sampleRepository(dir, 'sample/large')
+  const oid = await commitTo(url, 'main', await tipOf(url, 'main'), {
+    large: randomBytes(3_000_000).toString('base64'),
+  })
+  const host: Pick<GitHost, 'id' | 'access'> = { id: 'l', access: async () => ({ url }) }
+  const mirrors = new Mirrors(large, 1024 ** 2)
+  await expect(mirrors.provide({ ...commit, host: host as GitHost, oid }, signal)).rejects.toMatchObject({
+    kind: 'invalid',
+    message: expect.stringContaining('larger than a mirror may be'),
+  })
+  await mirrors.tidy({ unusedSince: never, readers: async () => null }, signal)
+  expect((await readdir(large)).filter(name => !name.endsWith('.lock'))).toEqual([])
+})

@@ -1,0 +1,64 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Instance, isLeaseId } from '../launch/instance.ts'
+import type { DriverLog } from '../options.ts'
+import { runProgram } from '../run-program.ts'
+import { hostNames, type LeaseFiles, leaseFiles } from './lease-files.ts'
+import { isMounted } from './loop-disk.ts'
+import { readRecord } from './record.ts'
+
+/** Bounds the disk of sandboxes whose files lie on the host's own file system. */
+export interface DiskPoller extends AsyncDisposable {
+  /** Looks at every lease once, now. */
+  look(): Promise<void>
+}
+
+/**
+ * Measures every lease of the instance again and again, whichever process made it, and ends those over their bound.
+ * One at a time, so that many sandboxes with many files cost more delay and not more load.
+ */
+export function pollDisks(
+  instance: Instance,
+  options: { readonly everyMs: number; readonly log: DriverLog; end(files: LeaseFiles): Promise<void> },
+): DiskPoller {
+  const { everyMs, log, end } = options
+  const stop = new AbortController()
+  const look = async () => {
+    for (const leaseId of await readdir(instance.leasesDir)) {
+      if (stop.signal.aborted || !isLeaseId(leaseId)) continue
+      const files = leaseFiles(instance, leaseId)
+      const record = await readRecord(files)
+      if (record === undefined || (await isMounted(files.disk))) continue
+      // Without root an agent reaches the log through its sandbox's first process.
+      const used = await usedBytes([files.files, join(files.host, hostNames.log)], stop.signal)
+      if (used <= record.bounds.diskBytes) continue
+      log.warn({ leaseId, usedBytes: used, diskBytes: record.bounds.diskBytes }, 'sandbox over its disk bound, ended')
+      await end(files)
+    }
+  }
+  const running = (async () => {
+    while (!stop.signal.aborted) {
+      try {
+        await look()
+      } catch (error) {
+        if (!stop.signal.aborted) log.warn({ err: error }, 'could not measure the disks of sandboxes')
+      }
+      await sleep(everyMs, undefined, { signal: stop.signal, ref: false }).catch(() => undefined)
+    }
+  })()
+  return {
+    look,
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await running
+    },
+  }
+}
+
+/** Blocks in use at and below paths. Files that vanish while `du` runs make it fail after it has told its sum. */
+async function usedBytes(paths: readonly string[], signal: AbortSignal): Promise<number> {
+  const script = 'du -s -x -c -B1 -- "$@" 2>/dev/null | tail -n 1'
+  const sum = Number.parseInt(await runProgram('sh', ['-c', script, 'sh', ...paths], signal), 10)
+  return Number.isNaN(sum) ? 0 : sum
+}

@@ -1,0 +1,68 @@
+import { join } from 'node:path'
+import type { Instance } from '../launch/instance.ts'
+import { isLeaseId } from '../launch/instance.ts'
+
+/**
+ * The directory of one lease. `host` never appears inside the sandbox; `platform` and `run` appear read-only; only
+ * the three directories below `files` are the agent's to write, and they lie on the lease's disk.
+ */
+export interface LeaseFiles {
+  readonly leaseId: string
+  readonly dir: string
+  readonly host: string
+  readonly platform: string
+  readonly inputs: string
+  readonly run: string
+  readonly disk: string
+  readonly files: string
+  readonly workspace: string
+  readonly home: string
+  readonly tmp: string
+}
+
+/** Names below `LeaseFiles.host`. */
+export const hostNames = {
+  socket: 's',
+  journal: 'journal',
+  log: 'log',
+  record: 'record.json',
+  arguments: 'arguments',
+  script: 'script',
+  group: 'cgroup',
+  /** How far its processes are stopped by signals; absent while they run. */
+  stopped: 'stopped',
+  /** When its processes last went on. */
+  thawed: 'thawed',
+} as const
+
+/** Name of the proxy's socket below `LeaseFiles.run`. */
+export const proxySocketName = 'proxy.sock'
+
+/** Directories below the lease's disk, as names. */
+export const diskNames = { image: 'image', files: 'files', workspace: 'workspace', home: 'home', tmp: 'tmp' } as const
+
+/** Paths of a lease. @throws when the id could name anything but a child of the leases directory */
+export function leaseFiles(instance: Instance, leaseId: string): LeaseFiles {
+  if (!isLeaseId(leaseId)) throw new TypeError(`not a lease id: ${JSON.stringify(leaseId)}`)
+  return leaseFilesAt(join(instance.leasesDir, leaseId), leaseId)
+}
+
+/** The same layout at any place. */
+export function leaseFilesAt(dir: string, leaseId: string): LeaseFiles {
+  const platform = join(dir, 'platform')
+  const disk = join(dir, 'disk')
+  const files = join(disk, diskNames.files)
+  return {
+    leaseId,
+    dir,
+    host: join(dir, 'host'),
+    platform,
+    inputs: join(platform, 'inputs'),
+    run: join(dir, 'run'),
+    disk,
+    files,
+    workspace: join(files, diskNames.workspace),
+    home: join(files, diskNames.home),
+    tmp: join(files, diskNames.tmp),
+  }
+}

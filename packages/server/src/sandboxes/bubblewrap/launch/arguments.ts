@@ -1,0 +1,128 @@
+import { join } from 'node:path'
+import type { SandboxSpec } from '../../driver.ts'
+import { mountTargets, parentDirectories } from '../../system-mounts.ts'
+import type { LeaseFiles } from '../files/lease-files.ts'
+import { insidePaths } from '../options.ts'
+
+const SHARED_MEMORY_BYTES = 64 * 1024 * 1024
+
+/**
+ * The descriptor of a socket that bubblewrap reads to its end when every mount stands, and never if one fails. What it
+ * reads becomes a file that means nothing.
+ */
+export const MILESTONE_FD = 6
+
+/** Everything that decides how one sandbox is put together. */
+export interface Plan {
+  readonly spec: SandboxSpec
+  readonly files: LeaseFiles
+  readonly uid: number
+  /** As root, bubblewrap makes the mounts as root; else in a user namespace. */
+  readonly privileged: boolean
+  readonly canDisableUserNamespaces: boolean
+  readonly nodePath: string
+  readonly closedNodePath: string
+  readonly bundlesDir: string
+  /** Directory of the /etc files that are the same in every sandbox. */
+  readonly etcDir: string
+  readonly systemMounts: readonly string[]
+  /** What covers files of /proc. */
+  readonly processMasks: readonly string[]
+  /** Bound memory and processes by rlimits, for want of the cgroup controller. */
+  readonly rlimits: { readonly memory: boolean; readonly processes: boolean }
+}
+
+/** Environment inside; the process that makes the sandbox passes none of its own. */
+const environment = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/berth',
+  HOME: insidePaths.home,
+  USER: 'agent',
+  LOGNAME: 'agent',
+  SHELL: '/bin/bash',
+  LANG: 'C.UTF-8',
+  TMPDIR: '/tmp',
+} as const
+
+/**
+ * Bubblewrap's options for a plan, all but the command. Order matters: a mount made later lies above earlier ones, and
+ * the root goes read-only last. Parents are made first with mode 0755.
+ */
+export function sandboxOptions(plan: Plan): readonly string[] {
+  const { spec, files } = plan
+  const shown = [
+    [plan.nodePath, insidePaths.node],
+    [plan.closedNodePath, insidePaths.closedNode],
+    [plan.bundlesDir, insidePaths.bundles],
+    ...spec.mounts.map(path => [path, path] as const),
+    ...(spec.objects === undefined ? [] : [[spec.objects, insidePaths.objects] as const]),
+    ...(spec.runtime === undefined ? [] : [[spec.runtime, insidePaths.runtime] as const]),
+  ] as const
+  return [
+    ...(plan.privileged ? privilegedOptions : userNamespaceOptions(plan)),
+    ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--unshare-cgroup', '--new-session'],
+    ...['--hostname', 'berth', '--clearenv'],
+    ...Object.entries(environment).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...parentDirectories(['/etc/passwd', insidePaths.home, insidePaths.run, ...mountTargets(plan.systemMounts)]),
+    ...plan.systemMounts,
+    ...['passwd', 'group'].flatMap(name => ['--ro-bind', join(files.host, name), `/etc/${name}`]),
+    ...['hosts', 'nsswitch.conf'].flatMap(name => ['--ro-bind', join(plan.etcDir, name), `/etc/${name}`]),
+    ...['--proc', '/proc', ...plan.processMasks, '--dev', '/dev'],
+    ...['--perms', '1777', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
+    ...['--bind', files.tmp, '/tmp', '--bind', files.home, insidePaths.home],
+    // The platform's directory is a mount of its own, so that the agent, who owns /workspace, cannot rename it away.
+    ...['--bind', files.workspace, insidePaths.workspace, '--ro-bind', files.platform, insidePaths.platform],
+    ...['--ro-bind', files.run, insidePaths.run],
+    ...parentDirectories(shown.map(([, target]) => target)),
+    ...shown.flatMap(([source, target]) => ['--ro-bind', source, target]),
+    ...['--symlink', `${insidePaths.bundles}/berth-present`, insidePaths.present],
+    ...['--file', String(MILESTONE_FD), '/run/made'],
+    ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', insidePaths.workspace],
+  ]
+}
+
+const privilegedOptions = [
+  ...['--cap-drop', 'ALL', '--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID', '--cap-add', 'CAP_SETPCAP'],
+]
+
+function userNamespaceOptions(plan: Plan): readonly string[] {
+  const id = String(plan.uid)
+  const noNesting = plan.canDisableUserNamespaces ? ['--disable-userns'] : []
+  return ['--unshare-user', ...noNesting, '--uid', id, '--gid', id, '--cap-drop', 'ALL']
+}
+
+/** What bubblewrap executes: limits, then the drop to the lease's uid, then the command. */
+export function insideCommand(plan: Plan): readonly string[] {
+  const { bounds, command } = plan.spec
+  const limits = [
+    ...(plan.rlimits.processes ? [`--nproc=${bounds.processes}`] : []),
+    ...(plan.rlimits.memory ? [`--data=${Math.max(MIN_DATA_BYTES, Math.floor(bounds.memoryBytes))}`] : []),
+  ]
+  const id = String(plan.uid)
+  const drop = ['setpriv', '--reuid', id, '--regid', id, '--clear-groups', '--no-new-privs', '--bounding-set=-all']
+  return [
+    ...(limits.length > 0 ? ['prlimit', ...limits, '--'] : []),
+    ...(plan.privileged ? [...drop, '--inh-caps=-all', '--'] : []),
+    ...command,
+  ]
+}
+
+/** Node aborts at start with less of `RLIMIT_DATA`. */
+const MIN_DATA_BYTES = 1024 ** 3
+
+/** The user database of a sandbox: its one user. */
+export function passwdFiles(uid: number): readonly (readonly [name: string, content: string])[] {
+  return [
+    ['passwd', `agent:x:${uid}:${uid}:agent:${insidePaths.home}:/bin/bash\n`],
+    ['group', `agent:x:${uid}:\n`],
+  ]
+}
+
+/** The file of `sharedEtcFiles` that covers others. */
+export const emptyFileName = 'empty'
+
+/** Files that every sandbox of a service shares, most of them for /etc. No name but the loopback's resolves inside. */
+export const sharedEtcFiles: readonly (readonly [name: string, content: string])[] = [
+  ['hosts', '127.0.0.1 localhost berth\n::1 localhost ip6-localhost ip6-loopback\n'],
+  ['nsswitch.conf', 'passwd: files\ngroup: files\nshadow: files\nhosts: files\n'],
+  [emptyFileName, ''],
+]

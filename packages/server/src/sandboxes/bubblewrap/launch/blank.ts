@@ -1,0 +1,91 @@
+import type { ChildProcess } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import type { SandboxBounds } from '../../driver.ts'
+import { hostNames, type LeaseFiles, leaseFilesAt } from '../files/lease-files.ts'
+import { makeAgentDirectories, makeLoopDisk, removeLoopDisk } from '../files/loop-disk.ts'
+import { makeVisibleDirectory } from '../files/visible-files.ts'
+import type { Host } from '../host.ts'
+import type { Cgroups } from '../processes/cgroups.ts'
+import { makeUserNamespace, type UnmappedNamespace } from '../processes/user-namespace.ts'
+import { startWaitingShell } from './waiting-shell.ts'
+
+/**
+ * A sandbox without a lease: its directory, its disk, its cgroups, its listening socket, and a shell that waits inside
+ * the cgroups to become bubblewrap. It holds everything that takes long and depends on no lease. Joining a cgroup is
+ * one of these: the first move of a process in a while waits for an RCU grace period (5 to 20 ms measured, as long as
+ * all of bubblewrap's work), and only a process's children are born in their group for free.
+ *
+ * It becomes a lease by one rename of its directory, which takes mounts and open files along. Should this process die
+ * before, the shell reads the end of its socket and ends.
+ */
+export interface Blank {
+  readonly files: LeaseFiles
+  /** Name of its cgroups, also kept in its directory. */
+  readonly group: string
+  readonly bounds: SandboxBounds
+  readonly shell: ChildProcess
+  /** The shell's, and later bubblewrap's. */
+  readonly socket: Socket
+  /** Where the sandbox will run; undefined where bubblewrap makes one, or where this host makes none. */
+  readonly userNamespace: UnmappedNamespace | undefined
+}
+
+/** What blanks of a host are made with. */
+export interface BlankMeans {
+  readonly host: Host
+  readonly cgroups: Cgroups | undefined
+  readonly loopDisks: boolean
+  /** Whether sandboxes get a user namespace that root makes for them. */
+  readonly userNamespaces: boolean
+}
+
+/** Makes a blank at `dir`, which must not exist. A failure leaves nothing behind. */
+export async function makeBlank(means: BlankMeans, dir: string, name: string, bounds: SandboxBounds): Promise<Blank> {
+  const files = leaseFilesAt(dir, name)
+  const group = `blank.${name}`
+  let userNamespace: UnmappedNamespace | undefined
+  try {
+    mkdirSync(dir, { mode: 0o700 })
+    mkdirSync(files.host, { mode: 0o700 })
+    writeFileSync(join(files.host, hostNames.group), group, { mode: 0o600 })
+    for (const visible of [files.run, files.platform, files.inputs]) makeVisibleDirectory(visible)
+    mkdirSync(files.disk, { mode: 0o700 })
+    if (means.loopDisks) await makeLoopDisk(files.disk, bounds.diskBytes)
+    else makeAgentDirectories(files.files)
+    const joinFiles = (await means.cgroups?.make(group, bounds)) ?? []
+    if (means.userNamespaces) userNamespace = await makeUserNamespace()
+    const waiting = await startWaitingShell(files.host, means.host.shell, joinFiles)
+    return { files, group, bounds, ...waiting, userNamespace }
+  } catch (error) {
+    userNamespace?.release()
+    await removeBlank(means, dir)
+    throw error
+  }
+}
+
+/** Removes a blank, or what a process that died left of one; its shell has ended or ends by the kill. */
+export async function removeBlank(means: Pick<BlankMeans, 'cgroups'>, dir: string): Promise<void> {
+  const files = leaseFilesAt(dir, 'blank')
+  const group = groupOf(files)
+  if (group !== undefined) await means.cgroups?.end(group)
+  await removeLoopDisk(files.disk)
+  await rm(dir, { recursive: true, force: true })
+}
+
+const GROUP_NAME = /^blank\.[\w-]+$/
+
+/**
+ * The cgroups' name of a lease or blank; undefined where its directory is gone or torn. A power cut may leave an empty
+ * file, and no name is the name of the group that holds all sandboxes.
+ */
+export function groupOf(files: LeaseFiles): string | undefined {
+  try {
+    const name = readFileSync(join(files.host, hostNames.group), 'utf8')
+    return GROUP_NAME.test(name) ? name : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,99 @@
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SandboxBounds } from '../../driver.ts'
+import type { DriverLog } from '../options.ts'
+import { processStartTime } from '../processes/marked-processes.ts'
+import { type Blank, type BlankMeans, makeBlank, removeBlank } from './blank.ts'
+
+/** Blanks made ahead of demand. */
+export interface Blanks extends AsyncDisposable {
+  /** A blank with these bounds, ready or made now. The caller owns it. */
+  take(bounds: SandboxBounds): Promise<Blank>
+  /** Takes back a blank that found no use. */
+  discard(blank: Blank): Promise<void>
+  /** Starts making up for what was taken. Apart from taking, since it would slow down the create that took. */
+  refill(): void
+  /** Resolves when the blanks wanted are there, or could not be made. */
+  filled(): Promise<void>
+}
+
+export interface BlanksOptions extends BlankMeans {
+  readonly dir: string
+  readonly bounds: SandboxBounds
+  readonly wanted: number
+  readonly log: DriverLog
+}
+
+/**
+ * Opens the directory of blanks, removes those of dead processes and proves that one can be made. A blank belongs to
+ * the process that made it, and is named `<pid>-<start time>-<n>` for it.
+ */
+export async function openBlanks(options: BlanksOptions): Promise<Blanks> {
+  const { dir, bounds, wanted, log } = options
+  const self = `${process.pid}-${await processStartTime(process.pid)}`
+  const ready: Blank[] = []
+  let made = 0
+  let closed = false
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  for (const name of await readdir(dir)) {
+    const [pid, start] = name.split('-')
+    if ((await processStartTime(Number(pid))) !== start) await removeBlank(options, join(dir, name))
+  }
+
+  const make = (asked: SandboxBounds) => {
+    // Two drivers of one process may share the directory.
+    const name = `${self}-${made++}-${Math.random().toString(36).slice(2, 8)}`
+    return makeBlank(options, join(dir, name), name, asked)
+  }
+  const discard = async (blank: Blank) => {
+    blank.socket.destroy()
+    blank.userNamespace?.release()
+    await removeBlank(options, blank.files.dir)
+  }
+  const fill = async () => {
+    while (!closed && ready.length < wanted) ready.push(await make(bounds))
+  }
+  let filling: Promise<void> = Promise.resolve()
+  const refill = (): void => {
+    filling = filling.then(fill).catch((error: unknown) => {
+      log.warn({ err: error }, 'could not prepare a sandbox ahead of demand')
+    })
+  }
+  const first = await make(bounds)
+  if (wanted > 0) ready.push(first)
+  else await discard(first)
+  refill()
+
+  return {
+    async take(asked) {
+      // The disk has its size for good; the other bounds are set anew where they differ.
+      while (!options.loopDisks || Math.floor(asked.diskBytes) === Math.floor(bounds.diskBytes)) {
+        const blank = ready.pop()
+        if (blank === undefined) break
+        const alive = blank.shell.exitCode === null && blank.shell.signalCode === null && !blank.socket.destroyed
+        if (!alive) {
+          await discard(blank)
+          continue
+        }
+        try {
+          options.cgroups?.limit(blank.group, asked)
+          return blank
+        } catch (error) {
+          await discard(blank)
+          throw error
+        }
+      }
+      return make(asked)
+    },
+    discard,
+    refill,
+    async filled() {
+      await filling
+    },
+    async [Symbol.asyncDispose]() {
+      closed = true
+      await filling
+      for (const blank of ready.splice(0)) await discard(blank)
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import { realpath } from 'node:fs/promises'
+import { isAbsolute, normalize, relative } from 'node:path'
+import type { SandboxBounds, SandboxSpec } from '../../driver.ts'
+import { insidePaths } from '../options.ts'
+import { isLeaseId } from './instance.ts'
+
+/** What is the sandbox's own at these paths: a mount may neither cover it nor lie in the host's version of it. */
+const ownTrees = [
+  '/proc',
+  '/sys',
+  '/dev',
+  insidePaths.run,
+  '/opt/berth',
+  '/opt/source',
+  insidePaths.runtime,
+  insidePaths.platform,
+]
+/** A mount may lie in these and not cover them. */
+const ownRoots = ['/etc', '/usr', '/tmp', insidePaths.workspace, insidePaths.home]
+
+/**
+ * Refuses a spec that could not be enforced or that would show the sandbox something of the service.
+ *
+ * @param dataDir the service's own, without symbolic links
+ */
+export async function assertSpec(spec: SandboxSpec, dataDir: string): Promise<void> {
+  if (!isLeaseId(spec.leaseId)) throw new TypeError(`not a lease id: ${JSON.stringify(spec.leaseId)}`)
+  if (spec.command.length === 0) throw new TypeError('a sandbox needs a command')
+  if (spec.command.some(word => word.includes('\0'))) throw new TypeError('a command cannot hold NUL')
+  assertBounds(spec.bounds)
+  if (spec.objects !== undefined && !isAbsolute(spec.objects)) throw new TypeError('objects need an absolute path')
+  if (spec.runtime !== undefined && !isAbsolute(spec.runtime)) throw new TypeError('a runtime needs an absolute path')
+  for (const mount of spec.mounts) await assertMount(mount, dataDir)
+}
+
+async function assertMount(mount: string, dataDir: string): Promise<void> {
+  if (!isAbsolute(mount) || normalize(mount) !== mount || mount.endsWith('/') || mount.includes('\0')) {
+    throw new TypeError(`not a mount: ${JSON.stringify(mount)}; name an absolute path below /`)
+  }
+  for (const path of [mount, await realpath(mount)]) {
+    const own = ownTrees.find(tree => overlap(path, tree)) ?? ownRoots.find(root => contains(path, root))
+    if (own !== undefined) throw new TypeError(`mount ${mount} would take the place of the sandbox's own ${own}`)
+    if (overlap(path, dataDir)) throw new TypeError(`mount ${mount} would show the sandbox the service's data`)
+  }
+}
+
+function overlap(one: string, other: string): boolean {
+  return contains(one, other) || contains(other, one)
+}
+
+function assertBounds(bounds: SandboxBounds): void {
+  for (const [name, value] of Object.entries(bounds)) {
+    if (!Number.isFinite(value) || value <= 0) throw new RangeError(`bound ${name} must be a positive number`)
+  }
+}
+
+function contains(outer: string, inner: string): boolean {
+  const path = relative(outer, inner)
+  return path === '' || (path !== '..' && !path.startsWith('../'))
+}

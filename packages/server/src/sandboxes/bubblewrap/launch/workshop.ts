@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto'
+import { chmod, mkdir, realpath, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { systemCallFilter } from '../../seccomp/filter.ts'
+import { processMasks, systemMounts } from '../../system-mounts.ts'
+import { type ClosedNode, openClosedNode } from '../files/closed-node.ts'
+import { type Host, inspectHost } from '../host.ts'
+import type { BubblewrapOptions } from '../options.ts'
+import { type Cgroups, findCgroups } from '../processes/cgroups.ts'
+import { openUids, type Uids } from '../processes/uids.ts'
+import { makeUserNamespace, UserNamespaceError } from '../processes/user-namespace.ts'
+import { emptyFileName, sharedEtcFiles } from './arguments.ts'
+import { type Blanks, type BlanksOptions, openBlanks } from './blanks.ts'
+import { type Instance, instanceOf } from './instance.ts'
+
+const DEFAULT_UID_BASE = 200_000
+const DEFAULT_SPARES = 2
+/** Shared by every service of this host that runs as root, and empty after a reboot. */
+const HOST_UIDS_DIR = '/run/berth/uids'
+
+/** Everything that making and ending sandboxes needs, found or opened once. */
+export interface Workshop {
+  readonly options: BubblewrapOptions
+  readonly instance: Instance
+  readonly host: Host
+  readonly cgroups: Cgroups | undefined
+  readonly uids: Uids
+  readonly blanks: Blanks
+  /** Why disks are bounded by the poller; undefined where each is a file system of its own. */
+  readonly noLoopDisks: string | undefined
+  /** Why sandboxes of root run in the initial user namespace; undefined where each has one of its own. */
+  readonly noUserNamespaces: string | undefined
+  readonly etcDir: string
+  /** File with the system-call filter. */
+  readonly filterPath: string
+  readonly closedNode: ClosedNode
+  readonly systemMounts: readonly string[]
+  readonly processMasks: readonly string[]
+}
+
+/**
+ * Looks at the host and opens the directories.
+ *
+ * @throws MissingProgramError
+ * @throws RangeError on an architecture that has no system-call filter
+ */
+export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop> {
+  const filter = systemCallFilter()
+  const host = await inspectHost(options.bwrap ?? 'bwrap')
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 })
+  const instance = instanceOf(await realpath(options.dataDir))
+  await mkdir(instance.leasesDir, { recursive: true, mode: 0o700 })
+  const versions = options.cgroups === 'v1' ? [1] : [1, 2]
+  const cgroups = options.cgroups === false ? undefined : await findCgroups(instance.tag, versions)
+  const uidsDir = host.privileged ? HOST_UIDS_DIR : join(instance.dataDir, 'uids')
+  const uids = await openUids(uidsDir, options.uidBase ?? DEFAULT_UID_BASE)
+  const etcDir = await writeSharedEtc(join(instance.dataDir, 'sandbox-etc'))
+  const filterPath = join(instance.dataDir, 'sandbox-filter')
+  await replaceFile(filterPath, filter)
+  // Ahead of the blanks: a process begun while it is written could hold it open for writing, and keep it from being run.
+  const closedNode = await openClosedNode(join(instance.dataDir, 'closed-node'), options.nodePath)
+  const noUserNamespaces = host.privileged ? await whyNoUserNamespaces() : undefined
+  const { blanks, noLoopDisks } = await openBestBlanks(options, {
+    host,
+    userNamespaces: host.privileged && noUserNamespaces === undefined,
+    cgroups,
+    dir: instance.blanksDir,
+    bounds: options.bounds,
+    wanted: options.spares ?? DEFAULT_SPARES,
+    log: options.log,
+  })
+  return {
+    options: { ...options, nodePath: await realpath(options.nodePath), bundlesDir: await realpath(options.bundlesDir) },
+    instance,
+    host,
+    cgroups,
+    uids,
+    blanks,
+    noLoopDisks,
+    noUserNamespaces,
+    etcDir,
+    filterPath,
+    closedNode,
+    systemMounts: systemMounts(),
+    processMasks: processMasks(join(etcDir, emptyFileName)),
+  }
+}
+
+/** Blanks with loop disks where this host can make them: the first blank is the proof. */
+async function openBestBlanks(
+  options: BubblewrapOptions,
+  means: Omit<BlanksOptions, 'loopDisks'>,
+): Promise<{ readonly blanks: Blanks; readonly noLoopDisks: string | undefined }> {
+  let noLoopDisks = 'loop file systems are switched off'
+  if (options.disk !== 'poll') {
+    try {
+      if (!means.host.privileged) throw new Error('only root can mount a loop file system')
+      return { blanks: await openBlanks({ ...means, loopDisks: true }), noLoopDisks: undefined }
+    } catch (error) {
+      if (options.disk === 'loop') throw error
+      noLoopDisks = error instanceof Error ? error.message : String(error)
+    }
+  }
+  return { blanks: await openBlanks({ ...means, loopDisks: false }), noLoopDisks }
+}
+
+/** Making one is the proof. */
+async function whyNoUserNamespaces(): Promise<string | undefined> {
+  try {
+    const namespace = await makeUserNamespace()
+    namespace.release()
+    return undefined
+  } catch (error) {
+    if (error instanceof UserNamespaceError) return error.message
+    throw error
+  }
+}
+
+async function writeSharedEtc(dir: string): Promise<string> {
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  for (const [name, content] of sharedEtcFiles) await replaceFile(join(dir, name), content)
+  return dir
+}
+
+/** Replaces a file by a rename: another process of the service may be making a sandbox from it. */
+async function replaceFile(path: string, content: string | Buffer): Promise<void> {
+  const fresh = `${path}.${randomUUID()}`
+  await writeFile(fresh, content)
+  await chmod(fresh, 0o444)
+  await rename(fresh, path)
+}

@@ -1,0 +1,56 @@
+import { symlinkSync } from 'node:fs'
+import { mkdir, readdir, readlink, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { errorCode, ignoring } from '../errors.ts'
+
+const RANGE = 65_536
+
+/**
+ * Uids of the living leases of a host. A claim is a symbolic link `<uid>` -> `<lease directory>`: made in one atomic
+ * step together with its owner, whatever number of processes and services claim at once.
+ */
+export interface Uids {
+  claim(leaseDir: string): number
+  release(leaseDir: string): Promise<void>
+  /** Lease directories that hold a claim. */
+  owners(): Promise<string[]>
+}
+
+/**
+ * @param dir shared by every service of the host that makes sandboxes as the same user, and empty after a reboot, which
+ * no sandbox survives either
+ */
+export async function openUids(dir: string, base: number): Promise<Uids> {
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  const claims = async () => {
+    const names = (await ignoring(['ENOENT'], readdir(dir))) ?? []
+    const read = names.map(async name => ({
+      name,
+      owner: await ignoring(['ENOENT', 'EINVAL'], readlink(join(dir, name))),
+    }))
+    return Promise.all(read)
+  }
+  return {
+    claim(leaseDir) {
+      const first = Math.floor(Math.random() * RANGE)
+      for (let step = 0; step < RANGE; step++) {
+        const uid = base + ((first + step) % RANGE)
+        try {
+          symlinkSync(leaseDir, join(dir, String(uid)))
+          return uid
+        } catch (error) {
+          if (errorCode(error) !== 'EEXIST') throw error
+        }
+      }
+      throw new Error(`all ${RANGE} uids from ${base} are taken; see ${dir}`)
+    },
+    async release(leaseDir) {
+      for (const { name, owner } of await claims()) {
+        if (owner === leaseDir) await ignoring(['ENOENT'], unlink(join(dir, name)))
+      }
+    },
+    async owners() {
+      return (await claims()).flatMap(({ owner }) => owner ?? [])
+    },
+  }
+}

@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { systemPath } from '../run-program.ts'
+
+/** Namespaces that stay open for their next use; one costs a descriptor, making one costs two processes. */
+const MAX_KEPT = 128
+
+/** Namespaces by their uid, the one used last at the end. */
+const kept = new Map<number, number>()
+
+/**
+ * Calls `use` with a descriptor of a user namespace in which one uid and the gid of the same number are mapped, each to
+ * itself. A capability held there counts only for files of that uid and gid: what needs it in the initial namespace, such
+ * as `open_by_handle_at`, is refused. Only root can make such a namespace.
+ *
+ * `use` hands the descriptor to a process and does not wait: it may be closed as soon as `use` has returned.
+ * @throws UserNamespaceError where this host makes none
+ */
+export async function withUserNamespace<T>(uid: number, use: (descriptor: number) => T): Promise<T> {
+  // From here to the call of `use` nothing else runs, so nothing closes the descriptor in between.
+  const descriptor = kept.get(uid) ?? (await make(uid))
+  const other = kept.get(uid)
+  if (other !== undefined && other !== descriptor) closeSync(other)
+  kept.delete(uid)
+  kept.set(uid, descriptor)
+  for (const [oldest, its] of kept) {
+    if (kept.size <= MAX_KEPT) break
+    kept.delete(oldest)
+    closeSync(its)
+  }
+  return use(descriptor)
+}
+
+/** This host makes no user namespace, for instance because `user.max_user_namespaces` is 0. */
+export class UserNamespaceError extends Error {
+  override readonly name = 'UserNamespaceError'
+}
+
+/** A user namespace without a map, and the process that holds it. */
+export interface UnmappedNamespace {
+  /** Maps a uid to itself, as `withUserNamespace` does, and returns a path that leads to the namespace until `release`. */
+  map(uid: number): string
+  /** Lets the holder go, and with it the namespace, unless a process is in it or a descriptor of it is open. */
+  release(): void
+}
+
+/** The process that makes the namespace says a word once it is in it, and then waits to be let go. */
+const WAIT = 'echo made; read -r _'
+
+async function make(uid: number): Promise<number> {
+  const namespace = await makeUserNamespace()
+  try {
+    return openSync(namespace.map(uid), 'r')
+  } finally {
+    namespace.release()
+  }
+}
+
+/** Makes a user namespace ahead of demand. @throws UserNamespaceError where this host makes none */
+export async function makeUserNamespace(): Promise<UnmappedNamespace> {
+  const child = spawn('unshare', ['--user', 'sh', '-c', WAIT], {
+    env: { PATH: systemPath, LC_ALL: 'C' },
+    cwd: '/',
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  const ended = new Promise<void>(resolve => {
+    child.once('close', () => resolve())
+    child.once('error', () => resolve())
+  })
+  child.stdin.on('error', () => undefined)
+  const said = await firstWord(child, ended)
+  if (said !== '') {
+    child.stdin.end()
+    throw new UserNamespaceError(`this host makes no user namespace: ${said}`)
+  }
+  // A holder that waits for its use keeps nobody awake.
+  child.unref()
+  for (const stream of [child.stdin, child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref()
+  return {
+    map(uid) {
+      const map = `${uid} ${uid} 1`
+      for (const file of ['uid_map', 'gid_map']) writeFileSync(`/proc/${child.pid}/${file}`, map)
+      return `/proc/${child.pid}/ns/user`
+    },
+    release: () => void child.stdin.end(),
+  }
+}
+
+/** @returns an empty text once the process is in its namespace, or what it said instead */
+async function firstWord(child: ChildProcess, ended: Promise<void>): Promise<string> {
+  let errors = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors = (errors + text).slice(0, 1000)
+  })
+  const { stdout } = child
+  if (stdout === null) return 'it has no output'
+  const made = await Promise.race([once(stdout, 'data').then(() => true), ended.then(() => false)])
+  return made ? '' : errors.trim() || 'unshare could not be started'
+}

@@ -1,0 +1,54 @@
+import { networkInterfaces } from 'node:os'
+import { inRanges, isPublicAddress } from '../../network/public-address.ts'
+import { readPublicHost } from '../../network/public-name.ts'
+import type { PublicHosts, SandboxEgress } from '../driver.ts'
+import { createReachPolicy, type ProxyPolicy } from './reach-policy.ts'
+
+/**
+ * What a sandbox gets out to: the origins that the operator named, and public hosts as far as they are open to it.
+ * @throws TypeError when an origin is none
+ */
+export function createEgressPolicy({ reach, publicHosts }: Omit<SandboxEgress, 'gateway'>): ProxyPolicy {
+  const named = createReachPolicy(reach)
+  if (publicHosts === undefined) return named
+  const open = createPublicPolicy(publicHosts)
+  return target => {
+    const verdict = named(target)
+    return verdict.kind === 'allow' ? verdict : open(target)
+  }
+}
+
+/**
+ * Allows public names and addresses, on the ports that are open. A name that may be public is resolved, and the
+ * addresses are judged then; all else is denied before.
+ * @param ownAddresses those of this machine, which a sandbox must not come back to from outside
+ */
+export function createPublicPolicy(
+  { ports, only, refused }: PublicHosts,
+  ownAddresses: () => ReadonlySet<string> = addressesOfThisMachine,
+): ProxyPolicy {
+  const openPorts = new Set(ports)
+  const isRefused = inRanges(refused)
+  const mayDial = (address: string) => isPublicAddress(address) && !isRefused(address) && !ownAddresses().has(address)
+  return ({ host, port }) => {
+    if (!openPorts.has(port)) return { kind: 'deny', reason: `port ${port} of public hosts is not open to sandboxes` }
+    const asked = readPublicHost(host)
+    if (asked.kind === 'private') return { kind: 'deny', reason: `${host} is no name of a public host` }
+    if (only !== undefined && !(asked.kind === 'name' && only.some(pattern => matches(asked.name, pattern)))) {
+      return { kind: 'deny', reason: `${host} is not among the hosts that sandboxes may reach` }
+    }
+    if (asked.kind === 'name') return { kind: 'allow', how: 'public', name: asked.name, mayDial }
+    return mayDial(asked.address)
+      ? { kind: 'allow', how: 'address', address: asked.address }
+      : { kind: 'deny', reason: `${host} is not a public address` }
+  }
+}
+
+/** Whether a name is a pattern's: itself, or with `*.` any name below it. */
+function matches(name: string, pattern: string): boolean {
+  return pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) : name === pattern
+}
+
+function addressesOfThisMachine(): ReadonlySet<string> {
+  return new Set(Object.values(networkInterfaces()).flatMap(found => found?.map(({ address }) => address) ?? []))
+}

@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto'
+import { rename } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { PROXY_PORT } from '@berth/supervisor'
+import { ForbiddenAddressError, type Network, openNetwork } from '../../network/dial.ts'
+import type { GatewayRoute } from '../driver.ts'
+import { dialTarget } from './dial-target.ts'
+import { forwardRequest } from './proxy-forward.ts'
+import { openGatewayLink } from './proxy-gateway.ts'
+import { joinTunnel, type TunnelBounds } from './proxy-tunnel.ts'
+import { type ProxyPolicy, type ProxyTarget, plainTarget, tunnelTarget } from './reach-policy.ts'
+import { RefusalLog } from './refusal-log.ts'
+import { withShortPath } from './socket-directory.ts'
+
+const DIAL_TIMEOUT_MS = 10_000
+const MAX_HEADER_BYTES = 32 * 1024
+/** A sandbox may hold this many connections; more are closed at once. */
+const MAX_CONNECTIONS = 512
+/** A model may think, and an agent watch a connection, for long; what lasts longer than most sandboxes is neither. */
+const defaultBounds: TunnelBounds = { idleMs: 15 * 60_000, lifeMs: 4 * 60 * 60_000 }
+
+/** The way out of one sandbox. */
+export interface EgressProxy extends AsyncDisposable {
+  /** Holds for every request from now on; tunnels that stand remain. */
+  allow(rules: EgressRules): void
+  /**
+   * Refuses every target until `allow` is called again, and closes all that stands. Requests for the gateway are still
+   * the gateway's to refuse.
+   */
+  deny(): void
+}
+
+/** What a proxy lets through. */
+export interface EgressRules {
+  readonly policy: ProxyPolicy
+  /** Absent: requests for the gateway are none. */
+  readonly gateway?: GatewayRoute | undefined
+}
+
+export interface EgressProxyOptions extends EgressRules {
+  /** Directory of the socket, of which the sandbox sees a read-only view. */
+  readonly dir: string
+  /** Name of the socket. */
+  readonly name: string
+  readonly log: { warn(fields: object, message: string): void }
+  readonly network?: Network | undefined
+  readonly bounds?: TunnelBounds
+}
+
+/**
+ * Serves a sandbox's proxy: `CONNECT`, and plain requests whose line holds a whole URL. The policy is asked before any
+ * name is resolved or address dialled. A request whose line holds a path only is one for the model gateway.
+ *
+ * The socket gets its name by a rename, so it replaces the socket of a process that died or is about to, and there is
+ * no moment without one.
+ */
+export async function serveEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
+  const { network = openNetwork(), bounds = defaultBounds } = options
+  const refusals = new RefusalLog(options.log)
+  const closing = new AbortController()
+  let rules: EgressRules = options
+  const gateway = openGatewayLink(options.log)
+  const reach = async (target: ProxyTarget, client: AbortSignal) => {
+    const verdict = rules.policy(target)
+    try {
+      if (verdict.kind === 'deny') throw new ForbiddenAddressError(verdict.reason)
+      const signal = AbortSignal.any([client, closing.signal, AbortSignal.timeout(DIAL_TIMEOUT_MS)])
+      return await dialTarget(network, target, verdict, signal)
+    } catch (error) {
+      if (error instanceof ForbiddenAddressError) refusals.add(target.host, target.port, error.message)
+      throw error
+    }
+  }
+  const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 0 })
+  server.maxConnections = MAX_CONNECTIONS
+  server.timeout = bounds.idleMs
+  const sockets = new Set<Duplex>()
+  server.on('connection', socket => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  server.on('request', (incoming, outgoing) => {
+    const life = setTimeout(() => outgoing.destroy(), bounds.lifeMs)
+    outgoing.once('close', () => clearTimeout(life))
+    const own = ownTarget(incoming.url ?? '')
+    const answered =
+      rules.gateway !== undefined && own !== undefined
+        ? gateway.forward(incoming, outgoing, own, rules.gateway)
+        : answerPlain(incoming, outgoing, reach)
+    answered.catch((error: unknown) => {
+      options.log.warn({ err: error }, 'a request of a sandbox failed')
+      outgoing.destroy()
+    })
+  })
+  server.on('connect', (incoming, client, head) => {
+    answerTunnel(incoming, client, head, reach, bounds).catch((error: unknown) => {
+      options.log.warn({ err: error }, 'a tunnel of a sandbox failed')
+      client.destroy()
+    })
+  })
+  await listenAt(server, options.dir, options.name)
+  const closeAll = () => {
+    // Sockets handed to a tunnel are no longer the server's to close.
+    for (const socket of sockets) socket.destroy()
+  }
+  return {
+    allow(next) {
+      rules = next
+    },
+    deny() {
+      rules = { ...rules, policy: denyAtRest }
+      closeAll()
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort()
+      gateway[Symbol.dispose]()
+      const { promise, resolve } = Promise.withResolvers<void>()
+      server.close(() => resolve())
+      closeAll()
+      await promise
+    },
+  }
+}
+
+const denyAtRest: ProxyPolicy = () => ({ kind: 'deny', reason: 'no Run is at work in this sandbox' })
+
+type Reach = (target: ProxyTarget, client: AbortSignal) => ReturnType<typeof dialTarget>
+
+/**
+ * Path and query of a request for the gateway: a path only, or a whole URL of the proxy itself, which a client sends that
+ * asks a proxy for everything.
+ */
+function ownTarget(line: string): string | undefined {
+  if (line.startsWith('/')) return line
+  const asked = plainTarget(line)
+  const own = asked?.target.port === PROXY_PORT && ['127.0.0.1', 'localhost', '[::1]'].includes(asked.target.host)
+  return own ? asked.path : undefined
+}
+
+async function answerPlain(incoming: IncomingMessage, outgoing: ServerResponse, reach: Reach): Promise<void> {
+  const left = abortedBy(outgoing)
+  const asked = plainTarget(incoming.url ?? '')
+  if (!asked) return refuse(incoming, outgoing, 400, 'this is a proxy: send CONNECT host:port, or a whole http:// URL')
+  try {
+    const upstream = await reach(asked.target, left)
+    await forwardRequest(incoming, outgoing, asked.target, asked.path, upstream)
+  } catch (error) {
+    if (outgoing.headersSent || left.aborted) outgoing.destroy()
+    else refuse(incoming, outgoing, ...faultOf(asked.target, error))
+  }
+}
+
+function refuse(incoming: IncomingMessage, outgoing: ServerResponse, status: number, text: string): void {
+  // The rest of the body is read and dropped: closing on a client that still writes would lose it the answer.
+  incoming.resume()
+  outgoing.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8' })
+  outgoing.end(`${text}\n`)
+}
+
+async function answerTunnel(
+  incoming: IncomingMessage,
+  client: Duplex,
+  head: Buffer,
+  reach: Reach,
+  bounds: TunnelBounds,
+): Promise<void> {
+  client.on('error', () => client.destroy())
+  const target = tunnelTarget(incoming.url ?? '')
+  if (!target) return refuseTunnel(client, 400, 'CONNECT needs host:port')
+  const left = abortedBy(client)
+  try {
+    const upstream = await reach(target, left)
+    client.write('HTTP/1.1 200 Connection established\r\n\r\n')
+    joinTunnel(client, upstream, head, bounds)
+  } catch (error) {
+    if (left.aborted) client.destroy()
+    else refuseTunnel(client, ...faultOf(target, error))
+  }
+}
+
+function refuseTunnel(client: Duplex, status: number, text: string): void {
+  const body = `${text}\n`
+  const reason = status === 403 ? 'Forbidden' : status === 400 ? 'Bad Request' : 'Bad Gateway'
+  client.resume()
+  client.end(
+    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}
+
+function faultOf(target: ProxyTarget, error: unknown): readonly [status: number, text: string] {
+  const message = error instanceof Error ? error.message : String(error)
+  if (error instanceof ForbiddenAddressError) return [403, `refused by the sandbox's proxy: ${message}`]
+  return [502, `could not reach ${target.host}:${target.port}: ${message}`]
+}
+
+/** A signal for the client's leaving. */
+function abortedBy(client: Duplex | ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  client.once('close', () => controller.abort(new Error('the client left')))
+  return controller.signal
+}
+
+async function listenAt(server: Server, dir: string, name: string): Promise<void> {
+  await withShortPath(dir, async short => {
+    const fresh = `${name}.${randomUUID().slice(0, 8)}`
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    server.once('error', reject)
+    // The sandbox's uid is not the service's; only that sandbox sees the directory.
+    server.listen({ path: short(fresh), readableAll: true, writableAll: true }, resolve)
+    await promise
+    server.off('error', reject)
+    await rename(join(dir, fresh), join(dir, name))
+  })
+}

@@ -1,0 +1,420 @@
+import { readdir, stat } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type SandboxBounds, type SandboxDriver, SandboxGoneError, type SandboxSpec } from '../driver.ts'
+
+/** What a driver's tests hand to the suite. */
+export interface ContractSubject {
+  readonly driver: SandboxDriver
+  /** Node inside its sandboxes. */
+  readonly node: string
+  /** Bounds that keep the tests quick. */
+  readonly bounds: SandboxBounds
+  /** Host paths that no sandbox may see anything of. */
+  readonly hostPaths: readonly string[]
+  /** Which bounds hold on this host as a whole; the rest is enforced in ways this suite cannot ask of. */
+  readonly enforces: { readonly cpu: boolean; readonly wholeMemory: boolean; readonly exactDisk: boolean }
+  /** Creates the sandbox in another process of the service, which then dies without any chance to clean up. */
+  createInProcessThatIsKilled(spec: SandboxSpec): Promise<void>
+  dispose(): Promise<void>
+}
+
+/**
+ * Stands in for the supervisor: runs each script it is sent, to the end of the stream, and answers with its exit code
+ * and output. It stops all others, and lets them go on, as the supervisor does. It never dies of what a script does.
+ */
+const standIn = `
+  const { spawn } = require('node:child_process')
+  process.on('uncaughtException', () => {})
+  require('node:net').createServer({ allowHalfOpen: true }, socket => {
+    let script = ''
+    socket.on('data', part => { script += part })
+    socket.on('end', () => {
+      const { all } = /^{"all"/.test(script) ? JSON.parse(script) : {}
+      if (all) {
+        try { process.kill(-1, 'SIG' + all) } catch {}
+        return socket.end(script)
+      }
+      const child = spawn('/bin/bash', ['-c', script], { stdio: ['ignore', 'pipe', 'pipe'] })
+      let out = ''
+      child.stdout.on('data', part => { out += part })
+      child.stderr.on('data', part => { out += part })
+      child.on('error', error => socket.end(JSON.stringify({ code: -1, out: String(error) })))
+      child.on('exit', (code, signal) => socket.end(JSON.stringify({ code: code ?? signal, out })))
+    })
+  }).listen({ fd: 3 })`
+
+interface Ran {
+  readonly code: number | string
+  readonly out: string
+}
+
+/** What every sandbox driver must hold; a driver's own test calls it with a factory. */
+export function sandboxDriverContract(name: string, makeSubject: () => Promise<ContractSubject>): void {
+  describe(`${name}: sandbox driver contract`, () => {
+    let subject: ContractSubject
+    let count = 0
+    const made: string[] = []
+
+    beforeAll(async () => {
+      process.env.BERTH_TEST_CANARY = 'canary-of-the-worker'
+      subject = await makeSubject()
+    })
+    afterAll(async () => {
+      for (const leaseId of made) await subject.driver.destroy(leaseId)
+      await subject.dispose()
+      delete process.env.BERTH_TEST_CANARY
+    })
+
+    const specFor = (changes: Partial<SandboxSpec> = {}): SandboxSpec => {
+      const leaseId = `contract-${process.pid}-${count++}`
+      made.push(leaseId)
+      const command = [subject.node, '-e', standIn]
+      return { leaseId, command, bounds: subject.bounds, mounts: [], egress: { reach: [] }, ...changes }
+    }
+    const make = async (changes: Partial<SandboxSpec> = {}) => {
+      const spec = specFor(changes)
+      await subject.driver.create(spec)
+      return spec.leaseId
+    }
+    const run = async (leaseId: string, script: string): Promise<Ran> => {
+      const socket = await subject.driver.attach(leaseId)
+      socket.end(script)
+      return JSON.parse(await text(socket)) as Ran
+    }
+    const out = async (leaseId: string, script: string) => (await run(leaseId, script)).out.trim()
+    const until = async (what: string, done: () => Promise<boolean>) => {
+      for (const deadline = Date.now() + 20_000; !(await done()); await sleep(20)) {
+        if (Date.now() > deadline) throw new Error(`never: ${what}`)
+      }
+    }
+    const gone = async (leaseId: string) => {
+      try {
+        ;(await subject.driver.attach(leaseId)).destroy()
+        return false
+      } catch (error) {
+        if (error instanceof SandboxGoneError) return true
+        throw error
+      }
+    }
+
+    describe('isolation', () => {
+      let one: string
+      let other: string
+      beforeAll(async () => {
+        one = await make()
+        other = await make()
+      })
+
+      it('runs as a user of its own, without capabilities and without a way to more privileges', async () => {
+        const [uid, otherUid] = await Promise.all([out(one, 'id -u'), out(other, 'id -u')])
+        expect(Number(uid)).toBeGreaterThan(0)
+        expect(uid).not.toBe(otherUid)
+        const status = await out(one, 'cat /proc/self/status')
+        expect(status).toMatch(/^CapEff:\t0+$/m)
+        expect(status).toMatch(/^CapBnd:\t0+$/m)
+        expect(status).toMatch(/^NoNewPrivs:\t1$/m)
+        expect(status).toMatch(/^Seccomp:\t2$/m)
+        expect(await out(one, 'id -un; id -G; echo $HOME')).toBe(`agent\n${uid}\n/home/agent`)
+      })
+
+      it('sees its own processes only', async () => {
+        const hostPids = (await readdir('/proc')).filter(entry => /^\d+$/.test(entry)).length
+        const seen = (await out(one, 'ls /proc | grep -c "^[0-9]"; cat /proc/[0-9]*/cmdline | tr "\\0" " "')).split(
+          '\n',
+        )
+        expect(Number(seen[0])).toBeLessThan(Math.min(hostPids, 12))
+        expect(await out(one, `kill -0 ${process.pid} 2>&1; echo $?`)).toMatch(/1$/)
+        expect((await run(one, `ls /proc/${process.pid}/environ`)).code).not.toBe(0)
+      })
+
+      it('sees nothing of the host or of other leases', async () => {
+        await run(other, 'echo secret > /workspace/secret; echo secret > /tmp/secret; echo secret > /home/agent/secret')
+        const found = 'find / -xdev -not -path "/proc/*" -name secret 2>/dev/null; ls /workspace /tmp /home/agent'
+        expect(await out(one, found)).not.toContain('secret')
+        for (const path of subject.hostPaths) expect((await run(one, `ls -d ${path}`)).code, path).not.toBe(0)
+        expect(await out(one, 'find / -xdev \\( -name journal -o -name s -type s \\) 2>/dev/null')).toBe('')
+        expect((await run(one, 'cat /etc/shadow')).code).not.toBe(0)
+      })
+
+      it('gets nothing of the worker: neither environment nor descriptors', async () => {
+        const environments = 'cat /proc/[0-9]*/environ 2>/dev/null | tr "\\0" "\\n"; env'
+        expect(await out(one, environments)).not.toMatch(/canary|BERTH_/)
+        // Of the first command: its streams, listener and journal, and what Node opens itself.
+        const links = 'for p in /proc/[0-9]*; do grep -q listen $p/cmdline && ls -l $p/fd; done | grep -o "> .*"'
+        const open = await out(one, links)
+        expect(open).not.toMatch(/arguments|record|leases\/[^/]+\/run/)
+        expect(
+          open.split('\n').filter(line => /> \//.test(line) && !/\/dev\/null|journal|log|anon/.test(line)),
+        ).toEqual([])
+      })
+
+      it('cannot write the system, the platform or devices', async () => {
+        for (const path of [
+          '/usr/x',
+          '/etc/x',
+          '/x',
+          '/opt/berth/x',
+          '/run/berth/x',
+          '/workspace/.berth/x',
+          '/dev/x',
+        ]) {
+          expect((await run(one, `touch ${path}`)).code, path).not.toBe(0)
+        }
+        expect((await run(one, 'echo x >> /etc/passwd')).code).not.toBe(0)
+        expect((await run(one, 'echo 1 > /proc/sys/kernel/panic')).code).not.toBe(0)
+        expect((await run(one, 'mount -t tmpfs none /tmp')).code).not.toBe(0)
+        expect(
+          (await run(one, 'for d in /workspace /tmp /home/agent /dev/shm; do touch $d/x || exit 1; done')).code,
+        ).toBe(0)
+      })
+
+      it('has no network but its own loopback', async () => {
+        const server = createServer((_, response) => response.end('host')).listen(0, '127.0.0.1')
+        await new Promise(resolve => server.once('listening', resolve))
+        const { port } = server.address() as AddressInfo
+        try {
+          expect(
+            await out(one, 'ls /sys/class/net 2>/dev/null; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "'),
+          ).toBe('lo')
+          expect((await run(one, `exec 5<>/dev/tcp/127.0.0.1/${port}`)).code).not.toBe(0)
+          expect(await out(one, 'tail -n +2 /proc/net/route')).toBe('')
+        } finally {
+          server.close()
+        }
+      })
+
+      it('offers the proxy, which refuses what no one allowed', async () => {
+        const asked = await out(
+          one,
+          'curl -s -m 10 --unix-socket /run/berth/proxy.sock -x "" -H "Host: example.com" http://x/',
+        )
+        expect(asked).toContain('this is a proxy')
+        expect((await run(one, 'rm -f /run/berth/proxy.sock')).code).not.toBe(0)
+      })
+
+      it('has a private terminal session and host name', async () => {
+        expect(await out(one, 'hostname')).toBe('berth')
+        expect((await run(one, 'exec 5<>/dev/tty')).code).not.toBe(0)
+      })
+    })
+
+    describe('bounds', () => {
+      it('memory', async () => {
+        const lease = await make()
+        const bytes = subject.enforces.wholeMemory
+          ? subject.bounds.memoryBytes
+          : Math.max(subject.bounds.memoryBytes, 2 ** 30)
+        const fill = `const a=[]; for (let n=0; n<${Math.ceil(bytes / 2 ** 20) * 2}; n++) a.push(Buffer.alloc(2**20, 1)); console.log('all')`
+        const ran = await run(lease, `echo 1000 > /proc/self/oom_score_adj; ${subject.node} -e "${fill}"`)
+        expect(ran.code).not.toBe(0)
+        expect(ran.out).not.toContain('all')
+      })
+
+      it('processes', async () => {
+        const lease = await make()
+        const fork = `
+          let failed = 0
+          for (let n = 0; n < ${subject.bounds.processes * 2}; n++) {
+            try { require('node:child_process').spawn('sleep', ['100'], { stdio: 'ignore' }).on('error', () => failed++) } catch { failed++ }
+          }
+          setTimeout(() => { console.log(failed); process.exit() })`
+        const failed = Number(await out(lease, `${subject.node} -e '${fork.replaceAll("'", '"')}'`))
+        expect(failed).toBeGreaterThanOrEqual(subject.bounds.processes)
+        await subject.driver.destroy(lease)
+      })
+
+      it('cpu', async ({ skip }) => {
+        skip(!subject.enforces.cpu)
+        const lease = await make({ bounds: { ...subject.bounds, cpus: 0.2 } })
+        // CPU time against wall time of one busy loop, so a slow machine changes nothing.
+        const spin =
+          'const w=process.hrtime.bigint(); while (process.hrtime.bigint()-w < 2000000000n); const u=process.cpuUsage(); console.log(u.user+u.system)'
+        expect(Number(await out(lease, `${subject.node} -e "${spin}"`))).toBeLessThan(1_000_000)
+      })
+
+      it('size of one file', async () => {
+        const bounds = { ...subject.bounds, fileSizeBytes: 1024 * 1024 }
+        const lease = await make({ bounds })
+        const ran = await run(
+          lease,
+          'dd if=/dev/zero of=/workspace/big bs=64k count=64 2>&1; stat -c %s /workspace/big',
+        )
+        expect(ran.out).toMatch(/^1048576$/m)
+      })
+
+      it('disk', async () => {
+        const lease = await make({ bounds: { ...subject.bounds, diskBytes: 32 * 1024 * 1024 } })
+        const fill = 'for n in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=/workspace/$n bs=1M count=8 || exit 1; done'
+        if (subject.enforces.exactDisk) {
+          const ran = await run(lease, fill)
+          expect(ran.code).toBe(1)
+          expect(ran.out).toContain('No space left')
+        } else {
+          // It may be ended before the script has.
+          await run(lease, fill).catch(() => undefined)
+          await until('the sandbox over its disk bound is ended', () => gone(lease))
+        }
+      })
+    })
+
+    describe('life', () => {
+      it('destroys hundreds of processes that ignore signals, each in a session of its own', async () => {
+        const lease = await make({ bounds: { ...subject.bounds, processes: 300 } })
+        // An ignored signal stays ignored in the program that a process becomes.
+        const one = `setsid bash -c 'trap "" TERM INT HUP; exec sleep 1000' >/dev/null 2>&1 </dev/null &`
+        await run(lease, `for ((n=0; n<200; n++)); do ${one} done`)
+        await until('all are there', async () => (await out(lease, 'pgrep -c -x sleep')) === '200')
+        await subject.driver.destroy(lease)
+        expect(await gone(lease)).toBe(true)
+        expect(await subject.driver.list()).not.toContain(lease)
+        await subject.driver.destroy(lease)
+      })
+
+      it('outlives the process that created it, killed outright', async () => {
+        const spec = specFor()
+        await subject.createInProcessThatIsKilled(spec)
+        expect(await subject.driver.list()).toContain(spec.leaseId)
+        expect(await out(spec.leaseId, 'echo alive')).toBe('alive')
+        await subject.driver.serveProxy(spec.leaseId, { reach: [] })
+        expect(
+          await out(spec.leaseId, 'curl -s --unix-socket /run/berth/proxy.sock --request-target http://x/ http://x/'),
+        ).toContain('may not reach')
+        await subject.driver.destroy(spec.leaseId)
+        expect(await subject.driver.list()).not.toContain(spec.leaseId)
+      })
+
+      it('keeps a lease id for one sandbox', async () => {
+        const spec = specFor()
+        const answers = await Promise.allSettled([subject.driver.create(spec), subject.driver.create(spec)])
+        expect(answers.map(answer => answer.status).toSorted()).toEqual(['fulfilled', 'rejected'])
+        expect(await out(spec.leaseId, 'echo alive')).toBe('alive')
+      })
+
+      it('shows a command that cannot run, or has ended, as gone', async () => {
+        for (const command of [['/no/such/command'], ['true']]) {
+          const lease = await make({ command })
+          await until('the sandbox is gone', () => gone(lease))
+          expect(await subject.driver.list()).toContain(lease)
+          await subject.driver.destroy(lease)
+        }
+      })
+
+      it('freezes processes that fork without end, lets them go on, and destroys them frozen', async () => {
+        const { driver } = subject
+        const lease = await make()
+        // Each one is an orphan as soon as it has started the next.
+        await run(lease, "echo 'echo x >> log; setsid bash fork &' > fork; bash fork >/dev/null 2>&1 </dev/null")
+        const written = async () => (await stat(join((await driver.trees(lease)).workspace.path, 'log'))).size
+        const freeze = () =>
+          until('all have stopped', async () => {
+            await driver.freeze(lease)
+            return (await driver.stateOf(lease)) === 'frozen'
+          })
+        expect(await driver.stateOf(lease)).toBe('running')
+        expect(await driver.thaw(lease)).toBe(false)
+        await freeze()
+        const before = await written()
+        // Of another sandbox's life, in which one that ran would have forked often.
+        await make()
+        expect(await written()).toBe(before)
+        expect(await driver.thaw(lease)).toBe(true)
+        await until('more is written', async () => (await written()) > before)
+        await freeze()
+        await driver.destroy(lease)
+        expect(await gone(lease)).toBe(true)
+        expect(await driver.stateOf(lease)).toBe('gone')
+      })
+
+      it('ends the orphans of one time of running, with what they started, and no others', async () => {
+        const { driver } = subject
+        const lease = await make()
+        const orphan = (name: string) =>
+          `setsid bash -c 'exec -a ${name} bash -c "sleep 600; :"' >/dev/null 2>&1 </dev/null &`
+        const names = async () =>
+          (await out(lease, 'cat /proc/[0-9]*/cmdline | tr "\\0" "\\n" | grep -x -E "old|young"; :')).split('\n')
+        await run(lease, orphan('old'))
+        await until('the first is there', async () => (await names()).includes('old'))
+        await driver.freeze(lease)
+        await until('all have stopped', async () => (await driver.stateOf(lease)) === 'frozen')
+        await driver.thaw(lease)
+        await run(lease, orphan('young'))
+        await until('the second is there', async () => (await names()).includes('young'))
+        await driver.endOrphans(lease)
+        expect(await names()).toEqual(['old'])
+      })
+
+      it('says gone, and not more, of a lease that never was', async () => {
+        await expect(subject.driver.attach('never-was')).rejects.toBeInstanceOf(SandboxGoneError)
+        await expect(subject.driver.serveProxy('never-was', { reach: [] })).rejects.toBeInstanceOf(SandboxGoneError)
+        await expect(subject.driver.writeInputs('never-was', 0, [])).rejects.toBeInstanceOf(SandboxGoneError)
+        await subject.driver.freeze('never-was')
+        expect(await subject.driver.thaw('never-was')).toBe(false)
+        expect(await subject.driver.stateOf('never-was')).toBe('gone')
+        await subject.driver.endOrphans('never-was')
+        await subject.driver.destroy('never-was')
+      })
+
+      it('refuses ids that are no names, and leaves nothing of a create that failed', async () => {
+        for (const leaseId of ['', '..', 'a/b', '-x', 'x'.repeat(65)]) {
+          await expect(subject.driver.create({ ...specFor(), leaseId })).rejects.toBeInstanceOf(TypeError)
+        }
+        for (const changes of [
+          { mounts: ['/no/such/directory'] },
+          { mounts: ['/'] },
+          { mounts: ['relative'] },
+          { egress: { reach: ['http://127.0.0.1:1/path'] } },
+          { bounds: { ...subject.bounds, memoryBytes: 0 } },
+          { command: [] },
+        ]) {
+          const spec = specFor(changes)
+          await expect(subject.driver.create(spec)).rejects.toBeInstanceOf(Error)
+          expect(await subject.driver.list()).not.toContain(spec.leaseId)
+        }
+      })
+    })
+
+    describe('inputs', () => {
+      it('are there to read, whole, and neither to write nor to replace', async () => {
+        const lease = await make()
+        const files = [
+          { name: 'täx t.txt', content: Buffer.from('hello') },
+          { name: 'b', content: Buffer.alloc(0) },
+        ]
+        await subject.driver.writeInputs(lease, 3, files)
+        await subject.driver.writeInputs(lease, 3, files)
+        expect(await out(lease, 'cat "/workspace/.berth/inputs/3/täx t.txt"; ls /workspace/.berth/inputs')).toBe(
+          'hello3',
+        )
+        for (const attack of [
+          'echo x > /workspace/.berth/inputs/3/b',
+          'rm /workspace/.berth/inputs/3/b',
+          'ln -s /etc /workspace/.berth/inputs/4',
+          'mv /workspace/.berth/inputs /workspace/old',
+          'mv /workspace/.berth /workspace/old',
+          'rm -rf /workspace/.berth',
+          'chmod 777 /workspace/.berth/inputs',
+        ]) {
+          expect((await run(lease, attack)).code, attack).not.toBe(0)
+        }
+        await subject.driver.writeInputs(lease, 4, [{ name: 'c', content: Buffer.from('later') }])
+        expect(await out(lease, 'cat /workspace/.berth/inputs/4/c')).toBe('later')
+        for (const name of ['', '.', '..', 'a/b', 'a\0b']) {
+          const bad = subject.driver.writeInputs(lease, 5, [{ name, content: Buffer.alloc(0) }])
+          await expect(bad).rejects.toBeInstanceOf(TypeError)
+        }
+      })
+    })
+
+    it('says how each bound is enforced', () => {
+      const lines = subject.driver.describe()
+      for (const bound of ['memory', 'processes', 'cpu', 'file size', 'disk', 'between Runs']) {
+        expect(lines.filter(line => line.startsWith(`${bound}:`))).toHaveLength(1)
+      }
+    })
+  })
+}

@@ -1,0 +1,37 @@
+import type { ArtifactPage } from '@berth/contract'
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import { decodeCursor, pageOf } from '../../kit/list-cursor.ts'
+import { sessionNotFound } from '../../kit/refusal.ts'
+import type { SessionKey } from '../log/append.ts'
+import { readSession } from '../session/read-session.ts'
+import { type ArtifactRow, toArtifact } from './artifact.ts'
+import { findArtifact, listArtifacts } from './artifact-sql.ts'
+
+/** An Artifact of a Session that the caller sees, looked at on every request. @throws ApiError 404 */
+export async function readArtifact(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  id: string,
+): Promise<ArtifactRow> {
+  await readSession(context, principal, key)
+  const row = await findArtifact(context.db, key, id)
+  if (row === null) throw sessionNotFound()
+  return row
+}
+
+/** A page of a Session's Artifacts, oldest first (interface 4.8). @throws ApiError 404, 400 for a foreign cursor */
+export async function pageArtifacts(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  query: { limit: number; cursor?: string },
+): Promise<ArtifactPage> {
+  await readSession(context, principal, key)
+  const list = `artifacts ${key.sessionId}`
+  const after = query.cursor === undefined ? null : decodeCursor(list, query.cursor)
+  const rows = await listArtifacts(context.db, key, after?.id ?? null, query.limit + 1)
+  const { page, ...more } = pageOf(list, rows, query.limit, row => row.created_at)
+  return { artifacts: page.map(toArtifact), ...more }
+}

@@ -1,0 +1,50 @@
+import { refusal, sessionNotFound } from '../../kit/refusal.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { appendEvents, type SessionKey } from '../log/append.ts'
+import { readFormAnswer, readPlanAnswer } from './answer.ts'
+import { type InteractionRow, interactionEvent, requestOf } from './interaction.ts'
+import { type Answering, findInteraction, resolveOpen } from './interaction-sql.ts'
+import { letRunGoOn } from './let-run-go-on.ts'
+
+/** An open question or plan, with what a message says to it. */
+export interface Reply {
+  readonly interaction: InteractionRow
+  readonly answering: Answering
+}
+
+/**
+ * Reads a message as the answer to an Interaction. The caller holds the Session's lock.
+ * @throws ApiError 404 for an unknown one, 409 `cloud_interaction_conflict` for one that is closed or is an approval, 400
+ *   for a form that is filled in wrongly
+ */
+export async function readReply(
+  tx: Queryable,
+  key: SessionKey,
+  interactionId: string,
+  message: string,
+): Promise<Reply> {
+  const interaction = await findInteraction(tx, key, interactionId)
+  if (interaction === null) throw sessionNotFound()
+  if (interaction.status !== 'open' || interaction.kind === 'approval') throw refusal('cloud_interaction_conflict')
+  if (interaction.kind === 'exit_plan_mode') {
+    const answer = readPlanAnswer(message)
+    const resolution = answer.approved ? 'approved' : 'denied'
+    return { interaction, answering: { resolution, answer: JSON.stringify(answer) } }
+  }
+  const answer = readFormAnswer(requestOf(interaction).questions ?? [], message)
+  return { interaction, answering: { resolution: null, answer: JSON.stringify(answer) } }
+}
+
+/** Resolves what a Turn answers, and lets the Run go on. The caller holds the Session's lock. */
+export async function answerByTurn(
+  tx: Queryable,
+  key: SessionKey,
+  reply: Reply,
+  turnId: string,
+  now: Date,
+): Promise<void> {
+  const { interaction, answering } = reply
+  const resolved = await resolveOpen(tx, key, interaction.id, { ...answering, turnId }, now)
+  await appendEvents(tx, key, [interactionEvent(resolved)], now)
+  await letRunGoOn(tx, key, interaction.run_id, now)
+}

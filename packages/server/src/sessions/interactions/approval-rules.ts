@@ -1,0 +1,62 @@
+import { normalize } from 'node:path/posix'
+import type { Approval } from '@berth/contract'
+import { commandWords } from '../../kit/command-words.ts'
+import type { ApprovalRule, CommandPattern, PathPattern } from '../../settings/approval-rules.ts'
+import { likenessOf } from './interaction.ts'
+
+/** An approval with whose it is. */
+export interface Proposal {
+  readonly organizationId: string
+  readonly runtime: string
+  readonly approval: Pick<Approval, 'toolName' | 'kind' | 'confinement' | 'input'>
+}
+
+/** Whether a rule allows it. What a rule cannot read for certain it does not allow. */
+export const isAllowed = (rules: readonly ApprovalRule[], proposal: Proposal): boolean =>
+  rules.some(rule => covers(rule, proposal))
+
+function covers(rule: ApprovalRule, { organizationId, runtime, approval }: Proposal): boolean {
+  const { toolName, toolKind, confinement } = likenessOf(approval)
+  return (
+    holds(rule.organizations, organizationId) &&
+    holds(rule.runtimes, runtime) &&
+    holds(rule.tools, toolName) &&
+    holds(rule.kinds, toolKind) &&
+    holds(rule.confinements, confinement) &&
+    (rule.commands === undefined || isCommandOf(rule.commands, approval.input ?? {})) &&
+    (rule.paths === undefined || isWithin(rule.paths, approval.input ?? {}))
+  )
+}
+
+const holds = (list: readonly string[] | undefined, value: string) => list === undefined || list.includes(value)
+
+type Input = Readonly<Record<string, unknown>>
+
+function isCommandOf(patterns: readonly CommandPattern[], { command }: Input): boolean {
+  const given = commandWords(command)
+  if (given === null) return false
+  return patterns.some(
+    ({ words, more }) =>
+      (more ? given.length >= words.length : given.length === words.length) &&
+      words.every((word, index) => word === given[index]),
+  )
+}
+
+/** Every path that is named must be within, and there must be one. */
+function isWithin(patterns: readonly PathPattern[], input: Input): boolean {
+  const paths = namedPaths(input)
+  return paths.length > 0 && paths.every(path => patterns.some(pattern => matchesPath(pattern, path)))
+}
+
+/** Where agents name the files that they are about to use. */
+function namedPaths(input: Input): unknown[] {
+  const own = ['path', 'file_path', 'filePath'].map(name => input[name])
+  const listed = [input['locations'], input['content']].flatMap(list => (Array.isArray(list) ? list : []))
+  return [...own, ...listed.map(item => (item as Input | null)?.['path'])].filter(path => path !== undefined)
+}
+
+/** As it stands: a path that is relative, or leads through `..`, names another place than it seems to. */
+function matchesPath({ path, below }: PathPattern, given: unknown): boolean {
+  if (typeof given !== 'string' || !given.startsWith('/') || normalize(given) !== given) return false
+  return given === path || (below && given.startsWith(path === '/' ? path : `${path}/`))
+}

@@ -1,0 +1,28 @@
+import type { Resolution } from '@berth/contract'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { appendEvents, type SessionKey } from '../log/append.ts'
+import { interactionEvent } from './interaction.ts'
+import { expireOpen, type Which } from './interaction-sql.ts'
+
+/**
+ * Closes what is open in a Session for want of an answer, and says so in the log. Whatever ends a Run, a lease, a
+ * Session or an authority calls this in its own transaction, so nothing can stay open behind it. The caller holds the
+ * Session's lock. @returns how many there were
+ */
+export async function closeInteractions(
+  tx: Queryable,
+  key: SessionKey,
+  resolution: Resolution,
+  now: Date,
+  which: Which = {},
+): Promise<number> {
+  const closed = await expireOpen(tx, key, which, resolution, now)
+  if (closed.length > 0)
+    await appendEvents(
+      tx,
+      key,
+      closed.map(row => interactionEvent(row)),
+      now,
+    )
+  return closed.length
+}

@@ -1,0 +1,126 @@
+import type {
+  Approval,
+  DecisionChoice,
+  DecisionOutcome,
+  Interaction,
+  InteractionKind,
+  InteractionRequest,
+  InteractionStatus,
+  Resolution,
+} from '@berth/contract'
+import type { EventDraft } from '../log/envelope.ts'
+
+/**
+ * An Interaction as it is stored. Its states:
+ *
+ *     open ── a decision, a reply Turn ──▶ resolved
+ *     open ── deadline, withdrawal, end of Run, lease, Session or authority ──▶ expired
+ *
+ * Both ends are final. `delivered_at` is beside them: a closed Interaction whose agent still waits has none, and whoever
+ * reads the lease's journal gives the answer.
+ */
+export interface InteractionRow {
+  readonly organization_id: string
+  readonly session_id: string
+  readonly id: string
+  readonly run_id: string
+  readonly kind: InteractionKind
+  readonly status: InteractionStatus
+  readonly resolution: Resolution | null
+  readonly request: string
+  readonly lease_id: string
+  readonly journal_offset: number
+  readonly agent_request: string
+  readonly request_id: string | null
+  readonly deadline: Date | null
+  readonly opened_at: Date
+  readonly closed_at: Date | null
+  readonly choice: DecisionChoice | null
+  readonly idempotency_key: string | null
+  readonly response_turn_id: string | null
+  readonly answer: string | null
+  readonly delivered_at: Date | null
+}
+
+/** What an agent asks, cleaned and within bounds, before the platform gives it id and deadline. */
+export type Ask =
+  | { readonly kind: 'ask_user'; readonly questions: NonNullable<InteractionRequest['questions']> }
+  | { readonly kind: 'exit_plan_mode'; readonly prompt: string; readonly plan: string; readonly planTruncated?: true }
+  | { readonly kind: 'approval'; readonly approval: Omit<Approval, 'requestId' | 'runId' | 'deadline'> }
+
+/** What makes one approval like another: a remembered decision on one answers the other. */
+export interface Likeness {
+  readonly toolName: string
+  readonly toolKind: string
+  readonly confinement: string
+}
+
+export const likenessOf = ({
+  toolName,
+  kind,
+  confinement,
+}: Pick<Approval, 'toolName' | 'kind' | 'confinement'>): Likeness => ({
+  toolName,
+  toolKind: kind ?? 'other',
+  confinement: confinement ?? 'sandbox',
+})
+
+export const requestOf = (row: Pick<InteractionRow, 'request'>): InteractionRequest => JSON.parse(row.request)
+
+/** The Interaction resource (interface 2.6). */
+export function toInteraction(row: InteractionRow): Interaction {
+  const closedAt = row.closed_at?.toISOString()
+  return {
+    id: row.id,
+    sessionId: row.session_id,
+    runId: row.run_id,
+    kind: row.kind,
+    status: row.status,
+    request: requestOf(row),
+    ...(row.response_turn_id !== null && { response: { turnId: row.response_turn_id } }),
+    ...(row.deadline !== null && { deadline: row.deadline.toISOString() }),
+    ...(row.resolution !== null && { resolution: row.resolution }),
+    openedAt: row.opened_at.toISOString(),
+    ...(row.status === 'resolved' && closedAt !== undefined && { resolvedAt: closedAt }),
+    ...(row.status === 'expired' && closedAt !== undefined && { expiredAt: closedAt }),
+  }
+}
+
+/** What became of a decision; null where none was made. */
+export function outcomeOf(row: InteractionRow): DecisionOutcome | null {
+  if (row.choice === null) return null
+  return { interactionId: row.id, choice: row.choice, status: row.status, resolution: row.resolution }
+}
+
+const eventTypes = {
+  open: 'svc.interaction.opened',
+  resolved: 'svc.interaction.resolved',
+  expired: 'svc.interaction.expired',
+} as const
+
+/** The Event that tells of the Interaction's state (completions, Events). Only an opening says what is asked. */
+export function interactionEvent(
+  row: Pick<InteractionRow, 'id' | 'run_id' | 'kind' | 'status' | 'resolution' | 'response_turn_id' | 'deadline'>,
+  request?: InteractionRequest,
+): EventDraft {
+  return {
+    type: eventTypes[row.status],
+    runId: row.run_id,
+    data: {
+      interactionId: row.id,
+      kind: row.kind,
+      status: row.status,
+      ...(request !== undefined && { request: withoutInput(request) }),
+      ...(row.resolution !== null && { resolution: row.resolution }),
+      ...(row.response_turn_id !== null && { turnId: row.response_turn_id }),
+      ...(row.deadline !== null && { deadline: row.deadline.toISOString() }),
+    },
+  }
+}
+
+/** Integrations read the log; what a tool is about to do is read from the Interaction itself. */
+function withoutInput(request: InteractionRequest): InteractionRequest {
+  if (request.approval === undefined) return request
+  const { input: _, ...approval } = request.approval
+  return { ...request, approval }
+}

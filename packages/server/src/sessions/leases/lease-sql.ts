@@ -1,0 +1,202 @@
+import { isLostHost } from '../../runtimes/runtime-hosts.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from '../log/append.ts'
+
+export type LeaseEnd = 'expired' | 'lost' | 'archived' | 'abandoned'
+
+/** A sandbox on lease (interface 3, workspace attachment). */
+export interface LeaseRow {
+  readonly id: string
+  readonly organization_id: string
+  readonly session_id: string
+  readonly host: string
+  readonly runtime: string
+  readonly state: 'creating' | 'attached' | 'ended'
+  readonly created_at: Date
+  readonly expires_at: Date
+  readonly bound_at: Date
+  readonly idle_ms: number
+  readonly journal_offset: number
+  readonly replay_from: number
+  readonly agent_generation: number
+  readonly agent_state: 'none' | 'started' | 'initialized' | 'ready' | 'exited'
+  readonly agent_loads_sessions: boolean
+  readonly agent_session_id: string | null
+  /** The model that its process was started for, where it is told of one by its variables. */
+  readonly agent_model: string | null
+  readonly active_prompt: string | null
+  /** The conversation before this sandbox, for an agent that cannot load it; told with its first prompt. */
+  readonly recap: string | null
+}
+
+/** The lease that has not ended, at most one for each Session (`leases_live`). */
+export async function findLiveLease(db: Queryable, key: SessionKey): Promise<LeaseRow | null> {
+  const { rows } = await db.query<LeaseRow>({
+    name: 'find-live-lease',
+    text: 'select * from leases where organization_id = $1 and session_id = $2 and ended_at is null',
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0] ?? null
+}
+
+/** Writes the intent to make a sandbox, before it is made: what crashes in between is found by the sweeper. */
+export async function insertLease(
+  tx: Queryable,
+  key: SessionKey,
+  lease: { id: string; driver: string; host: string; runtime: string; idleMs: number; maxMs: number; now: Date },
+): Promise<LeaseRow> {
+  const { rows } = await tx.query<LeaseRow>({
+    text: `
+      insert into leases (id, organization_id, session_id, driver, host, runtime, state, created_at, expires_at, bound_at,
+        idle_ms)
+      values ($1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10) returning *`,
+    values: [
+      lease.id,
+      key.organizationId,
+      key.sessionId,
+      lease.driver,
+      lease.host,
+      lease.runtime,
+      lease.now,
+      new Date(lease.now.getTime() + Math.min(lease.idleMs, lease.maxMs)),
+      new Date(lease.now.getTime() + lease.maxMs),
+      lease.idleMs,
+    ],
+  })
+  const row = rows[0]
+  if (row === undefined) throw new Error('an insert returned no row')
+  return row
+}
+
+/** Where the sandbox's next agent process begins: the conversation that it loads, or is told of. */
+export async function startAgentFrom(
+  tx: Queryable,
+  leaseId: string,
+  from: { readonly agentSessionId: string | null; readonly recap: string | null },
+): Promise<void> {
+  await tx.query({
+    text: 'update leases set agent_session_id = $2, recap = $3 where id = $1',
+    values: [leaseId, from.agentSessionId, from.recap],
+  })
+}
+
+/** The sandbox stands: from here on the Session's workspace is attached. */
+export async function markAttached(tx: Queryable, leaseId: string): Promise<void> {
+  await tx.query({
+    text: "update leases set state = 'attached' where id = $1 and state = 'creating'",
+    values: [leaseId],
+  })
+}
+
+/** Moves the idle deadline, never past the lease's bound. */
+export async function touchLease(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
+  await tx.query({
+    name: 'touch-lease',
+    text: `
+      update leases set expires_at = least(bound_at, $3::timestamptz + idle_ms * interval '1 millisecond')
+      where organization_id = $1 and session_id = $2 and ended_at is null`,
+    values: [key.organizationId, key.sessionId, now],
+  })
+}
+
+/**
+ * Ends the Session's lease, where it has one. One that never came to hold was given up, whatever the reason.
+ * @returns the lease and what it was before
+ */
+export async function finishLease(
+  tx: Queryable,
+  key: SessionKey,
+  reason: LeaseEnd,
+  now: Date,
+): Promise<{ readonly id: string; readonly was: LeaseRow['state'] } | null> {
+  const { rows } = await tx.query<{ id: string; was: LeaseRow['state'] }>({
+    text: `
+      with live as (
+        select id, state from leases where organization_id = $1 and session_id = $2 and ended_at is null for update
+      )
+      update leases l
+      set state = 'ended', ended_at = $4, expires_at = least(l.expires_at, $4),
+        end_reason = case when live.state = 'creating' then 'abandoned' else $3 end
+      from live where l.id = live.id
+      returning l.id, live.state as was`,
+    values: [key.organizationId, key.sessionId, reason, now],
+  })
+  return rows[0] ?? null
+}
+
+/** Leases past their deadline whose Session has no Run under way, on `leases_due`. */
+export async function findDueLeases(db: Queryable, now: Date, limit: number): Promise<LeaseRow[]> {
+  const { rows } = await db.query<LeaseRow>({
+    name: 'find-due-leases',
+    text: `
+      select l.* from leases l
+      where l.ended_at is null and l.expires_at <= $1 and not exists (
+        select 1 from runs r
+        where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
+        and not exists (
+          select 1 from executions e
+          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)
+      order by l.expires_at limit $2`,
+    values: [now, limit],
+  })
+  return rows
+}
+
+/** Leases that archived Sessions still hold, of those that have not ended (`leases_live`). */
+export async function findLeasesOfArchived(db: Queryable, limit: number): Promise<LeaseRow[]> {
+  const { rows } = await db.query<LeaseRow>({
+    name: 'find-leases-of-archived',
+    text: `
+      select l.* from leases l
+      where l.ended_at is null and exists (
+        select 1 from sessions s
+        where s.organization_id = l.organization_id and s.id = l.session_id and s.archived_at is not null)
+      limit $1`,
+    values: [limit],
+  })
+  return rows
+}
+
+/** Attached leases on a host whose Session has no Run under way. */
+export async function findLiveLeasesOfHost(db: Queryable, host: string): Promise<LeaseRow[]> {
+  const { rows } = await db.query<LeaseRow>({
+    text: `
+      select l.* from leases l
+      where l.ended_at is null and l.state = 'attached' and l.host = $1 and not exists (
+        select 1 from runs r
+        where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
+        and not exists (
+          select 1 from executions e
+          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)`,
+    values: [host],
+  })
+  return rows
+}
+
+/** Leases on hosts that are gone for good, whose Session has no Run under way, on `leases_of_host`. */
+export async function findLeasesOfLostHosts(db: Queryable, host: string, limit: number): Promise<LeaseRow[]> {
+  const { rows } = await db.query<LeaseRow>({
+    name: 'find-leases-of-lost-hosts',
+    text: `
+      select l.* from runtime_hosts h
+      join leases l on l.host = h.host and l.ended_at is null
+      where h.host <> $1 and ${isLostHost('h', '$1')} and not exists (
+        select 1 from runs r
+        where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
+        and not exists (
+          select 1 from executions e
+          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)
+      limit $2`,
+    values: [host, limit],
+  })
+  return rows
+}
+
+export async function leaseIsLive(db: Queryable, leaseId: string): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'lease-is-live',
+    text: 'select 1 from leases where id = $1 and ended_at is null',
+    values: [leaseId],
+  })
+  return rows.length > 0
+}

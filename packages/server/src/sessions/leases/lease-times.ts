@@ -1,0 +1,13 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+
+/** When the oldest and the newest of a host's live leases were begun; null without any; on `leases_of_host`. */
+export async function findLeaseTimes(db: Queryable, host: string): Promise<{ oldest: Date; newest: Date } | null> {
+  const { rows } = await db.query<{ oldest: Date | null; newest: Date | null }>({
+    name: 'find-lease-times',
+    text: `
+      select min(created_at) as oldest, max(created_at) as newest from leases where host = $1 and ended_at is null`,
+    values: [host],
+  })
+  const { oldest = null, newest = null } = rows[0] ?? {}
+  return oldest === null || newest === null ? null : { oldest, newest }
+}

@@ -1,0 +1,124 @@
+import type { Session } from '@berth/contract'
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import { refusal, sessionNotFound } from '../../kit/refusal.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import type { SessionKey } from '../log/append.ts'
+import { isPublicationUnderWay } from '../publications/under-way.ts'
+import { lockVisibleSession } from '../session/lock-session.ts'
+import { continuationOfSession, type SessionRow, toSession } from '../session/session.ts'
+import { findSession } from '../session/session-sql.ts'
+import { endLease } from './end-lease.ts'
+import { extendLease } from './extend-lease.ts'
+import { askForWorkspace, isWorkspaceBeingMade } from './request-workspace.ts'
+
+/** A missed wake-up costs this much. */
+const POLL_MS = 1_000
+
+/** What the Session's state says to a caller who wants its workspace. */
+type Decision = 'attached' | 'renew' | 'starting' | 'provision'
+
+/**
+ * Brings the Session's workspace back, or leaves it as it is where it has time enough; sandboxes are never stacked
+ * (interface 4.4, in the order of completions). It does not race the Session's lifecycle: while a Run or its sealing is
+ * under way it refuses, or waits where that brings the workspace up.
+ * @throws ApiError 404, 409 `cloud_resume_unavailable`, `cloud_session_finalizing`, `cloud_publication_in_progress` or
+ *   `cloud_run_in_progress`, 503 `cloud_workspace_starting` where the wait is over, 503 `cloud_workspace_unavailable`
+ *   where none could be made
+ */
+export async function restoreWorkspace(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  signal: AbortSignal,
+): Promise<Session> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(context.workspaceWaitMs)])
+  let asked = false
+  for (;;) {
+    using moved = listen(context, key)
+    const step = await context.db.transaction(tx => take(tx, context, principal, key, asked))
+    if (step === 'failed') throw refusal('cloud_workspace_unavailable')
+    if (step === 'ended') {
+      context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.leases)
+      continue
+    }
+    if (step !== 'starting' && step !== 'asked') return toSession(step, context)
+    if (step === 'asked') {
+      asked = true
+      context.wakeups.publish(topics.queue)
+    }
+    await moved.once(deadline)
+    if (!deadline.aborted) continue
+    // A request that nobody has taken up: what makes sandboxes is out of reach.
+    const idle = step === 'asked' && !(await isWorkspaceBeingMade(context.db, key))
+    throw refusal(idle ? 'cloud_workspace_unavailable' : 'cloud_workspace_starting')
+  }
+}
+
+/** One look under the lock: what is to be done is done or asked for. */
+async function take(
+  tx: Queryable,
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  asked: boolean,
+): Promise<SessionRow | 'starting' | 'asked' | 'ended' | 'failed'> {
+  const now = context.clock.now()
+  const session = await lockVisibleSession(tx, principal, key)
+  const publishing = await isPublicationUnderWay(tx, key)
+  switch (decide(session, publishing, context, now)) {
+    case 'attached':
+      return session
+    case 'renew': {
+      await extendLease(tx, key, now)
+      const renewed = (await findSession(tx, key)) ?? session
+      if ((renewed.lease_expires_at?.getTime() ?? 0) > now.getTime()) return renewed
+      // Past its bound, and not swept yet: there is another one to be had.
+      await endLease(tx, key, 'expired', now)
+      return 'ended'
+    }
+    case 'starting':
+      return 'starting'
+    case 'provision':
+      return askForWorkspace(tx, key, asked, now)
+  }
+}
+
+function decide(session: SessionRow, publishing: boolean, context: Context, now: Date): Decision {
+  if (session.archived_at !== null) throw sessionNotFound()
+  const leftMs = session.lease_held ? (session.lease_expires_at?.getTime() ?? 0) - now.getTime() : 0
+  if (session.lease_held && leftMs >= (session.lease_idle_ms ?? 0) / 3) return 'attached'
+  const running = session.active_run_status
+  if (running === null && !continuationOfSession(session, context).canContinue) {
+    throw refusal('cloud_resume_unavailable')
+  }
+  if (session.finalizing) throw refusal('cloud_session_finalizing')
+  if (publishing) throw refusal('cloud_publication_in_progress')
+  if (running === 'queued' || running === 'dispatching') return 'starting'
+  if (running !== null) throw refusal('cloud_run_in_progress')
+  return session.lease_held ? 'renew' : 'provision'
+}
+
+interface Listening extends Disposable {
+  /** Resolves when the Session has moved since the listening began, after a poll's time, or when the signal aborts. */
+  once(signal: AbortSignal): Promise<void>
+}
+
+/** Listens before the state is read, so that no change can fall between the read and the wait. */
+function listen(context: Context, key: SessionKey): Listening {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const unsubscribe = context.wakeups.subscribe(topics.session(key.organizationId, key.sessionId), () => resolve())
+  const polling = setTimeout(resolve, POLL_MS)
+  return {
+    once: signal => {
+      if (signal.aborted) resolve()
+      signal.addEventListener('abort', () => resolve(), { once: true })
+      return promise
+    },
+    [Symbol.dispose]: () => {
+      clearTimeout(polling)
+      unsubscribe()
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from '../log/append.ts'
+
+/** Asks for the Session's workspace; asking again while that is under way changes nothing. */
+export async function requestWorkspace(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
+  await tx.query({
+    text: `
+      insert into workspace_requests (organization_id, session_id, requested_at) values ($1, $2, $3)
+      on conflict do nothing`,
+    values: [key.organizationId, key.sessionId, now],
+  })
+}
+
+export type WorkspaceRequest = 'none' | 'open' | 'failed'
+
+export async function readWorkspaceRequest(tx: Queryable, key: SessionKey): Promise<WorkspaceRequest> {
+  const { rows } = await tx.query<{ failed: boolean }>({
+    text: `
+      select failed_at is not null as failed from workspace_requests where organization_id = $1 and session_id = $2`,
+    values: [key.organizationId, key.sessionId],
+  })
+  const row = rows[0]
+  return row === undefined ? 'none' : row.failed ? 'failed' : 'open'
+}
+
+export async function deleteWorkspaceRequest(tx: Queryable, key: SessionKey): Promise<void> {
+  await tx.query({
+    text: 'delete from workspace_requests where organization_id = $1 and session_id = $2',
+    values: [key.organizationId, key.sessionId],
+  })
+}
+
+/** Leaves word for whoever asked that nothing came of it. */
+export async function failWorkspaceRequest(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
+  await tx.query({
+    text: 'update workspace_requests set failed_at = $3 where organization_id = $1 and session_id = $2',
+    values: [key.organizationId, key.sessionId, now],
+  })
+}
+
+/** Whether a worker is at work on the request. */
+export async function workspaceIsBeingMade(db: Queryable, key: SessionKey): Promise<boolean> {
+  const { rows } = await db.query({
+    text: "select 1 from executions where organization_id = $1 and session_id = $2 and task = 'restore'",
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows.length > 0
+}

@@ -1,0 +1,138 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { type EventDraft, type SplitEnvelope, splitEnvelope } from './envelope.ts'
+import { knownRedactor, loadRedactor, type VersionedRedactor } from './session-redactor.ts'
+
+/** The Session whose log is meant; ids of Sessions are unique per organization only. */
+export interface SessionKey {
+  readonly organizationId: string
+  readonly sessionId: string
+}
+
+/**
+ * Appends events in the caller's transaction, in order, and touches the Session.
+ *
+ * The sequence comes from the Session's row under its lock, which the transaction holds until it commits: whoever
+ * sees sequence n has seen all before it, and a rollback leaves no gap.
+ *
+ * The Session's secrets are masked before its row is locked, with those that this process knew. The statement writes
+ * nothing if the row names others by then; the append loads these and tries again. Appends of one transaction keep their
+ * order in that: the connection answers in order, and each goes on when its own answer comes.
+ * @returns the newest sequence, or null where there is no such Session.
+ * @throws UnsealError if another master key has sealed the Session's secrets
+ */
+export function appendEvents(
+  tx: Queryable,
+  key: SessionKey,
+  drafts: readonly EventDraft[],
+  now: Date,
+): Promise<number | null> {
+  return appendBatch(tx, key, toBatch(tx, key, drafts, now))
+}
+
+/** Events as text, ready to be appended. */
+export interface EventBatch {
+  readonly now: Date
+  readonly drafts: readonly EventDraft[]
+  /** Of the secrets that are masked in the text. */
+  readonly secretsVersion: number
+  readonly envelopes: readonly ({ readonly type: string; readonly runId: string | null } & SplitEnvelope)[]
+  /** Of all envelopes, in UTF-8. */
+  readonly bytes: number
+}
+
+/** Serialises events, for a caller that counts them, and masks the secrets that this process knows of their Session. */
+export function toBatch(db: Queryable, key: SessionKey, drafts: readonly EventDraft[], now: Date): EventBatch {
+  return serialise(key, drafts, now, knownRedactor(db, key))
+}
+
+function serialise(
+  { sessionId }: SessionKey,
+  drafts: readonly EventDraft[],
+  now: Date,
+  { version, redactor }: VersionedRedactor,
+): EventBatch {
+  const envelopes = drafts.map(draft => ({
+    type: draft.type,
+    runId: draft.runId ?? null,
+    ...splitEnvelope(draft, sessionId, now, redactor),
+  }))
+  const bytes = envelopes.reduce((sum, { head, tail }) => sum + Buffer.byteLength(head) + Buffer.byteLength(tail), 0)
+  return { now, drafts, secretsVersion: version, envelopes, bytes }
+}
+
+/** As `appendEvents`, of events that are serialised already; they are again if the Session has other secrets by now. */
+export async function appendBatch(tx: Queryable, key: SessionKey, given: EventBatch): Promise<number | null> {
+  for (let batch = given; ; ) {
+    const last = await insertBatch(tx, key, batch)
+    if (last !== null) return last
+    const current = await loadRedactor(tx, key)
+    if (current === null) return null
+    batch = serialise(key, batch.drafts, batch.now, current)
+  }
+}
+
+async function insertBatch(
+  tx: Queryable,
+  { organizationId, sessionId }: SessionKey,
+  { now, envelopes, secretsVersion: version }: EventBatch,
+): Promise<number | null> {
+  const [only] = envelopes
+  const { rows } = await tx.query<{ last: number }>(
+    envelopes.length === 1 && only !== undefined
+      ? {
+          name: 'append-event',
+          text: appendOne,
+          values: [organizationId, sessionId, now.toISOString(), only.type, only.runId, only.head, only.tail, version],
+        }
+      : {
+          name: 'append-events',
+          text: appendMany,
+          values: [
+            organizationId,
+            sessionId,
+            now,
+            envelopes.map(({ type }) => type),
+            envelopes.map(({ runId }) => runId),
+            envelopes.map(({ head }) => head),
+            envelopes.map(({ tail }) => tail),
+            version,
+          ],
+        },
+  )
+  return rows[0]?.last ?? null
+}
+
+/**
+ * One Event costs half of what the general statement does: its plan can be kept, one over arrays is made each time.
+ *
+ * Both lock the row also when its secrets are others: a transaction takes the Session's lock before any other.
+ */
+const appendOne = `
+  with head as (
+    update sessions
+    set last_event_sequence = last_event_sequence + (secrets_version = $8)::integer,
+      updated_at = greatest(updated_at, $3)
+    where organization_id = $1 and id = $2
+    returning last_event_sequence as last, secrets_version
+  )
+  insert into events (organization_id, session_id, sequence, type, run_id, envelope)
+  select $1, $2, last, $4, $5, $6 || last::text || $7 from head where secrets_version = $8
+  returning sequence as last`
+
+const appendMany = `
+  with head as (
+    update sessions
+    set last_event_sequence = last_event_sequence + (secrets_version = $8)::integer * cardinality($4::text[]),
+      updated_at = greatest(updated_at, $3)
+    where organization_id = $1 and id = $2
+    returning last_event_sequence as last, secrets_version
+  ), written as (
+    insert into events (organization_id, session_id, sequence, type, run_id, envelope)
+    select $1, $2, last - cardinality($4::text[]) + n, type, run_id,
+      envelope_head || (last - cardinality($4::text[]) + n)::text || envelope_tail
+    from head,
+      unnest($4::text[], $5::uuid[], $6::text[], $7::text[]) with ordinality
+        as draft (type, run_id, envelope_head, envelope_tail, n)
+    where secrets_version = $8
+  )
+  select last from head where secrets_version = $8`

@@ -1,0 +1,117 @@
+import { ownCredentials, Redactor } from '../../kit/redactor.ts'
+import { StartError } from '../../kit/start-error.ts'
+import type { MasterKey } from '../../storage/keys/master-key.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from './append.ts'
+import {
+  addSessionSecrets,
+  findSecretsVersion,
+  hasSessionSecrets,
+  listSessionSecrets,
+  type SecretSource,
+} from './session-secret-sql.ts'
+
+/** A redactor with the version of the Session's secrets that it masks. */
+export interface VersionedRedactor {
+  readonly version: number
+  readonly redactor: Redactor
+}
+
+/** Without secrets there is nothing to load, and nothing to remember. */
+const none: VersionedRedactor = { version: 0, redactor: ownCredentials }
+/** Sessions whose redactors a process keeps; the least recently used one goes first. */
+const MAX_KEPT = 512
+
+/** By the key that opened the secrets: processes of a deployment have one, tests have several. */
+const kept = new WeakMap<MasterKey, Map<string, VersionedRedactor>>()
+
+/**
+ * Returns the redactor that this process last used for a Session. It may be outdated: whoever relies on it has to prove
+ * its version against the Session's row, as an append does.
+ */
+export function knownRedactor(db: Queryable, key: SessionKey): VersionedRedactor {
+  const redactors = keptBy(db)
+  const known = redactors?.get(idOf(key))
+  if (redactors === undefined || known === undefined) return none
+  keep(redactors, key, known)
+  return known
+}
+
+/**
+ * Reads the secrets of a Session from its rows and returns their redactor; null if there is no such Session.
+ * @throws UnsealError if another master key has sealed them, and Error if the handle has none
+ */
+export async function loadRedactor(db: Queryable, key: SessionKey): Promise<VersionedRedactor | null> {
+  const found = await listSessionSecrets(db, key)
+  if (found === null || found.version === 0) return found && none
+  const { masterKey } = db
+  const redactors = keptBy(db)
+  if (masterKey === undefined || redactors === undefined)
+    throw new Error('a session has secrets to mask, and this process has no master key')
+  const values = found.secrets.map(({ digest, sealed }) => masterKey.open(sealed, placeOf(key, digest)).toString())
+  const loaded = { version: found.version, redactor: new Redactor(values) }
+  keep(redactors, key, loaded)
+  return loaded
+}
+
+/**
+ * Returns the redactor of a Session as its row has it now, for text that is stored or shown beside the log. Under the
+ * Session's lock, or while only this worker makes sandboxes for it, it stays the right one.
+ * @throws UnsealError if another master key has sealed the Session's secrets
+ */
+export async function sessionRedactor(db: Queryable, key: SessionKey): Promise<Redactor> {
+  const known = knownRedactor(db, key)
+  if ((await findSecretsVersion(db, key)) === known.version) return known.redactor
+  return (await loadRedactor(db, key))?.redactor ?? ownCredentials
+}
+
+/**
+ * Stores the secrets that a sandbox of the Session is about to know, in the caller's transaction under the Session's lock.
+ * They stay for as long as the Session: its log may tell them at any time.
+ */
+export async function rememberSecrets(
+  tx: Queryable,
+  key: SessionKey,
+  source: SecretSource,
+  secrets: readonly string[],
+  now: Date,
+): Promise<void> {
+  if (secrets.length === 0) return
+  const { masterKey } = tx
+  if (masterKey === undefined) throw new Error('a sandbox is to know secrets, and this process has no master key')
+  const sealed = [...new Set(secrets)].map(secret => {
+    const digest = masterKey.digest(secret)
+    return { digest, sealed: masterKey.seal(secret, placeOf(key, digest)) }
+  })
+  await addSessionSecrets(tx, key, source, sealed, now)
+}
+
+/**
+ * For a process without a master key: it could not mask what the log may tell.
+ * @throws StartError if the sandboxes of any Session were given secrets
+ */
+export async function refuseSecretsWithoutKey(db: Queryable): Promise<void> {
+  if (!(await hasSessionSecrets(db))) return
+  throw new StartError(
+    'this process has no master key, and sessions have secrets that it must mask: give every process on this database the same key, as BERTH_MASTER_KEY or a copy of master.key',
+  )
+}
+
+function keptBy({ masterKey }: Queryable): Map<string, VersionedRedactor> | undefined {
+  if (masterKey === undefined) return undefined
+  const redactors = kept.get(masterKey) ?? new Map<string, VersionedRedactor>()
+  kept.set(masterKey, redactors)
+  return redactors
+}
+
+function keep(redactors: Map<string, VersionedRedactor>, key: SessionKey, redactor: VersionedRedactor): void {
+  const id = idOf(key)
+  redactors.delete(id)
+  redactors.set(id, redactor)
+  const [oldest] = redactors.keys()
+  if (redactors.size > MAX_KEPT && oldest !== undefined) redactors.delete(oldest)
+}
+
+const idOf = ({ organizationId, sessionId }: SessionKey) => `${organizationId}/${sessionId}`
+
+const placeOf = (key: SessionKey, digest: Buffer) => `session/${idOf(key)}/${digest.toString('hex')}`

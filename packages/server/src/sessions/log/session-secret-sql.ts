@@ -1,0 +1,74 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from './append.ts'
+
+/** Where a sandbox has a secret from. */
+export type SecretSource = 'runtime' | 'environment'
+
+/** A secret as it is stored. */
+export interface SealedSecret {
+  readonly digest: Buffer
+  readonly sealed: Buffer
+}
+
+/** Returns the version of a Session's secrets, 0 without any; null if there is no such Session. */
+export async function findSecretsVersion(db: Queryable, key: SessionKey): Promise<number | null> {
+  const { rows } = await db.query<{ secrets_version: number }>({
+    name: 'find-secrets-version',
+    text: 'select secrets_version from sessions where organization_id = $1 and id = $2',
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0]?.secrets_version ?? null
+}
+
+/** Returns the secrets of a Session with the version that they make up, as one statement saw them. */
+export async function listSessionSecrets(
+  db: Queryable,
+  key: SessionKey,
+): Promise<{ readonly version: number; readonly secrets: readonly SealedSecret[] } | null> {
+  const { rows } = await db.query<{ version: number; digest: Buffer | null; sealed: Buffer | null }>({
+    name: 'list-session-secrets',
+    text: `
+      select s.secrets_version as version, k.digest, k.sealed from sessions s
+      left join session_secrets k on k.organization_id = s.organization_id and k.session_id = s.id
+      where s.organization_id = $1 and s.id = $2`,
+    values: [key.organizationId, key.sessionId],
+  })
+  const [first] = rows
+  if (first === undefined) return null
+  const secrets = rows.flatMap(({ digest, sealed }) => (digest === null || sealed === null ? [] : [{ digest, sealed }]))
+  return { version: first.version, secrets }
+}
+
+/** Adds secrets that the Session does not have yet; if there are any, its version is a new one. */
+export async function addSessionSecrets(
+  tx: Queryable,
+  key: SessionKey,
+  source: SecretSource,
+  secrets: readonly SealedSecret[],
+  now: Date,
+): Promise<void> {
+  await tx.query({
+    text: `
+      with added as (
+        insert into session_secrets (organization_id, session_id, source, digest, sealed, created_at)
+        select $1, $2, $3, digest, sealed, $6 from unnest($4::bytea[], $5::bytea[]) as given (digest, sealed)
+        on conflict do nothing returning 1
+      )
+      update sessions set secrets_version = 1 + floor(random() * 2 ^ 52)::bigint
+      where organization_id = $1 and id = $2 and exists (select 1 from added)`,
+    values: [
+      key.organizationId,
+      key.sessionId,
+      source,
+      secrets.map(({ digest }) => digest),
+      secrets.map(({ sealed }) => sealed),
+      now,
+    ],
+  })
+}
+
+/** Whether the sandboxes of any Session were given secrets. */
+export async function hasSessionSecrets(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>('select exists (select 1 from session_secrets) as found')
+  return rows[0]?.found === true
+}

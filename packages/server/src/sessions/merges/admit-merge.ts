@@ -1,0 +1,57 @@
+import { type CreateMerge, limits, type Merge } from '@berth/contract'
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import { refusal, sessionNotFound } from '../../kit/refusal.ts'
+import { requestHash } from '../../kit/request-hash.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import { findDelivered } from '../publications/find-delivered.ts'
+import { lockVisibleSession } from '../session/lock-session.ts'
+import { toMerge } from './merge.ts'
+import { findMerge, insertMerge, type MergeKey } from './merge-sql.ts'
+
+/**
+ * Admits the merge of a Publication's pull request (interface 4.9), in the order that all commands share.
+ * @throws ApiError 404, 409 `cloud_publication_merge_conflict` or `cloud_publication_not_mergeable`, 400 for a message of
+ *   too many bytes
+ */
+export async function admitMerge(
+  context: Context,
+  principal: Principal,
+  key: MergeKey,
+  id: string,
+  body: CreateMerge,
+): Promise<{ created: boolean; merge: Merge }> {
+  if (Buffer.byteLength(body.commitMessage ?? '') > limits.proseBytes) throw refusal('invalid_input')
+  const now = context.clock.now()
+  const hash = requestHash(body)
+  const admitted = await context.db.transaction(async tx => {
+    const session = await lockVisibleSession(tx, principal, key)
+    const publication = await findDelivered(tx, key, key.publicationId)
+    if (publication === null) throw sessionNotFound()
+    const known = await findMerge(tx, key, id)
+    if (known !== null) {
+      if (!known.request_hash.equals(hash)) throw refusal('cloud_publication_merge_conflict')
+      return { created: false, row: known }
+    }
+    if (session.archived_at !== null) throw sessionNotFound()
+    if (publication.pull === null) throw refusal('cloud_publication_not_mergeable')
+    const row = await insertMerge(
+      tx,
+      key,
+      {
+        id,
+        request_hash: hash,
+        strategy: body.strategy,
+        mode: body.mode,
+        commit_title: body.commitTitle ?? null,
+        commit_message: body.commitMessage ?? null,
+        pull_number: publication.pull.number,
+        head_sha: publication.pull.headOid,
+      },
+      now,
+    )
+    return { created: true, row }
+  })
+  if (admitted.created) context.wakeups.publish(topics.deliveries)
+  return { created: admitted.created, merge: toMerge(admitted.row) }
+}

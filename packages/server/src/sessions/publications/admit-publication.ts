@@ -1,0 +1,81 @@
+import { type CreatePublication, limits, type Publication } from '@berth/contract'
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import { invalidField, refusal, sessionNotFound } from '../../kit/refusal.ts'
+import { requestHash } from '../../kit/request-hash.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import type { SessionKey } from '../log/append.ts'
+import { findRevision } from '../reviews/find-review.ts'
+import { lockVisibleSession } from '../session/lock-session.ts'
+import { defaultBranch, isBranchName } from './branch-name.ts'
+import { toPublication } from './publication.ts'
+import { findPublication, insertPublication } from './publication-sql.ts'
+
+/**
+ * Admits the delivery of a reviewed revision (interface 4.9), in the order that all commands share. What becomes of it,
+ * also that the workspace has moved on, is the Publication's to say.
+ * @throws ApiError 404, 409 `cloud_publication_conflict`, `cloud_repository_required` or `cloud_workspace_expired`, 400
+ *   for a revision that the Session never made, a branch that is none, and a body of too many bytes
+ */
+export async function admitPublication(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  id: string,
+  body: CreatePublication,
+): Promise<{ created: boolean; publication: Publication }> {
+  refuseInvalid(body)
+  const now = context.clock.now()
+  const admitted = await context.db.transaction(async tx => {
+    const session = await lockVisibleSession(tx, principal, key)
+    const target = session.source?.baseBranch
+    const branch = body.branch ?? (body.delivery === 'direct_branch' ? target : defaultBranch(key.sessionId))
+    const hash = requestHash({ ...body, branch })
+    const known = await findPublication(tx, key, id)
+    if (known !== null) {
+      if (!known.request_hash.equals(hash)) throw refusal('cloud_publication_conflict')
+      return { created: false, row: known }
+    }
+    if (session.archived_at !== null) throw sessionNotFound()
+    if (target === undefined || branch === undefined) throw refusal('cloud_repository_required')
+    requireDeliverable(body, branch, target)
+    if ((await findRevision(tx, key, body.revision)) === null) {
+      throw invalidField(['revision'], 'is no revision that this Session has made; read its review first')
+    }
+    if (!session.lease_held) throw refusal('cloud_workspace_expired')
+    const row = await insertPublication(
+      tx,
+      key,
+      {
+        id,
+        request_hash: hash,
+        revision: body.revision,
+        title: body.title,
+        body: body.body ?? '',
+        delivery: body.delivery,
+        branch,
+        draft: body.draft,
+      },
+      now,
+    )
+    return { created: true, row }
+  })
+  if (admitted.created) context.wakeups.publish(topics.deliveries)
+  return { created: admitted.created, publication: toPublication(admitted.row) }
+}
+
+function refuseInvalid({ body, branch }: CreatePublication): void {
+  if (Buffer.byteLength(body ?? '') > limits.proseBytes) throw refusal('invalid_input')
+  if (branch !== undefined && branch !== null && !isBranchName(branch)) {
+    throw invalidField(['branch'], 'is not a name that git takes for a branch')
+  }
+}
+
+function requireDeliverable({ delivery, draft }: CreatePublication, branch: string, target: string): void {
+  if (delivery === 'direct_branch') {
+    if (branch !== target) throw invalidField(['branch'], 'is not the branch that the Session started from')
+    if (draft) throw invalidField(['draft'], 'is for pull requests')
+  } else if (branch === target) {
+    throw invalidField(['branch'], 'is the target of the pull request')
+  }
+}

@@ -1,0 +1,117 @@
+import type { PublicationResult } from '@berth/contract'
+import type { DeliveryContext } from '../../delivery/delivery-context.ts'
+import { openScratch } from '../../delivery/scratch.ts'
+import type { DeliverySource } from '../../delivery/sources.ts'
+import { GitHostError, type HostPull } from '../../git-hosts/git-host.ts'
+import { buildCommit, commitText } from './commit.ts'
+import { findBranch, PublicationFailed, reviewOf } from './prepare.ts'
+import type { PublicationRow } from './publication.ts'
+import { markOpening, type PublicationClaim } from './publication-sql.ts'
+import { push } from './push.ts'
+
+/** A row with what its preparation settled. */
+type PreparedRow = PublicationRow & { readonly commit_sha: string; readonly parent_oid: string }
+
+/**
+ * Brings the commit to the host, and opens the pull request, as far as the host does not have them yet. It may have been
+ * interrupted anywhere before, so the host is asked first.
+ * @throws PublicationFailed, GitHostError, ClaimTaken
+ */
+export async function attempt(
+  context: DeliveryContext,
+  claim: PublicationClaim,
+  source: DeliverySource,
+  signal: AbortSignal,
+): Promise<PublicationResult> {
+  const row = preparedRow(claim.row)
+  await deliverCommit(context, { ...claim, row }, source, signal)
+  const { delivery, branch, commit_sha: commitSha } = row
+  if (delivery === 'direct_branch') return { delivery, branch, commitSha }
+  const { pull, reused } = await providePull(context, claim, source, signal)
+  const { number, url, draft } = pull
+  return { delivery, branch, commitSha, pullRequest: { number, url, draft, reused } }
+}
+
+function preparedRow(row: PublicationRow): PreparedRow {
+  const { commit_sha, parent_oid } = row
+  if (commit_sha === null || parent_oid === null) throw new Error('a publication was attempted unprepared')
+  return { ...row, commit_sha, parent_oid }
+}
+
+async function deliverCommit(
+  context: DeliveryContext,
+  claim: PublicationClaim & { readonly row: PreparedRow },
+  source: DeliverySource,
+  signal: AbortSignal,
+): Promise<void> {
+  const { row } = claim
+  const { host, repository } = source
+  if (row.moves_from === row.commit_sha) return
+  const standing = await findBranch(source, row.branch, signal)
+  if (standing?.oid === row.commit_sha) return
+  // Protected since it was prepared.
+  if (row.delivery === 'direct_branch' && standing?.protected) throw new PublicationFailed('branch_protected')
+  const review = await reviewOf(context, claim)
+  await using mirror = await context.sources.mirror(source, signal)
+  await using scratch = await openScratch(context.scratchDir)
+  const parts = { blobs: context.blobs, scratch: scratch.path, mirror: mirror.gitDir, signal }
+  const gitDir = await buildCommit(parts, review, commitText(row, review.head_tree, row.parent_oid))
+  const remote = await host.access(repository, 'write', signal)
+  const move = {
+    branch: row.branch,
+    from: row.moves_from,
+    to: row.commit_sha,
+    fetch: row.parent_oid !== review.base_oid,
+  }
+  switch (await push(gitDir, remote, move, signal)) {
+    case 'pushed':
+      return
+    case 'moved': {
+      const stands = (await findBranch(source, row.branch, signal))?.oid ?? null
+      // Ours may be what moved it: a push whose answer was lost.
+      if (stands === row.commit_sha) return
+      // Another push holds the branch, or held it and was given up.
+      if (stands === row.moves_from) throw new GitHostError('unavailable', 'the branch is locked')
+      if (row.delivery === 'direct_branch') throw new PublicationFailed('target_moved')
+      throw new PublicationFailed(row.moves_from === null ? 'branch_exists' : 'branch_moved')
+    }
+    case 'protected':
+      throw new PublicationFailed('branch_protected')
+    case 'forbidden':
+      throw new PublicationFailed('repository_permission_denied')
+    case 'refused':
+      throw new PublicationFailed('git_host_refused')
+  }
+}
+
+/** The pull request of the branch: the open one, or a new one. Before one is opened it is recorded that none was there. */
+async function providePull(
+  context: DeliveryContext,
+  { claim, row }: PublicationClaim,
+  { host, repository, baseBranch }: DeliverySource,
+  signal: AbortSignal,
+): Promise<{ pull: HostPull; reused: boolean }> {
+  const find = () => host.findOpenPull(repository, { head: row.branch, base: baseBranch }, signal)
+  const open = await find()
+  if (open !== null) return { pull: open, reused: !row.opening }
+  if ((await markOpening(context.db, claim, context.clock.now())) === null) throw new ClaimTaken()
+  const { title, body, branch: head, draft } = row
+  try {
+    const pull = await host.openPull(repository, { title, body, head, base: baseBranch, draft }, signal)
+    return { pull, reused: false }
+  } catch (error) {
+    if (!(error instanceof GitHostError)) throw error
+    if (error.kind === 'conflict') {
+      const theirs = await find()
+      if (theirs !== null) return { pull: theirs, reused: true }
+    }
+    if (error.kind === 'conflict' || error.kind === 'invalid')
+      throw new PublicationFailed('pull_request_refused', error)
+    throw error
+  }
+}
+
+/** Another worker has the row, or it has ended: nothing of what is done here counts any more. */
+export class ClaimTaken extends Error {
+  override readonly name = 'ClaimTaken'
+}

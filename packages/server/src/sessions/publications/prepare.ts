@@ -1,0 +1,116 @@
+import type { PublicationError } from '@berth/contract'
+import type { DeliveryContext } from '../../delivery/delivery-context.ts'
+import { DeliveryFailed } from '../../delivery/failure.ts'
+import type { DeliverySource } from '../../delivery/sources.ts'
+import { GitHostError, type HostBranch } from '../../git-hosts/git-host.ts'
+import { SandboxGoneError } from '../../sandboxes/driver.ts'
+import { currentTree } from '../reviews/current-tree.ts'
+import { findRevision, type ReviewRow } from '../reviews/find-review.ts'
+import { openPlace } from '../reviews/open-place.ts'
+import { ReviewRefused } from '../reviews/review-place.ts'
+import { commitName, commitText } from './commit.ts'
+import type { PublicationRow } from './publication.ts'
+import { listPushed, type PublicationClaim } from './publication-sql.ts'
+
+export class PublicationFailed extends DeliveryFailed<PublicationError> {}
+
+/** What a Publication is to push, and onto what. */
+export interface Prepared {
+  readonly sha: string
+  readonly parent: string
+  readonly movesFrom: string | null
+}
+
+/** The review that a Publication is pinned to; its row keeps it there. */
+export async function reviewOf(context: DeliveryContext, claim: PublicationClaim): Promise<ReviewRow> {
+  const review = await findRevision(context.db, claim, claim.row.revision)
+  if (review === null) throw new Error(`no review ${claim.row.revision}`)
+  return review
+}
+
+/**
+ * Looks whether the workspace still is what was reviewed, and settles the commit to be: its name, its parent, and where
+ * the branch has to stand for it. A branch is only ever moved from a commit that this Session put there.
+ * @throws PublicationFailed, GitHostError
+ */
+export async function prepare(
+  context: DeliveryContext,
+  claim: PublicationClaim,
+  source: DeliverySource,
+  signal: AbortSignal,
+): Promise<Prepared> {
+  const review = await reviewOf(context, claim)
+  await requireUnchanged(context, claim, source, review, signal)
+  if (review.head_tree === review.base_tree) throw new PublicationFailed('no_changes')
+  return settle(context, claim, source, review, signal)
+}
+
+async function requireUnchanged(
+  context: DeliveryContext,
+  { leaseId }: PublicationClaim,
+  source: DeliverySource,
+  review: ReviewRow,
+  signal: AbortSignal,
+): Promise<void> {
+  if (leaseId === null) throw new PublicationFailed('workspace_expired')
+  try {
+    await using place = await openPlace(context, leaseId, source, signal)
+    const tree = await currentTree(place, review.base_tree, signal)
+    if (tree !== review.head_tree) throw new PublicationFailed('review_changed')
+  } catch (error) {
+    if (error instanceof SandboxGoneError) throw new PublicationFailed('workspace_expired', error)
+    if (error instanceof ReviewRefused) throw new PublicationFailed('review_changed', error)
+    throw error
+  }
+}
+
+async function settle(
+  context: DeliveryContext,
+  claim: PublicationClaim,
+  source: DeliverySource,
+  review: ReviewRow,
+  signal: AbortSignal,
+): Promise<Prepared> {
+  const { row } = claim
+  const target = await findBranch(source, source.baseBranch, signal)
+  if (target === null) throw new PublicationFailed('target_missing')
+  const direct = row.delivery === 'direct_branch'
+  // Also where the host would let this deployment pass: what a branch is protected from is what this would be.
+  if (direct && target.protected) throw new PublicationFailed('branch_protected')
+  const tip = (direct ? target : await findBranch(source, row.branch, signal))?.oid ?? null
+  const pushed = await listPushed(context.db, claim, row.branch)
+  const before = pushed.find(({ commit_sha }) => commit_sha === tip)
+  const parent = parentOf(row, tip, { base: review.base_oid, before: before?.commit_sha, madeHere: pushed.length > 0 })
+  // Delivered before, commit for commit: there is nothing to push.
+  if (before?.head_tree === review.head_tree) return { sha: before.commit_sha, parent, movesFrom: tip }
+  return { sha: await commitName(commitText(row, review.head_tree, parent), signal), parent, movesFrom: tip }
+}
+
+/** A branch of the host as it stands; null where there is none. @throws GitHostError */
+export async function findBranch(
+  { host, repository }: DeliverySource,
+  branch: string,
+  signal: AbortSignal,
+): Promise<HostBranch | null> {
+  try {
+    return await host.readBranch(repository, branch, signal)
+  } catch (error) {
+    if (error instanceof GitHostError && error.kind === 'not_found' && error.subject === 'branch') return null
+    throw error
+  }
+}
+
+/** The commit to build on, decided by where the branch stands. @throws PublicationFailed */
+export function parentOf(
+  row: Pick<PublicationRow, 'delivery'>,
+  tip: string | null,
+  known: { readonly base: string; readonly before: string | undefined; readonly madeHere: boolean },
+): string {
+  if (known.before !== undefined) return known.before
+  if (row.delivery === 'direct_branch') {
+    if (tip === known.base) return known.base
+    throw new PublicationFailed('target_moved')
+  }
+  if (tip === null) return known.base
+  throw new PublicationFailed(known.madeHere ? 'branch_moved' : 'branch_exists')
+}

@@ -1,0 +1,134 @@
+import type { PublicationError, PublicationResult } from '@berth/contract'
+import type { DeliveryContext } from '../../delivery/delivery-context.ts'
+import type { Desk } from '../../delivery/desk.ts'
+import { hostFailure, isPassing, pauseMs } from '../../delivery/failure.ts'
+import type { DeliverySource } from '../../delivery/sources.ts'
+import { GitHostError } from '../../git-hosts/git-host.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import { keepArtifact, type NewArtifact } from '../artifacts/keep-artifact.ts'
+import { appendEvents } from '../log/append.ts'
+import { lockSessionOf } from '../session/lock-session.ts'
+import { attempt, ClaimTaken } from './attempt.ts'
+import { PublicationFailed, prepare } from './prepare.ts'
+import type { PublicationRow } from './publication.ts'
+import {
+  claimPublications,
+  deferPublication,
+  finishPublication,
+  markAttempted,
+  markPrepared,
+  type PublicationClaim,
+  renewPublication,
+} from './publication-sql.ts'
+import { publicationEvent } from './under-way.ts'
+
+/** Where workers take up Publications. */
+export function publicationDesk(context: DeliveryContext): Desk {
+  return {
+    name: 'publications',
+    concurrency: 8,
+    claim: async (by, limit) =>
+      (await claimPublications(context.db, { ...by, host: context.host }, limit)).map(claim => ({
+        renew: until => renewPublication(context.db, claim.claim, until),
+        work: signal => deliver(context, claim, signal),
+      })),
+  }
+}
+
+/** Takes a Publication to its end from wherever it is, or leaves it for later. */
+export async function deliver(context: DeliveryContext, claim: PublicationClaim, signal: AbortSignal): Promise<void> {
+  try {
+    await finish(context, claim, await outcomeOf(context, claim, signal))
+  } catch (error) {
+    if (error instanceof ClaimTaken) return
+    signal.throwIfAborted()
+    if (error instanceof DatabaseUnavailable) throw error
+    const now = context.clock.now()
+    const dueAt = new Date(now.getTime() + pauseMs(claim.row.failures, error))
+    if (dueAt.getTime() > claim.row.created_at.getTime() + context.delivery.publicationMs) {
+      return finish(context, claim, { errorCode: lastWord(error) }).catch(ignoreTaken)
+    }
+    const told = { err: error, publicationId: claim.row.id }
+    if (isPassing(error)) context.log.warn(told, 'a publication waits for its host')
+    else context.log.error(told, 'a publication failed, and is tried again')
+    await deferPublication(context.db, claim.claim, dueAt)
+  }
+}
+
+function lastWord(error: unknown): PublicationError {
+  if (error instanceof GitHostError) return hostFailure(error)
+  return isPassing(error) ? 'git_host_unavailable' : 'internal_error'
+}
+
+function ignoreTaken(error: unknown): void {
+  if (!(error instanceof ClaimTaken)) throw error
+}
+
+type Outcome = { readonly result: PublicationResult } | { readonly errorCode: PublicationError }
+
+async function outcomeOf(context: DeliveryContext, claim: PublicationClaim, signal: AbortSignal): Promise<Outcome> {
+  try {
+    return { result: await takeSteps(context, claim, signal) }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof PublicationFailed) return { errorCode: error.code }
+    if (error instanceof GitHostError && !error.passing) return { errorCode: hostFailure(error) }
+    throw error
+  }
+}
+
+async function takeSteps(
+  context: DeliveryContext,
+  claim: PublicationClaim,
+  signal: AbortSignal,
+): Promise<PublicationResult> {
+  const { db, clock } = context
+  const recorded = (row: PublicationRow | null): PublicationRow => {
+    if (row === null) throw new ClaimTaken()
+    return row
+  }
+  let { row } = claim
+  if (row.status === 'admitted') {
+    const commit = await prepare(context, claim, await sourceOf(context, claim), signal)
+    row = recorded(await markPrepared(db, claim.claim, commit, clock.now()))
+  }
+  if (row.status === 'prepared') row = recorded(await markAttempted(db, claim.claim, clock.now()))
+  return attempt(context, { ...claim, row }, await sourceOf(context, claim), signal)
+}
+
+/** The grant is looked at for each step: one may take long, and what was revoked meanwhile is not used. */
+async function sourceOf(context: DeliveryContext, claim: PublicationClaim): Promise<DeliverySource> {
+  const source = await context.sources.find(claim)
+  if (source === null || source === 'revoked') throw new PublicationFailed('authority_revoked')
+  return source
+}
+
+/** Records the end, with what it made and the Events that tell of it, as one. */
+async function finish(context: DeliveryContext, claim: PublicationClaim, outcome: Outcome): Promise<void> {
+  const record = 'result' in outcome ? await putRecord(context, claim.row, outcome.result) : null
+  await context.db.transaction(async tx => {
+    await lockSessionOf(tx, claim)
+    const now = context.clock.now()
+    const row = await finishPublication(tx, claim.claim, outcome, now)
+    if (row === null) throw new ClaimTaken()
+    const kept = record === null ? [] : [(await keepArtifact(tx, claim, record, now)).draft]
+    const drafts = kept.map(draft => ({ ...draft, data: { ...draft.data, publicationId: row.id } }))
+    await appendEvents(tx, claim, [...drafts, publicationEvent(row)], now)
+  })
+  context.wakeups.publish(topics.session(claim.organizationId, claim.sessionId), topics.deliveries)
+}
+
+/** The record of a pull request, for whoever keeps the Session's Artifacts. */
+async function putRecord(
+  context: DeliveryContext,
+  row: PublicationRow,
+  result: PublicationResult,
+): Promise<NewArtifact | null> {
+  if (result.pullRequest === undefined) return null
+  const { revision, title, body } = row
+  const record = { publicationId: row.id, revision, title, body, ...result }
+  const blob = await context.blobs.put(Buffer.from(`${JSON.stringify(record, null, 2)}\n`))
+  const name = `pull-request-${result.pullRequest.number}.json`
+  return { runId: null, kind: 'pull_request_record', name, mediaType: 'application/json', ...blob }
+}

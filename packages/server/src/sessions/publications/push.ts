@@ -1,0 +1,71 @@
+import { transferOptions } from '../../git/git-environment.ts'
+import type { RemoteAccess } from '../../git/remote-access.ts'
+import { GitError, runGit } from '../../git/run-git.ts'
+import { GitHostError, type GitHostErrorKind } from '../../git-hosts/git-host.ts'
+
+/** What became of a push. */
+export type Pushed = 'pushed' | 'moved' | 'protected' | 'forbidden' | 'refused'
+
+/**
+ * Moves a branch of the host from exactly where it is known to stand, or makes it where it is known not to be there.
+ * @param from where the branch stands; null where there is none. Its commit is fetched first, for the push to build on
+ * @throws GitHostError where the host did not let git get there; `unavailable` where nothing is known
+ */
+export async function push(
+  gitDir: string,
+  remote: RemoteAccess,
+  move: { readonly branch: string; readonly from: string | null; readonly to: string; readonly fetch: boolean },
+  signal: AbortSignal,
+): Promise<Pushed> {
+  const ref = `refs/heads/${move.branch}`
+  try {
+    if (move.fetch) {
+      const options = ['--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules']
+      const fetched = ['fetch', ...transferOptions('fetch', remote), ...options, remote.url, `+${ref}:refs/berth/tip`]
+      await runGit(fetched, { gitDir, remote, signal })
+    }
+    const lease = `--force-with-lease=${ref}:${move.from ?? ''}`
+    const pushed = ['push', ...transferOptions('push', remote), '--porcelain', '--no-verify', '--no-follow-tags', lease]
+    const { exitCode, stdout, stderr } = await runGit([...pushed, remote.url, `${move.to}:${ref}`], {
+      gitDir,
+      remote,
+      signal,
+      exits: [0, 1],
+    })
+    if (exitCode === 0) return 'pushed'
+    const told = stdout.toString('utf8')
+    return /^!/m.test(told) ? refusalOf(`${told}\n${stderr}`) : unreached(stderr)
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error
+    return unreached(error.stderr, error)
+  }
+}
+
+/** What keeps git from getting to the branch at all, by what it says of the host's answer. */
+const words: readonly (readonly [RegExp, GitHostErrorKind])[] = [
+  [/authentication failed|could not read Username|error: 401/i, 'unauthorized'],
+  [/access denied|error: 403/i, 'forbidden'],
+  [/repository .* not found|error: 404/i, 'not_found'],
+  [/error: 429/, 'rate_limited'],
+]
+
+/** @throws GitHostError `unavailable` where nothing better is known */
+function unreached(said: string, cause?: unknown): never {
+  const kind = words.find(([pattern]) => pattern.test(said))?.[1] ?? 'unavailable'
+  throw new GitHostError(kind, `git did not reach the branch: ${said.trim().slice(0, 200)}`, { cause })
+}
+
+/** What a refused ref's line says, in git's words and in those that hosts add. */
+export function refusalOf(said: string): Exclude<Pushed, 'pushed'> {
+  const line = said.split('\n').find(candidate => candidate.startsWith('!')) ?? ''
+  if (
+    /stale info|fetch first|non-fast-forward|reference already exists|cannot lock ref|failed to update ref/i.test(line)
+  ) {
+    return 'moved'
+  }
+  if (/protected|GH006|GH013|rule violation|pre-receive hook declined|branch is currently checked out/i.test(said)) {
+    return 'protected'
+  }
+  if (/permission|denied|not allowed|forbidden/i.test(said)) return 'forbidden'
+  return 'refused'
+}

@@ -1,0 +1,28 @@
+import type { Context } from '../../context.ts'
+import type { Handlers } from '../../http/handler.ts'
+import { admitPublication } from './admit-publication.ts'
+import { pagePublications, readPublication } from './read-publication.ts'
+
+/** Publications over HTTP (interface 4.9). */
+export function publicationHandlers(
+  context: Context,
+): Pick<Handlers, 'listPublications' | 'createPublication' | 'getPublication'> {
+  return {
+    listPublications: async ({ principal, params, query }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      return { status: 200, body: await pagePublications(context, principal, key, query) }
+    },
+    createPublication: async ({ principal, params, body }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      const { created, publication } = await admitPublication(context, principal, key, params.publicationId, body)
+      return { status: created ? 201 : 200, body: { publication } }
+    },
+    getPublication: async ({ principal, params }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      return {
+        status: 200,
+        body: { publication: await readPublication(context, principal, key, params.publicationId) },
+      }
+    },
+  }
+}

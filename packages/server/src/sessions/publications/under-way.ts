@@ -1,0 +1,35 @@
+import type { PublicationError } from '@berth/contract'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { appendEvents, type SessionKey } from '../log/append.ts'
+import type { EventDraft } from '../log/envelope.ts'
+import type { PublicationRow } from './publication.ts'
+import { failUnattempted, hasOpenPublication } from './publication-sql.ts'
+
+/** Whether a Publication of the Session has not ended. */
+export function isPublicationUnderWay(db: Queryable, key: SessionKey): Promise<boolean> {
+  return hasOpenPublication(db, key)
+}
+
+/**
+ * Ends the Session's Publications that the host knows nothing of yet, because the Session is archived. One that was
+ * attempted goes on: what the host has of it has to be found out and said. The caller holds the Session's lock.
+ */
+export async function abandonPublications(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
+  const code: PublicationError = 'session_archived'
+  const failed = await failUnattempted(tx, key, code, now)
+  if (failed.length > 0) await appendEvents(tx, key, failed.map(publicationEvent), now)
+}
+
+/** The event that tells how a Publication ended (completions, Events); it carries no Run. */
+export function publicationEvent(row: PublicationRow): EventDraft {
+  return {
+    type: row.status === 'succeeded' ? 'svc.publication.created' : 'svc.publication.failed',
+    data: {
+      publicationId: row.id,
+      delivery: row.delivery,
+      status: row.status,
+      ...(row.result !== null && { result: row.result }),
+      ...(row.error_code !== null && { errorCode: row.error_code }),
+    },
+  }
+}

@@ -1,0 +1,126 @@
+import type { ReviewFile } from '@berth/contract'
+import type { OwnRepository } from '../../git/own-repository.ts'
+import { runGit } from '../../git/run-git.ts'
+import { cutText, storable } from '../log/bounded-text.ts'
+import { type ReviewBounds, ReviewRefused } from './review-place.ts'
+
+/** What differs between two trees. */
+export interface Changes {
+  readonly files: ReviewFile[]
+  readonly additions: number
+  readonly deletions: number
+  /** A unified diff of at most 1 MiB. */
+  readonly patch: string
+  readonly patchTruncated: boolean
+}
+
+/** The differences of two trees of a repository, in bounds. @throws ReviewRefused for too many, GitError */
+export async function compareTrees(
+  { gitDir, view }: OwnRepository,
+  [before, after]: readonly [string, string],
+  bounds: ReviewBounds,
+  signal: AbortSignal,
+): Promise<Changes> {
+  const threshold = ['-c', `core.bigFileThreshold=${bounds.comparedBytes}`]
+  const shared = [...threshold, 'diff-tree', '-r', '-M', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
+  const within = { gitDir, view, signal, bounds: bounds.git }
+  const trees = ['--submodule=short', '--ignore-submodules=none', before, after]
+  // Each does the work of the other as well, but there are two cores, and the patch ends at its bound.
+  const [list, patch] = await Promise.all([
+    runGit([...shared, '-z', '--raw', '--numstat', ...trees], {
+      ...within,
+      maxOutputBytes: bounds.listBytes,
+      cutsOutput: true,
+    }),
+    runGit([...shared, '-p', ...trees], {
+      ...within,
+      maxOutputBytes: bounds.patchBytes + 1,
+      cutsOutput: true,
+    }),
+  ])
+  return { ...parseList(list.stdout), ...parsePatch(patch.stdout, bounds.patchBytes) }
+}
+
+const STATUS: Readonly<Record<string, ReviewFile['status']>> = {
+  A: 'added',
+  M: 'modified',
+  T: 'modified',
+  D: 'deleted',
+  R: 'renamed',
+}
+
+/** Reads `diff-tree -z --raw --numstat`: the changes, and then the counts in the same order. */
+function parseList(output: Buffer): Pick<Changes, 'files' | 'additions' | 'deletions'> {
+  const fields = new Fields(output)
+  const changed: Pick<ReviewFile, 'path' | 'previousPath' | 'status'>[] = []
+  while (fields.peek() === ':') {
+    const letter = fields.text().split(' ').at(-1)?.[0] ?? ''
+    const status = STATUS[letter]
+    if (status === undefined) throw new Error(`git told of a change of kind ${letter}`)
+    const first = readPath(fields.next())
+    changed.push(
+      status === 'renamed' ? { path: readPath(fields.next()), previousPath: first, status } : { path: first, status },
+    )
+  }
+  const files = changed.map((file): ReviewFile => {
+    const [added = '', deleted = '', path = ''] = fields.text().split('\t')
+    // Of a rename the paths come as fields of their own.
+    if (path === '') fields.skip(2)
+    return { ...file, additions: Number(added) || 0, deletions: Number(deleted) || 0, binary: added === '-' }
+  })
+  return {
+    files,
+    additions: files.reduce((sum, { additions }) => sum + additions, 0),
+    deletions: files.reduce((sum, { deletions }) => sum + deletions, 0),
+  }
+}
+
+/** Cut on a character: what is left of one that was cut is no text. */
+function parsePatch(output: Buffer, patchBytes: number): Pick<Changes, 'patch' | 'patchTruncated'> {
+  const { text } = cutText(storable(output.toString('utf8')), patchBytes)
+  return { patch: text, patchTruncated: output.length > patchBytes }
+}
+
+class Fields {
+  readonly #bytes: Buffer
+  #at = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  peek(): string {
+    return this.#at < this.#bytes.length ? String.fromCharCode(this.#bytes[this.#at] ?? 0) : ''
+  }
+
+  next(): Buffer {
+    const end = this.#bytes.indexOf(0, this.#at)
+    if (end < 0) throw new ReviewRefused('more files are changed than a review lists')
+    const field = this.#bytes.subarray(this.#at, end)
+    this.#at = end + 1
+    return field
+  }
+
+  text(): string {
+    return this.next().toString('latin1')
+  }
+
+  skip(count: number): void {
+    for (let left = count; left > 0; left--) this.next()
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** A path as it is where it is UTF-8, else quoted as git quotes it, so that two paths stay two. */
+export function readPath(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    const quoted = [...bytes].map(byte => {
+      if (byte === 0x22 || byte === 0x5c) return `\\${String.fromCharCode(byte)}`
+      return byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\${byte.toString(8).padStart(3, '0')}`
+    })
+    return `"${quoted.join('')}"`
+  }
+}

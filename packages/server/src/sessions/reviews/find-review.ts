@@ -1,0 +1,10 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from '../log/append.ts'
+import { findReview, type ReviewRow } from './review-sql.ts'
+
+export type { ReviewRow } from './review-sql.ts'
+
+/** A revision that the Session has made, or null. */
+export function findRevision(db: Queryable, key: SessionKey, revision: string): Promise<ReviewRow | null> {
+  return findReview(db, key, revision)
+}

@@ -1,0 +1,72 @@
+import type { Review } from '@berth/contract'
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import { refusal } from '../../kit/refusal.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import type { SessionKey } from '../log/append.ts'
+import { readSession } from '../session/read-session.ts'
+import type { ReviewDocument } from './make-review.ts'
+import { askForReview, findReview, readAnswer } from './review-sql.ts'
+
+/** A missed wake-up costs this much. */
+const POLL_MS = 1_000
+
+/**
+ * Makes a review of the Session's changes (interface 4.9). A worker beside the sandbox makes it; many who ask at once are
+ * answered by one that began after the last of them asked.
+ * @throws ApiError 404, 403 where the repository may not be used any more, 409 `cloud_repository_required`,
+ *   `cloud_workspace_expired` or `cloud_review_refused`, 503 `cloud_workspace_unavailable` where no worker has answered
+ *   in time
+ */
+export async function requestReview(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  signal: AbortSignal,
+): Promise<Review> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(context.reviewWaitMs)])
+  await requireAttached(context, principal, key)
+  const ticket = await askForReview(context.db, key)
+  context.wakeups.publish(topics.deliveries)
+  for (;;) {
+    const { promise: moved, resolve } = Promise.withResolvers<void>()
+    const unsubscribe = context.wakeups.subscribe(topics.review(key.organizationId, key.sessionId), () => resolve())
+    const polling = setTimeout(resolve, POLL_MS)
+    try {
+      const answer = await readAnswer(context.db, key)
+      if (answer !== null && answer.answered >= ticket) {
+        if (answer.revision === null) {
+          const { failure, message } = answer
+          throw refusal(failure ?? 'cloud_workspace_unavailable', message === null ? {} : { message })
+        }
+        return await readReview(context, key, answer.revision)
+      }
+      await requireAttached(context, principal, key)
+      if (deadline.aborted) throw refusal('cloud_workspace_unavailable')
+      deadline.addEventListener('abort', () => resolve(), { once: true })
+      await moved
+    } finally {
+      clearTimeout(polling)
+      unsubscribe()
+    }
+  }
+}
+
+/** There is something to compare, and something to compare it with. */
+async function requireAttached(context: Context, principal: Principal, key: SessionKey): Promise<void> {
+  const session = await readSession(context, principal, key)
+  // An archived Session keeps no workspace, whatever it was made of.
+  if (session.archived_at !== null) throw refusal('cloud_workspace_expired')
+  if (session.source === null) throw refusal('cloud_repository_required')
+  if (!session.lease_held) throw refusal('cloud_workspace_expired')
+}
+
+async function readReview(context: Context, key: SessionKey, revision: string): Promise<Review> {
+  const row = await findReview(context.db, key, revision)
+  if (row === null) throw new Error(`no review ${revision}`)
+  const chunks: Buffer[] = []
+  for await (const chunk of await context.blobs.get(row.document_sha256)) chunks.push(chunk)
+  // The service's own words, verified by their digest.
+  const document: ReviewDocument = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  return { ...document, createdAt: row.created_at.toISOString() }
+}

@@ -1,0 +1,53 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from '../log/append.ts'
+
+/**
+ * Whether nobody stands behind a Run any more: the installation that owns its Session was revoked or, while the Run has
+ * not begun, the person who submitted its Turn has left the organization. A Run at work for a Session of the
+ * organization goes on when a member leaves.
+ *
+ * @param run alias of a row of `runs`
+ */
+export const hasLostAuthority = (run: string): string => `(
+  exists (
+    select 1 from sessions o join installations i on i.id = o.owner_id
+    where o.organization_id = ${run}.organization_id and o.id = ${run}.session_id
+      and o.owner_kind = 'app_installation' and i.revoked_at is not null)
+  or (${run}.started_at is null and exists (
+    select 1 from turns t
+    join memberships m on m.organization_id = t.organization_id and m.person_id = t.author_id
+    where t.organization_id = ${run}.organization_id and t.session_id = ${run}.session_id and t.id = ${run}.turn_id
+      and t.author_kind = 'person' and m.revoked_at is not null)))`
+
+export interface RunKey extends SessionKey {
+  readonly runId: string
+}
+
+/**
+ * Runs that are to end because their authority has, on `runs_active`: of all the Runs there ever were it reads those that
+ * have not ended. Running ones that were asked to stop are their worker's.
+ */
+export async function findUnauthorizedRuns(db: Queryable, limit: number): Promise<RunKey[]> {
+  const { rows } = await db.query<{ organization_id: string; session_id: string; id: string }>({
+    name: 'find-unauthorized-runs',
+    text: `
+      select r.organization_id, r.session_id, r.id from runs r
+      where r.ended_at is null and not (r.status = 'running' and r.cancel_requested_at is not null)
+        and ${hasLostAuthority('r')}
+      limit $1`,
+    values: [limit],
+  })
+  return rows.map(row => ({ organizationId: row.organization_id, sessionId: row.session_id, runId: row.id }))
+}
+
+/** Whether the authority of a Run has ended; false where there is no such Run. */
+export async function isUnauthorized(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'is-unauthorized',
+    text: `
+      select 1 from runs r
+      where r.organization_id = $1 and r.session_id = $2 and r.id = $3 and ${hasLostAuthority('r')}`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows.length > 0
+}

@@ -1,0 +1,84 @@
+import type { Context } from '../../context.ts'
+import { Loop, type Service } from '../../kit/service.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import { closeInteractions } from '../interactions/close-interactions.ts'
+import { abandonUnfinished } from '../leases/end-lease.ts'
+import { lockSessionOf } from '../session/lock-session.ts'
+import { findUnauthorizedRuns, isUnauthorized, type RunKey } from './authority-sql.ts'
+import { endRun } from './end-run.ts'
+import { isTerminal } from './run.ts'
+import { lockRun, requestCancel } from './run-sql.ts'
+
+/** Between two looks. The gateway and the API refuse a revoked credential by themselves, without any delay. */
+const SWEEP_MS = 1_000
+const AT_ONCE = 100
+
+/**
+ * Ends Runs whose authority has ended. One that is at work is cancelled, sealed and then `failed` with
+ * `authority_revoked`; one that waits, for a worker, for its sandbox or for people, ends here. It runs in every process,
+ * whatever its roles: what waits ends although no worker is left.
+ */
+export class AuthoritySweeper implements Service {
+  readonly name = 'authority-sweeper'
+  readonly #context: Context
+  readonly #loop: Loop
+
+  constructor(context: Context, sweepMs: number = SWEEP_MS) {
+    this.#context = context
+    this.#loop = new Loop(
+      () => this.sweep(),
+      sweepMs,
+      error => {
+        if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'revocations wait for the database')
+        else context.log.error({ err: error }, 'ending revoked runs failed')
+      },
+    )
+  }
+
+  async start(): Promise<void> {
+    this.#loop.wake()
+  }
+
+  async drain(): Promise<void> {
+    await this.#loop[Symbol.asyncDispose]()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain()
+  }
+
+  /**
+   * One pass over the Runs whose authority has ended by now. One that cannot be ended, as its Session is locked, keeps
+   * none of the others.
+   * @throws the first failure, after the last Run
+   */
+  async sweep(): Promise<void> {
+    const failures: unknown[] = []
+    for (const run of await findUnauthorizedRuns(this.#context.db, AT_ONCE)) {
+      await this.#end(run).catch(error => failures.push(error))
+    }
+    if (failures.length > 0) throw failures[0]
+  }
+
+  async #end({ runId, ...key }: RunKey): Promise<void> {
+    const { db, clock, wakeups } = this.#context
+    await db.transaction(async tx => {
+      await lockSessionOf(tx, key)
+      const run = await lockRun(tx, key, runId)
+      if (run === null || isTerminal(run.status) || !(await isUnauthorized(tx, key, runId))) return
+      const now = clock.now()
+      if (run.status === 'running' || run.status === 'awaiting') await requestCancel(tx, key, runId, now)
+      if (run.status === 'running') {
+        await closeInteractions(tx, key, 'authority_revoked', now)
+        return
+      }
+      // The worker that holds an awaiting Run lets its agent go, and seals what it left.
+      const seal = run.status === 'awaiting'
+      await endRun(tx, key, runId, { status: 'cancelled', stopReason: 'aborted' }, now, { seal })
+      await abandonUnfinished(tx, key, now)
+    })
+    const { organizationId, sessionId } = key
+    wakeups.publish(topics.session(organizationId, sessionId), topics.control(organizationId, sessionId), topics.leases)
+  }
+}

@@ -1,0 +1,21 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { appendEvents, type SessionKey } from '../log/append.ts'
+import { offerParked } from './fence-sql.ts'
+import { endOpenCalls } from './open-calls.ts'
+import { markAwaiting, markResumed, takeOpenCalls } from './run-sql.ts'
+
+/** A running Run waits for people from here on. The caller holds the Session's lock. */
+export async function awaitPeople(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await markAwaiting(tx, key, runId, now)
+}
+
+/**
+ * A Run that waited for people runs again. Of one that was parked the process that made its tool calls is gone: the next
+ * one is told the answer, which is the end of the call that asked. The caller holds the Session's lock and wakes the workers.
+ */
+export async function resumeRun(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await markResumed(tx, key, runId, now)
+  if (!(await offerParked(tx, key, runId))) return
+  const ends = endOpenCalls(runId, await takeOpenCalls(tx, key, runId), true, now)
+  if (ends.length > 0) await appendEvents(tx, key, ends, now)
+}

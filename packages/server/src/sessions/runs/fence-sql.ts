@@ -1,0 +1,84 @@
+import type { Fence } from '@berth/contract'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from '../log/append.ts'
+
+/** Frees the Session's execution: from here on no write of the worker that held it is taken. */
+export async function releaseFence(tx: Queryable, key: SessionKey): Promise<void> {
+  await tx.query({
+    name: 'release-fence',
+    text: 'update executions set task = null, run_id = null where organization_id = $1 and session_id = $2',
+    values: [key.organizationId, key.sessionId],
+  })
+}
+
+/** The same where it is this Run that is executed: while one waits, the Run before it may be being sealed. */
+export async function releaseFenceOf(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
+  await tx.query({
+    name: 'release-fence-of',
+    text: `
+      update executions set task = null, run_id = null
+      where organization_id = $1 and session_id = $2 and run_id = $3`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+}
+
+/** The Run of the fence has ended; whoever holds it goes on to seal what it left. */
+export async function keepFenceToSeal(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
+  await tx.query({
+    name: 'keep-fence-to-seal',
+    text: `
+      update executions set task = 'seal'
+      where organization_id = $1 and session_id = $2 and run_id = $3 and task = 'run'`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+}
+
+/**
+ * Offers a running Run that nobody executes to any worker, as one whose claim has lapsed: it was parked, and goes on in the
+ * same attempt. @returns whether there was one
+ */
+export async function offerParked(tx: Queryable, key: SessionKey, runId: string): Promise<boolean> {
+  const { rows } = await tx.query({
+    text: `
+      update executions e set task = 'run', run_id = r.id, attempt = r.attempts, expires_at = 'epoch'
+      from runs r
+      where e.organization_id = $1 and e.session_id = $2 and e.task is null
+        and r.organization_id = $1 and r.session_id = $2 and r.id = $3 and r.status = 'running'
+      returning 1`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows.length > 0
+}
+
+/** The fence of a Session, null while nothing executes (completions, Session). */
+export async function readFence(db: Queryable, key: SessionKey): Promise<Fence | null> {
+  const { rows } = await db.query<{
+    run_id: string
+    turn_id: string
+    attempt: number
+    token: number
+    holder: string
+    acquired_at: Date
+    heartbeat_at: Date
+    expires_at: Date
+  }>({
+    name: 'read-fence',
+    text: `
+      select e.*, r.turn_id from executions e
+      join runs r on r.organization_id = e.organization_id and r.session_id = e.session_id and r.id = e.run_id
+      where e.organization_id = $1 and e.session_id = $2 and r.ended_at is null and r.status <> 'queued'`,
+    values: [key.organizationId, key.sessionId],
+  })
+  const row = rows[0]
+  if (row === undefined) return null
+  return {
+    runId: row.run_id,
+    turnId: row.turn_id,
+    attempt: row.attempt,
+    token: row.token,
+    holder: row.holder,
+    acquiredAt: row.acquired_at.toISOString(),
+    heartbeatAt: row.heartbeat_at.toISOString(),
+    expiresAt: row.expires_at.toISOString(),
+  }
+}

@@ -1,0 +1,71 @@
+import type { EventDraft } from '../log/envelope.ts'
+
+/** A tool call that the log has begun and not ended, as its Run's row keeps it. */
+export interface OpenCall {
+  readonly activityId: string
+  readonly name: string
+  readonly kind: string
+  readonly title: string
+  /** ISO 8601. */
+  readonly startedAt: string
+  readonly delegationId?: string
+  /** It waits for people: what they say is its end, wherever its process is by then. */
+  readonly asks?: boolean
+  /** Only of one that asks. */
+  readonly input?: unknown
+}
+
+export type CallStatus = 'started' | 'succeeded' | 'failed'
+
+/** Says nothing of arguments, output, command line or path (interface 6.4): a title may hold any of them. */
+export function callProgress(
+  runId: string,
+  { activityId, name, delegationId }: Pick<OpenCall, 'activityId' | 'name' | 'delegationId'>,
+  status: CallStatus,
+  at: Date,
+): EventDraft {
+  return {
+    type: 'svc.run.progress',
+    runId,
+    data: {
+      activityId,
+      category: 'tool',
+      name,
+      status,
+      ...(delegationId !== undefined && { delegationId }),
+      occurredAt: at.toISOString(),
+    },
+  }
+}
+
+/** The Events that end a call; `more` is what is known of its input and output (completions, Events). */
+export function callEnd(
+  runId: string,
+  call: Omit<OpenCall, 'asks' | 'input'>,
+  status: Exclude<CallStatus, 'started'>,
+  at: Date,
+  more: Readonly<Record<string, unknown>> = {},
+): EventDraft[] {
+  const { activityId, name, kind, title, startedAt } = call
+  const durationMs = Math.max(0, at.getTime() - Date.parse(startedAt))
+  return [
+    callProgress(runId, call, status, at),
+    {
+      type: 'svc.activity.completed',
+      runId,
+      visibility: 'transcript',
+      data: { activityId, name, kind, title, status, ...more, durationMs },
+    },
+  ]
+}
+
+/**
+ * Ends the calls whose agent nobody reads any more, by the row: the Run ends without it, or goes on in another sandbox.
+ * @param answered people have said something to the ones that ask
+ */
+export function endOpenCalls(runId: string, calls: readonly OpenCall[], answered: boolean, at: Date): EventDraft[] {
+  return calls.flatMap(call => {
+    const status = answered && call.asks === true ? 'succeeded' : 'failed'
+    return callEnd(runId, call, status, at, call.input === undefined ? {} : { input: call.input })
+  })
+}

@@ -1,0 +1,13 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from '../log/append.ts'
+import type { RunRow } from './run.ts'
+import { insertRun } from './run-sql.ts'
+
+/** Queues a Run of a Turn; any worker may claim it once the caller, who holds the Session's lock, commits. */
+export function queueRun(
+  tx: Queryable,
+  key: SessionKey,
+  run: { id: string; turnId: string; runtime: string | null; model: string | null; now: Date },
+): Promise<RunRow> {
+  return insertRun(tx, key, run)
+}

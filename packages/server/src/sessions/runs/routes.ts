@@ -1,0 +1,22 @@
+import type { Context } from '../../context.ts'
+import type { Handlers } from '../../http/handler.ts'
+import { cancelRun } from './cancel-run.ts'
+import { readRun, readSessionFence } from './read-run.ts'
+
+/** Runs and their fence over HTTP (interface 4.5, completions). */
+export function runHandlers(context: Context): Pick<Handlers, 'getRun' | 'cancelRun' | 'getFence'> {
+  return {
+    getRun: async ({ principal, params }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      return { status: 200, body: { run: await readRun(context, principal, key, params.runId) } }
+    },
+    cancelRun: async ({ principal, params }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      return { status: 200, body: { run: await cancelRun(context, principal, key, params.runId) } }
+    },
+    getFence: async ({ principal, params }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      return { status: 200, body: { fence: await readSessionFence(context, principal, key) } }
+    },
+  }
+}

@@ -1,0 +1,176 @@
+import type { RunUsage } from '../../gateway/accounting/usage-of-run.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from '../log/append.ts'
+import type { OpenCall } from './open-calls.ts'
+import type { Outcome, RunRow } from './run.ts'
+
+export async function findRun(db: Queryable, key: SessionKey, runId: string): Promise<RunRow | null> {
+  const { rows } = await db.query<RunRow>({
+    name: 'find-run',
+    text: 'select * from runs where organization_id = $1 and session_id = $2 and id = $3',
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows[0] ?? null
+}
+
+/**
+ * Reads a Run and keeps it from being claimed or ended meanwhile. The Session's lock comes first, always: claiming
+ * takes the Run's lock alone, so the two cannot wait for each other.
+ */
+export async function lockRun(tx: Queryable, key: SessionKey, runId: string): Promise<RunRow | null> {
+  const { rows } = await tx.query<RunRow>({
+    name: 'lock-run',
+    text: 'select * from runs where organization_id = $1 and session_id = $2 and id = $3 for update',
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows[0] ?? null
+}
+
+export async function insertRun(
+  tx: Queryable,
+  key: SessionKey,
+  run: { id: string; turnId: string; runtime: string | null; model: string | null; now: Date },
+): Promise<RunRow> {
+  const { rows } = await tx.query<RunRow>({
+    name: 'insert-run',
+    text: `
+      insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, queued_at, claimable_at)
+      values ($1, $2, $3, $4, 'queued', $5, $6, $7, $7) returning *`,
+    values: [key.organizationId, key.sessionId, run.id, run.turnId, run.runtime, run.model, run.now],
+  })
+  const row = rows[0]
+  if (row === undefined) throw new Error('an insert returned no row')
+  return row
+}
+
+export async function requestCancel(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await tx.query({
+    text: `
+      update runs set cancel_requested_at = coalesce(cancel_requested_at, $4)
+      where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null`,
+    values: [key.organizationId, key.sessionId, runId, now],
+  })
+}
+
+/**
+ * Gives the Run its terminal status, and a result of what it has said and kept, where there is any. Its Artifacts are
+ * looked up among the Session's, on `artifacts_in_order`.
+ * @returns the tool calls that are open; null where it has a status of that kind already
+ */
+export async function finishRun(
+  tx: Queryable,
+  key: SessionKey,
+  runId: string,
+  outcome: Outcome,
+  used: RunUsage | null,
+  now: Date,
+): Promise<Pick<RunRow, 'open_calls' | 'dropped_events'> | null> {
+  const { rows } = await tx.query<Pick<RunRow, 'open_calls' | 'dropped_events'>>({
+    name: 'finish-run',
+    text: `
+      with kept as (
+        select coalesce(jsonb_agg(id order by position), '[]') as ids from artifacts
+        where organization_id = $1 and session_id = $2 and run_id = $3
+      )
+      update runs set status = $4, stop_reason = $5, error_code = $6, ended_at = $8, turns = $9,
+        cost_usd = $10, cost_complete = $11, usage = $12,
+        result = case when $7::text is not null or kept.ids <> '[]'
+          then jsonb_strip_nulls(jsonb_build_object('summary', $7::text)) || jsonb_build_object('artifactIds', kept.ids) end,
+        awaiting_since = null,
+        cancel_requested_at = case when $4 = 'cancelled' then coalesce(cancel_requested_at, $8) else cancel_requested_at end
+      from kept
+      where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null
+      returning open_calls, dropped_events`,
+    values: [
+      key.organizationId,
+      key.sessionId,
+      runId,
+      outcome.status,
+      outcome.stopReason ?? null,
+      outcome.errorCode ?? null,
+      outcome.summary ?? null,
+      now,
+      outcome.turns ?? null,
+      used?.costUsd ?? null,
+      used?.costComplete ?? null,
+      used?.usage ?? null,
+    ],
+  })
+  return rows[0] ?? null
+}
+
+/** Takes the open tool calls off a Run. */
+export async function takeOpenCalls(tx: Queryable, key: SessionKey, runId: string): Promise<readonly OpenCall[]> {
+  const { rows } = await tx.query<{ open_calls: OpenCall[] }>({
+    text: `
+      with open as (
+        select open_calls from runs where organization_id = $1 and session_id = $2 and id = $3 for update
+      )
+      update runs set open_calls = '[]' from open
+      where organization_id = $1 and session_id = $2 and id = $3 returning open.open_calls`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows[0]?.open_calls ?? []
+}
+
+/**
+ * Puts a lost attempt back into the queue, to be claimed from `claimableAt` on. The Run has not begun any more: should it
+ * end before it does again, it has left nothing, and the checkpoint before it stands.
+ */
+export async function requeueRun(tx: Queryable, key: SessionKey, runId: string, claimableAt: Date): Promise<void> {
+  await tx.query({
+    text: `
+      update runs set status = 'queued', started_at = null, awaiting_since = null, awaited_ms = 0, handovers = 0,
+        claimable_at = $4
+      where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null`,
+    values: [key.organizationId, key.sessionId, runId, claimableAt],
+  })
+}
+
+/** Whether another Run has begun since the Session began, or was reset: what it left is lost with the sandbox. */
+export async function hasEarlierWork(db: Queryable, key: SessionKey, runId: string | null): Promise<boolean> {
+  const { rows } = await db.query({
+    text: `
+      select 1 from sessions s
+      join turns t on t.organization_id = s.organization_id and t.session_id = s.id and t.sequence >= s.fresh_from_turn
+      join runs r on r.organization_id = t.organization_id and r.session_id = t.session_id and r.id = t.run_id
+      where s.organization_id = $1 and s.id = $2 and r.id is distinct from $3 and r.started_at is not null limit 1`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows.length > 0
+}
+
+/** Marks the attempt as begun on a sandbox. */
+export async function markRunning(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await tx.query({
+    name: 'mark-running',
+    text: `
+      with run as (
+        update runs set status = 'running', started_at = coalesce(started_at, $4)
+        where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null
+      )
+      update sessions set first_run_started_at = coalesce(first_run_started_at, $4)
+      where organization_id = $1 and id = $2`,
+    values: [key.organizationId, key.sessionId, runId, now],
+  })
+}
+
+export async function markAwaiting(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await tx.query({
+    text: `
+      update runs set status = 'awaiting', awaiting_since = $4
+      where organization_id = $1 and session_id = $2 and id = $3 and status = 'running'`,
+    values: [key.organizationId, key.sessionId, runId, now],
+  })
+}
+
+/** The time that was waited is kept apart: it is none of the Run's own. */
+export async function markResumed(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await tx.query({
+    text: `
+      update runs set status = 'running', awaiting_since = null,
+        awaited_ms = awaited_ms + greatest(0, (extract(epoch from $4::timestamptz - awaiting_since) * 1000)::bigint)
+      where organization_id = $1 and session_id = $2 and id = $3 and status = 'awaiting'`,
+    values: [key.organizationId, key.sessionId, runId, now],
+  })
+}

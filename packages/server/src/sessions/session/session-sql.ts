@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto'
+import { runToGoOnFrom } from '../../checkpoints/run-to-go-on-from.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from '../log/append.ts'
+import type { SessionRow } from './session.ts'
+
+/**
+ * The Session's row with its active Run, its lease, the one that is held before any other, and, where none is, the
+ * checkpoint to go on from. The joins lean on `runs_active` (at most one row) and `leases_of_session`; a lease that was
+ * never attached shows no deadline.
+ */
+const selectFrom = (sessions: string): string => `
+  select s.*, r.id as active_run_id, r.status as active_run_status,
+    l.expires_at as lease_expires_at, coalesce(l.state = 'attached', false) as lease_held,
+    l.idle_ms as lease_idle_ms,
+    coalesce(e.task = 'seal', false) as finalizing,
+    c.run_id as checkpoint_run_id, c.runtime as checkpoint_runtime, c.conversation as checkpoint_conversation,
+    c.damaged_at is not null as checkpoint_damaged
+  from ${sessions} s
+  left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null
+  left join lateral (
+    select state, expires_at, idle_ms from leases
+    where organization_id = s.organization_id and session_id = s.id
+      and (state = 'attached' or (state = 'ended' and end_reason <> 'abandoned'))
+    order by state = 'attached' desc, created_at desc limit 1
+  ) l on true
+  left join executions e on e.organization_id = s.organization_id and e.session_id = s.id
+  left join lateral (${runToGoOnFrom('s')}) settled on s.first_run_started_at is not null and l.state is distinct from 'attached'
+  left join checkpoints c
+    on c.organization_id = s.organization_id and c.session_id = s.id and c.run_id = settled.id`
+
+/** Reads a Session without locking it. */
+export async function findSession(db: Queryable, key: SessionKey): Promise<SessionRow | null> {
+  const { rows } = await db.query<SessionRow>({
+    name: 'find-session',
+    text: `${selectFrom('sessions')} where s.organization_id = $1 and s.id = $2`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0] ?? null
+}
+
+/**
+ * Takes the Session's lock, under which every command decides. The lock is taken first and the joins are read in a
+ * second statement: a row that waited for the lock would otherwise be joined with what stood before the wait.
+ *
+ * `no key update` excludes other commands but not the foreign-key checks of inserts. With `for update`, a first claim
+ * would wait here for its `executions` row while it holds the Run that a cancellation under this lock waits for.
+ */
+export async function lockSession(tx: Queryable, key: SessionKey): Promise<SessionRow | null> {
+  const locked = holdSession(tx, key)
+  const [session] = await Promise.all([findSession(tx, key), locked])
+  return session
+}
+
+/** The same lock, for work that needs nothing of the row. */
+export async function holdSession(tx: Queryable, key: SessionKey): Promise<void> {
+  await tx.query({
+    name: 'lock-session',
+    text: 'select 1 from sessions where organization_id = $1 and id = $2 for no key update',
+    values: [key.organizationId, key.sessionId],
+  })
+}
+
+/** Whether the Session is archived; one that is not there is not. */
+export async function isArchived(db: Queryable, key: SessionKey): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'is-archived',
+    text: 'select 1 from sessions where organization_id = $1 and id = $2 and archived_at is not null',
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows.length > 0
+}
+
+export interface NewSession {
+  readonly key: SessionKey
+  readonly owner: Pick<Principal, 'kind' | 'id'>
+  readonly requestHash: Buffer
+  readonly title: string
+  readonly origin: object | null
+  readonly source: object | null
+  readonly model: string | null
+  readonly runtime: string | null
+  readonly now: Date
+}
+
+/** Inserts a Session; false where its id is taken. A racing insert of the same id waits for the first to commit. */
+export async function insertSession(tx: Queryable, session: NewSession): Promise<boolean> {
+  const { rows } = await tx.query({
+    name: 'insert-session',
+    text: `
+      insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, origin, model, runtime,
+        created_at, updated_at, source)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11)
+      on conflict do nothing returning 1`,
+    values: [
+      session.key.organizationId,
+      session.key.sessionId,
+      session.owner.kind,
+      session.owner.id,
+      session.requestHash,
+      session.title,
+      session.origin,
+      session.model,
+      session.runtime,
+      session.now,
+      session.source,
+    ],
+  })
+  return rows.length > 0
+}
+
+export async function updateSession(
+  tx: Queryable,
+  key: SessionKey,
+  set: { readonly title: string; readonly model: string | null; readonly runtime: string | null },
+  now: Date,
+): Promise<void> {
+  await tx.query({
+    text: `
+      update sessions set title = $3, model = $4, runtime = $5, updated_at = greatest(updated_at, $6)
+      where organization_id = $1 and id = $2`,
+    values: [key.organizationId, key.sessionId, set.title, set.model, set.runtime, now],
+  })
+}
+
+export async function markArchived(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
+  await tx.query({
+    text: `
+      update sessions set archived_at = $3, updated_at = greatest(updated_at, $3)
+      where organization_id = $1 and id = $2`,
+    values: [key.organizationId, key.sessionId, now],
+  })
+}
+
+/** Runs that have begun since the Session began, or was reset, the oldest first. A Session has at most 1,000 Turns. */
+export async function listBegunRuns(tx: Queryable, key: SessionKey): Promise<string[]> {
+  const { rows } = await tx.query<{ id: string }>({
+    text: `
+      select r.id from sessions s
+      join turns t on t.organization_id = s.organization_id and t.session_id = s.id and t.sequence >= s.fresh_from_turn
+      join runs r on r.organization_id = t.organization_id and r.session_id = t.session_id and r.id = t.run_id
+        and r.turn_id = t.id
+      where s.organization_id = $1 and s.id = $2 and r.started_at is not null order by t.sequence`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows.map(({ id }) => id)
+}
+
+/** From its next Turn on the Session is one that no Run has begun in. The caller holds its lock. */
+export async function beginAfresh(tx: Queryable, key: SessionKey): Promise<void> {
+  await tx.query({
+    text: `
+      update sessions set fresh_from_turn = turn_count, first_run_started_at = null, source_lost_at = null
+      where organization_id = $1 and id = $2`,
+    values: [key.organizationId, key.sessionId],
+  })
+}
+
+export interface SessionFilter {
+  readonly organizationId: string
+  /** Only Sessions of this owner; null for people, who see the organization's. */
+  readonly ownerId: string | null
+  readonly archived: 'no' | 'both' | 'only'
+  readonly origin: Readonly<Record<'objectType' | 'objectId' | 'tenantKey', string | undefined>>
+  /** Exclusive: the last row of the page before. */
+  readonly before: { readonly updatedAt: Date; readonly id: string } | null
+  readonly limit: number
+}
+
+/** A name for a statement that comes in a few shapes, so that each is planned once for a connection. */
+const statementName = (stem: string, text: string): string =>
+  `${stem}-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
+
+/** The second that a time is listed under, as the generated column has it. */
+const listedAt = (time: string): string => `date_trunc('second', ${time}::timestamptz at time zone 'UTC')`
+
+/**
+ * A page by `updated_at` descending, on `sessions_of_owner` or `sessions_of_organization`: the index gives the seconds
+ * in order, and only what lies within one second is sorted.
+ */
+export async function listSessions(db: Queryable, filter: SessionFilter): Promise<SessionRow[]> {
+  const values: unknown[] = [filter.organizationId]
+  const bind = (value: unknown) => `$${values.push(value)}`
+  const conditions = ['organization_id = $1']
+  if (filter.ownerId !== null) conditions.push(`owner_id = ${bind(filter.ownerId)}`)
+  if (filter.archived === 'no') conditions.push('archived_at is null')
+  if (filter.archived === 'only') conditions.push('archived_at is not null')
+  for (const field of ['objectType', 'objectId', 'tenantKey'] as const) {
+    const wanted = filter.origin[field]
+    if (wanted !== undefined) conditions.push(`origin is not null and origin ->> '${field}' = ${bind(wanted)}`)
+  }
+  if (filter.before !== null) {
+    const at = bind(filter.before.updatedAt)
+    conditions.push(`listed_at <= ${listedAt(at)} and (updated_at, id) < (${at}, ${bind(filter.before.id)})`)
+  }
+  // The page is cut before anything is joined to it: a second may hold more Sessions than a page.
+  const page = `(
+    select * from sessions where ${conditions.join(' and ')}
+    order by listed_at desc, updated_at desc, id desc limit ${bind(filter.limit)})`
+  const text = `${selectFrom(page)} order by s.updated_at desc, s.id desc`
+  const { rows } = await db.query<SessionRow>({ name: statementName('list-sessions', text), text, values })
+  return rows
+}

@@ -1,0 +1,110 @@
+import type { Continuation, Session, Source } from '@berth/contract'
+import { ownCredentials } from '../../kit/redactor.ts'
+import { NATIVE_RUNTIME, type RuntimeCatalog } from '../../runtimes/catalog.ts'
+import { phaseOf, type RunStatus } from '../runs/run.ts'
+import { type CheckpointFacts, continuationOf } from './continuation.ts'
+
+/** A Session with what its resource is derived from: the active Run and the newest lease. */
+export interface SessionRow {
+  readonly organization_id: string
+  readonly id: string
+  readonly owner_kind: 'app_installation' | 'person'
+  readonly owner_id: string
+  readonly request_hash: Buffer
+  readonly title: string
+  readonly origin: Record<string, string> | null
+  readonly source: Source | null
+  /** The host would not give the source to a restore. */
+  readonly source_lost_at: Date | null
+  readonly model: string | null
+  readonly runtime: string | null
+  readonly turn_count: number
+  readonly last_event_sequence: number
+  readonly first_run_started_at: Date | null
+  readonly created_at: Date
+  readonly updated_at: Date
+  readonly archived_at: Date | null
+  readonly active_run_id: string | null
+  readonly active_run_status: RunStatus | null
+  /** Deadline of the lease in force, or the past one of the newest lease that was ever attached. */
+  readonly lease_expires_at: Date | null
+  readonly lease_held: boolean
+  /** Idle time of the newest lease; null where there was none. */
+  readonly lease_idle_ms: number | null
+  /** Its newest Run has ended and is being sealed. */
+  readonly finalizing: boolean
+  /** Checkpoint of the newest Run that did not crash; read only where no lease is held. */
+  readonly checkpoint_run_id: string | null
+  readonly checkpoint_runtime: string | null
+  readonly checkpoint_conversation: 'exact' | 'result_only' | null
+  readonly checkpoint_damaged: boolean | null
+}
+
+/** What a Session's resource depends on beside its row. */
+export interface SessionSurroundings {
+  readonly consoleUrl: string
+  readonly runtimes: Pick<RuntimeCatalog, 'find'>
+}
+
+/** The Session resource (interface 2.2). */
+export function toSession(row: SessionRow, surroundings: SessionSurroundings): Session {
+  return {
+    id: row.id,
+    sessionUrl: `${surroundings.consoleUrl}/sessions/${row.id}`,
+    organizationId: row.organization_id,
+    title: row.title,
+    ...(row.origin !== null && { origin: row.origin }),
+    ...(row.source !== null && { source: row.source }),
+    ...(row.model !== null && { model: row.model }),
+    ...(row.runtime !== null && { runtime: row.runtime }),
+    workspace: {
+      state: row.lease_held ? 'attached' : row.lease_expires_at === null ? 'unavailable' : 'expired',
+      expiresAt: row.lease_expires_at?.toISOString() ?? null,
+    },
+    continuation: continuationOfSession(row, surroundings),
+    phase: phaseOf(row.active_run_status, row.finalizing),
+    createdBy: { kind: row.owner_kind, id: row.owner_id },
+    ...(row.active_run_id !== null && { activeRunId: row.active_run_id }),
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+    lastEventSequence: row.last_event_sequence,
+    ...(row.archived_at !== null && { archivedAt: row.archived_at.toISOString() }),
+    environment: null,
+    parent: null,
+  }
+}
+
+/** What a next Turn of the Session would carry on (interface 2.4). */
+export function continuationOfSession(row: SessionRow, { runtimes }: SessionSurroundings): Continuation {
+  return continuationOf({
+    archived: row.archived_at !== null,
+    hasRun: row.first_run_started_at !== null,
+    leaseHeld: row.lease_held,
+    sourceLost: row.source_lost_at !== null,
+    checkpoint: checkpointOf(row, runtimes),
+  })
+}
+
+function checkpointOf(row: SessionRow, runtimes: SessionSurroundings['runtimes']): CheckpointFacts | null {
+  if (row.checkpoint_run_id === null || row.checkpoint_conversation === null) return null
+  return {
+    runId: row.checkpoint_run_id,
+    conversation: row.checkpoint_conversation,
+    damaged: row.checkpoint_damaged === true,
+    loadable: runtimes.find(row.checkpoint_runtime ?? NATIVE_RUNTIME) !== null,
+  }
+}
+
+const MAX_TITLE = 160
+
+/**
+ * The title of a Session that brings none: the first non-empty line of its first message. Keys of ours in it are masked;
+ * there is no sandbox yet whose secrets it could hold.
+ */
+export function deriveTitle(message: string | undefined): string {
+  const line = message
+    ?.split(/\r\n|\r|\n/)
+    .map(candidate => candidate.trim())
+    .find(candidate => candidate !== '')
+  return line === undefined ? 'New workspace' : [...ownCredentials.text(line)].slice(0, MAX_TITLE).join('')
+}

@@ -1,0 +1,99 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+
+/** That a Session changed, and where it stands. */
+export interface Change {
+  readonly id: string
+  readonly last_event_sequence: number
+  readonly updated_at: Date
+  /** Number of the transaction that wrote the row, in full. */
+  readonly position: bigint
+}
+
+export interface Owner {
+  readonly organizationId: string
+  readonly ownerId: string
+}
+
+/** What is committed by now, to tell later what was not. */
+export interface Snapshot {
+  /** Every transaction with a smaller number has ended. */
+  readonly horizon: bigint
+  /** PostgreSQL's own text for it. */
+  readonly text: string
+}
+
+interface SnapshotRow {
+  readonly horizon: string
+  readonly snapshot: string
+}
+
+const selectSnapshot = `
+  pg_snapshot_xmin(pg_current_snapshot())::text as horizon, pg_current_snapshot()::text as snapshot`
+
+const toSnapshot = (row: SnapshotRow | undefined): Snapshot => {
+  if (row === undefined) throw new Error('a snapshot is missing')
+  return { horizon: BigInt(row.horizon), text: row.snapshot }
+}
+
+/** Takes a snapshot of now. */
+export async function takeSnapshot(db: Queryable): Promise<Snapshot> {
+  const { rows } = await db.query<SnapshotRow>({ name: 'take-snapshot', text: `select ${selectSnapshot}` })
+  return toSnapshot(rows[0])
+}
+
+/**
+ * The whole number of the transaction that wrote a row. The row bears its lower half, so the upper one is taken from the
+ * snapshot: the number nearest to it is meant.
+ */
+const position = `
+  greatest(3, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 2147483648 + ((s.xmin::text::bigint
+    - pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 2147483648) & 4294967295))`
+
+/** Whether a row was committed behind a snapshot; every one was behind none. */
+const isBehind = (snapshot: string) =>
+  `(${snapshot}::text is null or not pg_visible_in_snapshot((${position})::text::xid8, ${snapshot}::pg_snapshot))`
+
+interface ChangeRow extends Omit<Change, 'position'>, SnapshotRow {
+  readonly position: string
+}
+
+/** Changes, in the order that a reader is told them, and the snapshot that they were read in. */
+export interface Changes {
+  readonly changes: readonly Change[]
+  readonly read: Snapshot
+}
+
+/**
+ * The owner's Sessions that changed in a transaction from `from` on and behind the snapshot, on `sessions_moved`. With
+ * `ids` these alone, on the primary key. One statement reads rows and snapshot, so what it does not see has a position
+ * that is not below the snapshot's horizon.
+ */
+export async function readChanges(
+  db: Queryable,
+  owner: Owner,
+  by: { readonly from: bigint; readonly begun: Snapshot | null; readonly ids: readonly string[] | null },
+  limit: number,
+): Promise<Changes> {
+  const which = by.ids === null ? 's.moved_in >= $4::bigint >> 12' : 's.id = any($6::uuid[])'
+  const { rows } = await db.query<ChangeRow>({
+    name: by.ids === null ? 'changes-since' : 'changes-of',
+    text: `
+      select at.horizon, at.snapshot, c.* from (select ${selectSnapshot}) at left join lateral (
+        select s.id, s.last_event_sequence, s.updated_at, (${position})::text as position from sessions s
+        where s.organization_id = $1 and s.owner_id = $2 and ${which} and ${position} >= $4::bigint and ${isBehind('$5')}
+        order by s.updated_at, s.id limit $3
+      ) c on true`,
+    values: [
+      owner.organizationId,
+      owner.ownerId,
+      limit,
+      String(by.from),
+      by.begun?.text ?? null,
+      ...(by.ids === null ? [] : [by.ids]),
+    ],
+  })
+  const changes = rows.flatMap(({ id, last_event_sequence, updated_at, position: at }) =>
+    id === null ? [] : [{ id, last_event_sequence, updated_at, position: BigInt(at) }],
+  )
+  return { changes, read: toSnapshot(rows[0]) }
+}

@@ -1,0 +1,33 @@
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import type { SessionKey } from '../log/append.ts'
+import { requireSeen } from '../session/visibility.ts'
+import { readLogHead, readLogPage } from './event-sql.ts'
+import type { PageCache } from './page-cache.ts'
+
+/**
+ * JSON text of a page of Events (interface 4.7). The envelopes are spliced in as they were stored, so that a page, a
+ * stream and a webhook carry the same bytes. `lastSequence` is the newest in the log.
+ * @throws ApiError 404 `cloud_session_not_found`
+ */
+export async function pageEvents(
+  context: Context,
+  cache: PageCache,
+  principal: Principal,
+  key: SessionKey,
+  { after, limit }: { after: number; limit: number },
+): Promise<string> {
+  const place = `${key.organizationId}/${key.sessionId}/${after}/${limit}`
+  const known = cache.get(place)
+  if (known !== undefined) {
+    const head = requireSeen(principal, await readLogHead(context.db, key))
+    return pageText(known, head.last_event_sequence)
+  }
+  const page = requireSeen(principal, await readLogPage(context.db, key, after, limit))
+  const envelopes = page.envelopes ?? ''
+  if (page.events === limit) cache.set(place, envelopes)
+  return pageText(envelopes, page.last_event_sequence)
+}
+
+const pageText = (envelopes: string, lastSequence: number): string =>
+  `{"events":[${envelopes}],"lastSequence":${lastSequence}}`

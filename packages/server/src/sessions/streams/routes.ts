@@ -1,0 +1,56 @@
+import type { Context } from '../../context.ts'
+import type { Handlers } from '../../http/handler.ts'
+import { readSession } from '../session/read-session.ts'
+import { followSessions } from './change-feed.ts'
+import type { EventStreams } from './event-streams.ts'
+import { PageCache } from './page-cache.ts'
+import { pageEvents } from './page-events.ts'
+import type { StreamBudget } from './stream-budget.ts'
+import { type StreamLife, type StreamRequest, withLife } from './stream-life.ts'
+
+/** What the streams of a process share. */
+export interface Streaming {
+  readonly streams: EventStreams
+  readonly budget: StreamBudget
+  readonly life: StreamLife
+}
+
+/** The Event log and the change feed over HTTP (interface 4.7). */
+export function eventHandlers(
+  context: Context,
+  { streams, budget, life }: Streaming,
+): Pick<Handlers, 'listEvents' | 'streamEvents' | 'streamSessions'> {
+  const pages = new PageCache()
+  return {
+    listEvents: async ({ principal, params, query }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      return { status: 200, json: await pageEvents(context, pages, principal, key, query) }
+    },
+    streamEvents: async request => {
+      const { principal, params, query, headerParams } = request
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      await readSession(context, principal, key)
+      const after = headerParams['last-event-id'] ?? query.after
+      await hold(budget, request)
+      return { events: withLife(signal => streams.follow(key, after, signal), request, life, context.clock) }
+    },
+    streamSessions: async request => {
+      const { principal, headerParams } = request
+      const cursor = headerParams['last-event-id']
+      await hold(budget, request)
+      const open = await followSessions(context, principal, cursor === undefined ? undefined : BigInt(cursor))
+      return { events: withLife(open, request, life, context.clock) }
+    },
+  }
+}
+
+/** A place in the budget for as long as the response lives: its signal aborts however it ends, and may have by now. */
+async function hold(
+  budget: StreamBudget,
+  { principal, signal }: Pick<StreamRequest, 'principal' | 'signal'>,
+): Promise<void> {
+  const place = await budget.take(principal)
+  const giveBack = () => place[Symbol.dispose]()
+  if (signal.aborted) giveBack()
+  else signal.addEventListener('abort', giveBack, { once: true })
+}

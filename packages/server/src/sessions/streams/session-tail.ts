@@ -1,0 +1,117 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from '../log/append.ts'
+import { listEventsWithin } from './event-sql.ts'
+
+const PAGE = { events: 200, bytes: 1024 * 1024 }
+/** Frames kept for readers that are a little behind; one that falls further behind reads pages of its own. */
+const KEPT_BYTES = 512 * 1024
+
+/** An Event as the bytes of its server-sent frame, encoded once for all streams. */
+export interface Frame {
+  readonly sequence: number
+  readonly bytes: Uint8Array
+}
+
+const encoder = new TextEncoder()
+
+/**
+ * The next frames of stored Events: `id` and `data`, and no `event` field, since clients read the type in the envelope.
+ */
+export async function readFrames(db: Queryable, key: SessionKey, after: number): Promise<Frame[]> {
+  const events = await listEventsWithin(db, key, after, PAGE)
+  return events.map(({ sequence, envelope }) => ({
+    sequence,
+    bytes: encoder.encode(`id: ${sequence}\ndata: ${envelope}\n\n`),
+  }))
+}
+
+/**
+ * The live end of one Session's log in this process: however many streams follow the Session, what is appended is read
+ * once.
+ *
+ * `newest` is the last sequence read here. `#kept` holds the frames up to it, contiguous, the oldest dropped first.
+ * Streams hold positions, not queues, so a slow one costs no memory: it finds its next frame here, or in the table.
+ */
+export class SessionTail {
+  readonly #db: Queryable
+  readonly #key: SessionKey
+  readonly #waiting = new Set<() => void>()
+  #kept: Frame[] = []
+  #keptBytes = 0
+  #newest: number
+  #reading: Promise<void> | null = null
+  #again = false
+
+  constructor(db: Queryable, key: SessionKey, newest: number) {
+    this.#db = db
+    this.#key = key
+    this.#newest = newest
+  }
+
+  get newest(): number {
+    return this.#newest
+  }
+
+  /** Frames after a sequence as far as they are kept; empty where the next one is not. */
+  keptAfter(sequence: number): readonly Frame[] {
+    const first = this.#kept[0]
+    if (first === undefined || sequence + 1 < first.sequence || sequence >= this.#newest) return []
+    return this.#kept.slice(sequence + 1 - first.sequence)
+  }
+
+  /** Reads what was appended. A call during a read is answered by one more read after it. */
+  refresh(): Promise<void> {
+    this.#again = true
+    this.#reading ??= this.#read()
+    return this.#reading
+  }
+
+  /** Resolves when `newest` has passed a sequence, or the signal aborts. */
+  passed(sequence: number, signal: AbortSignal): Promise<void> {
+    return new Promise(resolve => {
+      const look = () => {
+        if (this.#newest <= sequence && !signal.aborted) return
+        this.#waiting.delete(look)
+        signal.removeEventListener('abort', look)
+        resolve()
+      }
+      this.#waiting.add(look)
+      signal.addEventListener('abort', look)
+      look()
+    })
+  }
+
+  async #read(): Promise<void> {
+    try {
+      while (this.#again) {
+        this.#again = false
+        const frames = await readFrames(this.#db, this.#key, this.#newest)
+        if (isFull(frames)) this.#again = true
+        if (frames.length > 0) this.#keep(frames)
+      }
+    } finally {
+      // In the same step as the last look at `#again`, so that a call in between begins a read of its own.
+      this.#reading = null
+    }
+  }
+
+  #keep(frames: readonly Frame[]): void {
+    for (const frame of frames) {
+      this.#kept.push(frame)
+      this.#keptBytes += frame.bytes.length
+      this.#newest = frame.sequence
+    }
+    let dropped = 0
+    while (this.#keptBytes > KEPT_BYTES && dropped < this.#kept.length) {
+      this.#keptBytes -= this.#kept[dropped]?.bytes.length ?? 0
+      dropped += 1
+    }
+    if (dropped > 0) this.#kept = this.#kept.slice(dropped)
+    for (const look of [...this.#waiting]) look()
+  }
+}
+
+/** Whether there may be more behind what was read. */
+function isFull(frames: readonly Frame[]): boolean {
+  return frames.length >= PAGE.events || frames.reduce((sum, { bytes }) => sum + bytes.length, 0) >= PAGE.bytes
+}

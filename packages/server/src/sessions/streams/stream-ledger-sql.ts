@@ -1,0 +1,40 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+
+/**
+ * Writes how many streams of an authority a process holds, and takes further ones within the bound of all processes.
+ * @returns how many of the wanted ones were granted
+ */
+export async function holdStreams(
+  db: Queryable,
+  of: { readonly authority: string; readonly holder: string; readonly bound: number; readonly lifeMs: number },
+  held: number,
+  wanted: number,
+): Promise<number> {
+  const { rows } = await db.query<{ granted: number }>({
+    name: 'hold-streams',
+    text: `select hold_streams($1, $2, $3, $4, $5, $6 * interval '1 millisecond') as granted`,
+    values: [of.authority, of.holder, held, wanted, of.bound, of.lifeMs],
+  })
+  return rows[0]?.granted ?? 0
+}
+
+/**
+ * Renews what a process holds, on `open_streams_of_holder`, and drops what processes that are gone have left.
+ * @returns the authorities that it has rows of
+ */
+export async function renewStreams(db: Queryable, holder: string, lifeMs: number): Promise<Set<string>> {
+  const { rows } = await db.query<{ authority: string }>({
+    name: 'renew-streams',
+    text: `
+      with lapsed as (delete from open_streams where holder <> $1 and expires_at < clock_timestamp())
+      update open_streams set expires_at = clock_timestamp() + $2 * interval '1 millisecond' where holder = $1
+      returning authority`,
+    values: [holder, lifeMs],
+  })
+  return new Set(rows.map(({ authority }) => authority))
+}
+
+/** Gives back all that a process holds, on `open_streams_of_holder`. */
+export async function releaseStreams(db: Queryable, holder: string): Promise<void> {
+  await db.query({ text: 'delete from open_streams where holder = $1', values: [holder] })
+}

@@ -1,0 +1,95 @@
+import { limits, type SubmitTurn, type TurnAdmission } from '@berth/contract'
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import { invalidField, refusal, sessionNotFound } from '../../kit/refusal.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import { answerByTurn, readReply } from '../interactions/answer-by-turn.ts'
+import type { SessionKey } from '../log/append.ts'
+import { runOfTurn } from '../runs/read-run.ts'
+import { toRun } from '../runs/run.ts'
+import { lockVisibleSession } from '../session/lock-session.ts'
+import { continuationOfSession, type SessionRow } from '../session/session.ts'
+import { insertTurn } from './insert-turn.ts'
+import { type StoredFile, toTurn, turnHash } from './turn.ts'
+import { findTurn } from './turn-sql.ts'
+
+/**
+ * Admits a Turn under the Session's lock, in the order that all commands share (completions, Order of
+ * admission). An identical replay answers first, whatever has become of the Session. A Turn begins a Run; one that
+ * answers a question or a plan resumes the Run that asked instead.
+ * @throws ApiError 404, 409 `cloud_turn_conflict`, `cloud_resume_unavailable`, `cloud_interaction_conflict`,
+ *   `cloud_run_in_progress` or `cloud_turn_limit_reached`, 400 for a file that is not base64 or takes another's name, and
+ *   for a form that is filled in wrongly
+ */
+export async function admitTurn(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  turnId: string,
+  body: SubmitTurn,
+): Promise<TurnAdmission> {
+  const now = context.clock.now()
+  const decoded = (body.files ?? []).map((file, index) => decode(file, index))
+  refuseSharedNames(decoded)
+  // Blobs are named by their content: one that no Turn comes to name is garbage, never a wrong fact.
+  const files = await Promise.all(
+    decoded.map(async ({ content, ...file }) => ({ ...file, sha256: (await context.blobs.put(content)).sha256 })),
+  )
+  const replyTo = body.replyTo?.interactionId ?? null
+  const admission = await context.db.transaction(async tx => {
+    const [session, known] = await Promise.all([lockVisibleSession(tx, principal, key), findTurn(tx, key, turnId)])
+    if (known !== null) {
+      if (!known.request_hash.equals(turnHash(body.message, replyTo, files))) throw refusal('cloud_turn_conflict')
+      return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id) }
+    }
+    refuseUnlessOpen(context, session)
+    const reply = replyTo === null ? null : await readReply(tx, key, replyTo, body.message)
+    if (reply === null && session.active_run_id !== null) throw refusal('cloud_run_in_progress')
+    if (session.turn_count >= limits.turnsPerSession) throw refusal('cloud_turn_limit_reached')
+    const turn = { id: turnId, message: body.message, replyTo, files, author: principal, now }
+    const { row, queued } = await insertTurn(tx, session, turn, reply?.interaction.run_id)
+    if (reply !== null) await answerByTurn(tx, key, reply, turnId, now)
+    return { created: true, row, run: queued === null ? await runOfTurn(tx, key, row.run_id) : toRun(queued) }
+  })
+  if (admission.created) {
+    const { organizationId, sessionId } = key
+    const session = topics.session(organizationId, sessionId)
+    if (replyTo === null) context.wakeups.publish(session, topics.queue)
+    // Whoever executes the Run hears of the answer; where it was parked, somebody is to take it up.
+    else context.wakeups.publish(session, topics.control(organizationId, sessionId), topics.queue)
+  }
+  return { created: admission.created, turn: toTurn(admission.row), run: admission.run }
+}
+
+function refuseUnlessOpen(context: Context, session: SessionRow): void {
+  if (session.archived_at !== null) throw sessionNotFound()
+  // Whether a Run under way can go on is its worker's to find out; what matters here is what comes after it.
+  if (session.active_run_id === null && !continuationOfSession(session, context).canContinue) {
+    throw refusal('cloud_resume_unavailable')
+  }
+}
+
+/** The files of a Turn stand in one directory of the sandbox. */
+function refuseSharedNames(files: readonly Pick<StoredFile, 'name'>[]): void {
+  const names = new Set<string>()
+  for (const [index, { name }] of files.entries()) {
+    if (names.has(name)) throw invalidField(['files', index, 'name'], 'is the name of an earlier file')
+    names.add(name)
+  }
+}
+
+type Decoded = Omit<StoredFile, 'sha256'> & { readonly content: Buffer }
+
+function decode(file: NonNullable<SubmitTurn['files']>[number], index: number): Decoded {
+  const content = Buffer.from(file.content, 'base64')
+  // Node skips what is not base64; only text that says the same when encoded again was base64.
+  if (content.toString('base64').replace(/=+$/, '') !== file.content.replace(/=+$/, '')) {
+    throw invalidField(['files', index, 'content'], 'is not base64')
+  }
+  return {
+    name: file.name,
+    mediaType: file.mediaType ?? 'application/octet-stream',
+    sizeBytes: content.length,
+    content,
+  }
+}

@@ -1,0 +1,18 @@
+import type { Context } from '../../context.ts'
+import type { Handlers } from '../../http/handler.ts'
+import { admitTurn } from './admit-turn.ts'
+import { pageTurns } from './page-turns.ts'
+
+/** Turns over HTTP (interface 4.5). */
+export function turnHandlers(context: Context): Pick<Handlers, 'listTurns' | 'submitTurn'> {
+  return {
+    listTurns: async ({ principal, params, query }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      return { status: 200, body: await pageTurns(context, principal, key, query) }
+    },
+    submitTurn: async ({ principal, params, body }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      return { status: 202, body: await admitTurn(context, principal, key, params.turnId, body) }
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from '../log/append.ts'
+import type { TurnRow } from './turn.ts'
+
+export async function findTurn(db: Queryable, key: SessionKey, turnId: string): Promise<TurnRow | null> {
+  const { rows } = await db.query<TurnRow>({
+    name: 'find-turn',
+    text: 'select * from turns where organization_id = $1 and session_id = $2 and id = $3',
+    values: [key.organizationId, key.sessionId, turnId],
+  })
+  return rows[0] ?? null
+}
+
+/** Turns after a sequence, in order, on the unique key of the sequence. The cursor may be beyond what a sequence holds. */
+export async function listTurnsAfter(db: Queryable, key: SessionKey, after: number, limit: number): Promise<TurnRow[]> {
+  const { rows } = await db.query<TurnRow>({
+    name: 'list-turns',
+    text: `
+      select * from turns where organization_id = $1 and session_id = $2 and sequence > $3::bigint
+      order by sequence limit $4`,
+    values: [key.organizationId, key.sessionId, after, limit],
+  })
+  return rows
+}
+
+/** Inserts a Turn with the next sequence of its Session, which the caller has locked. */
+export async function insertTurnRow(tx: Queryable, organizationId: string, turn: TurnRow): Promise<void> {
+  await tx.query({
+    name: 'insert-turn',
+    text: `
+      with counted as (
+        update sessions set turn_count = turn_count + 1 where organization_id = $1 and id = $2
+      )
+      insert into turns (organization_id, session_id, id, sequence, run_id, request_hash, message, reply_to, files,
+        model, runtime, author_kind, author_id, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $11, $12, $13, $14)`,
+    values: [
+      organizationId,
+      turn.session_id,
+      turn.id,
+      turn.sequence,
+      turn.run_id,
+      turn.request_hash,
+      turn.message,
+      turn.reply_to,
+      JSON.stringify(turn.files),
+      turn.model,
+      turn.runtime,
+      turn.author_kind,
+      turn.author_id,
+      turn.created_at,
+    ],
+  })
+}

@@ -1,0 +1,42 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { readIfThere } from './read-if-there.ts'
+
+test('a file that is not there has no text', () => {
+  expect(readIfThere(join(tmpdir(), 'berth-no-such-directory', 'berth.json'))).toBeUndefined()
+})
+
+test.runIf(process.getuid?.() === 0)(
+  'a data directory of another user is refused with its owner and what to do',
+  () => {
+    const directory = mkdtempSync(join(tmpdir(), 'berth-foreign-'))
+    try {
+      // A copy of the two modules where any user may read them, the checkout wherever it lies.
+      chmodSync(directory, 0o755)
+      for (const name of ['settings/read-if-there.ts', 'kit/start-error.ts']) {
+        mkdirSync(join(directory, dirname(name)), { mode: 0o755 })
+        copyFileSync(join(import.meta.dirname, '..', name), join(directory, name))
+      }
+      const dataDir = join(directory, 'data')
+      mkdirSync(dataDir, { mode: 0o700 })
+      const script = `import { readIfThere } from './settings/read-if-there.ts'
+      try { readIfThere('data/berth.json') } catch (error) { console.log(error.name, error.message) }`
+      writeFileSync(join(directory, 'try.ts'), script)
+      const nobody = { uid: 65_534, gid: 65_534 }
+      const node = join(directory, 'node')
+      copyFileSync(process.execPath, node)
+      const { stdout, stderr } = spawnSync(node, ['try.ts'], { cwd: directory, encoding: 'utf8', ...nobody })
+      expect({ stdout, stderr }).toEqual({
+        stdout:
+          'StartError data/berth.json cannot be read: permission denied; data belongs to root and this process runs as ' +
+          'uid 65534: start Berth as its owner, or choose another data directory with BERTH_DATA_DIR\n',
+        stderr: '',
+      })
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  },
+)

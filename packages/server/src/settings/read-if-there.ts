@@ -1,0 +1,19 @@
+import { readFileSync, statSync } from 'node:fs'
+import { StartError, toStartError } from '../kit/start-error.ts'
+
+/** Text of the configuration file; undefined if there is none. @throws StartError if it cannot be read */
+export function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    const told = toStartError(error, `${path} cannot be read`)
+    throw told instanceof StartError ? told : new StartError(`${path} cannot be read`, { cause: error })
+  }
+}
+
+/** Whether others than its owner may read or change a file. */
+export function isOpenToOthers(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found !== undefined && (found.mode & 0o077) !== 0
+}

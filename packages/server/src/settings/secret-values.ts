@@ -1,0 +1,29 @@
+import { MasterKey } from '../storage/keys/master-key.ts'
+import type { Settings } from './settings.ts'
+
+/** Returns the secrets of the settings, for what operators read. Tenants learn nothing of them. */
+export function secretsOf({ blobs, config, databaseUrl, migrationUrl, masterKey }: Settings): string[] {
+  const secrets = [
+    ...config.providers.map(({ apiKey }) => apiKey),
+    ...config.gitHosts.map(({ privateKey }) => privateKey),
+    config.transcription?.kind === 'openai-compatible' ? config.transcription.apiKey : undefined,
+    ...config.runtimes.flatMap(runtime => runtime.secrets),
+    ...passwordsIn(databaseUrl),
+    ...passwordsIn(migrationUrl),
+    ...(masterKey === undefined ? [] : new MasterKey(masterKey).spellings),
+    ...(blobs.kind === 's3' ? [blobs.location.secretAccessKey, blobs.location.sessionToken] : []),
+  ]
+  return secrets.filter(secret => secret !== undefined)
+}
+
+/** As an operator may write it: in its own place or as a parameter, escaped or not. */
+function passwordsIn(databaseUrl: string | undefined): string[] {
+  const written = [/:\/\/[^/@:]*:([^@]*)@/, /[?&]password=([^&]*)/].map(place => databaseUrl?.match(place)?.[1] ?? '')
+  return written.flatMap(password => {
+    try {
+      return [password, decodeURIComponent(password)]
+    } catch {
+      return [password]
+    }
+  })
+}

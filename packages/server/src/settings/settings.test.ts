@@ -1,0 +1,356 @@
+import { describe, expect, test } from 'vitest'
+import { StartError } from '../kit/start-error.ts'
+import { describeSettings, listeningOn, loadSettings } from './settings.ts'
+
+const nothing = (): undefined => undefined
+
+function load(variables: Record<string, string>, file?: unknown) {
+  const text = file === undefined ? undefined : typeof file === 'string' ? file : JSON.stringify(file)
+  return loadSettings({ BERTH_DATA_DIR: '/data', ...variables }, path =>
+    path === '/data/berth.json' ? text : undefined,
+  )
+}
+
+function refusal(variables: Record<string, string>, file?: unknown): string {
+  try {
+    load(variables, file)
+  } catch (error) {
+    if (error instanceof StartError) return error.message
+    throw error
+  }
+  throw new Error('the settings were accepted')
+}
+
+describe('the environment', () => {
+  test('may be empty', () => {
+    const settings = loadSettings({}, nothing)
+    expect(settings).toMatchObject({
+      host: '127.0.0.1',
+      port: 4100,
+      baseUrl: 'http://127.0.0.1:4100',
+      consoleUrl: 'http://127.0.0.1:4100',
+      loopback: true,
+      production: false,
+      rate: { burst: 120, perMinute: 600 },
+      lease: { idleSeconds: 900, maxSeconds: 14_400 },
+      config: { providers: [], models: { aliases: {} }, runtimes: [], gitHosts: [] },
+    })
+    expect(settings.dataDir).toMatch(/\/\.berth$/)
+    expect([...settings.roles]).toEqual(['api', 'account', 'gateway', 'worker'])
+  })
+
+  test('sets what it names, and an empty variable sets nothing', () => {
+    const settings = load({
+      BERTH_HOST: '::',
+      BERTH_PORT: '0',
+      BERTH_AUTH_URL: 'https://auth.example/berth/',
+      BERTH_ROLES: 'worker, api',
+      BERTH_BLOBS: 'file:///var/blobs',
+      BERTH_MASTER_KEY: 'ab'.repeat(32),
+      BERTH_SANDBOX_CPUS: '0.5',
+      BERTH_TRUSTED_PROXIES: '10.0.0.0/8, ::1',
+      BERTH_METRICS_PORT: '0',
+      BERTH_RELEASE: '',
+      DATABASE_URL: 'postgres://db/berth',
+    })
+    expect(settings).toMatchObject({
+      baseUrl: 'http://[::1]:0',
+      authUrl: 'https://auth.example/berth',
+      loopback: false,
+      roles: new Set(['worker', 'api']),
+      blobs: { kind: 'file', directory: '/var/blobs' },
+      masterKey: Buffer.alloc(32, 0xab),
+      sandbox: { cpus: 0.5 },
+      trustedProxies: ['10.0.0.0/8', '::1'],
+      metricsPort: 0,
+      release: undefined,
+      databaseUrl: 'postgres://db/berth',
+    })
+  })
+
+  test.each([
+    [{ BERTH_PORT: '65536' }, 'BERTH_PORT must be a whole number from 0 to 65535'],
+    [{ BERTH_PORT: '0x10' }, 'BERTH_PORT must be a whole number from 0 to 65535'],
+    [{ BERTH_RATE_BURST: '0' }, 'BERTH_RATE_BURST must be a whole number, at least 1'],
+    [{ BERTH_RATE_BURST: '1e3' }, 'BERTH_RATE_BURST must be a whole number, at least 1'],
+    [{ BERTH_SANDBOX_CPUS: '-1' }, 'BERTH_SANDBOX_CPUS must be a number from 0.1 to 1024'],
+    [{ BERTH_TRUSTED_PROXIES: 'true' }, 'BERTH_TRUSTED_PROXIES must be a list of IP addresses and ranges (10.0.0.0/8)'],
+    [{ BERTH_ROLES: 'api,cook' }, 'BERTH_ROLES must be a list of api, account, gateway, worker'],
+    [{ BERTH_COMPUTE: 'oci' }, 'BERTH_COMPUTE must be one of bubblewrap'],
+    [{ BERTH_BASE_URL: 'ftp://x' }, 'BERTH_BASE_URL must be an http or https URL without query'],
+    [{ BERTH_BASE_URL: 'http://u@x' }, 'BERTH_BASE_URL must be an http or https URL without query'],
+    [{ BERTH_BLOBS: '/plain' }, 'BERTH_BLOBS must be file:<directory> or s3://<bucket>/<prefix>'],
+    [{ BERTH_MASTER_KEY: 'short' }, 'BERTH_MASTER_KEY must be 32 bytes in base64 or hexadecimal digits'],
+    [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL must be a postgres:// URL'],
+    [{ BERTH_METRICS_PORT: '-1' }, 'BERTH_METRICS_PORT must be a port from 0 to 65535'],
+    [{ BERTH_CONFIG: '/none.json' }, 'BERTH_CONFIG names /none.json, which does not exist'],
+    [{ BERTH_PROT: '1' }, 'BERTH_PROT is not a setting: is BERTH_PORT meant?'],
+    [{ BERTH_COLOUR: '' }, 'BERTH_COLOUR is not a setting'],
+    [{ BERTH_LEASE_IDLE_SECONDS: '20000' }, 'BERTH_LEASE_IDLE_SECONDS must not be above BERTH_LEASE_MAX_SECONDS'],
+    [{ BERTH_STREAM_MIN_SECONDS: '601' }, 'BERTH_STREAM_MIN_SECONDS must not be above BERTH_STREAM_MAX_SECONDS'],
+    [{ NODE_ENV: 'production' }, 'BERTH_BASE_URL must be an https URL when NODE_ENV is production'],
+  ])('%j is refused', (variables, message) => {
+    expect(refusal(variables)).toBe(message)
+  })
+
+  test('a refusal never shows a secret', () => {
+    expect(refusal({ BERTH_MASTER_KEY: 'hunter2' })).not.toContain('hunter2')
+    expect(refusal({ DATABASE_URL: 'pg://u:hunter2@x' })).not.toContain('hunter2')
+  })
+
+  test('nobody changes settings later', () => {
+    const settings = loadSettings({}, nothing)
+    expect(Object.isFrozen(settings)).toBe(true)
+    expect(Object.isFrozen(settings.execution)).toBe(true)
+    expect(Object.isFrozen(settings.config.runtimes)).toBe(true)
+  })
+
+  test('a free port moves the URLs that follow the listener, and no others', () => {
+    const settings = listeningOn(load({ BERTH_PORT: '0', BERTH_AUTH_URL: 'https://auth.example' }), 5000)
+    expect(settings).toMatchObject({
+      port: 5000,
+      baseUrl: 'http://127.0.0.1:5000',
+      authUrl: 'https://auth.example',
+      consoleUrl: 'http://127.0.0.1:5000',
+    })
+  })
+
+  test('a larger request of the gateway has room, although nothing else is set', () => {
+    const mebibyte = 1024 ** 2
+    const { bodies } = load({ BERTH_GATEWAY_BODY_BYTES: String(200 * mebibyte) })
+    expect(bodies).toMatchObject({ callerBytes: 200 * mebibyte, processBytes: 400 * mebibyte })
+    expect(load({}).bodies).toMatchObject({ callerBytes: 64 * mebibyte, processBytes: 256 * mebibyte })
+  })
+
+  test('every setting is described', () => {
+    for (const { name, meaning, fallback } of describeSettings()) {
+      expect(name).toMatch(/^[A-Z_]+$/)
+      expect(meaning).toMatch(/\.$/)
+      expect(fallback).not.toBe('')
+    }
+  })
+})
+
+describe('the way out of sandboxes', () => {
+  test('is open to public hosts unless it is closed or listed', () => {
+    expect(load({}).egress).toEqual({ ports: [80, 443], only: undefined, refused: [] })
+    expect(load({ BERTH_EGRESS: 'none', BERTH_EGRESS_PORTS: '443' }).egress).toBeUndefined()
+    const egress = { hosts: ['example.com', '*.packages.example'], refuse: ['198.51.100.0/24', '2606:4700::/32'] }
+    expect(load({ BERTH_EGRESS_PORTS: '443, 22' }, { egress }).egress).toEqual({
+      ports: [443, 22],
+      only: egress.hosts,
+      refused: egress.refuse,
+    })
+  })
+
+  test.each(['0', '65536', '80;443', 'https', ','])('has no port %s', ports => {
+    expect(refusal({ BERTH_EGRESS_PORTS: ports })).toBe('BERTH_EGRESS_PORTS must be a list of ports')
+  })
+})
+
+test.each([
+  'Example.com',
+  'localhost',
+  '*',
+  '*.com',
+  'https://a.com',
+  'a.com:443',
+  '10.0.0.1',
+  'a.*.com',
+  'münchen.de',
+])('sandboxes are not led to the host %s', host => {
+  expect(refusal({}, { egress: { hosts: [host] } })).toContain('egress.hosts[0] must match')
+})
+
+describe('the configuration file', () => {
+  const provider = { id: 'local', kind: 'openai-compatible', baseUrl: 'http://127.0.0.1:1/v1/', models: [{ id: 'm1' }] }
+  const runtime = { id: 'opencode', command: ['opencode', 'acp'] }
+
+  test('is read with its defaults and secrets', () => {
+    const { config } = load(
+      { SECRET: 'from the environment' },
+      {
+        providers: [
+          { ...provider, apiKey: { env: 'SECRET' }, models: [{ id: 'm1', price: { input: 1, output: 4 } }] },
+          { id: 'other', kind: 'anthropic', apiKey: 'inline', baseUrl: null, models: [] },
+        ],
+        models: { default: 'fast', aliases: { fast: 'local/m1' } },
+        runtimes: [
+          {
+            ...runtime,
+            env: { KEY: 'value', TOKEN: { env: 'SECRET' } },
+            reach: ['http://127.0.0.1:9000/'],
+            mounts: ['/opt//tools/'],
+          },
+        ],
+        gitHosts: [{ kind: 'github', appId: '7', privateKey: { env: 'SECRET' } }],
+      },
+    )
+    expect(config).toMatchObject({
+      providers: [
+        {
+          apiKey: 'from the environment',
+          baseUrl: 'http://127.0.0.1:1/v1',
+          wire: ['chat'],
+          models: [{ tools: true, modalities: ['text'], price: { input: 1, cachedInput: 1, output: 4 } }],
+        },
+        { apiKey: 'inline', wire: ['messages'] },
+      ],
+      models: { default: 'fast', aliases: { fast: 'local/m1' } },
+      runtimes: [
+        {
+          name: 'opencode',
+          env: { KEY: 'value', TOKEN: 'from the environment' },
+          reach: ['http://127.0.0.1:9000'],
+          mounts: ['/opt/tools'],
+        },
+      ],
+      gitHosts: [{ kind: 'github', appId: '7', privateKey: 'from the environment' }],
+    })
+  })
+
+  test.each([
+    ['{\n  "allow": [,]\n}', /^\/rules\.json: it is not JSON: /],
+    [{}, 'allow is missing'],
+    [{ allow: [], deny: [] }, 'deny is not known here; known are allow'],
+    [{ allow: [{ runtimes: ['codex'] }] }, 'allow[0] must name tools, kinds, commands or paths'],
+    [{ allow: [{ kinds: ['write'] }] }, 'allow[0].kinds[0] must be one of read, edit'],
+    [{ allow: [{ commands: ['a | b'] }] }, 'allow[0].commands[0] must be the words of one command'],
+    [{ allow: [{ commands: ['*'] }] }, 'allow[0].commands[0] must be the words of one command'],
+    [{ allow: [{ paths: ['/a'] }] }, 'allow[0] names paths, so its kinds must be of read, search, edit, delete'],
+    [{ allow: [{ kinds: ['edit'], paths: ['a/**'] }] }, 'allow[0].paths[0] must be an absolute path'],
+    [{ allow: [{ kinds: ['edit'], paths: ['/a/*.ts'] }] }, 'allow[0].paths[0] must be an absolute path'],
+    [{ allow: [{ tools: ['a'], organizations: ['me'] }] }, 'allow[0].organizations[0] must match'],
+  ])('of approval rules that is wrong ends the start: %j', (rules, message) => {
+    const text = typeof rules === 'string' ? rules : JSON.stringify(rules)
+    const read = (path: string) => (path === '/rules.json' ? text : undefined)
+    expect(() => loadSettings({ BERTH_APPROVAL_RULES: '/rules.json' }, read)).toThrow(message)
+    expect(() => loadSettings({ BERTH_APPROVAL_RULES: '/other.json' }, read)).toThrow(
+      '/other.json, which does not exist',
+    )
+  })
+
+  test.each([
+    [{ providers: [{ ...provider, apiKey: 'sk-1' }] }, 'providers[0].apiKey'],
+    [{ gitHosts: [{ kind: 'github', appId: '1', privateKey: 'pem' }] }, 'gitHosts[0].privateKey'],
+    [{ runtimes: [{ ...runtime, env: { A_TOKEN: '12345678' } }] }, 'runtimes[0].env.A_TOKEN'],
+    [
+      { transcription: { kind: 'openai-compatible', baseUrl: 'http://x', model: 'm', apiKey: 'k' } },
+      'transcription.apiKey',
+    ],
+  ])('%j is refused if others can read it', (config, place) => {
+    const read = (isOpen: boolean) => () =>
+      loadSettings(
+        { BERTH_CONFIG: '/berth.json' },
+        () => JSON.stringify(config),
+        () => isOpen,
+      )
+    expect(read(true)).toThrow(`/berth.json holds a secret (${place}) and is open to others: chmod 600 it`)
+    expect(read(false)).not.toThrow()
+  })
+
+  test('may be open to others if it names its secrets only', () => {
+    const config = {
+      providers: [{ ...provider, apiKey: { env: 'KEY' } }],
+      gitHosts: [{ kind: 'github', appId: '1', privateKey: { env: 'KEY' } }],
+      runtimes: [
+        { ...runtime, env: { A: 'plain words', MAX_TOKENS: '4096', GIT_AUTHOR_NAME: 'An Author', B: { env: 'KEY' } } },
+      ],
+    }
+    const settings = loadSettings(
+      { BERTH_CONFIG: '/berth.json', KEY: 'secret-1' },
+      () => JSON.stringify(config),
+      () => true,
+    )
+    expect(settings.config.runtimes[0]?.secrets).toEqual(['secret-1'])
+  })
+
+  test('elsewhere is read where BERTH_CONFIG says', () => {
+    const read = (path: string) => (path === '/etc/berth.json' ? JSON.stringify({ runtimes: [runtime] }) : undefined)
+    expect(loadSettings({ BERTH_CONFIG: '/etc/berth.json' }, read).config.runtimes).toHaveLength(1)
+  })
+
+  test.each([
+    ['{', /^\/data\/berth\.json: it is not JSON: /],
+    [[], 'it must be an object'],
+    [
+      { colours: 1 },
+      'colours is not known here; known are providers, models, runtimes, gitHosts, egress, transcription',
+    ],
+    [{ runtimes: {} }, 'runtimes must be an array'],
+    [{ runtimes: [{}] }, 'runtimes[0].id is missing'],
+    [{ runtimes: [{ ...runtime, id: 'Open Code' }] }, 'runtimes[0].id must match ^[a-z0-9][a-z0-9-]{0,63}$'],
+    [{ runtimes: [{ ...runtime, id: 'shell' }] }, 'runtimes[0].id must not be shell, which is built in'],
+    [{ runtimes: [runtime, runtime] }, 'runtimes has two entries with the id opencode'],
+    [{ runtimes: [{ ...runtime, command: [] }] }, 'runtimes[0].command must have at least 1 item'],
+    [{ runtimes: [{ ...runtime, command: ['a', 7] }] }, 'runtimes[0].command[1] must be a string that is not empty'],
+    [{ runtimes: [{ ...runtime, env: { 'A-B': 'x' } }] }, 'runtimes[0].env["A-B"] has a name that does not match'],
+    [
+      { runtimes: [{ ...runtime, env: { A: { env: 'NONE' } } }] },
+      'runtimes[0].env.A names the variable NONE, which is not set',
+    ],
+    [
+      { runtimes: [{ ...runtime, env: { A: { file: 'x' } } }] },
+      'runtimes[0].env.A.file is not known here; known are env',
+    ],
+    [
+      { runtimes: [{ ...runtime, mounts: ['opt'] }] },
+      'runtimes[0].mounts[0] must be an absolute directory other than /',
+    ],
+    [
+      { runtimes: [{ ...runtime, mounts: ['/opt/..'] }] },
+      'runtimes[0].mounts[0] must be an absolute directory other than /',
+    ],
+    [{ runtimes: [{ ...runtime, reach: ['http://x/y'] }] }, 'runtimes[0].reach[0] must be an http or https origin'],
+    [{ providers: [{ ...provider, kind: 'magic' }] }, 'providers[0].kind must be one of openai, anthropic, google'],
+    [{ providers: [{ ...provider, baseUrl: undefined }] }, 'providers[0].baseUrl is missing'],
+    [{ providers: [{ ...provider, wire: [] }] }, 'providers[0].wire must have at least 1 item'],
+    [
+      { providers: [{ ...provider, models: [{ id: 'm', contextTokens: 0 }] }] },
+      'providers[0].models[0].contextTokens must be',
+    ],
+    [
+      { providers: [{ ...provider, models: [{ id: 'm', price: { input: -1 } }] }] },
+      'providers[0].models[0].price.input must be',
+    ],
+    [{ models: { default: 'local/m1' } }, 'models.default names the model local/m1, which no provider serves'],
+    [{ models: { aliases: { fast: 'local/m1' } } }, 'models.aliases.fast names the model local/m1'],
+    [
+      { providers: [provider], models: { fallbacks: { 'other/m1': ['local/m1'] } } },
+      'models.fallbacks["other/m1"] names the model other/m1, which no provider serves',
+    ],
+    [
+      { providers: [provider], models: { fallbacks: { 'local/m1': ['other/m1'] } } },
+      'models.fallbacks["local/m1"][0] names the model other/m1, which no provider serves',
+    ],
+    [
+      { providers: [provider], models: { fallbacks: { 'local/m1': [] } } },
+      'models.fallbacks["local/m1"] must have at least 1 item',
+    ],
+    [
+      { providers: [provider], models: { fallbacks: { 'local/m1': ['local/m1'] } } },
+      'models.fallbacks["local/m1"] names local/m1 as its own fallback',
+    ],
+    [
+      { providers: [provider], models: { details: { 'other/m1': {} } } },
+      'models.details["other/m1"] names the model other/m1, which no provider serves',
+    ],
+    [
+      { providers: [provider], models: { details: { 'local/m1': { size: 1 } } } },
+      'models.details["local/m1"].size is not known here',
+    ],
+    [
+      { providers: [provider], models: { details: { 'local/m1': { modalities: ['smell'] } } } },
+      'models.details["local/m1"].modalities[0] must be one of',
+    ],
+    [{ egress: { hosts: [] } }, 'egress.hosts must have at least 1 item'],
+    [{ egress: { refuse: ['10.0.0.1'] } }, 'egress.refuse[0] must be a range of addresses'],
+    [{ transcription: {} }, 'transcription.kind is missing'],
+    [{ transcription: { kind: 'offline', model: 'm' } }, 'transcription.model is not for an offline engine'],
+    [{ transcription: { kind: 'openai-compatible', model: 'm' } }, 'transcription.baseUrl is missing'],
+    [{ gitHosts: [{ kind: 'svn' }] }, 'gitHosts[0].kind must be one of github, gitlab, forgejo'],
+  ])('%j is refused', (file, message) => {
+    if (typeof message === 'string') expect(refusal({}, file)).toContain(`/data/berth.json: ${message}`)
+    else expect(refusal({}, file)).toMatch(message)
+  })
+})

@@ -1,0 +1,102 @@
+import { join } from 'node:path'
+import type { Log } from '../../kit/log.ts'
+import { StartError, toStartError } from '../../kit/start-error.ts'
+import type { Database, Queryable } from '../postgres/database.ts'
+import { makeKeyFile, readKeyFile } from './key-file.ts'
+import { MasterKey, sealedUnder, UnsealError } from './master-key.ts'
+
+const context = 'deployment/master-key'
+const remedy = 'give every process on this database the same key, as BERTH_MASTER_KEY or a copy of master.key'
+
+/** Where a process looks for the master key. */
+export interface KeySource {
+  /** The settings' key; it goes before the file. */
+  readonly key: Uint8Array | undefined
+  /** Holds the file `master.key`. */
+  readonly dataDir: string
+  readonly log: Log
+}
+
+/**
+ * The key that every process on this database must hold: the settings' or the file's. The first process makes the file
+ * and leaves a sealed constant in the database, against which every later key is held.
+ * @throws StartError if the key is another one, or is missing although the database knows one
+ */
+export async function requireDeploymentKey(db: Database, source: KeySource): Promise<MasterKey> {
+  const made: string[] = []
+  // One start at a time: of two first ones the second finds the check of the first, and makes no key of its own.
+  const key = await db.transaction(async tx => {
+    const check = await readCheck(tx, 'for update')
+    const own = await ownKey(source)
+    if (own !== undefined) {
+      if (check !== null) requireSame(own, check, source)
+      else await leaveCheck(tx, own)
+      return own
+    }
+    const path = keyPath(source)
+    if (check !== null) {
+      throw new StartError(
+        `the master key ${path} is missing, and this database uses key ${sealedUnder(check)}: bring the file back, or ${remedy} (docs/operations.md)`,
+      )
+    }
+    const fresh = new MasterKey(await keeping(path, () => makeKeyFile(path)))
+    made.push(path)
+    await leaveCheck(tx, fresh)
+    return fresh
+  })
+  for (const path of made) source.log.info({ path, keyId: key.id }, 'made a master key: keep a copy of it')
+  return key
+}
+
+/**
+ * For a process that seals nothing: a key that it was given must still be the database's.
+ * @returns the key; undefined if it was given none
+ * @throws StartError if it is another one
+ */
+export async function refuseOtherKey(db: Queryable, source: KeySource): Promise<MasterKey | undefined> {
+  const own = await ownKey(source)
+  if (own === undefined) return undefined
+  const check = await readCheck(db)
+  if (check !== null) requireSame(own, check, source)
+  return own
+}
+
+function keyPath({ dataDir }: KeySource): string {
+  return join(dataDir, 'master.key')
+}
+
+async function ownKey(source: KeySource): Promise<MasterKey | undefined> {
+  const path = keyPath(source)
+  const bytes = source.key ?? (await keeping(path, () => readKeyFile(path)))
+  return bytes && new MasterKey(bytes)
+}
+
+async function keeping<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw toStartError(error, `the master key ${path} cannot be kept`)
+  }
+}
+
+async function readCheck(db: Queryable, lock = ''): Promise<Buffer | null> {
+  const { rows } = await db.query<{ check: Buffer | null }>(`select master_key_check as check from deployment ${lock}`)
+  return rows[0]?.check ?? null
+}
+
+async function leaveCheck(tx: Queryable, key: MasterKey): Promise<void> {
+  await tx.query('update deployment set master_key_check = $1', [key.seal('berth', context)])
+}
+
+function requireSame(own: MasterKey, check: Buffer, source: KeySource): void {
+  try {
+    own.open(check, context)
+  } catch (error) {
+    if (!(error instanceof UnsealError)) throw error
+    const place = source.key === undefined ? keyPath(source) : 'BERTH_MASTER_KEY'
+    throw new StartError(
+      `${place} holds master key ${own.id}, this database uses key ${sealedUnder(check)}: ${remedy} (docs/operations.md)`,
+      { cause: error },
+    )
+  }
+}

@@ -1,0 +1,84 @@
+import pg from 'pg'
+import { StartError } from '../../kit/start-error.ts'
+import type { Database, Queryable } from './database.ts'
+import { migrate } from './migrate.ts'
+import { type DatabaseOptions, openDatabase } from './pool.ts'
+
+/** Arbitrary: one process at a time changes privileges, which PostgreSQL does not order by itself. */
+const advisoryLock = 7_215_530_115
+
+/**
+ * Brings the schema up to date. With an owner, the owner migrates and grants the service's role what it needs: to read
+ * and write rows, but of the log of events only to read and to append. The owner's connection is closed again.
+ *
+ * Triggers refuse changes to the log, but a table's owner can disable its triggers: only a role that owns nothing is
+ * bound by them.
+ * @param db of the service
+ * @param owner null: the service's role owns the schema and migrates by itself
+ * @throws StartError if a role may not do its part, or is not what it should be
+ */
+export async function prepareDatabase(db: Database, owner: DatabaseOptions | null): Promise<void> {
+  if (owner === null) return migrateAs(db, 'BERTH_MIGRATION_URL names a role that may')
+  const { rows } = await db.query<{ role: string }>('select current_user::text as role')
+  const role = rows[0]?.role ?? ''
+  await using administration = openDatabase({ ...owner, connections: 1 })
+  await requireSameDatabase(db, administration)
+  await migrateAs(administration, 'it must own the schema')
+  await administration.transaction(tx => grant(tx, role))
+  await requirePlainRole(db, role)
+}
+
+/** Whether the role of this connection could change the log of events after all. */
+export async function couldChangeEvents(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query<{ could: boolean }>(
+    "select pg_has_role(relowner, 'member') as could from pg_class where oid = 'events'::regclass",
+  )
+  return rows[0]?.could === true
+}
+
+async function migrateAs(db: Database, remedy: string): Promise<void> {
+  try {
+    await migrate(db)
+  } catch (error) {
+    const denied = [error, error instanceof Error ? error.cause : undefined].find(isDenied)
+    if (denied === undefined) throw error
+    const { rows } = await db.query<{ role: string }>('select current_user::text as role')
+    throw new StartError(
+      `the database role ${rows[0]?.role} may not bring the schema up to date (${denied.message}); ${remedy} (docs/operations.md)`,
+      { cause: error },
+    )
+  }
+}
+
+/** In one transaction: no other process ever sees a table that is granted in part. */
+async function grant(tx: Queryable, role: string): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock($1)', [advisoryLock])
+  const { rows } = await tx.query<{ schema: string }>('select current_schema() as schema')
+  const schema = pg.escapeIdentifier(rows[0]?.schema ?? 'public')
+  const grantee = pg.escapeIdentifier(role)
+  await tx.query(`grant usage on schema ${schema} to ${grantee}`)
+  await tx.query(`grant select, insert, update, delete on all tables in schema ${schema} to ${grantee}`)
+  await tx.query(`revoke update, delete on events from ${grantee}`)
+  await tx.query(`revoke insert, update, delete on schema_migrations from ${grantee}`)
+}
+
+async function requireSameDatabase(db: Queryable, administration: Queryable): Promise<void> {
+  const where = 'select current_database()::text as name, pg_postmaster_start_time()::text as since'
+  const [own, owners] = await Promise.all(
+    [db, administration].map(each => each.query<{ name: string; since: string }>(where)),
+  )
+  const [a, b] = [own?.rows[0], owners?.rows[0]]
+  if (a?.name === b?.name && a?.since === b?.since) return
+  throw new StartError(`BERTH_MIGRATION_URL must name the database of DATABASE_URL (${a?.name}), it names ${b?.name}`)
+}
+
+async function requirePlainRole(db: Queryable, role: string): Promise<void> {
+  if (!(await couldChangeEvents(db))) return
+  throw new StartError(
+    `BERTH_MIGRATION_URL parts the roles of the database, but ${role} of DATABASE_URL owns the schema, is a member of its owner, or is a superuser: give the service a role of its own (docs/operations.md)`,
+  )
+}
+
+function isDenied(error: unknown): error is Error {
+  return error instanceof pg.DatabaseError && error.code === '42501'
+}

@@ -1,0 +1,220 @@
+import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setImmediate as nextTurnOfTheLoop } from 'node:timers/promises'
+import pg from 'pg'
+import { type Logger, pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../test/support/storage/postgres.ts'
+import { until } from '../../../test/support/until.ts'
+import { clientConfig } from './pool.ts'
+import { PostgresWakeups, topics } from './wakeups.ts'
+
+let db: TestDatabase
+beforeAll(async () => {
+  db = await createTestDatabase()
+})
+afterAll(() => db[Symbol.asyncDispose]())
+
+const log: Logger = pino({ level: 'silent' })
+const session = topics.session('org', 'session')
+
+interface Options {
+  readonly name?: string
+  readonly retryMs?: number
+  readonly askMs?: number
+  readonly connection?: pg.ClientConfig
+}
+
+/** Wake-ups as one process has them, until the test is over. */
+async function process({ name = 'berth', connection = db.connection, ...options }: Options = {}) {
+  const base = clientConfig({ connection: db.connection, log, applicationName: name })
+  const wakeups = new PostgresWakeups({ connection: { ...base, ...connection }, log, ...options })
+  onTestFinished(() => wakeups[Symbol.asyncDispose]())
+  await wakeups.start()
+  return wakeups
+}
+
+/** What a topic's listener is told. */
+function listen(wakeups: PostgresWakeups, topic: string): (string | null)[] {
+  const heard: (string | null)[] = []
+  wakeups.subscribe(topic, moved => heard.push(moved))
+  return heard
+}
+
+/** The payloads that go over the database. */
+async function tap(): Promise<string[]> {
+  const payloads: string[] = []
+  const client = new pg.Client(db.connection)
+  onTestFinished(() => client.end())
+  client.on('notification', ({ payload }) => payloads.push(payload ?? ''))
+  await client.connect()
+  await client.query('listen berth')
+  return payloads
+}
+
+async function terminate(name: string): Promise<void> {
+  const { rows } = await db.database.query<{ ended: boolean }>(
+    'select pg_terminate_backend(pid) as ended from pg_stat_activity where application_name = $1',
+    [name],
+  )
+  expect(rows).toEqual([{ ended: true }])
+}
+
+describe('two processes on one database', () => {
+  test('hear each other, and each itself at once and once', async () => {
+    const [a, b] = [await process(), await process()]
+    const [heardByA, heardByB] = [listen(a, session), listen(b, session)]
+    a.publish(session)
+    expect(heardByA).toEqual([session])
+    await until('b to hear a', () => heardByB.length === 1)
+    b.publish(session)
+    await until('a to hear b', () => heardByA.length === 2)
+    expect([heardByA, heardByB]).toEqual([
+      [session, session],
+      [session, session],
+    ])
+  })
+
+  test('hear of what is right below a topic, and of nothing else', async () => {
+    const [a, b] = [await process(), await process()]
+    const other = topics.session('other', 'session')
+    for (const wakeups of [a, b]) {
+      const heard = listen(wakeups, topics.organization('org'))
+      const others = listen(wakeups, other)
+      a.publish(other, topics.control('org', 'session'), topics.queue, `${session}/deeper`)
+      a.publish(session)
+      await until('the topic below', () => heard.length > 0)
+      expect([heard, others]).toEqual([[session], [other]])
+    }
+  })
+
+  test('hear nothing any more where they do not listen any more', async () => {
+    const [a, b] = [await process(), await process()]
+    const heard: unknown[] = []
+    const unsubscribe = b.subscribe(session, topic => heard.push(topic))
+    const rest = listen(b, session)
+    unsubscribe()
+    unsubscribe()
+    a.publish(session)
+    await until('the listener that stayed', () => rest.length === 1)
+    expect(heard).toEqual([])
+  })
+})
+
+describe('what is published', () => {
+  test('goes out in payloads that PostgreSQL takes', async () => {
+    const [a, b, payloads] = [await process(), await process(), await tap()]
+    const many = Array.from({ length: 400 }, (_, n) => topics.session('org', `${n}`.padStart(36, '0')))
+    const heard = listen(b, topics.organization('org'))
+    a.publish(...many)
+    await until('all topics', () => heard.length === many.length)
+    expect(heard).toEqual(many)
+    await until('all payloads', () => payloads.flatMap(payload => payload.split('\n').slice(1)).length === many.length)
+    expect(payloads.length).toBeGreaterThan(1)
+    expect(Math.max(...payloads.map(payload => Buffer.byteLength(payload)))).toBeLessThan(8000)
+  })
+
+  test('in a storm goes out together: ten thousand in one turn are one notification', async () => {
+    const [a, b, payloads] = [await process(), await process(), await tap()]
+    const stormy = Array.from({ length: 20 }, (_, n) => topics.session('storm', String(n)))
+    const heard = listen(b, topics.organization('storm'))
+    for (let n = 0; n < 10_000; n += 1) a.publish(stormy[n % stormy.length] ?? '')
+    await until('each topic', () => heard.length >= stormy.length)
+    expect(new Set(heard)).toEqual(new Set(stormy))
+    for (let turn = 0; turn < 100; turn += 1) {
+      for (let n = 0; n < 100; n += 1) a.publish(stormy[n % stormy.length] ?? '')
+      await nextTurnOfTheLoop()
+    }
+    a.publish(topics.session('storm', 'last'))
+    await until('the last', () => heard.at(-1) === topics.session('storm', 'last'))
+    expect(payloads[0]?.split('\n').length).toBe(1 + stormy.length)
+    expect(payloads.length).toBeLessThanOrEqual(102)
+  })
+
+  test('just before a process stops is still heard', async () => {
+    const [a, b] = [await process(), await process()]
+    const heard = listen(b, session)
+    a.publish(session)
+    await a[Symbol.asyncDispose]()
+    await until('the last words', () => heard.length === 1)
+  })
+})
+
+describe('a connection that is lost', () => {
+  test('is made again, and wakes everyone', async () => {
+    const a = await process({ name: 'lost', retryMs: 10 })
+    const [one, two] = [listen(a, session), listen(a, topics.queue)]
+    await terminate('lost')
+    await until('everyone to be woken', () => one.length > 0 && two.length > 0)
+    expect([one, two]).toEqual([[null], [null]])
+    const b = await process()
+    b.publish(session)
+    await until('the new connection to hear', () => one.length === 2)
+  })
+
+  test('delays what is published meanwhile, and drops none of it', async () => {
+    const [a, b] = [await process({ name: 'away', retryMs: 300 }), await process()]
+    const [heardByA, heardByB] = [listen(a, topics.queue), listen(b, topics.organization('org'))]
+    await terminate('away')
+    const published = Array.from({ length: 50 }, (_, n) => topics.session('org', String(n)))
+    for (const topic of published) {
+      a.publish(topic)
+      await nextTurnOfTheLoop()
+    }
+    await until('a to be back', () => heardByA.length > 0)
+    await until('b to hear of all', () => new Set(heardByB).size === published.length)
+    expect(new Set(heardByB)).toEqual(new Set(published))
+  })
+
+  test('is replaced by a word for everything where too much was published meanwhile', async () => {
+    const [a, b] = [await process({ name: 'crowded', retryMs: 300 }), await process()]
+    const back = listen(a, topics.leases)
+    const heard = listen(b, topics.queue)
+    await terminate('crowded')
+    await until('the loss', async () => {
+      const { rows } = await db.database.query("select 1 from pg_stat_activity where application_name = 'crowded'")
+      return rows.length === 0
+    })
+    for (let n = 0; n <= 10_000; n += 1) a.publish(topics.session('org', String(n)))
+    await until('a to be back', () => back.length > 0)
+    await until('b to hear', () => heard.length > 0)
+    expect(heard).toEqual([null])
+  })
+
+  test('without a word is found by asking', async () => {
+    await using way = await freezableWay()
+    const connection = { host: '127.0.0.1', port: way.port, query_timeout: 200 }
+    const a = await process({ connection, retryMs: 10, askMs: 20 })
+    const heard = listen(a, session)
+    way.freeze()
+    await until('the connection to be made again', () => heard.includes(null))
+    const b = await process()
+    b.publish(session)
+    await until('the new connection to hear', () => heard.includes(session))
+  })
+})
+
+/** A way to the database whose connections can fall silent; later ones are whole. */
+async function freezableWay() {
+  const sockets = new Set<Socket>()
+  const server = createServer(near => {
+    const far = connect(join(db.connection.host, `.s.PGSQL.${db.connection.port}`))
+    near.pipe(far).pipe(near)
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => socket.destroy())
+    }
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    freeze: () => {
+      for (const socket of sockets) socket.unpipe().pause()
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}

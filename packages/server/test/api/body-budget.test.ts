@@ -1,0 +1,116 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type GatewayProcess, startGatewayProcess } from '../support/services/gateway-process.ts'
+import { until } from '../support/until.ts'
+
+const mebibyte = 1024 ** 2
+
+let service: GatewayProcess
+beforeAll(async () => {
+  service = await startGatewayProcess({ BERTH_BODY_PATIENCE_SECONDS: '300' })
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+/** A request whose body lacks its last byte. */
+interface Withheld extends Disposable {
+  /** What came back so far. */
+  readonly answer: string
+  /** Sends the byte that lacks. */
+  finish(): void
+}
+
+const chunk = Buffer.alloc(mebibyte, 'a')
+
+/** Sends all of a body but its last byte. The connection stays open until it is disposed of. */
+async function withhold(path: string, key: string, bytes: number): Promise<Withheld> {
+  const open = '{"model":"openai/m","messages":[{"role":"user","content":"'
+  const end = '"}]}'
+  const socket = connect(service.port, '127.0.0.1')
+  let answer = ''
+  socket.setEncoding('utf8').on('data', (data: string) => {
+    answer += data
+  })
+  socket.on('error', () => {})
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    'Host: x',
+    `Authorization: Bearer ${key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${bytes}`,
+  ]
+  await send(socket, `${head.join('\r\n')}\r\n\r\n${open}`)
+  let left = bytes - open.length - end.length
+  for (; left > 0 && answer === ''; left -= chunk.length)
+    await send(socket, chunk.subarray(0, Math.min(left, chunk.length)))
+  if (answer === '') await send(socket, end.slice(0, -1))
+  return {
+    get answer() {
+      return answer
+    },
+    finish: () => socket.write(end.slice(-1)),
+    [Symbol.dispose]: () => socket.destroy(),
+  }
+}
+
+async function send(socket: Socket, data: string | Buffer): Promise<void> {
+  if (socket.write(data)) return
+  using left = new DisposableStack()
+  const closed = new AbortController()
+  const close = () => closed.abort()
+  socket.once('close', close)
+  left.defer(() => socket.off('close', close))
+  await once(socket, 'drain', { signal: closed.signal }).catch(() => {})
+}
+
+const statusOf = ({ answer }: Withheld) => Number(answer.split(' ')[1])
+const small = { model: 'openai/m', messages: [{ role: 'user', content: 'hello' }] }
+const ask = (key: string) =>
+  fetch(`${service.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(small),
+  })
+
+test('bodies that never come to their end take a bounded part of memory, and others are served meanwhile', async () => {
+  const before = service.residentBytes()
+  using stack = new DisposableStack()
+  const callers = await Promise.all(Array.from({ length: 6 }, () => service.newCaller()))
+  const held: Withheld[] = []
+  for (let round = 0; round < 5; round += 1) {
+    for (const { aiKey } of callers) held.push(stack.use(await withhold('/v1/chat/completions', aiKey, 30 * mebibyte)))
+  }
+  // 900 MiB were sent; what is beyond the budget was refused while the connections stand.
+  const refused = () => held.filter(({ answer }) => answer !== '')
+  await until('the refusals', () => refused().length >= 30 - 8)
+  for (const one of refused()) {
+    expect(one.answer).toMatch(/^HTTP\/1.1 503 .*retry-after: 2\r\n.*"code":"service_unavailable"/is)
+  }
+  // Small buffers beside the bodies' own are part of it; without the budget it is over 900 MiB.
+  expect(service.residentBytes() - before).toBeLessThan(600 * mebibyte)
+  const honest = await service.newCaller()
+  expect((await ask(honest.aiKey)).status).toBe(200)
+})
+
+test('one caller sends a bounded number of large bodies at once, and each that ends makes room', async () => {
+  using stack = new DisposableStack()
+  const { aiKey } = await service.newCaller()
+  const begin = async () => stack.use(await withhold('/v1/chat/completions', aiKey, 100_000))
+  const held: Withheld[] = []
+  for (let count = 0; count < 20; count += 1) held.push(await begin())
+  await until('the refusals', () => held.filter(({ answer }) => answer !== '').length === 4)
+  for (const one of held.filter(({ answer }) => answer !== '')) expect(statusOf(one)).toBe(503)
+  // A small one is not counted: it mostly comes in one piece.
+  expect((await ask(aiKey)).status).toBe(200)
+  const [finished, left] = held.filter(({ answer }) => answer === '')
+  finished?.finish()
+  await until('the answer', () => finished?.answer.startsWith('HTTP/1.1 200') === true)
+  left?.[Symbol.dispose]()
+  // Both places are free again, once the service has seen that the second has left.
+  for (let free = 0; free < 2; ) {
+    const next = await begin()
+    next.finish()
+    await until('an answer', () => next.answer !== '')
+    if (statusOf(next) === 200) free += 1
+  }
+})

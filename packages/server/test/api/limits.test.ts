@@ -1,0 +1,289 @@
+import { randomUUID } from 'node:crypto'
+import { limits, originLimits, type Session, sourceLimits } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { outcome, refusedFields } from '../support/runs/outcome.ts'
+import { startTestService, type TestService } from '../support/services/service.ts'
+
+/** Names in the catalog as long as names can be. */
+const longest = {
+  runtime: 'r'.repeat(limits.runtimeCharacters),
+  model: `local/${'m'.repeat(limits.modelCharacters - 'local/'.length)}`,
+}
+const config = {
+  providers: [{ id: 'local', kind: 'openai', models: [{ id: longest.model.slice('local/'.length) }] }],
+  runtimes: [{ id: longest.runtime, command: ['agent'] }],
+}
+
+let test: TestService
+beforeAll(async () => {
+  test = await startTestService({ variables: { BERTH_ROLES: 'api' }, config })
+})
+afterAll(() => test[Symbol.asyncDispose]())
+
+const create = (body: object) => test.api.put<{ session: Session }>(`/v1/sessions/${randomUUID()}`, body)
+const patch = (session: Session, body: object) => test.api.call('PATCH', `/v1/sessions/${session.id}`, body)
+const submit = (session: Session, body: object) =>
+  test.api.put(`/v1/sessions/${session.id}/turns/${randomUUID()}`, body)
+
+const text = (count: number) => 'x'.repeat(count)
+/** Characters of two UTF-16 units and four bytes each. */
+const wide = (count: number) => '😀'.repeat(count)
+const url = (count: number) => 'https://example.com/'.padEnd(count, 'x')
+const initialTurn = (message: string) => ({ initialTurn: { id: randomUUID(), message } })
+
+describe('text of a session', () => {
+  const rows: readonly [field: string, maximum: number, of: (value: string) => object, make: (n: number) => string][] =
+    [
+      ['title', 160, title => ({ title }), text],
+      ['title', 160, title => ({ title }), wide],
+      ['initialTurn.message', 100_000, initialTurn, text],
+      ['initialTurn.message', 100_000, initialTurn, wide],
+      ['origin.tenantKey', 128, tenantKey => ({ origin: { tenantKey } }), wide],
+      ['origin.objectType', 64, objectType => ({ origin: { objectType } }), wide],
+      ['origin.objectId', 256, objectId => ({ origin: { objectId } }), wide],
+      ['origin.endUserId', 128, endUserId => ({ origin: { endUserId } }), wide],
+      ['origin.label', 256, label => ({ origin: { label } }), wide],
+      ['origin.url', 2048, link => ({ origin: { url: link } }), url],
+    ]
+
+  it.each(rows)('%s holds %i characters and comes back whole', async (field, maximum, of, make) => {
+    const body = of(make(maximum))
+    const answer = await create(body)
+    expect(outcome(answer)).toBe('201')
+    const { session } = answer.body
+    if (field === 'initialTurn.message') {
+      const turns = await test.api.get(`/v1/sessions/${session.id}/turns`)
+      expect(turns.body.turns).toMatchObject([{ message: make(maximum) }])
+    } else {
+      expect(session).toMatchObject(body)
+    }
+  })
+
+  it.each(rows)('%s holds no more than %i', async (field, maximum, of, make) => {
+    expect(refusedFields(await create(of(make(maximum + 1))))).toBe(`400 invalid_request ${field}`)
+  })
+
+  it.each([
+    ['title', { title: '' }],
+    ['initialTurn.message', initialTurn('')],
+    ['model', { model: '' }],
+    ['runtime', { runtime: '' }],
+  ])('%s is not empty', async (field, body) => {
+    expect(refusedFields(await create(body))).toBe(`400 invalid_request ${field}`)
+  })
+
+  it('is bounded in a change as in a creation', async () => {
+    const session = await test.api.createSession()
+    expect((await patch(session, { title: wide(160) })).body).toMatchObject({ session: { title: wide(160) } })
+    expect(refusedFields(await patch(session, { title: wide(161) }))).toBe('400 invalid_request title')
+    expect(refusedFields(await patch(session, { model: text(129) }))).toBe('400 invalid_request model')
+    expect(refusedFields(await patch(session, { runtime: text(65) }))).toBe('400 invalid_request runtime')
+  })
+
+  it.each(['http://example.com', 'javascript:alert(1)', 'https://', 'https://a b', '/path', ''])(
+    'has no link that is not HTTPS: %j',
+    async link => {
+      const [status, ...fields] = new Set(refusedFields(await create({ origin: { url: link } })).split(' '))
+      expect([status, fields.at(-1)]).toEqual(['400', 'origin.url'])
+    },
+  )
+})
+
+describe('names of the catalog', () => {
+  it('are as long as they may be', async () => {
+    expect((await create(longest)).body.session).toMatchObject(longest)
+  })
+
+  it.each([
+    ['runtime', text(65)],
+    ['runtime', 'Shell'],
+    ['runtime', '-shell'],
+    ['runtime', 'she_ll'],
+    ['runtime', 'shell\n'],
+    ['model', text(129)],
+  ])('%s is refused by its form: %j', async (field, value) => {
+    const answer = await create({ [field]: value })
+    expect(refusedFields(answer)).toBe(`400 invalid_request ${field}`)
+    expect(answer.text).not.toContain('none of the runtimes')
+  })
+})
+
+describe('the reference to a repository', () => {
+  const source = { grantId: randomUUID(), repositoryId: '1' }
+
+  it.each([
+    ['label', wide(sourceLimits.label)],
+    ['baseBranch', wide(sourceLimits.baseBranch)],
+  ])('takes a whole %s', async (field, value) => {
+    expect(outcome(await create({ source: { ...source, [field]: value } }))).toBe('403 cloud_repository_grant_required')
+  })
+
+  it.each([
+    ['label', wide(sourceLimits.label + 1)],
+    ['baseBranch', wide(sourceLimits.baseBranch + 1)],
+    ['baseBranch', 'main\n'],
+    ['baseBranch', 'a\rb'],
+    ['baseBranch', 'a\0b'],
+    ['repositoryId', 'x'],
+    ['repositoryId', ''],
+    ['grantId', 'x'],
+    ['baseOid', '0'.repeat(40)],
+  ])('refuses %s %.40j', async (field, value) => {
+    const answer = await create({ source: { ...source, [field]: value } })
+    expect(refusedFields(answer)).toBe(`400 invalid_request source.${field}`)
+  })
+})
+
+describe('a turn', () => {
+  it.each([
+    ['message', 100_000, (message: string) => ({ message }), '202'],
+    [
+      'replyTo.interactionId',
+      255,
+      (interactionId: string) => ({ message: 'a', replyTo: { interactionId } }),
+      '404 cloud_session_not_found',
+    ],
+    ['files.0.name', 255, (name: string) => ({ message: 'a', files: [{ name, content: '' }] }), '202'],
+    [
+      'files.0.mediaType',
+      255,
+      (mediaType: string) => ({ message: 'a', files: [{ name: 'a', mediaType, content: '' }] }),
+      '202',
+    ],
+  ])('%s holds %i characters and no more', async (field, maximum, of, accepted) => {
+    const session = await test.api.createSession()
+    expect(refusedFields(await submit(session, of(text(maximum + 1))))).toBe(`400 invalid_request ${field}`)
+    expect(refusedFields(await submit(session, of('')))).toBe(`400 invalid_request ${field}`)
+    expect(outcome(await submit(session, of(text(maximum))))).toBe(accepted)
+  })
+
+  it('names files by characters, however many bytes they take', async () => {
+    const session = await test.api.createSession()
+    const named = (count: number) => ({ message: 'a', files: [{ name: wide(count), content: '' }] })
+    expect(refusedFields(await submit(session, named(256)))).toBe('400 invalid_request files.0.name')
+    const answer = await submit(session, named(255))
+    expect(answer.body).toMatchObject({ turn: { files: [{ name: wide(255) }] } })
+  })
+
+  it('carries 20 files and no more', async () => {
+    const session = await test.api.createSession()
+    const files = Array.from({ length: 21 }, (_, n) => ({ name: `file-${n}`, content: '' }))
+    expect(refusedFields(await submit(session, { message: 'a', files }))).toBe('400 invalid_request files')
+    const answer = await submit(session, { message: 'a', files: files.slice(1) })
+    expect(outcome(answer)).toBe('202')
+    expect(answer.body).toMatchObject({ turn: { files: files.slice(1).map(({ name }) => ({ name })) } })
+  })
+})
+
+describe('a body', () => {
+  /** A creation of exactly this many bytes, most of them white space. */
+  const sized = (bytes: number) => '{"title":"a"}'.padEnd(bytes)
+
+  const send = (body: string, contentType = 'application/json') =>
+    fetch(`${test.url}/v1/sessions/${randomUUID()}`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${test.api.key}`, 'content-type': contentType },
+      body,
+    }).then(async response => ({
+      status: response.status,
+      body: (await response.json()) as Record<string, unknown>,
+      text: '',
+      headers: response.headers,
+    }))
+
+  it.each([
+    [1_048_576, '201'],
+    [1_048_577, '413 request_entity_too_large'],
+    [8_000_000, '413 request_entity_too_large'],
+  ])('of %i bytes: %s', async (bytes, expected) => {
+    expect(outcome(await send(sized(bytes)))).toBe(expected)
+  })
+
+  it('is measured before it is read: a message within its characters can be too large', async () => {
+    const message = wide(limits.messageCharacters)
+    const escaped = [...message].map(() => '\\ud83d\\ude00').join('')
+    const body = (text: string) => `{"initialTurn":{"id":"${randomUUID()}","message":"${text}"}}`
+    expect(outcome(await send(body(message)))).toBe('201')
+    expect(outcome(await send(body(escaped)))).toBe('413 request_entity_too_large')
+  })
+
+  it('counts an escaped character once', async () => {
+    const escaped = '\\u0041'.repeat(limits.messageCharacters)
+    expect(outcome(await send(`{"initialTurn":{"id":"${randomUUID()}","message":"${escaped}"}}`))).toBe('201')
+  })
+
+  it.each([
+    ['a value', '{"title":"a\\u0000b"}', 'title'],
+    ['a value, unpaired', '{"title":"\\ud83d"}', 'title'],
+    ['a value, the pair turned round', '{"title":"\\ude00\\ud83d"}', 'title'],
+    ['a nested value', '{"origin":{"label":"\\u0000"}}', 'origin.label'],
+    ['the first message', `{"initialTurn":{"id":"${randomUUID()}","message":"\\udc00"}}`, 'initialTurn.message'],
+    ['a key', '{"a\\u0000":1}', 'a\0'],
+    ['a key, unpaired', '{"origin":{"\\ud800":"a"}}', 'origin.\ufffd'],
+  ])('holds no U+0000 and no unpaired surrogate: %s', async (_, body, field) => {
+    expect(refusedFields(await send(body))).toBe(`400 invalid_request ${field}`)
+  })
+
+  it('names everything that is not known', async () => {
+    const answer = await create({
+      name: 'a',
+      initialTurn: { id: randomUUID(), message: 'a', files: [] },
+      origin: { x: 1 },
+    })
+    expect(refusedFields(answer).split(' ').toSorted()).toEqual(
+      ['400', 'invalid_request', 'initialTurn.files', 'name', 'origin.x'].toSorted(),
+    )
+  })
+
+  it('of another media type is not looked at', async () => {
+    const answer = await send('{}', 'text/plain')
+    expect([outcome(answer), answer.body.mediaType]).toEqual(['415 unsupported_media_type', 'text/plain'])
+    expect(outcome(await send('{}', 'application/vnd.example+json'))).toBe('201')
+    expect(outcome(await send('{', 'application/json'))).toBe('400 malformed_request_body')
+  })
+})
+
+describe('a query', () => {
+  it.each([
+    ['/v1/sessions', 'cursor', text(1025)],
+    ['/v1/sessions', 'limit', '101'],
+    ['/v1/sessions', 'limit', '0'],
+    ['/v1/sessions', 'limit', 'x'],
+    ['/v1/sessions', 'origin.tenantKey', text(originLimits.tenantKey + 1)],
+    ['/v1/sessions', 'origin.objectType', text(originLimits.objectType + 1)],
+    ['/v1/sessions', 'origin.objectId', text(originLimits.objectId + 1)],
+    ['/v1/sessions', 'sort', 'title'],
+    ['/v1/capabilities', 'x', '1'],
+    ['/v1/runtimes', 'x', '1'],
+  ])('%s refuses %s=%.20s', async (path, name, value) => {
+    expect(refusedFields(await test.api.get(`${path}?${name}=${value}`))).toBe(`400 invalid_request ${name}`)
+  })
+
+  it.each(['', '/fence', '/runs/{run}'])('below a session is refused where there is none: %s', async read => {
+    const session = await test.api.createSession({}, 'a')
+    const path = `/v1/sessions/${session.id}${read.replace('{run}', session.activeRunId ?? '')}`
+    expect(outcome(await test.api.get(path))).toBe('200')
+    expect(refusedFields(await test.api.get(`${path}?limit=1`))).toBe('400 invalid_request limit')
+  })
+
+  it.each(['/v1/sessions', '/v1/sessions/{id}/turns', '/v1/sessions/{id}/events'])(
+    'takes each parameter once: %s',
+    async path => {
+      const session = await test.api.createSession()
+      const answer = await test.api.get(`${path.replace('{id}', session.id)}?limit=1&limit=1`)
+      expect(refusedFields(answer)).toBe('400 invalid_request limit')
+    },
+  )
+
+  it('takes origins as long as they may be', async () => {
+    const origin = {
+      tenantKey: wide(originLimits.tenantKey),
+      objectType: wide(originLimits.objectType),
+      objectId: wide(originLimits.objectId),
+    }
+    const { session } = (await create({ origin })).body
+    const query = Object.entries(origin).map(([name, value]) => `origin.${name}=${encodeURIComponent(value)}`)
+    const answer = await test.api.get(`/v1/sessions?${query.join('&')}`)
+    expect(answer.body.sessions).toEqual([session])
+  })
+})

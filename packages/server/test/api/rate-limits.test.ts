@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import { credentialDigest } from '../../src/storage/keys/master-key.ts'
+import { type Answer, Api } from '../support/api/api.ts'
+import { outcome } from '../support/runs/outcome.ts'
+import { startTestService, type TestService } from '../support/services/service.ts'
+
+const variables = { BERTH_ROLES: 'api' }
+/** Three requests at once, and one a minute: the bucket stays empty for as long as a test looks at it. */
+const authorityBucket = { BERTH_RATE_BURST: '3', BERTH_RATE_PER_MINUTE: '1' }
+const edgeBucket = { BERTH_AUTH_RATE_BURST: '3', BERTH_AUTH_RATE_PER_MINUTE: '1' }
+
+const list = (api: Api) => api.get('/v1/sessions')
+const bucket = ({ headers }: Answer) => [headers.get('ratelimit-policy'), headers.get('ratelimit')?.replace(/t=.*/, '')]
+
+/** Lets a minute pass for every bucket. */
+const passAMinute = (test: TestService) =>
+  test.db.database.query("update rate_buckets set refilled_at = refilled_at - interval '1 minute'")
+
+async function spend(api: Api, count: number): Promise<string[]> {
+  const outcomes: string[] = []
+  for (let n = 0; n < count; n += 1) outcomes.push(outcome(await list(api)))
+  return outcomes
+}
+
+describe('the bucket of an installation', () => {
+  it('is told with every answer and refuses when it is empty, until it is refilled', async () => {
+    await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
+    const policy = '"svc-cloud";q=1;w=60;svc-burst=3'
+    for (const path of ['/v1/sessions', '/v1/sessions/x', '/v1/nope']) {
+      expect((await test.api.get(path)).headers.get('ratelimit-policy')).toBe(policy)
+    }
+    const answer = await list(test.api)
+    const retryAfterSeconds = Number(answer.headers.get('retry-after'))
+    expect([answer.status, answer.body]).toEqual([429, { error: 'cloud_rate_limit_exceeded', retryAfterSeconds }])
+    expect(retryAfterSeconds).toBeGreaterThan(0)
+    expect(retryAfterSeconds).toBeLessThanOrEqual(60)
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(bucket(answer)).toEqual([policy, '"svc-cloud";r=0;'])
+    await passAMinute(test)
+    expect(await spend(test.api, 2)).toEqual(['200', '429 cloud_rate_limit_exceeded'])
+  })
+
+  it('counts down', async () => {
+    await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
+    const left: unknown[] = []
+    for (let n = 0; n < 3; n += 1) left.push(bucket(await list(test.api))[1])
+    expect(left).toEqual(['"svc-cloud";r=2;', '"svc-cloud";r=1;', '"svc-cloud";r=0;'])
+  })
+
+  it('is spent by what is refused later, and comes after the organization header and before the path', async () => {
+    await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
+    for (let n = 0; n < 3; n += 1) expect(outcome(await test.api.get('/v1/nope'))).toBe('404 unknown_endpoint')
+    expect(outcome(await test.api.get('/v1/nope'))).toBe('429 cloud_rate_limit_exceeded')
+    expect(outcome(await test.api.get('/v1/nope', { 'x-svc-organization': 'x' }))).toBe('400 invalid_organization')
+  })
+
+  it('is the installation’s: another key does not refill it, another installation has its own', async () => {
+    await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
+    await spend(test.api, 3)
+    const rotated = 'svc_cloud_live_rotated'
+    await test.db.database.query('update api_keys set digest = $2 where installation_id = $1', [
+      test.tenant.installationId,
+      credentialDigest(rotated),
+    ])
+    expect(await spend(new Api(test.url, rotated), 1)).toEqual(['429 cloud_rate_limit_exceeded'])
+    expect(await spend((await test.newTenant()).api, 1)).toEqual(['200'])
+  })
+})
+
+describe('the bucket of an address', () => {
+  it('is spent by credentials that are none, and then refuses every credential', async () => {
+    await using test = await startTestService({ variables: { ...variables, ...edgeBucket } })
+    const unknown = new Api(test.url, 'svc_cloud_live_unknown')
+    expect(await spend(unknown, 4)).toEqual([
+      ...Array.from({ length: 3 }, () => '401 invalid_or_expired_credential'),
+      '429 cloud_auth_rate_limit_exceeded',
+    ])
+    const answer = await list(test.api)
+    expect([answer.status, answer.text]).toEqual([429, '{"error":"cloud_auth_rate_limit_exceeded"}'])
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(bucket(answer)).toEqual(['"svc-cloud-auth";q=1;w=60;svc-burst=3', '"svc-cloud-auth";r=0;'])
+    await passAMinute(test)
+    expect(await spend(test.api, 1)).toEqual(['200'])
+  })
+
+  it('is not spent by the public endpoints and the probes', async () => {
+    await using test = await startTestService({ variables: { ...variables, ...edgeBucket } })
+    for (const path of ['/v1/openapi.json', '/v1/docs', '/healthz', '/readyz', '/v1/openapi.json']) {
+      const response = await fetch(test.url + path)
+      await response.body?.cancel()
+      expect([path, response.status, response.headers.get('ratelimit')]).toEqual([path, 200, null])
+    }
+    expect(await spend(test.api, 1)).toEqual(['200'])
+  })
+})

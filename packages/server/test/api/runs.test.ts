@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto'
+import type { Fence, Run, Session } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { adoptLapsed, claimQueued } from '../../src/execution/claim/claim-sql.ts'
+import { outcome, refusedFields } from '../support/runs/outcome.ts'
+import { WorkerStandIn } from '../support/runs/states.ts'
+import { startTestService, type TestService } from '../support/services/service.ts'
+
+let test: TestService
+let worker: WorkerStandIn
+beforeAll(async () => {
+  test = await startTestService({ variables: { BERTH_ROLES: 'api' } })
+  worker = new WorkerStandIn(test.db.database)
+})
+afterAll(() => test[Symbol.asyncDispose]())
+
+const path = (session: Session, runId = session.activeRunId) => `/v1/sessions/${session.id}/runs/${runId}`
+const cancel = (session: Session, runId?: string) =>
+  test.api.call<{ run: Run }>('POST', `${path(session, runId)}/cancel`)
+const readRun = async (session: Session, runId?: string) =>
+  (await test.api.get<{ run: Run }>(path(session, runId))).body.run
+const readFence = async (session: Session) =>
+  (await test.api.get<{ fence: Fence | null }>(`/v1/sessions/${session.id}/fence`)).body.fence
+const typesOf = async (session: Session) => (await test.api.events(session.id)).map(event => event.type)
+
+/** Claims every queued Run for a worker that does nothing with it. */
+function claimAll(holder: string, expiresAt: Date, claim = claimQueued) {
+  return claim(test.db.database, { holder, host: 'nowhere', now: new Date(), expiresAt }, 100)
+}
+
+const inAMinute = () => new Date(Date.now() + 60_000)
+const aMinuteAgo = () => new Date(Date.now() - 60_000)
+
+describe('reading a run', () => {
+  it('answers it in each of its states', async () => {
+    const session = await test.api.createSession({}, 'a')
+    const queued = await readRun(session)
+    expect(queued).toMatchObject({ status: 'queued', attempts: 0 })
+    expect(queued).not.toHaveProperty('startedAt')
+    await claimAll('w', inAMinute())
+    expect(await readRun(session)).toMatchObject({ status: 'dispatching', attempts: 1 })
+    await worker.start(session, queued.id)
+    const running = await readRun(session)
+    expect(running).toMatchObject({ status: 'running', startedAt: expect.any(String) })
+    expect(running).not.toHaveProperty('endedAt')
+    await worker.end(session, queued.id, {
+      status: 'failed',
+      stopReason: 'error',
+      errorCode: 'shell_exit_nonzero',
+      summary: 'it broke',
+    })
+    expect(await readRun(session)).toEqual({
+      ...running,
+      status: 'failed',
+      stopReason: 'error',
+      errorCode: 'shell_exit_nonzero',
+      result: { summary: 'it broke', artifactIds: [] },
+      endedAt: expect.any(String),
+    })
+  })
+
+  it('knows no run of another session', async () => {
+    const [one, other] = [await test.api.createSession({}, 'a'), await test.api.createSession({}, 'b')]
+    for (const runId of [other.activeRunId, randomUUID()]) {
+      expect(outcome(await test.api.get(path(one, runId)))).toBe('404 cloud_session_not_found')
+    }
+  })
+})
+
+describe('cancelling a run', () => {
+  it('ends one that is queued at once, and never says that it began', async () => {
+    const session = await test.api.createSession({}, 'a')
+    const { status, body } = await cancel(session)
+    expect([status, body.run]).toMatchObject([
+      200,
+      { status: 'cancelled', cancellationRequested: true, stopReason: 'aborted', attempts: 0 },
+    ])
+    expect(await typesOf(session)).toEqual(['svc.message.created', 'svc.run.cancelled'])
+    expect(await test.api.session(session.id)).not.toHaveProperty('activeRunId')
+    expect((await test.api.submitTurn(session.id, 'next')).created).toBe(true)
+  })
+
+  it('ends one that is queued behind the sealing of the one before, and leaves that alone', async () => {
+    const session = await test.api.createSession({ runtime: 'shell' }, 'a')
+    await claimAll('w', inAMinute())
+    await worker.attach(session)
+    await worker.start(session, session.activeRunId ?? '')
+    await worker.end(session, session.activeRunId ?? '', { status: 'completed' }, { seal: true })
+    expect((await test.api.session(session.id)).phase).toBe('finalizing')
+    const { run } = await test.api.submitTurn(session.id, 'b')
+    expect((await cancel(session, run.id)).body.run).toMatchObject({ status: 'cancelled', attempts: 0 })
+    const after = await test.api.session(session.id)
+    expect([after.phase, after.activeRunId]).toEqual(['finalizing', undefined])
+  })
+
+  it('asks one that is under way to stop, once however often, and leaves its status', async () => {
+    const session = await test.api.createSession({}, 'a')
+    await claimAll('w', inAMinute())
+    for (const status of ['dispatching', 'running']) {
+      if (status === 'running') await worker.start(session, session.activeRunId ?? '')
+      for (const _ of [1, 2]) {
+        const { body } = await cancel(session)
+        expect(body.run).toMatchObject({ status, cancellationRequested: true })
+        expect(body.run).not.toHaveProperty('endedAt')
+      }
+    }
+    expect(await typesOf(session)).toEqual(['svc.message.created'])
+    expect((await test.api.session(session.id)).activeRunId).toBe(session.activeRunId)
+  })
+
+  it.each(['completed', 'failed', 'crashed', 'cancelled'] as const)('changes nothing once it is %s', async status => {
+    const session = await test.api.createSession({}, 'a')
+    await worker.start(session, session.activeRunId ?? '')
+    await worker.end(session, session.activeRunId ?? '', { status })
+    const before = { run: await readRun(session), session: await test.api.session(session.id) }
+    const answer = await cancel(session)
+    expect([answer.status, answer.body.run]).toEqual([200, before.run])
+    expect(await test.api.session(session.id)).toEqual(before.session)
+  })
+
+  it('knows no run of another session, and does nothing to it', async () => {
+    const [one, other] = [await test.api.createSession({}, 'a'), await test.api.createSession({}, 'b')]
+    expect(outcome(await cancel(one, other.activeRunId))).toBe('404 cloud_session_not_found')
+    expect((await readRun(other)).status).toBe('queued')
+  })
+
+  it('takes no body', async () => {
+    const session = await test.api.createSession({}, 'a')
+    const answer = await test.api.call('POST', `${path(session)}/cancel`, { reason: 'x' })
+    expect(refusedFields(answer)).toBe('400 invalid_request reason')
+    expect((await readRun(session)).status).toBe('queued')
+  })
+})
+
+describe('the fence', () => {
+  it('is null while nothing executes', async () => {
+    expect(await readFence(await test.api.createSession())).toBeNull()
+    expect(await readFence(await test.api.createSession({}, 'a'))).toBeNull()
+  })
+
+  it('tells who executes what, and until when they may', async () => {
+    const session = await test.api.createSession({}, 'a')
+    const expiresAt = inAMinute()
+    await claimAll('worker-1', expiresAt)
+    const run = await readRun(session)
+    expect(await readFence(session)).toEqual({
+      runId: run.id,
+      turnId: run.turnId,
+      attempt: 1,
+      token: 1,
+      holder: 'worker-1',
+      acquiredAt: expect.any(String),
+      heartbeatAt: expect.any(String),
+      expiresAt: expiresAt.toISOString(),
+    })
+  })
+
+  it('grows by one each time execution changes hands, from run to run as well', async () => {
+    const session = await test.api.createSession({}, 'a')
+    await claimAll('w1', aMinuteAgo())
+    await claimAll('w2', inAMinute(), adoptLapsed)
+    expect(await readFence(session)).toMatchObject({ holder: 'w2', token: 2, attempt: 1 })
+    await worker.end(session, session.activeRunId ?? '')
+    expect(await readFence(session)).toBeNull()
+    const { run } = await test.api.submitTurn(session.id, 'b')
+    expect(await readFence(session)).toBeNull()
+    await claimAll('w3', inAMinute())
+    expect(await readFence(session)).toMatchObject({ runId: run.id, holder: 'w3', token: 3, attempt: 1 })
+  })
+
+  it('is freed by archiving', async () => {
+    const session = await test.api.createSession({}, 'a')
+    await claimAll('w', inAMinute())
+    await test.api.call('DELETE', `/v1/sessions/${session.id}`)
+    expect(await readFence(session)).toBeNull()
+  })
+})

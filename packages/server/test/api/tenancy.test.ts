@@ -1,0 +1,285 @@
+import { randomUUID } from 'node:crypto'
+import {
+  accessCapability,
+  type Capability,
+  capabilities,
+  type GuardedOperationId,
+  guardedOperationIds,
+  guardedOperationOf,
+  type Session,
+} from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { announceHost } from '../../src/runtimes/runtime-hosts.ts'
+import { credentialDigest } from '../../src/storage/keys/master-key.ts'
+import { Api } from '../support/api/api.ts'
+import { createInstallation, type Tenant } from '../support/api/tenant.ts'
+import { startTestService, type TestService } from '../support/services/service.ts'
+
+let test: TestService
+beforeAll(async () => {
+  test = await startTestService({ variables: { BERTH_ROLES: 'api' } })
+  await announceHost(test.db.database, { name: 'a-host', runtimes: [], patienceMs: 300_000 }, new Date())
+})
+afterAll(() => test[Symbol.asyncDispose]())
+
+/** Bodies that each operation takes; the table says only what their shape is. */
+const bodies: { readonly [Id in GuardedOperationId]?: object } = {
+  createSession: {},
+  updateSession: { title: 'taken over' },
+  submitTurn: { message: 'taken over' },
+  createPublication: { revision: '0'.repeat(64), title: 'taken over' },
+  createMerge: { strategy: 'merge' },
+  decideInteraction: { requestId: 'taken', choice: 'allow_once', idempotencyKey: 'over' },
+}
+
+const sessionScoped = guardedOperationIds.filter(id => guardedOperationOf(id).path.includes('{sessionId}'))
+
+/** What an installation needs for an operation beside product access. */
+function capabilityOf(id: GuardedOperationId): Capability {
+  const { capability, installationCapability = capability } = guardedOperationOf(id)
+  return installationCapability
+}
+
+interface Target {
+  readonly sessionId: string
+  readonly turnId: string
+  readonly runId: string
+}
+
+interface Hung extends Target {
+  readonly artifactId: string
+  readonly interactionId: string
+  readonly publicationId: string
+  readonly mergeId: string
+}
+
+const noTarget: Target = { sessionId: randomUUID(), turnId: randomUUID(), runId: randomUUID() }
+
+/** Calls an operation on a target, and leaves a stream that opens. */
+async function call(id: GuardedOperationId, apiKey: string, target: Target): Promise<[number, unknown]> {
+  const { method, path } = guardedOperationOf(id)
+  const segments: Readonly<Record<string, string>> = { repositoryId: '1', number: '1', ...target }
+  const body = bodies[id]
+  const response = await fetch(test.url + path.replaceAll(/\{(\w+)\}/g, (_, name) => segments[name] ?? randomUUID()), {
+    method,
+    headers: { authorization: `Bearer ${apiKey}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
+    const text = await response.text()
+    return [response.status, text === '' ? null : JSON.parse(text)]
+  }
+  await response.body?.cancel()
+  return [response.status, null]
+}
+
+/** An installation of the first tenant that holds exactly these. */
+const installationWith = (held: readonly Capability[]) =>
+  createInstallation(test.db.database, test.tenant.organizationId, test.tenant.appSlug, held)
+
+async function targetOf(api: Api): Promise<Target & { session: Session }> {
+  const session = await api.createSession({ title: 'mine' }, 'a')
+  const run = await api.run(session.id, session.activeRunId ?? '')
+  return { session, sessionId: session.id, turnId: run.turnId, runId: run.id }
+}
+
+const notFound = { error: 'cloud_session_not_found' }
+
+describe('a session of someone else', () => {
+  let target: Target & { session: Session }
+  let stranger: Tenant
+  let sibling: { apiKey: string }
+  beforeAll(async () => {
+    target = await targetOf(test.api)
+    stranger = (await test.newTenant()).tenant
+    sibling = await installationWith(capabilities)
+  })
+  afterAll(async () => {
+    expect(await test.api.session(target.sessionId)).toEqual(target.session)
+    expect(await test.api.events(target.sessionId)).toHaveLength(1)
+    expect((await test.api.run(target.sessionId, target.runId)).status).toBe('queued')
+  })
+
+  it.each(sessionScoped)('is missing to another installation of the organization: %s', async id => {
+    expect(await call(id, sibling.apiKey, target)).toEqual([404, notFound])
+  })
+
+  it.each(sessionScoped.filter(id => id !== 'createSession'))('is missing to another organization: %s', async id => {
+    expect(await call(id, stranger.apiKey, target)).toEqual([404, notFound])
+  })
+
+  it('leaves its id to another organization', async () => {
+    const foreign = new Api(test.url, stranger.apiKey)
+    const path = `/v1/sessions/${target.sessionId}`
+    const made = await foreign.put<{ session: Session }>(path, { title: 'another' })
+    expect([made.status, made.body.session.organizationId]).toEqual([201, stranger.organizationId])
+    const turn = await foreign.put(`${path}/turns/${target.turnId}`, { message: 'b' })
+    expect([turn.status, turn.body.created]).toEqual([202, true])
+    expect((await foreign.get(`${path}/runs/${target.runId}`)).body).toEqual(notFound)
+  })
+
+  it.each(sessionScoped.filter(id => id !== 'createSession'))('looks like one that there is not: %s', async id => {
+    expect(await call(id, test.tenant.apiKey, noTarget)).toEqual([404, notFound])
+  })
+})
+
+describe('what hangs on a session', () => {
+  const ids = { artifactId: randomUUID(), publicationId: randomUUID(), mergeId: randomUUID(), interactionId: 'asked' }
+  const lists = ['listArtifacts', 'listInteractions', 'listPublications', 'listMerges'] as const
+  let target: Hung
+  let stranger: Tenant
+  beforeAll(async () => {
+    const { session: _, ...made } = await targetOf(test.api)
+    target = { ...made, ...ids }
+    await hang(test.tenant.organizationId, target)
+    stranger = (await test.newTenant()).tenant
+    await new Api(test.url, stranger.apiKey).put(`/v1/sessions/${target.sessionId}`, {})
+  })
+
+  const reads = sessionScoped
+    .filter(id => /\{(artifact|publication|merge)Id\}/.test(guardedOperationOf(id).path))
+    .filter(id => id !== 'createPublication')
+  it.each([...reads, ...lists].filter(id => !/content|create/i.test(id)))('is there for its owner: %s', async id => {
+    const [status, body] = await call(id, test.tenant.apiKey, target)
+    expect([status, Object.values(body ?? {})[0]]).not.toEqual([200, []])
+    expect(status).toBe(200)
+  })
+
+  it.each([...reads, 'decideInteraction', 'getRun', 'cancelRun'] as const)(
+    'is not there for another organization, whose session has the same id: %s',
+    async id => {
+      expect(await call(id, stranger.apiKey, target)).toEqual([404, notFound])
+    },
+  )
+
+  it.each(lists.filter(id => id !== 'listMerges'))('is in no list of that session: %s', async id => {
+    const [status, body] = await call(id, stranger.apiKey, target)
+    expect([status, Object.values(body ?? {})[0]]).toEqual([200, []])
+  })
+})
+
+/** An Artifact, an open approval, a Publication and its Merge. */
+async function hang(organizationId: string, { sessionId, runId, artifactId, ...ids }: Hung): Promise<void> {
+  const leaseId = randomUUID()
+  const of = [organizationId, sessionId]
+  const digest = '0'.repeat(64)
+  const insert = (text: string, ...values: unknown[]) => test.db.database.query(text, [...of, ...values])
+  await insert(
+    `insert into leases (organization_id, session_id, id, driver, host, runtime, state, created_at, expires_at, bound_at,
+       idle_ms, ended_at, end_reason)
+     values ($1, $2, $3, 'bubblewrap', 'h', 'shell', 'ended', now(), now(), now(), 1, now(), 'expired')`,
+    leaseId,
+  )
+  await insert(
+    `insert into artifacts (organization_id, session_id, id, kind, name, media_type, size_bytes, sha256, created_at)
+     values ($1, $2, $3, 'presented_file', 'n', 'text/plain', 0, $4, now())`,
+    ...[artifactId, digest],
+  )
+  await insert(
+    `insert into interactions (organization_id, session_id, id, run_id, kind, status, request, lease_id, journal_offset,
+       agent_request, request_id, deadline, opened_at)
+     values ($1, $2, $3, $4, 'approval', 'open', '{}', $5, 0, '{}', 'taken', now() + interval '1 day', now())`,
+    ...[ids.interactionId, runId, leaseId],
+  )
+  await insert(
+    `insert into reviews (organization_id, session_id, revision, base_oid, base_tree, head_tree, target_branch,
+       document_sha256, created_at) values ($1, $2, $3, '', '', '', 'main', $3, now())`,
+    digest,
+  )
+  await insert(
+    `insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
+       draft, status, due_at, created_at, updated_at, completed_at, error_code)
+     values ($1, $2, $3, '', $4, 't', '', 'pull_request', 'b', false, 'failed', now(), now(), now(), now(), 'no_changes')`,
+    ...[ids.publicationId, digest],
+  )
+  await insert(
+    `insert into merges (organization_id, session_id, publication_id, id, request_hash, strategy, mode, pull_number,
+       head_sha, status, due_at, created_at, updated_at, completed_at, error_code)
+     values ($1, $2, $3, $4, '', 'merge', 'immediate', 1, '', 'failed', now(), now(), now(), now(), 'head_moved')`,
+    ...[ids.publicationId, ids.mergeId],
+  )
+}
+
+describe('an operation', () => {
+  it.each(guardedOperationIds)('asks for its one capability: %s', async id => {
+    const capability = capabilityOf(id)
+    const without = await installationWith(capabilities.filter(held => held !== capability))
+    expect(await call(id, without.apiKey, noTarget)).toEqual([
+      403,
+      { error: 'insufficient_scope', requiredScope: capability },
+    ])
+  })
+
+  it.each(guardedOperationIds)('asks for no other than that and product access: %s', async id => {
+    const narrow = await installationWith([accessCapability, capabilityOf(id)])
+    const [status] = await call(id, narrow.apiKey, { ...noTarget, sessionId: randomUUID() })
+    // A form is asked for by its media type only behind these checks.
+    expect(guardedOperationOf(id).form === undefined ? [200, 201, 404] : [415]).toContain(status)
+  })
+
+  it.each(guardedOperationIds)('is not there without product access: %s', async id => {
+    const outside = await installationWith(capabilities.filter(held => held !== accessCapability))
+    expect(await call(id, outside.apiKey, noTarget)).toEqual([403, { error: 'cloud_access_denied' }])
+  })
+})
+
+describe('authority', () => {
+  const list = (apiKey: string) => call('listSessions', apiKey, noTarget)
+  const invalid = [401, { error: 'invalid_or_expired_credential' }]
+  const change = (sql: string, installationId: string, ...values: unknown[]) =>
+    test.db.database.query(sql, [installationId, ...values])
+
+  async function standing(): Promise<{ installationId: string; apiKey: string }> {
+    const made = await installationWith(capabilities)
+    expect((await list(made.apiKey))[0]).toBe(200)
+    return made
+  }
+
+  it('ends with the key', async () => {
+    const { installationId, apiKey } = await standing()
+    await change('update api_keys set revoked_at = now() where installation_id = $1', installationId)
+    expect(await list(apiKey)).toEqual(invalid)
+  })
+
+  it('ends with the installation, for every key of it', async () => {
+    const { installationId, apiKey } = await standing()
+    await change('update installations set revoked_at = now() where id = $1', installationId)
+    expect(await list(apiKey)).toEqual(invalid)
+  })
+
+  it.each([
+    ['has passed', -1_000, 401],
+    ['is to come', 60_000, 200],
+  ])('ends when the key expires: one that %s', async (_, fromNow, status) => {
+    const { installationId, apiKey } = await standing()
+    const sql = 'update api_keys set expires_at = $2 where installation_id = $1'
+    await change(sql, installationId, new Date(Date.now() + fromNow))
+    expect((await list(apiKey))[0]).toBe(status)
+  })
+
+  it('follows what the installation holds now, not what it held', async () => {
+    const { installationId, apiKey } = await standing()
+    const sql = 'update installations set capabilities = $2 where id = $1'
+    await change(sql, installationId, [accessCapability, 'svc.cloud.turns:submit'])
+    expect((await list(apiKey))[1]).toMatchObject({ error: 'insufficient_scope' })
+    await change(sql, installationId, [accessCapability, 'svc.cloud.sessions:read'])
+    expect((await list(apiKey))[0]).toBe(200)
+  })
+
+  it('is not what a key of the gateway gives', async () => {
+    const { installationId } = await standing()
+    const aiKey = `svc_ai_live_${randomUUID()}`
+    const sql = `insert into api_keys (id, installation_id, kind, digest, created_at) values ($2, $1, 'ai', $3, now())`
+    await change(sql, installationId, randomUUID(), credentialDigest(aiKey))
+    expect(await list(aiKey)).toEqual(invalid)
+  })
+
+  it('is the installation’s: a second key sees and commands the same', async () => {
+    const { installationId, apiKey } = await standing()
+    const session = await new Api(test.url, apiKey).createSession({ title: 'a' })
+    const secondKey = `svc_cloud_live_${randomUUID()}`
+    const sql = `insert into api_keys (id, installation_id, kind, digest, created_at) values ($2, $1, 'cloud', $3, now())`
+    await change(sql, installationId, randomUUID(), credentialDigest(secondKey))
+    expect(await new Api(test.url, secondKey).session(session.id)).toEqual(session)
+  })
+})

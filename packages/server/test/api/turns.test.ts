@@ -1,0 +1,315 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { limits, type Session, type TurnAdmission, type TurnPage } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { outcome, refusedFields } from '../support/runs/outcome.ts'
+import { WorkerStandIn } from '../support/runs/states.ts'
+import { startTestService, type TestService } from '../support/services/service.ts'
+
+let test: TestService
+let worker: WorkerStandIn
+beforeAll(async () => {
+  test = await startTestService({ variables: { BERTH_ROLES: 'api' } })
+  worker = new WorkerStandIn(test.db.database)
+})
+afterAll(() => test[Symbol.asyncDispose]())
+
+const submit = (session: Session, body: object, id: string = randomUUID()) =>
+  test.api.put<TurnAdmission>(`/v1/sessions/${session.id}/turns/${id}`, body)
+const cancel = (session: Session, runId: string) =>
+  test.api.call('POST', `/v1/sessions/${session.id}/runs/${runId}/cancel`)
+const archive = (session: Session) => test.api.call('DELETE', `/v1/sessions/${session.id}`)
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+
+/** Admits a Turn whose Run ends at once. */
+async function endedTurn(session: Session, body: object, id?: string): Promise<TurnAdmission> {
+  const { body: admission } = await submit(session, body, id)
+  await cancel(session, admission.run.id)
+  return admission
+}
+
+describe('admitting a turn', () => {
+  it('answers 202 with the turn and the run that it queued', async () => {
+    const session = await test.api.createSession({ runtime: 'shell' })
+    const turnId = randomUUID()
+    const answer = await submit(session, { message: ' as it is\n' }, turnId)
+    const { id: runId } = answer.body.run
+    expect([answer.status, answer.body]).toEqual([
+      202,
+      {
+        created: true,
+        turn: {
+          id: turnId,
+          sessionId: session.id,
+          runId,
+          sequence: 0,
+          message: ' as it is\n',
+          files: [],
+          runtime: 'shell',
+          createdBy: { kind: 'app_installation', id: test.tenant.installationId },
+          createdAt: expect.any(String),
+        },
+        run: {
+          id: runId,
+          sessionId: session.id,
+          turnId,
+          status: 'queued',
+          cancellationRequested: false,
+          attempts: 0,
+          queuedAt: answer.body.turn.createdAt,
+        },
+      },
+    ])
+    expect(await test.api.session(session.id)).toMatchObject({ activeRunId: runId, phase: 'queued' })
+  })
+
+  it('writes the message into the log', async () => {
+    const session = await test.api.createSession()
+    const { turn, run } = await test.api.submitTurn(session.id, 'täglich')
+    expect(await test.api.events(session.id)).toMatchObject([
+      {
+        sequence: 1,
+        type: 'svc.message.created',
+        visibility: 'transcript',
+        subject: { sessionId: session.id, runId: run.id },
+        data: { role: 'user', text: 'täglich', turnId: turn.id },
+      },
+    ])
+  })
+
+  it('cuts the message in the log, never in the turn', async () => {
+    const session = await test.api.createSession()
+    const message = `${'a'.repeat(limits.eventTextBytes - 1)}é and more`
+    const { turn } = await test.api.submitTurn(session.id, message)
+    expect(turn.message).toBe(message)
+    const [event] = await test.api.events(session.id)
+    expect(event?.data).toMatchObject({ text: 'a'.repeat(limits.eventTextBytes - 1), truncated: true })
+  })
+
+  it('refuses model and runtime, which are the session’s', async () => {
+    const session = await test.api.createSession()
+    const answer = await submit(session, { message: 'a', model: 'm', runtime: 'shell' })
+    expect(refusedFields(answer)).toBe('400 invalid_request model runtime')
+  })
+})
+
+describe('the same turn again', () => {
+  it('answers 202 with what it made, as that is now', async () => {
+    const session = await test.api.createSession()
+    const turnId = randomUUID()
+    const first = await submit(session, { message: 'a' }, turnId)
+    expect((await submit(session, { message: 'a' }, turnId)).body).toEqual({ ...first.body, created: false })
+    await cancel(session, first.body.run.id)
+    const later = await submit(session, { message: 'a' }, turnId)
+    expect([later.status, later.body.created, later.body.run.status]).toEqual([202, false, 'cancelled'])
+    expect((await test.api.session(session.id)).lastEventSequence).toBe(2)
+  })
+
+  it('is told by its message, what it answers and the bytes of its files', async () => {
+    const session = await test.api.createSession()
+    const turnId = randomUUID()
+    const files = [
+      { name: 'a', content: base64('1') },
+      { name: 'b', content: base64('2') },
+    ]
+    const { turn } = await endedTurn(session, { message: 'a', files }, turnId)
+    const renamed = [
+      { name: 'x', mediaType: 'text/plain', content: base64('1') },
+      { name: 'y', content: base64('2') },
+    ]
+    const replay = await submit(session, { message: 'a', files: renamed }, turnId)
+    expect([replay.status, replay.body.created, replay.body.turn]).toEqual([202, false, turn])
+    for (const [what, body] of Object.entries({
+      message: { message: 'b', files },
+      reply: { message: 'a', files, replyTo: { interactionId: 'i' } },
+      order: { message: 'a', files: files.toReversed() },
+      bytes: { message: 'a', files: [{ name: 'a', content: base64('3') }, files[1]] },
+      fewer: { message: 'a', files: files.slice(1) },
+      none: { message: 'a' },
+    })) {
+      expect(`${what} ${outcome(await submit(session, body, turnId))}`).toBe(`${what} 409 cloud_turn_conflict`)
+    }
+  })
+
+  it('takes no files for an empty list of them', async () => {
+    const session = await test.api.createSession()
+    const { turn } = await endedTurn(session, { message: 'a' })
+    expect((await submit(session, { message: 'a', files: [] }, turn.id)).body.created).toBe(false)
+  })
+
+  it('is another turn in another session', async () => {
+    const turnId = randomUUID()
+    for (const message of ['a', 'b']) {
+      const answer = await submit(await test.api.createSession(), { message }, turnId)
+      expect([answer.status, answer.body.created, answer.body.turn.message]).toEqual([202, true, message])
+    }
+  })
+})
+
+describe('files', () => {
+  it('are kept by their bytes, with the names and types they came with', async () => {
+    const session = await test.api.createSession()
+    const files = [
+      { name: 'note.txt', mediaType: 'text/plain; charset=utf-8', content: base64('hällo') },
+      { name: '.empty', content: '' },
+    ]
+    const { body } = await submit(session, { message: 'a', files })
+    expect(body.turn.files).toEqual([
+      { name: 'note.txt', mediaType: 'text/plain; charset=utf-8', sizeBytes: 6, sha256: sha256('hällo') },
+      { name: '.empty', mediaType: 'application/octet-stream', sizeBytes: 0, sha256: sha256('') },
+    ])
+  })
+
+  it.each(['a', 'YQ', 'YQ=', 'Y Q==', 'YR==', '-_-_', 'YQ==YQ=='])('are base64, which %j is not', async content => {
+    const answer = await submit(await test.api.createSession(), { message: 'a', files: [{ name: 'a', content }] })
+    expect(refusedFields(answer)).toBe('400 invalid_request files.0.content')
+  })
+
+  it.each(['', '.', '..', 'a/b', '/', '\0', 'é'.repeat(256)])('have the name of one file, not %j', async name => {
+    const answer = await submit(await test.api.createSession(), { message: 'a', files: [{ name, content: '' }] })
+    expect(refusedFields(answer)).toBe('400 invalid_request files.0.name')
+  })
+
+  it('stand in one directory, so no two share a name', async () => {
+    const files = [
+      { name: 'a', content: '' },
+      { name: 'b', content: '' },
+      { name: 'a', content: base64('1') },
+    ]
+    const answer = await submit(await test.api.createSession(), { message: 'a', files })
+    expect(refusedFields(answer)).toBe('400 invalid_request files.2.name')
+  })
+})
+
+describe('the order of admission', () => {
+  /** A Session whose Run has begun, in a sandbox that is then lost. */
+  async function sessionThatCannotGoOn(): Promise<Session> {
+    const session = await test.api.createSession({}, 'a')
+    await worker.start(session, session.activeRunId ?? '')
+    await worker.end(session, session.activeRunId ?? '')
+    return session
+  }
+
+  const reply = { message: 'a', replyTo: { interactionId: 'unknown' } }
+
+  it('puts a replay before everything', async () => {
+    const session = await test.api.createSession()
+    const { turn, run } = (await submit(session, { message: 'a' })).body
+    const replay = async () => (await submit(session, { message: 'a' }, turn.id)).body.created
+    const change = async () => outcome(await submit(session, { message: 'b' }, turn.id))
+    const active = [await replay(), await change()]
+    await worker.start(session, run.id)
+    await worker.end(session, run.id)
+    const unavailable = [await replay(), await change()]
+    await worker.countTurns(session, limits.turnsPerSession)
+    const full = [await replay(), await change()]
+    await archive(session)
+    const archived = [await replay(), await change()]
+    const both = [false, '409 cloud_turn_conflict']
+    expect({ active, unavailable, full, archived }).toEqual({
+      active: both,
+      unavailable: both,
+      full: both,
+      archived: both,
+    })
+  })
+
+  it('puts the archived session before what it could not continue', async () => {
+    const session = await sessionThatCannotGoOn()
+    await archive(session)
+    expect(outcome(await submit(session, { message: 'a' }))).toBe('404 cloud_session_not_found')
+  })
+
+  it('puts the lost workspace before the interaction and the limit', async () => {
+    const session = await sessionThatCannotGoOn()
+    expect((await test.api.session(session.id)).continuation.canContinue).toBe(false)
+    await worker.countTurns(session, limits.turnsPerSession)
+    expect(outcome(await submit(session, reply))).toBe('409 cloud_resume_unavailable')
+  })
+
+  it('puts the interaction before the run in progress', async () => {
+    const session = await test.api.createSession({}, 'a')
+    expect(outcome(await submit(session, reply))).toBe('404 cloud_session_not_found')
+  })
+
+  it('puts the run in progress before the limit, and says when to come back', async () => {
+    const session = await test.api.createSession({}, 'a')
+    await worker.countTurns(session, limits.turnsPerSession)
+    for (const begin of [async () => {}, () => worker.start(session, session.activeRunId ?? '')]) {
+      await begin()
+      const answer = await submit(session, { message: 'a' })
+      expect([outcome(answer), answer.headers.get('retry-after'), answer.text]).toEqual([
+        '409 cloud_run_in_progress',
+        '2',
+        '{"error":"cloud_run_in_progress"}',
+      ])
+    }
+  })
+
+  it('takes the thousandth turn, no other, and every replay', async () => {
+    const session = await test.api.createSession()
+    await worker.countTurns(session, limits.turnsPerSession - 1)
+    const { turn } = await endedTurn(session, { message: 'last' })
+    expect(turn.sequence).toBe(999)
+    expect(outcome(await submit(session, { message: 'more' }))).toBe('409 cloud_turn_limit_reached')
+    expect((await submit(session, { message: 'last' }, turn.id)).body.created).toBe(false)
+    expect((await test.api.session(session.id)).lastEventSequence).toBe(2)
+  })
+
+  it('leaves nothing of what it refuses', async () => {
+    const session = await test.api.createSession({}, 'a')
+    const before = await test.api.session(session.id)
+    await submit(session, { message: 'b' })
+    expect(await test.api.session(session.id)).toEqual(before)
+    expect(await test.api.events(session.id)).toHaveLength(1)
+  })
+})
+
+describe('the list of turns', () => {
+  const page = async (session: Session, query = '') =>
+    (await test.api.get<TurnPage>(`/v1/sessions/${session.id}/turns${query}`)).body
+
+  async function sessionWith(count: number): Promise<Session> {
+    const session = await test.api.createSession()
+    for (let n = 0; n < count; n += 1) await endedTurn(session, { message: `m${n}` })
+    return session
+  }
+
+  it('is in the order of admission, in pages', async () => {
+    const session = await sessionWith(3)
+    const messages = async (query?: string) => {
+      const { turns, nextAfter, hasMore } = await page(session, query)
+      return { messages: turns.map(turn => turn.message).join(' '), nextAfter, hasMore }
+    }
+    expect(await messages()).toEqual({ messages: 'm0 m1 m2', nextAfter: 2, hasMore: false })
+    expect(await messages('?limit=2')).toEqual({ messages: 'm0 m1', nextAfter: 1, hasMore: true })
+    expect(await messages('?limit=2&after=1')).toEqual({ messages: 'm2', nextAfter: 2, hasMore: false })
+    expect(await messages('?after=-1&limit=1')).toEqual({ messages: 'm0', nextAfter: 0, hasMore: true })
+    expect(await messages('?after=2')).toEqual({ messages: '', nextAfter: 2, hasMore: false })
+  })
+
+  it('is empty before the first', async () => {
+    const session = await test.api.createSession()
+    expect(await page(session)).toEqual({ turns: [], nextAfter: -1, hasMore: false })
+  })
+
+  it('holds each turn as its admission answered it', async () => {
+    const session = await test.api.createSession()
+    const files = [{ name: 'a', content: base64('1') }]
+    const { turn } = (await submit(session, { message: 'a', files })).body
+    expect((await page(session)).turns).toEqual([turn])
+  })
+
+  it.each(['2147483647', '2147483648', '9'.repeat(30)])('goes no further than its end: after %s', async after => {
+    const answer = await test.api.get<TurnPage>(`/v1/sessions/${(await sessionWith(1)).id}/turns?after=${after}`)
+    expect([answer.status, answer.body.turns, answer.body.hasMore]).toEqual([200, [], false])
+  })
+
+  it.each(['limit=0', 'limit=101', 'limit=x', 'after=-2', 'after=x', 'after=1.5', 'before=1'])(
+    'refuses %s',
+    async query => {
+      const answer = await test.api.get(`/v1/sessions/${(await test.api.createSession()).id}/turns?${query}`)
+      expect(refusedFields(answer)).toBe(`400 invalid_request ${query.split('=')[0]}`)
+    },
+  )
+})

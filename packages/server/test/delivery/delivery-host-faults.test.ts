@@ -1,0 +1,322 @@
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Publication } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Deliverer } from '../../src/delivery/deliverer.ts'
+import type { DeliveryContext } from '../../src/delivery/delivery-context.ts'
+import type { Desk } from '../../src/delivery/desk.ts'
+import { repositorySources } from '../../src/delivery/repository-sources.ts'
+import { Worker } from '../../src/execution/worker.ts'
+import { gitText, runGit } from '../../src/git/run-git.ts'
+import { GitHosts } from '../../src/git-hosts/git-hosts.ts'
+import { GitHubHost } from '../../src/git-hosts/github/github-host.ts'
+import { systemClock } from '../../src/kit/clock.ts'
+import type { Mirrors } from '../../src/repositories/mirrors.ts'
+import { mergeDesk } from '../../src/sessions/merges/merge-desk.ts'
+import { publicationDesk } from '../../src/sessions/publications/publication-desk.ts'
+import { reviewDesk } from '../../src/sessions/reviews/review-desk.ts'
+import { Delivering, grant } from '../support/git/delivering.ts'
+import { type Fault, GitHubServer } from '../support/git/github-server.ts'
+import { sampleRepository, tipOf } from '../support/git/repositories.ts'
+import { databaseUrl, startTestService, type TestService, testVariables } from '../support/services/service.ts'
+import { startServiceProcess } from '../support/services/service-process.ts'
+import { workerContext } from '../support/services/worker-context.ts'
+import { until } from '../support/until.ts'
+
+const stack = new AsyncDisposableStack()
+const limits = { publicationMs: 600_000, mergeMs: 600_000, mergeWaitMs: 600_000, mergeCheckMs: 1000 }
+let test: TestService
+let server: GitHubServer
+let context: DeliveryContext & { readonly mirrors: Mirrors }
+let at: Delivering
+let gitDir = ''
+let revision = ''
+
+beforeAll(async () => {
+  server = stack.use(await GitHubServer.start())
+  const app = { appId: server.appId, privateKey: server.privateKey, baseUrl: server.url }
+  const config = { gitHosts: [{ kind: 'github', ...app }] }
+  test = stack.use(await startTestService({ config, variables: { BERTH_ROLES: 'api' } }))
+  // The lease lasts longer than the file, however slow the machine: one case has a sweeper.
+  const patient = { leaseIdleMs: 600_000, leaseMaxMs: 600_000 }
+  const gitHosts = [{ kind: 'github' as const, ...app }]
+  const working = await workerContext(test, stack, { limits: patient, gitHosts })
+  gitDir = await sampleRepository(join(test.dataDir, 'served'), 'o/r')
+  server.addRepository({ id: 7, fullName: 'o/r', gitDir, installations: ['5'] })
+  const repository = { repositoryId: '7', fullName: 'o/r' }
+  const granted = { host: `github:${new URL(server.url).host}`, provider: 'github', account: '5', repository, gitDir }
+  const scratchDir = join(test.dataDir, 'scratch')
+  context = { ...working, scratchDir, sources: repositorySources(working, working.mirrors), delivery: limits }
+  await using worker = new Worker(working)
+  await worker.start()
+  at = await Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })
+  await writeFile(join(at.project, 'new'), 'new')
+  await using reviewing = new Deliverer(context, [reviewDesk(context)], { claimMs: 60_000, pollMs: 50 })
+  await reviewing.start()
+  revision = (await at.review()).revision
+})
+afterAll(() => stack.disposeAsync())
+
+/** A worker that knows no token yet, and does what is due when it is told. */
+class HandWorker implements Disposable {
+  readonly #host: GitHubHost
+  readonly #table: 'publications' | 'merges'
+
+  /** @param callMs longest that it waits for an answer of the host */
+  constructor(table: 'publications' | 'merges', callMs?: number) {
+    const app = { appId: server.appId, privateKey: server.privateKey, baseUrl: server.url }
+    this.#host = new GitHubHost(app, systemClock, callMs)
+    this.#table = table
+  }
+
+  /** Works on what is not over, as if it were due. @returns what it is left for, in milliseconds; null where it is over */
+  async work(lateMs = 0): Promise<number | null> {
+    const now = new Date(Date.now() + lateMs)
+    const world = {
+      ...context,
+      clock: { now: () => now },
+      sources: repositorySources({ ...context, gitHosts: new GitHosts([this.#host]) }, context.mirrors),
+    }
+    const desk: Desk = this.#table === 'merges' ? mergeDesk(world) : publicationDesk(world)
+    const { db } = context
+    await db.query(`update ${this.#table} set due_at = 'epoch' where completed_at is null`)
+    const tasks = await desk.claim({ now, until: new Date(now.getTime() + 600_000) }, 10)
+    expect(tasks).toHaveLength(1)
+    for (const task of tasks) await task.work(AbortSignal.timeout(30_000))
+    const { rows } = await db.query<{ due_at: Date }>(
+      `select due_at from ${this.#table} where completed_at is null and claim is null`,
+    )
+    return rows[0] === undefined ? null : rows[0].due_at.getTime() - now.getTime()
+  }
+
+  [Symbol.dispose](): void {
+    this.#host[Symbol.dispose]()
+  }
+}
+
+const pullsOf = (branch: string) => server.pulls.filter(({ head }) => head === branch)
+
+/** Where in a delivery the host is met. */
+const steps = {
+  token: /access_tokens$/,
+  branch: /^GET \/repositories\/7\/branches\//,
+  push: /git-receive-pack$/,
+  find: /^GET \/repositories\/7\/pulls$/,
+  open: /^POST \/repositories\/7\/pulls$/,
+  read: /^GET \/repositories\/7\/pulls\/\d+$/,
+  merge: /^PUT \/repositories\/7\/pulls\/\d+\/merge$/,
+} as const
+type Step = keyof typeof steps
+
+const limited = { status: 429, headers: { 'retry-after': '7' } } as const
+/** Left for later: at least so long, as a rule, and for this if it never ends. */
+interface Later {
+  readonly leastMs: number
+  readonly inTheEnd: string
+}
+const away: Later = { leastMs: 1000, inTheEnd: 'git_host_unavailable' }
+const busy: Later = { leastMs: 7000, inTheEnd: 'git_host_rate_limited' }
+
+type Case = readonly [step: Step, answer: Fault['answer'] | number, outcome: string | Later]
+
+const faultOf = ([step, answer]: Case): Fault => ({
+  when: steps[step],
+  answer: typeof answer === 'number' ? { status: answer } : answer,
+})
+
+/** A host that never answers is given up soon; any other is waited for, however busy this machine is. */
+const patience = ([, answer]: Case): number | undefined => (answer === 'never' ? 250 : undefined)
+
+/** Whether the host does it all the same: whoever looks next finds it done, and needs nothing more of that step. */
+const isDone = ([step, answer]: Case): boolean => answer === 'half' && ['push', 'open', 'merge'].includes(step)
+
+describe('a publication whose host does not do what it is asked', () => {
+  const cases: readonly Case[] = [
+    ['token', 401, 'git_host_unauthorized'],
+    ['token', 404, 'repository_unavailable'],
+    ['token', 'half', away],
+    ['branch', 401, 'git_host_unauthorized'],
+    ['branch', 404, 'target_missing'],
+    ['branch', limited, busy],
+    ['branch', 'never', away],
+    ['branch', 'half', away],
+    ['push', 401, 'git_host_unauthorized'],
+    ['push', 403, 'repository_permission_denied'],
+    ['push', 404, 'repository_unavailable'],
+    ['push', limited, { ...busy, leastMs: 1000 }],
+    ['push', 500, away],
+    ['push', 'half', away],
+    ['find', 'half', away],
+    ['open', 401, 'git_host_unauthorized'],
+    ['open', 403, 'repository_permission_denied'],
+    ['open', 404, 'repository_unavailable'],
+    ['open', 409, 'pull_request_refused'],
+    ['open', 422, 'pull_request_refused'],
+    ['open', limited, busy],
+    ['open', 500, away],
+    ['open', 'never', away],
+    ['open', 'cut', away],
+    ['open', 'half', away],
+  ]
+
+  it.each(cases)('at %s, answering %j, fails by name or goes on, once', async (...given) => {
+    const [, , outcome] = given
+    using worker = new HandWorker('publications', patience(given))
+    using next = new HandWorker('publications')
+    const [id, branch] = [randomUUID(), `b-${randomUUID()}`]
+    expect((await at.put(id, { revision, title: branch, branch })).status).toBe(201)
+    server.fail(faultOf(given))
+    const first = await worker.work()
+    if (typeof outcome === 'string') {
+      server.mend()
+      const { status, lastError, result } = await at.ended(id)
+      expect({ status, lastError, result }).toEqual({ status: 'failed', lastError: { code: outcome } })
+      expect(await at.toldOf(id)).toEqual(['publication.failed'])
+      expect(pullsOf(branch)).toEqual([])
+      return
+    }
+    expect(first).toBeGreaterThanOrEqual(outcome.leastMs)
+    if (!isDone(given)) {
+      expect(await worker.work()).toBeGreaterThanOrEqual(Math.max(outcome.leastMs, 2000))
+      server.mend()
+    }
+    expect(await next.work()).toBeNull()
+    server.mend()
+    const { status, result } = await at.ended(id)
+    const commitSha = await tipOf(gitDir, branch)
+    expect(status).toBe('succeeded')
+    expect(result).toMatchObject({ branch, commitSha, pullRequest: { reused: false } })
+    expect(await gitText(['rev-list', '--count', `${at.baseOid}..${commitSha}`], { gitDir })).toBe('1')
+    expect(pullsOf(branch)).toHaveLength(1)
+    expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
+  })
+
+  it.each<readonly [Step, Fault['answer'], Later]>([
+    ['branch', { status: 500 }, away],
+    ['open', limited, busy],
+  ])('at %s, answering %j for good, does not stay open', async (...given) => {
+    const [, , outcome] = given
+    using worker = new HandWorker('publications')
+    const id = randomUUID()
+    expect((await at.put(id, { revision, title: 'a', branch: `b-${id}` })).status).toBe(201)
+    server.fail(faultOf(given))
+    expect(await worker.work()).toBeGreaterThanOrEqual(outcome.leastMs)
+    expect(await worker.work(limits.publicationMs)).toBeNull()
+    server.mend()
+    expect(await at.ended(id)).toMatchObject({ status: 'failed', lastError: { code: outcome.inTheEnd } })
+  })
+
+  it('delivers nothing where the grant is revoked between two steps', async () => {
+    using worker = new HandWorker('publications')
+    const [id, branch] = [randomUUID(), 'revoked']
+    expect((await at.put(id, { revision, title: 'a', branch })).status).toBe(201)
+    await context.db.query(`create function revoke() returns trigger language plpgsql as $$ begin
+      update repository_grants set revoked_at = now() where repository_id = '7'; return new; end $$`)
+    await context.db.query(`create trigger revoke after update on publications for each row
+      when (new.status = 'prepared') execute function revoke()`)
+    expect(await worker.work()).toBeNull()
+    await context.db.query('drop function revoke cascade')
+    await context.db.query("update repository_grants set revoked_at = null where repository_id = '7'")
+    expect(await at.ended(id)).toMatchObject({ status: 'failed', lastError: { code: 'authority_revoked' } })
+    await expect(tipOf(gitDir, branch)).rejects.toThrow('unknown revision')
+  })
+
+  it('is ended by the next process where one was killed between push and pull request', async () => {
+    const variables = {
+      ...testVariables,
+      BERTH_ROLES: 'worker',
+      BERTH_DATA_DIR: test.dataDir,
+      DATABASE_URL: databaseUrl(test.db),
+    }
+    const [id, branch] = [randomUUID(), 'killed']
+    await using first = await startServiceProcess(variables)
+    server.fail({ when: steps.open, answer: 'never' })
+    const before = server.requests.length
+    await at.put(id, { revision, title: 'a', branch })
+    await until('a call for a pull request', () => server.requests.slice(before).some(line => steps.open.test(line)))
+    const pushed = await tipOf(gitDir, branch)
+    await first.kill('SIGKILL')
+    const { body } = await at.api.get<{ publication: Publication }>(at.path(`/publications/${id}`))
+    expect(body.publication.status).toBe('attempted')
+    server.mend()
+    server.fail({ when: /^(GET|POST) \/repositories\/7\/pulls$/, answer: { status: 500 } })
+    await using second = await startServiceProcess(variables)
+    expect(second.pid).not.toBe(first.pid)
+    await until('a publication that is left for later', async () => {
+      const { rows } = await test.db.database.query<{ failures: number }>(
+        'select failures from publications where id = $1',
+        [id],
+      )
+      return (rows[0]?.failures ?? 0) > 0
+    })
+    server.mend()
+    const { result } = await at.ended(id)
+    expect(result).toMatchObject({ commitSha: pushed, pullRequest: { reused: false } })
+    expect([await tipOf(gitDir, branch), pullsOf(branch).length]).toEqual([pushed, 1])
+    expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
+  })
+})
+
+describe('a merge whose host does not do what it is asked', () => {
+  const [id, branch] = [randomUUID(), 'to-merge']
+  beforeAll(async () => {
+    using worker = new HandWorker('publications')
+    await at.put(id, { revision, title: 'a', branch })
+    await worker.work()
+    expect(await at.ended(id)).toMatchObject({ status: 'succeeded' })
+  })
+
+  it.each<Case>([
+    ['token', 401, 'git_host_unauthorized'],
+    ['read', 403, 'repository_permission_denied'],
+    ['read', 404, 'pull_request_missing'],
+    ['read', limited, busy],
+    ['read', 'half', away],
+    ['read', 'never', away],
+    ['merge', 401, 'git_host_unauthorized'],
+    ['merge', 403, 'repository_permission_denied'],
+    ['merge', 404, 'repository_unavailable'],
+    ['merge', { status: 405, body: { message: 'Merge commits are not allowed on this repository.' } }, 'merge_refused'],
+    ['merge', { status: 405, body: { message: 'Base branch was modified. Review and try the merge again.' } }, away],
+    ['merge', 409, 'head_moved'],
+    ['merge', 422, 'merge_refused'],
+    ['merge', limited, busy],
+    ['merge', 500, away],
+    ['merge', 'never', away],
+    ['merge', 'cut', away],
+    ['merge', 'half', away],
+  ])('at %s, answering %j, fails by name or goes on, once', async (...given) => {
+    const [, , outcome] = given
+    const [pull] = pullsOf(branch)
+    Object.assign(pull ?? {}, { state: 'open', mergedAt: null, mergeCommitOid: null })
+    await runGit(['update-ref', 'refs/heads/main', at.baseOid], { gitDir })
+    const before = (await at.toldOf(id)).length
+    using worker = new HandWorker('merges', patience(given))
+    using next = new HandWorker('merges')
+    const mergeId = randomUUID()
+    expect((await at.putMerge(id, mergeId, { strategy: 'merge' })).status).toBe(201)
+    server.fail(faultOf(given))
+    const first = await worker.work()
+    if (typeof outcome !== 'string') {
+      expect(first).toBeGreaterThanOrEqual(outcome.leastMs)
+      if (!isDone(given)) {
+        expect(await worker.work()).toBeGreaterThanOrEqual(Math.max(outcome.leastMs, 2000))
+        server.mend()
+      }
+      expect(await next.work()).toBeNull()
+    }
+    server.mend()
+    const merge = await at.readMerge(id, mergeId)
+    const told = (await at.toldOf(id)).slice(before)
+    if (typeof outcome === 'string') {
+      expect(merge).toMatchObject({ status: 'failed', lastError: { code: outcome } })
+      expect([told, await tipOf(gitDir, 'main')]).toEqual([['publication.merge_failed'], at.baseOid])
+      return
+    }
+    const main = await tipOf(gitDir, 'main')
+    expect([merge.lastError?.code, merge.status, merge.mergedCommitSha]).toEqual([undefined, 'succeeded', main])
+    expect(await gitText(['rev-list', '--count', '--merges', `${at.baseOid}..main`], { gitDir })).toBe('1')
+    expect(told).toEqual(['publication.merge_succeeded'])
+  })
+})

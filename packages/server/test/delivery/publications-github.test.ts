@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Delivering, grant } from '../support/git/delivering.ts'
+import { GitHubServer, type ServedRepository } from '../support/git/github-server.ts'
+import { fileAt, sampleRepository, tipOf } from '../support/git/repositories.ts'
+import { startTestService, type TestService } from '../support/services/service.ts'
+import { until } from '../support/until.ts'
+
+let test: TestService
+let server: GitHubServer
+beforeAll(async () => {
+  server = await GitHubServer.start()
+  const gitHosts = [{ kind: 'github', baseUrl: server.url, appId: server.appId, privateKey: server.privateKey }]
+  const variables = { BERTH_PUBLICATION_SECONDS: '3', BERTH_MERGE_CHECK_SECONDS: '1' }
+  test = await startTestService({ config: { gitHosts }, variables })
+})
+afterAll(async () => {
+  await test[Symbol.asyncDispose]()
+  await server[Symbol.asyncDispose]()
+})
+
+let next = 300
+async function begin(): Promise<Delivering & { gitDir: string; served: ServedRepository }> {
+  const id = next++
+  const fullName = `o/r${id}`
+  const gitDir = await sampleRepository(join(test.dataDir, 'served'), fullName)
+  const served = server.addRepository({ id, fullName, gitDir, installations: [String(id)] })
+  const host = `github:${new URL(server.url).host}`
+  const granted = {
+    host,
+    provider: 'github',
+    account: String(id),
+    repository: { repositoryId: String(id), fullName },
+    gitDir,
+  }
+  const at = await Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })
+  await writeFile(join(at.project, 'new'), 'new\n')
+  return Object.assign(at, { gitDir, served })
+}
+
+describe('a delivery to a host over the network', () => {
+  it('is reviewed, pushed, opened and merged, and survives a rename', async () => {
+    const at = await begin()
+    at.served.fullName = `o/renamed-${at.served.id}`
+    const publication = await at.publish({ draft: false, body: 'Because.' })
+    const branch = `svc/${at.session.id}`
+    expect(publication).toMatchObject({ status: 'succeeded', result: { branch, pullRequest: { reused: false } } })
+    expect(publication.result?.commitSha).toBe(await tipOf(at.gitDir, branch))
+    await writeFile(join(at.project, 'more'), 'more\n')
+    const again = await at.publish()
+    expect(again.result?.pullRequest).toEqual({ ...publication.result?.pullRequest, reused: true })
+    expect(await at.merge(publication.id)).toMatchObject({ lastError: { code: 'head_moved' } })
+    const merge = await at.merge(again.id, { strategy: 'squash', commitTitle: 'All of it' })
+    expect(merge).toMatchObject({ status: 'succeeded', mergedCommitSha: await tipOf(at.gitDir, 'main') })
+    expect(await fileAt(at.gitDir, 'main', 'more')).toBe('more')
+  })
+
+  it('fails by name where the host will not, and is tried again where it cannot yet', async () => {
+    const at = await begin()
+    const { revision } = await at.review()
+    const path = new RegExp(`^POST /repositories/${at.served.id}/pulls`)
+    const git = new RegExp(`^\\w+ /o/r${at.served.id}.git/.*git-receive-pack`)
+    const branches = new RegExp(`^GET /repositories/${at.served.id}/branches`)
+    const cases: readonly [RegExp, number, string][] = [
+      [path, 422, 'pull_request_refused'],
+      [path, 403, 'repository_permission_denied'],
+      [git, 403, 'repository_permission_denied'],
+      [branches, 401, 'git_host_unauthorized'],
+      [branches, 500, 'git_host_unavailable'],
+    ]
+    for (const [when, status, code] of cases) {
+      const branch = `b-${randomUUID()}`
+      server.fail({ when, answer: { status, body: { message: 'no' } } })
+      const publication = await at.publish({ revision, branch })
+      server.mend()
+      expect([status, publication.status, publication.lastError?.code]).toEqual([status, 'failed', code])
+    }
+    server.fail({ when: branches, answer: { status: 503, headers: { 'retry-after': '1' } }, times: 1 })
+    expect((await at.publish({ revision, branch: 'late' })).status).toBe('succeeded')
+    at.served.protected.add('main')
+    const direct = await at.publish({ revision, delivery: 'direct_branch' })
+    expect(direct).toMatchObject({ lastError: { code: 'branch_protected' } })
+  })
+
+  it('waits for a pull request to become ready, and finds what was merged without an answer', async () => {
+    const at = await begin()
+    const { id } = await at.publish()
+    at.served.protected.add('main')
+    at.served.blocked = true
+    expect(await at.merge(id)).toMatchObject({ lastError: { code: 'merge_not_ready' } })
+    const waiting = randomUUID()
+    await at.putMerge(id, waiting, { strategy: 'merge', mode: 'when_ready' })
+    await until('a waiting merge', async () => (await at.readMerge(id, waiting)).status === 'waiting')
+    at.served.blocked = false
+    const merged = await until('a merge', async () => {
+      const merge = await at.readMerge(id, waiting)
+      return merge.completedAt !== undefined && merge
+    })
+    expect(merged).toMatchObject({ status: 'succeeded', mergedCommitSha: await tipOf(at.gitDir, 'main') })
+    expect(await at.merge(id)).toMatchObject({ status: 'succeeded', mergedCommitSha: merged.mergedCommitSha })
+  })
+})

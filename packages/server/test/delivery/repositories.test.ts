@@ -1,0 +1,321 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import type { Repository, RepositoryGrant, Session } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/kit/clock.ts'
+import { connectAccount } from '../../src/repositories/connect-account.ts'
+import { replaceGrant, revokeGrant } from '../../src/repositories/end-grants.ts'
+import { grantLocal } from '../../src/repositories/grant-local.ts'
+import type { Api } from '../support/api/api.ts'
+import type { Tenant } from '../support/api/tenant.ts'
+import { GitHubServer } from '../support/git/github-server.ts'
+import { grantRepository } from '../support/git/grants.ts'
+import { commitTo, sampleRepository, tipOf } from '../support/git/repositories.ts'
+import { startTestService, type TestService } from '../support/services/service.ts'
+
+type RepositoryList = { repositories: Repository[]; nextCursor: string | null; hasMore: boolean }
+type GrantList = { grants: RepositoryGrant[]; nextCursor: string | null; hasMore: boolean }
+
+let test: TestService
+let server: GitHubServer
+let root: string
+let gitDir: string
+const context = () => ({ db: test.db.database, clock: systemClock })
+const hub = () => `github:${new URL(server.url).host}`
+const account = (id: string) => ({ host: hub(), provider: 'github', account: id, accountLogin: `login-${id}` })
+
+beforeAll(async () => {
+  server = await GitHubServer.start()
+  const gitHosts = [{ kind: 'github', baseUrl: server.url, appId: server.appId, privateKey: server.privateKey }]
+  test = await startTestService({ variables: { BERTH_ROLES: 'api' }, config: { gitHosts } })
+  root = join(test.dataDir, 'repositories')
+  gitDir = await sampleRepository(root)
+  await sampleRepository(root, 'sample/second')
+})
+afterAll(async () => {
+  await test[Symbol.asyncDispose]()
+  await server[Symbol.asyncDispose]()
+})
+
+/** A tenant of its own that has the repositories of the data directory. */
+async function localTenant(): Promise<{ tenant: Tenant; api: Api }> {
+  const made = await test.newTenant()
+  await grantLocal(context(), made.tenant)
+  return made
+}
+
+let repositoryIds = 100
+/** A tenant with one repository that an installation of the GitHub of its own reaches. */
+async function hubTenant() {
+  const made = await test.newTenant()
+  const id = ++repositoryIds
+  const served = server.addRepository({ id, fullName: `hub/r${id}`, gitDir, installations: [String(id)] })
+  const repository = { repositoryId: String(id), fullName: served.fullName }
+  const grant = await grantRepository(test.db.database, made.tenant, account(String(id)), repository)
+  return { ...made, served, grant, source: { grantId: grant.id, repositoryId: String(id) } }
+}
+
+async function everything(api: Api, limit: number): Promise<Repository[]> {
+  const all: Repository[] = []
+  let query = `?limit=${limit}`
+  for (;;) {
+    const { status, body, text } = await api.get<RepositoryList>(`/v1/repositories${query}`)
+    if (status !== 200) throw new Error(text)
+    expect(body.repositories.length).toBeLessThanOrEqual(limit)
+    all.push(...body.repositories)
+    if (!body.hasMore) return all
+    query = `?limit=${limit}&cursor=${body.nextCursor}`
+  }
+}
+
+const create = (api: Api, source: object, id: string = randomUUID()) =>
+  api.put<{ session: Session; error?: string }>(`/v1/sessions/${id}`, { source })
+
+describe('repositories', () => {
+  it('of the data directory are there without registration, and one that comes later too', async () => {
+    const { api } = await localTenant()
+    const repositories = await everything(api, 50)
+    expect(repositories.map(one => one.fullName)).toEqual(expect.arrayContaining(['sample/greeter', 'sample/second']))
+    expect(repositories[0]).toMatchObject({ provider: 'local', defaultBranch: 'main', private: true })
+    await sampleRepository(root, 'later/one')
+    const more = await everything(api, 50)
+    expect(more.map(one => one.fullName)).toContain('later/one')
+    expect(more).toEqual(expect.arrayContaining(repositories))
+  })
+
+  it.each([1, 2, 3, 100])('come whole and once, %i to a page, from several hosts', async limit => {
+    const { tenant, api, served } = await hubTenant()
+    await grantLocal(context(), tenant)
+    const names = (await everything(api, limit)).map(one => one.fullName)
+    expect(new Set(names).size).toBe(names.length)
+    expect(names).toEqual(expect.arrayContaining(['sample/greeter', 'sample/second', served.fullName]))
+  })
+
+  it('show only what was granted of an account that is not granted whole', async () => {
+    const { tenant, api, served } = await hubTenant()
+    const other = server.addRepository({
+      ...{ id: ++repositoryIds, fullName: 'hub/not-granted', gitDir, installations: [String(served.id)] },
+    })
+    expect((await everything(api, 50)).map(one => one.fullName)).toEqual([served.fullName])
+    await connectAccount(context(), tenant, account(String(served.id)), true)
+    expect((await everything(api, 50)).map(one => one.fullName)).toEqual([served.fullName, other.fullName])
+  })
+
+  it.each([{ status: 500 }, { status: 401 }, 'never' as const])(
+    'of other hosts are shown while one answers %j',
+    async answer => {
+      const { tenant, api } = await hubTenant()
+      await grantLocal(context(), tenant)
+      server.fail({ when: /^GET \/installation\/repositories/, answer })
+      try {
+        const { status, body } = await api.get<RepositoryList>('/v1/repositories')
+        expect(status).toBe(200)
+        expect(body.repositories.map(one => one.fullName)).toContain('sample/greeter')
+      } finally {
+        server.mend()
+      }
+    },
+  )
+
+  it.each([
+    'limit=0',
+    'limit=101',
+    'limit=x',
+    'limit=',
+    'cursor=',
+    'cursor=x',
+    `cursor=${'a'.repeat(513)}`,
+    'limit=1&limit=2',
+  ])('and grants refuse %s', async query => {
+    for (const list of ['repositories', 'repository-grants']) {
+      const answer = await test.api.get(`/v1/${list}?${query}`)
+      expect([answer.status, answer.body.error]).toEqual([400, 'invalid_input'])
+    }
+    for (const unknown of ['other', 'constructor']) {
+      expect((await test.api.get(`/v1/repositories?${unknown}=1`)).body.error).toBe('invalid_request')
+    }
+  })
+})
+
+describe('grants', () => {
+  it('are listed newest first, with those that ended, page by page', async () => {
+    const { tenant, api, grant } = await hubTenant()
+    const second = server.addRepository({
+      ...{ id: ++repositoryIds, fullName: 'hub/moved', gitDir, installations: [String(repositoryIds)] },
+    })
+    const to = { repositoryId: String(second.id), fullName: 'hub/moved' }
+    const next = await grantRepository(test.db.database, tenant, account(String(second.id)), to)
+    await replaceGrant(test.db.database, tenant, grant.id, next.id)
+    const { body } = await api.get<GrantList>('/v1/repository-grants?limit=1')
+    expect(body).toMatchObject({
+      grants: [{ id: next.id, status: 'active', accountLogin: expect.any(String) }],
+      hasMore: true,
+    })
+    const rest = await api.get<GrantList>(`/v1/repository-grants?limit=1&cursor=${body.nextCursor}`)
+    expect(rest.body).toMatchObject({ grants: [{ id: grant.id, status: 'replaced' }], hasMore: false })
+    const active = await api.get<{ grant: RepositoryGrant }>(`/v1/repository-grants/${grant.id}/active`)
+    expect(active.body.grant).toMatchObject({ id: next.id, repositoryId: String(second.id) })
+    await revokeGrant(context(), tenant, next.id)
+    expect((await api.get(`/v1/repository-grants/${grant.id}/active`)).status).toBe(404)
+    expect((await everything(api, 10)).length).toBe(0)
+  })
+
+  it('are found without a look at the repositories first', async () => {
+    const { api } = await localTenant()
+    const { body } = await api.get<GrantList>('/v1/repository-grants')
+    expect(body.grants.map(grant => grant.fullName)).toContain('sample/greeter')
+  })
+
+  it('of others are not there, and what is no id is refused', async () => {
+    const { grant } = await hubTenant()
+    const answer = await test.api.get(`/v1/repository-grants/${grant.id}/active`)
+    expect([answer.status, answer.body.error]).toEqual([404, 'cloud_repository_grant_not_found'])
+    const malformed = await test.api.get('/v1/repository-grants/x/active')
+    expect([malformed.status, malformed.body.error]).toEqual([400, 'invalid_input'])
+  })
+})
+
+describe('a session on a repository', () => {
+  it('is pinned to the commit that its branch is at, and shows it', async () => {
+    const { api } = await localTenant()
+    const [repository] = await everything(api, 50)
+    const { grantId = '', repositoryId = '' } = repository ?? {}
+    const tip = await tipOf(join(root, `${repository?.fullName}.git`), 'main')
+    const { status, body } = await create(api, { grantId, repositoryId })
+    expect(status).toBe(201)
+    const source = {
+      kind: 'local',
+      grantId,
+      repositoryId,
+      label: repository?.fullName,
+      private: true,
+      baseBranch: 'main',
+      baseOid: tip,
+    }
+    expect(body.session.source).toEqual(source)
+    await commitTo(join(root, `${repository?.fullName}.git`), 'main', tip, { moved: 'on' })
+    expect((await api.session(body.session.id)).source).toEqual(source)
+    const named = await create(api, { grantId, repositoryId, baseBranch: 'spanish', label: 'Mine', kind: 'local' })
+    expect(named.body.session.source).toMatchObject({ baseBranch: 'spanish', label: 'Mine' })
+    const patched = await api.call('PATCH', `/v1/sessions/${body.session.id}`, { source: { grantId, repositoryId } })
+    expect([patched.status, patched.body.error]).toEqual([400, 'invalid_request'])
+  })
+
+  it('is made again by the same body while its host is away, and not by another', async () => {
+    const { tenant, api, source, grant } = await hubTenant()
+    const id = randomUUID()
+    expect((await create(api, source, id)).status).toBe(201)
+    server.fail({ when: /repositories/, answer: { status: 500 } })
+    try {
+      expect((await create(api, source, id)).status).toBe(200)
+      expect((await create(api, { ...source, baseBranch: 'main' }, id)).body.error).toBe('cloud_session_conflict')
+      await revokeGrant(context(), tenant, grant.id)
+      expect((await create(api, source, id)).status).toBe(200)
+    } finally {
+      server.mend()
+    }
+  })
+
+  it('needs its branch, by its exact name', async () => {
+    const { api } = await localTenant()
+    const [repository] = await everything(api, 1)
+    const { grantId, repositoryId } = repository as Repository
+    const revisions = ['main~1', 'main@{0}', 'main^{tree}', '@', 'refs/heads/main', '../main']
+    for (const baseBranch of ['nowhere', 'MAIN', 'main ', 'a\u0007', '-x', '--upload-pack=x', ...revisions]) {
+      const { status, body } = await create(api, { grantId, repositoryId, baseBranch })
+      expect([baseBranch, status, body.error]).toEqual([baseBranch, 400, 'cloud_repository_branch_not_found'])
+    }
+  })
+
+  it.each(['', 'a\nb', 'a\rb', 'a'.repeat(256)])('refuses a branch that is none: %j', async baseBranch => {
+    const answer = await create(test.api, { grantId: randomUUID(), repositoryId: '1', baseBranch })
+    expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
+  })
+
+  it('needs a live grant of its own, for that repository, of that kind', async () => {
+    const { tenant, api, source, grant } = await hubTenant()
+    const stranger = await hubTenant()
+    const required = [403, 'cloud_repository_grant_required']
+    const asked = async (by: Api, body: object) => {
+      const answer = await create(by, body)
+      return [answer.status, answer.body.error]
+    }
+    expect(await asked(stranger.api, source)).toEqual(required)
+    expect(await asked(api, { ...source, repositoryId: '999' })).toEqual(required)
+    expect(await asked(api, { ...source, kind: 'local' })).toEqual(required)
+    expect(await asked(api, { ...source, grantId: randomUUID() })).toEqual(required)
+    await revokeGrant(context(), tenant, grant.id)
+    expect(await asked(api, source)).toEqual(required)
+  })
+
+  it.each<[string, (served: Awaited<ReturnType<typeof hubTenant>>) => void, number, string]>([
+    ['is gone', ({ served }) => server.removeRepository(served.id), 403, 'cloud_repository_unavailable'],
+    [
+      'is out of reach',
+      ({ served }) => served.installations.add('1').delete(String(served.id)),
+      403,
+      'cloud_repository_unavailable',
+    ],
+    [
+      'is refused',
+      () => server.fail({ when: /^GET \/repositories/, answer: { status: 403 } }),
+      403,
+      'cloud_repository_permission_denied',
+    ],
+    [
+      'is not opened by our credential',
+      () => server.fail({ when: /access_tokens/, answer: { status: 401 } }),
+      403,
+      'cloud_github_connection_required',
+    ],
+    [
+      'is limited',
+      () => server.fail({ when: /^GET \/repositories/, answer: { status: 429, headers: { 'retry-after': '9' } } }),
+      503,
+      'cloud_workspace_unavailable',
+    ],
+    [
+      'is away',
+      () => server.fail({ when: /^GET \/repositories/, answer: { status: 502 } }),
+      503,
+      'cloud_workspace_unavailable',
+    ],
+  ])('says why it cannot be made when the repository %s', async (_, spoil, status, error) => {
+    const made = await hubTenant()
+    spoil(made)
+    try {
+      const answer = await create(made.api, made.source)
+      expect([answer.status, answer.body.error]).toEqual([status, error])
+      if (status === 503) expect(answer.headers.get('retry-after')).toMatch(/^(2|9)$/)
+    } finally {
+      server.mend()
+    }
+  })
+})
+
+describe('a pull request of a local repository', () => {
+  it('is read by whoever has a grant for the repository, and by nobody else', async () => {
+    const { api } = await localTenant()
+    const [repository] = await everything(api, 1)
+    const path = join(root, `${repository?.fullName}.git`)
+    await commitTo(path, 'feature', await tipOf(path, 'main'), { feature: 'yes' })
+    const at = `/v1/local-repositories/${repository?.repositoryId}/pulls`
+    expect((await api.get(`${at}/1`)).status).toBe(404)
+    await test.db.database.query(
+      `insert into local_pulls (repository_id, number, title, body, draft, state, head_branch, base_branch, head_oid, created_at)
+       values ($1, 1, 'Add it', 'Because', false, 'open', 'feature', 'main', '', now())`,
+      [repository?.repositoryId],
+    )
+    const { status, body } = await api.get<{ pull: object }>(`${at}/1`)
+    expect(status).toBe(200)
+    expect(body.pull).toMatchObject({
+      number: 1,
+      title: 'Add it',
+      state: 'open',
+      mergeable: 'yes',
+      url: `${test.url}${at}/1`,
+    })
+    expect((await test.api.get(`${at}/1`)).body.error).toBe('cloud_repository_grant_not_found')
+    expect((await api.get(`${at}/x`)).body.error).toBe('invalid_path_parameter')
+  })
+})

@@ -1,0 +1,260 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Session } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
+import {
+  activitiesOf,
+  type EndedRun,
+  endedRun,
+  messagesOf,
+  outcomeOf,
+  startsOf,
+  typesOf,
+} from '../support/runs/ended-run.ts'
+import { startTestService, type TestService } from '../support/services/service.ts'
+import { until } from '../support/until.ts'
+import { leaseDirectory, leaseOf } from '../support/workspaces/workspace.ts'
+
+const stack = new AsyncDisposableStack()
+let test: TestService
+beforeAll(async () => {
+  const { runtimes } = stack.use(await scriptedRuntimes())
+  const variables = { BERTH_AGENT_START_SECONDS: '8', BERTH_CANCEL_GRACE_SECONDS: '1' }
+  test = stack.use(await startTestService({ variables, config: { runtimes } }))
+})
+afterAll(() => stack.disposeAsync())
+
+/** A Session of its own whose agent is given this script, to the end of the Run. */
+async function perform(script: string, runtime = 'scripted'): Promise<EndedRun> {
+  const session = await test.api.createSession({ runtime }, script)
+  return ended(session)
+}
+
+async function next(session: Session, script: string): Promise<EndedRun> {
+  const { run } = await test.api.submitTurn(session.id, script)
+  return ended(session, run.id)
+}
+
+const ended = (session: Session, runId = session.activeRunId ?? '') => endedRun(test.api, session, runId)
+const cancel = (session: Session) =>
+  test.api.call('POST', `/v1/sessions/${session.id}/runs/${session.activeRunId}/cancel`)
+
+/** A Session whose agent has begun to work on the script. */
+async function begun(script: string, runtime = 'scripted'): Promise<Session> {
+  const session = await test.api.createSession({ runtime }, script)
+  await until('a running run', async () => (await test.api.session(session.id)).phase === 'running')
+  return session
+}
+
+const directoryOf = async (session: Session) => leaseDirectory(test.dataDir, await leaseOf(test.db.database, session))
+
+describe('what an agent does', () => {
+  it('is in the log: thoughts, messages, tool calls and diffs, each whole and in order', async () => {
+    const echo = await perform('hello')
+    expect(typesOf(echo)).toEqual([
+      'run.started',
+      'message.created',
+      'message.created',
+      'run.progress',
+      'run.progress',
+      'activity.completed',
+      'artifact.created',
+      'run.completed',
+    ])
+    expect(messagesOf(echo)).toMatchObject([
+      { role: 'reasoning', text: 'I repeat that.' },
+      { role: 'assistant', text: 'hello' },
+    ])
+    expect(activitiesOf(echo)).toMatchObject([
+      { kind: 'edit', status: 'succeeded', diff: [{ path: '/workspace/echo.txt', oldText: '', newText: 'hello' }] },
+    ])
+    expect(outcomeOf(echo)).toBe('completed completed - 1')
+    expect(echo.run.result?.summary).toBe('hello')
+  })
+
+  it('goes on in the next turn, in the same process', async () => {
+    // Another process of this runtime could not know the first turn, and the run would fail.
+    const first = await perform('say one', 'no-load')
+    expect(messagesOf(await next(first.session, 'say two'))).toMatchObject([{ text: 'two' }])
+  })
+
+  it('dates from when it did it', async () => {
+    const { events, run } = await perform('tool a')
+    const progress = events
+      .filter(event => event.type === 'svc.run.progress')
+      .map(event => String(event.data['occurredAt']))
+    const times = [run.startedAt ?? '', ...progress, run.endedAt ?? '']
+    expect(times).toEqual(times.toSorted())
+  })
+
+  it('is cut to 64 KiB of text between two characters, and says so', async () => {
+    const ship = await perform(`say x${'🚢'.repeat(30_000)}\ntool t${'x'.repeat(5_000)}`)
+    const [message] = messagesOf(ship)
+    expect(message).toMatchObject({ text: `x${'🚢'.repeat(16_383)}`, truncated: true })
+    expect(activitiesOf(ship)).toMatchObject([{ title: `t${'x'.repeat(1_023)}`, truncated: true }])
+    // A summary of up to 100 000 bytes is kept whole, a longer one is not kept.
+    expect(ship.run.result).toBeUndefined()
+    const long = await perform(`say ${'y'.repeat(80_000)}`)
+    expect(long.run.result?.summary).toBe('y'.repeat(80_000))
+  })
+})
+
+describe('what an agent says of its end', () => {
+  it.each([
+    ['stop end_turn', 'completed completed - 1'],
+    ['stop max_tokens', 'completed max_response - 1'],
+    ['stop max_turn_requests', 'completed max_turns - 1'],
+    ['stop refusal', 'failed error agent_refused 1'],
+    ['stop no_such_reason', 'failed error agent_protocol 1'],
+    ['stop end_turn {"berth":{"errorCode":"tests_failed","summary":"2 of 3"}}', 'failed error tests_failed 1'],
+    ['bad-result', 'failed error agent_protocol 1'],
+    ['error it broke at /root/secret.ts', 'failed error agent_error 1'],
+  ])('after %j is the outcome: %s', async (script, expected) => {
+    const run = await perform(script)
+    expect(outcomeOf(run)).toBe(expected)
+    expect(JSON.stringify(run.events)).not.toContain('secret')
+  })
+})
+
+describe('an agent that writes nonsense', () => {
+  it('is read all the same: no JSON, no UTF-8, no JSON-RPC, no known update', async () => {
+    const run = await perform('noise\nsay between\nstderr 100\ngarbage\ntool after')
+    expect(messagesOf(run)).toMatchObject([{ text: 'between' }])
+    expect(activitiesOf(run)).toMatchObject([{ title: 'after', output: 'did after' }])
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+  })
+
+  it('on one line of 100 MB loses that line', async () => {
+    const run = await perform('say before\nflood 100000000\nsay  and after')
+    expect(await readFile(join(await directoryOf(run.session), 'host/journal'), 'latin1')).toContain(
+      '\n! {"bytes":100000000}\n',
+    )
+    expect(messagesOf(run)).toMatchObject([{ text: 'before and after' }])
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+  })
+
+  it('without end can be cancelled, and takes a bounded place in the log', async () => {
+    const session = await begun('endless')
+    await cancel(session)
+    const run = await ended(session)
+    expect(outcomeOf(run)).toBe('cancelled aborted - 1')
+    expect(JSON.stringify(run.events).length).toBeLessThan(70_000)
+  })
+})
+
+describe('an agent that dies', () => {
+  it('before it did anything is started again, three times in all', async () => {
+    const run = await perform('say trying\ncrash')
+    expect(outcomeOf(run)).toBe('crashed engine_unreachable turn_execution_lost 3')
+    expect(startsOf(run).map(start => start['attempt'])).toEqual([1, 2, 3])
+    const ids = messagesOf(run).map(message => message['messageId'])
+    expect([ids.length, new Set(ids).size]).toEqual([3, 3])
+  })
+
+  it('after a tool call is not: the call could be made twice', async () => {
+    const run = await perform('open deploy\ncrash')
+    expect(outcomeOf(run)).toBe('crashed engine_unreachable turn_execution_lost 1')
+    expect(activitiesOf(run)).toMatchObject([{ title: 'deploy', status: 'failed' }])
+    // The sandbox is whole, so the next turn goes on in it.
+    expect(outcomeOf(await next(run.session, 'say again'))).toBe('completed completed - 1')
+  })
+
+  it('and cannot load its conversation is told it again', async () => {
+    const first = await perform('crash', 'no-load')
+    const second = await next(first.session, 'say what did I ask?')
+    expect(outcomeOf(second)).toBe('completed completed - 1')
+    const said = messagesOf(second).map(message => String(message['text']))
+    expect(said.join('\n')).toMatch(/Earlier in this conversation.*user: crash.*what did I ask\?$/s)
+    // Once: the same process goes on.
+    expect(messagesOf(await next(first.session, 'say three'))).toMatchObject([{ text: 'three' }])
+  })
+
+  it('and will not load its conversation does not pretend to know it', async () => {
+    const first = await perform('tool a\ncrash', 'refuse-load')
+    expect(outcomeOf(await next(first.session, 'say what did I ask?'))).toBe('failed error resume_unavailable 1')
+  })
+
+  it('between two turns is started again for the next', async () => {
+    const first = await perform('say one')
+    const killed = await next(first.session, 'tool a\ndie SIGKILL')
+    expect(outcomeOf(killed)).toBe('crashed engine_unreachable turn_execution_lost 1')
+    expect(messagesOf(await next(first.session, 'say three'))).toMatchObject([{ text: 'three' }])
+  })
+})
+
+describe('an agent that does not start', () => {
+  it.each([
+    ['exits at once', 'crash', 'crashed engine_unreachable turn_execution_lost 3'],
+    ['never answers', 'silent', 'failed error runtime_start_failed 1'],
+    ['never reads', 'deaf', 'failed error runtime_start_failed 1'],
+    ['is no program', 'missing', 'failed error runtime_start_failed 1'],
+  ])('because it %s ends the run, which never began', async (_, runtime, expected) => {
+    const run = await perform('hello', runtime)
+    expect(outcomeOf(run)).toBe(expected)
+    expect(typesOf(run)).toEqual([`run.${run.run.status}`])
+  })
+})
+
+describe('a runtime', () => {
+  it('that is unknown is refused, with those that are known', async () => {
+    const answer = await test.api.put(`/v1/sessions/${crypto.randomUUID()}`, { runtime: 'no-such' })
+    expect(answer.status).toBe(400)
+    expect(answer.text).toMatch(/"path":\["runtime"\].*native.*shell.*scripted/)
+  })
+
+  it('that has left the catalog fails the run', async () => {
+    const session = await test.api.createSession({ runtime: 'scripted' })
+    await test.db.database.query("update sessions set runtime = 'departed' where id = $1", [session.id])
+    expect(outcomeOf(await next(session, 'hello'))).toBe('failed error runtime_unavailable 1')
+  })
+
+  it('of our own needs a model', async () => {
+    const session = await test.api.createSession({}, 'hello')
+    expect(outcomeOf(await ended(session))).toBe('failed error model_not_configured 1')
+  })
+})
+
+describe('cancelling', () => {
+  it('reaches an agent that works, which stops', async () => {
+    const session = await begun('tool a\nhang')
+    await cancel(session)
+    const run = await ended(session)
+    expect(outcomeOf(run)).toBe('cancelled aborted - 1')
+    expect(run.run.cancellationRequested).toBe(true)
+    expect(typesOf(run).at(-1)).toBe('run.cancelled')
+    // Obeying cost the agent nothing: it takes the next turn.
+    expect(messagesOf(await next(session, 'say on'))).toMatchObject([{ text: 'on' }])
+  })
+
+  it('ends one that ignores it, after the grace', async () => {
+    const session = await begun('ignore-cancel\nopen a\nhang')
+    await cancel(session)
+    const run = await ended(session)
+    expect(outcomeOf(run)).toBe('cancelled aborted - 1')
+    expect(activitiesOf(run)).toMatchObject([{ status: 'failed' }])
+    expect(messagesOf(await next(session, 'say on'))).toMatchObject([{ text: 'on' }])
+  })
+
+  it('ends one that has not come up yet, and the run never began', async () => {
+    const session = await test.api.createSession({ runtime: 'silent' }, 'hello')
+    await until('a lease', async () => (await test.api.session(session.id)).workspace.state === 'attached')
+    await cancel(session)
+    const run = await ended(session)
+    expect(typesOf(run)).toEqual(['run.cancelled'])
+  })
+})
+
+describe('archiving', () => {
+  it('ends the run and the sandbox of an agent that works', async () => {
+    const session = await begun('tool a\nhang')
+    const directory = await directoryOf(session)
+    expect(existsSync(directory)).toBe(true)
+    expect((await test.api.call('DELETE', `/v1/sessions/${session.id}`)).status).toBe(204)
+    const run = await ended(session)
+    expect(outcomeOf(run)).toBe('cancelled aborted - 1')
+    await until('the end of the sandbox', () => !existsSync(directory))
+    expect(typesOf(run)).not.toContain('workspace.expired')
+  })
+})

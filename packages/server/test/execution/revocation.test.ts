@@ -1,0 +1,278 @@
+import { randomUUID } from 'node:crypto'
+import type { Event, Session } from '@berth/contract'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { Sweeper } from '../../src/execution/host/sweeper.ts'
+import { Worker } from '../../src/execution/worker.ts'
+import { findUnauthorizedRuns } from '../../src/sessions/runs/authority-sql.ts'
+import { AuthoritySweeper } from '../../src/sessions/runs/authority-sweeper.ts'
+import { DatabaseUnavailable } from '../../src/storage/postgres/database-errors.ts'
+import { openDatabase } from '../../src/storage/postgres/pool.ts'
+import { nativeStandIn } from '../support/agents/scripted-runtimes.ts'
+import type { Api } from '../support/api/api.ts'
+import type { Tenant } from '../support/api/tenant.ts'
+import { silentLog } from '../support/services/log.ts'
+import { databaseUrl } from '../support/services/service.ts'
+import { startServiceProcess } from '../support/services/service-process.ts'
+import { workerContext } from '../support/services/worker-context.ts'
+import { until } from '../support/until.ts'
+import { Gate, Resuming, spoilt, type WorkerOptions } from '../support/workspaces/resuming.ts'
+import { leaseOf, touch } from '../support/workspaces/workspace.ts'
+
+/** The API without a worker; each test starts those that it needs. */
+let resuming: Resuming
+let stack: AsyncDisposableStack
+let at: { tenant: Tenant; api: Api }
+beforeAll(async () => {
+  resuming = await Resuming.open()
+})
+afterAll(() => resuming[Symbol.asyncDispose]())
+beforeEach(async () => {
+  stack = new AsyncDisposableStack()
+  at = await resuming.test.newTenant()
+})
+afterEach(() => stack.disposeAsync())
+
+const db = () => resuming.test.db.database
+
+/** A worker for an agent in the native one's place; cancellations are patient beyond the patience of these tests. */
+async function work({ limits, ...options }: WorkerOptions = {}) {
+  const native = stack.use(await nativeStandIn())
+  const more = { ...options, runtimes: [native.entry], limits: { cancelGraceMs: 600_000, pulseMs: 250, ...limits } }
+  const context = { ...(await workerContext(resuming.test, stack, more)), defaultModel: 'any' }
+  for (const service of [new Worker(context), new Sweeper(context)]) await stack.use(service).start()
+  return context
+}
+
+const begin = (script: string, body: { runtime?: string } = {}) => at.api.createSession(body, script)
+const revoke = () => db().query('update installations set revoked_at = now() where id = $1', [at.tenant.installationId])
+
+/** The key reads nothing any more, so the rows are looked at. */
+const rowsOf = async <Row extends object>(text: string, session: Session) =>
+  (await db().query<Row>(text, [session.id])).rows
+const statusOf = async (session: Session) =>
+  (await rowsOf<{ status: string }>('select status from runs where session_id = $1', session))[0]?.status
+const reached = (session: Session, status: string) =>
+  until(`a run that is ${status}`, async () => (await statusOf(session)) === status)
+const logOf = async (session: Session) =>
+  (
+    await rowsOf<{ event: Event }>(
+      'select envelope::json as event from events where session_id = $1 order by sequence',
+      session,
+    )
+  ).map(({ event }) => event)
+const did = (session: Session, title: string) =>
+  until(`that the agent did ${title}`, async () => (await logOf(session)).some(({ data }) => data['title'] === title))
+
+/** Waits for the end of the one Run and its sealing, and answers what became of all that it had. */
+async function end(session: Session) {
+  const [run] = await until('the end of the run', async () => {
+    const rows = await rowsOf<{ ended: string }>(
+      `select concat_ws(' ', status, stop_reason, error_code) as ended from runs r
+       where session_id = $1 and ended_at is not null and not exists (
+         select 1 from executions e where e.session_id = r.session_id and e.task is not null)`,
+      session,
+    )
+    return rows.length > 0 && rows
+  })
+  const log = await logOf(session)
+  const terminal = log.filter(({ type }) => /^svc\.run\.(completed|failed|cancelled|crashed)$/.test(type))
+  const asked = log.filter(({ type }) => type === 'svc.interaction.expired')
+  return {
+    ended: run?.ended,
+    terminal: terminal.map(({ data }) => data['errorCode']),
+    resolutions: asked.map(({ data }) => data['resolution']),
+    sealed: (await resuming.checkpoints(session)).length,
+  }
+}
+
+const ask = `ask ${JSON.stringify({ message: 'Which?', requestedSchema: { properties: { a: { type: 'string' } } } })}`
+const revoked = {
+  ended: 'failed error authority_revoked',
+  terminal: ['authority_revoked'],
+  resolutions: [] as string[],
+  sealed: 1,
+}
+const neverBegun = {
+  ...revoked,
+  ended: 'failed error authority_revoked_dispatch',
+  terminal: ['authority_revoked_dispatch'],
+  sealed: 0,
+}
+const closed = { ...revoked, resolutions: ['authority_revoked'] }
+
+describe('a run whose installation is revoked', () => {
+  it('is stopped and sealed while it is at work', async () => {
+    await work()
+    const session = await begin('tool here\nhang')
+    await did(session, 'here')
+    await revoke()
+    expect(await end(session)).toEqual(revoked)
+  })
+
+  it('is stopped although its agent would rather go on, and however patient cancellations are', async () => {
+    await work()
+    const session = await begin('tool here\nignore-cancel\nhang')
+    await did(session, 'here')
+    await revoke()
+    expect(await end(session)).toEqual(revoked)
+  })
+
+  it('is stopped by the next worker where its own is killed in between', async () => {
+    const first = stack.use(
+      await startServiceProcess({
+        BERTH_ROLES: 'worker',
+        BERTH_FENCE_SECONDS: '1',
+        BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
+        BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
+        BERTH_DATA_DIR: resuming.test.dataDir,
+        DATABASE_URL: databaseUrl(resuming.test.db),
+      }),
+    )
+    const session = await begin('echo here; sleep 600', { runtime: 'shell' })
+    await reached(session, 'running')
+    await first.kill('SIGKILL')
+    await revoke()
+    const asked = 'select 1 from runs where session_id = $1 and cancel_requested_at is not null'
+    await until('a request to stop', async () => (await rowsOf(asked, session)).length === 1)
+    await work()
+    expect(await end(session)).toEqual(revoked)
+  })
+
+  it('says so although its agent has failed first, as when a gateway lets it down', async () => {
+    await work()
+    const session = await begin('tool here\nwait /workspace/go\nerror no model answers')
+    await did(session, 'here')
+    await revoke()
+    await touch(db(), resuming.test.dataDir, session, 'go')
+    expect(await end(session)).toEqual(revoked)
+  })
+
+  it('is let go and sealed while it waits for an answer, which nobody can give any more', async () => {
+    await work()
+    const session = await begin(ask)
+    await reached(session, 'awaiting')
+    await revoke()
+    expect(await end(session)).toEqual(closed)
+  })
+
+  it('is denied what it asks leave for', async () => {
+    await work()
+    const session = await begin('permission deploy')
+    const open = "select 1 from interactions where session_id = $1 and status = 'open'"
+    await until('an approval', async () => (await rowsOf(open, session)).length === 1)
+    await revoke()
+    expect(await end(session)).toEqual(closed)
+  })
+
+  it('ends where it is parked, and is not begun again', async () => {
+    await work({ limits: { parkMs: 1 } })
+    const session = await begin(ask)
+    const live = 'select 1 from leases where session_id = $1 and ended_at is null'
+    await until('a parked run', async () => {
+      return (await statusOf(session)) === 'awaiting' && (await rowsOf(live, session)).length === 0
+    })
+    await revoke()
+    expect(await end(session)).toEqual(closed)
+    expect(await rowsOf('select 1 from leases where session_id = $1', session)).toHaveLength(1)
+  })
+
+  it('never begins while it waits for a worker', async () => {
+    const session = await begin('say never')
+    await revoke()
+    expect(await end(session)).toEqual(neverBegun)
+  })
+
+  it('ends although another one cannot be ended, whose session is locked', async () => {
+    const sessions = [await begin('say never'), await begin('say never')]
+    const { connection } = resuming.test.db
+    const impatient = stack.use(openDatabase({ connection, log: silentLog, statementTimeoutMs: 200 }))
+    const sweeper = new AuthoritySweeper({ ...(await workerContext(resuming.test, stack)), db: impatient })
+    const unlock = new Map<string, () => Promise<void>>()
+    for (const { id } of sessions) {
+      const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const locked = db().transaction(async tx => {
+        await tx.query('select 1 from sessions where id = $1 for update', [id])
+        held.resolve()
+        await free.promise
+      })
+      await held.promise
+      unlock.set(id, () => {
+        free.resolve()
+        return locked
+      })
+      stack.defer(() => free.resolve())
+    }
+    await revoke()
+    const [first] = await findUnauthorizedRuns(db(), 10)
+    const other = sessions.find(({ id }) => id !== first?.sessionId)
+    if (first === undefined || other === undefined) throw new Error('a pass would find nothing')
+    await unlock.get(other.id)?.()
+    await expect(sweeper.sweep()).rejects.toThrow(DatabaseUnavailable)
+    expect(await statusOf(other)).toBe('failed')
+    await unlock.get(first.sessionId)?.()
+    for (const session of sessions) expect(await end(session)).toEqual(neverBegun)
+  })
+
+  it('never begins while its sandbox is being made, which is destroyed', async () => {
+    const gate = new Gate()
+    gate.shut()
+    stack.defer(() => gate.open())
+    const driver = spoilt(real => ({
+      create: async spec => {
+        await real.create(spec)
+        await gate.pass()
+      },
+    }))
+    const context = await work({ driver })
+    const session = await begin('say never')
+    await until('a sandbox', () => gate.waiting === 1)
+    await revoke()
+    expect(await end(session)).toEqual(neverBegun)
+    const lease = await leaseOf(db(), session)
+    gate.open()
+    await until('that no sandbox is left', async () => !(await context.driver.list()).includes(lease))
+  })
+
+  it('stays completed where it was done before anybody could stop it', async () => {
+    await work()
+    const session = await begin('say done')
+    expect(await end(session)).toMatchObject({ ended: 'completed completed', sealed: 1 })
+    await revoke()
+    expect(await end(session)).toMatchObject({ terminal: [undefined] })
+  })
+})
+
+describe('a member who leaves the organization', () => {
+  /** Makes the Session's Turns those of a person. */
+  async function author(session: Session): Promise<string> {
+    const person = randomUUID()
+    await db().query(`insert into people values ($1, $2, 'P', 'x', now())`, [person, `${person}@localhost`])
+    await db().query("insert into memberships values (gen_random_uuid(), $1, $2, 'member', now(), null)", [
+      session.organizationId,
+      person,
+    ])
+    await db().query("update turns set author_kind = 'person', author_id = $2 where session_id = $1", [
+      session.id,
+      person,
+    ])
+    return person
+  }
+  const leave = (person: string) =>
+    db().query('update memberships set revoked_at = now() where person_id = $1', [person])
+
+  it('takes along what was queued, and leaves what is at work to the organization', async () => {
+    const queued = await begin('say never')
+    await leave(await author(queued))
+    expect(await end(queued)).toEqual(neverBegun)
+    await work()
+    const running = await begin('tool here\nwait /workspace/go')
+    const person = await author(running)
+    await did(running, 'here')
+    await leave(person)
+    const later = await begin('say never')
+    await leave(await author(later))
+    expect((await end(later)).ended).toMatch(/^(failed error authority_revoked_dispatch|completed completed)$/)
+    await touch(db(), resuming.test.dataDir, running, 'go')
+    expect((await end(running)).ended).toBe('completed completed')
+  })
+})

@@ -1,0 +1,238 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Fence, Session } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { embeddedConnection } from '../../src/storage/embedded/embedded-postgres.ts'
+import { openDatabase } from '../../src/storage/postgres/pool.ts'
+import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
+import { Api } from '../support/api/api.ts'
+import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
+import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
+import { silentLog } from '../support/services/log.ts'
+import { databaseUrl, startTestService, type TestService } from '../support/services/service.ts'
+import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
+import { until } from '../support/until.ts'
+import { touch } from '../support/workspaces/workspace.ts'
+
+const small = {
+  BERTH_FENCE_SECONDS: '1',
+  BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
+  BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
+}
+
+const fenceOf = async (api: Api, session: Session) =>
+  (await api.get<{ fence: Fence | null }>(`/v1/sessions/${session.id}/fence`)).body.fence
+const running = (api: Api, session: Session) =>
+  until('a running run', async () => (await api.session(session.id)).phase === 'running')
+
+describe('the whole service in one process', () => {
+  const stack = new AsyncDisposableStack()
+  let dataDir: string
+  let service: ServiceProcess
+  let api: Api
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'berth-process-'))
+    stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+    stack.defer(() => destroySandboxes(dataDir))
+    stack.defer(() => service.kill())
+    await start()
+  })
+  afterAll(() => stack.disposeAsync())
+
+  async function start(): Promise<void> {
+    service = await startServiceProcess({ ...small, BERTH_DATA_DIR: dataDir })
+    const { apiKey }: { apiKey: string } = JSON.parse(await readFile(join(dataDir, 'dev.json'), 'utf8'))
+    api = new Api(service.url, apiKey)
+  }
+
+  async function go(session: Session): Promise<void> {
+    await using db = openDatabase({ connection: embeddedConnection(dataDir), log: silentLog })
+    await touch(db, dataDir, session, 'go')
+  }
+
+  /** Pid of the embedded PostgreSQL, from its own file. */
+  async function postmaster(): Promise<number> {
+    const file = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8').catch(() => '')
+    return Number(file.split('\n')[0])
+  }
+
+  it('is killed in the middle of a seal, and of a restore: all that was sealed is there', async () => {
+    const key = (session: Session) => [session.organizationId, session.id]
+    const script = 'head -c 50000000 /dev/urandom > large; sha256sum large > sum'
+    const session = await api.createSession({ runtime: 'shell' }, script)
+    await until('a seal', async () => (await api.session(session.id)).phase === 'finalizing')
+    await service.kill('SIGKILL')
+    await start()
+    expect(outcomeOf(await endedRun(api, session, session.activeRunId ?? ''))).toBe('completed completed - 1')
+    await until('the end of the seal', async () => (await api.session(session.id)).phase === 'idle')
+    {
+      await using db = openDatabase({ connection: embeddedConnection(dataDir), log: silentLog })
+      await db.query(
+        "update leases set expires_at = 'epoch' where organization_id = $1 and session_id = $2 and ended_at is null",
+        key(session),
+      )
+      await until('an expired workspace', async () => (await api.session(session.id)).workspace.state === 'expired')
+      expect((await api.session(session.id)).continuation).toMatchObject({
+        state: 'restorable',
+        sealedByRunId: session.activeRunId,
+      })
+    }
+    const { run } = await api.submitTurn(session.id, 'sha256sum -c sum')
+    await until('a restore', async () => (await api.session(session.id)).phase === 'provisioning')
+    await service.kill('SIGKILL')
+    await start()
+    const ended = await endedRun(api, session, run.id)
+    expect([outcomeOf(ended), activitiesOf(ended)[0]?.['output']]).toEqual(['completed completed - 1', 'large: OK\n'])
+  })
+
+  it('is killed in the middle of a run and started again: the same attempt goes on, and completes', async () => {
+    const session = await api.createSession(
+      { runtime: 'shell' },
+      'echo before; while [ ! -e go ]; do sleep 0.02; done; echo after',
+    )
+    await running(api, session)
+    const before = await fenceOf(api, session)
+    await service.kill('SIGKILL')
+    await start()
+    await until('a takeover', async () => ((await fenceOf(api, session))?.token ?? 0) > (before?.token ?? 0))
+    await go(session)
+    const run = await endedRun(api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(startsOf(run)).toHaveLength(1)
+    expect(activitiesOf(run)).toMatchObject([{ output: 'before\nafter\n' }])
+  })
+
+  it('lives through the death of its PostgreSQL, and so does the run', async () => {
+    const session = await api.createSession({ runtime: 'shell' }, 'while [ ! -e go ]; do sleep 0.02; done; echo after')
+    await running(api, session)
+    const killed = await postmaster()
+    process.kill(killed, 'SIGKILL')
+    await until('another PostgreSQL', async () => {
+      const now = await postmaster()
+      return now > 0 && now !== killed && (await fetch(`${service.url}/readyz`)).ok
+    })
+    await go(session)
+    const run = await endedRun(api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(activitiesOf(run)).toMatchObject([{ output: 'after\n' }])
+  })
+})
+
+describe('workers in processes of their own', () => {
+  const stack = new AsyncDisposableStack()
+  let test: TestService
+  beforeAll(async () => {
+    const { runtimes } = stack.use(await scriptedRuntimes())
+    test = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' }, config: { runtimes } }))
+  })
+  afterAll(() => stack.disposeAsync())
+
+  const worker = (variables: Record<string, string> = {}) =>
+    startServiceProcess({
+      ...small,
+      BERTH_ROLES: 'worker',
+      BERTH_DATA_DIR: test.dataDir,
+      DATABASE_URL: databaseUrl(test.db),
+      ...variables,
+    })
+
+  /** Starts workers that end with the test. */
+  async function workers(count: number, variables?: Record<string, string>) {
+    const all = await Promise.all(Array.from({ length: count }, () => worker(variables)))
+    return {
+      all,
+      /** Which of them executes a Session's Run now. */
+      async holding(session: Session): Promise<ServiceProcess> {
+        return until('a worker', async () => {
+          const holder = (await fenceOf(test.api, session))?.holder.split('/')[1]
+          return all.find(each => String(each.pid) === holder)
+        })
+      },
+      [Symbol.asyncDispose]: async () => {
+        await Promise.all(all.map(each => each.kill()))
+      },
+    }
+  }
+
+  const go = (session: Session, name = 'go') => touch(test.db.database, test.dataDir, session, name)
+
+  it('take over from one that is killed', async () => {
+    await using pool = await workers(2)
+    const session = await test.api.createSession(
+      { runtime: 'scripted' },
+      'say the answer\ntool a\nwait /workspace/go\ntool b',
+    )
+    await until('a first tool call', async () =>
+      (await test.api.events(session.id)).some(event => event.type === 'svc.activity.completed'),
+    )
+    const first = await pool.holding(session)
+    await first.kill('SIGKILL')
+    await go(session)
+    const run = await endedRun(test.api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(startsOf(run)).toHaveLength(1)
+    expect(activitiesOf(run).map(activity => activity['title'])).toEqual(['a', 'b'])
+    // Said to the first, and the last thing that was said.
+    expect(run.run.result?.summary).toBe('the answer')
+  })
+
+  it('take over at once from one that is told to stop, whatever the life of its claims', async () => {
+    await using pool = await workers(2, { BERTH_FENCE_SECONDS: '600' })
+    const session = await test.api.createSession({ runtime: 'scripted' }, 'tool a\nwait /workspace/go\nsay done')
+    await running(test.api, session)
+    const first = await pool.holding(session)
+    await first.kill('SIGTERM')
+    await go(session)
+    const run = await endedRun(test.api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(startsOf(run)).toHaveLength(1)
+  })
+
+  it('may be killed twenty times while an agent works: nothing is lost and nothing comes twice', {
+    timeout: 600_000,
+  }, async () => {
+    const kills = 20
+    const steps = Array.from({ length: kills + 1 }, (_, index) => index)
+    const burst = (step: number) => Array.from({ length: 40 }, (_, n) => `${step}.${n} `)
+    const script = steps.flatMap(step => [
+      ...burst(step).map(text => `say ${text}`),
+      `tool a${step}`,
+      ...burst(step).map(text => `say ${text}`),
+      `tool b${step}`,
+      `wait /workspace/go-${step}`,
+    ])
+    await using pool = await workers(1)
+    const session = await test.api.createSession({ runtime: 'scripted' }, script.join('\n'))
+    const activities = async () => {
+      const { rows } = await test.db.database.query<{ n: number }>(
+        "select count(*)::int as n from events where session_id = $1 and type = 'svc.activity.completed'",
+        [session.id],
+      )
+      return rows[0]?.n ?? 0
+    }
+    for (const step of steps) {
+      const holder = await pool.holding(session)
+      await until(`step ${step}`, async () => (await activities()) >= 2 * step + 1)
+      if (step === kills) {
+        await go(session, `go-${step}`)
+        break
+      }
+      pool.all.push(await worker())
+      // From here on the agent writes again; the worker dies on some line of that, each time on another one.
+      await go(session, `go-${step}`)
+      if (step % 2 === 1) await until('a few more', async () => (await activities()) > 2 * step + 1)
+      await holder.kill('SIGKILL')
+      await test.db.database.query("update executions set expires_at = 'epoch' where session_id = $1", [session.id])
+    }
+    const run = await endedRun(test.api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(startsOf(run)).toHaveLength(1)
+    const said = messagesOf(run).map(message => message['text'])
+    expect(said).toEqual(steps.flatMap(step => [burst(step).join(''), burst(step).join('')]))
+    expect(activitiesOf(run).map(activity => activity['title'])).toEqual(
+      steps.flatMap(step => [`a${step}`, `b${step}`]),
+    )
+    expect(run.run.result?.summary).toBe(burst(kills).join(''))
+  })
+})

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Behaviour, refuses, says, startScriptedUpstream } from '../support/models/scripted-upstream.ts'
+import { type GatewayService, startGatewayService } from '../support/services/gateway-service.ts'
+
+const lister = await startScriptedUpstream()
+const data = [
+  {
+    id: 'vendor/large',
+    context_length: 1000,
+    top_provider: { max_completion_tokens: 100 },
+    architecture: { input_modalities: ['text', 'image', 'smell'] },
+    pricing: { prompt: '0.000002', completion: '0.00001' },
+  },
+  { id: 'small' },
+  { id: 'has space' },
+  7,
+]
+const list: Behaviour = (_, response) => void response.end(JSON.stringify({ data }))
+
+let gateway: GatewayService
+beforeAll(async () => {
+  lister.next(list)
+  gateway = await startGatewayService({
+    providers: [{ id: 'listed', kind: 'openai-compatible', baseUrl: lister.baseUrl }],
+    models: {
+      aliases: { big: 'listed/vendor/large' },
+      details: { 'listed/small': { contextTokens: 5, tools: false } },
+    },
+  })
+})
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]()
+  await lister[Symbol.asyncDispose]()
+})
+
+describe('a provider without models', () => {
+  it('is asked for its list once, which says what its models can do', async () => {
+    for (let n = 0; n < 2; n += 1) {
+      const { data: models } = await gateway.openai.models.list()
+      expect(models.filter(({ owned_by }) => owned_by === 'listed')).toMatchObject([
+        {
+          id: 'listed/vendor/large',
+          context_length: 1000,
+          max_output_tokens: 100,
+          supports_tools: true,
+          input_modalities: ['text', 'image'],
+          pricing: { input: 2, cached_input: 2, output: 10 },
+        },
+        { id: 'listed/small', context_length: 5, supports_tools: false, pricing: null },
+        { id: 'big' },
+      ])
+    }
+    expect(lister.requests.filter(({ path }) => path === '/v1/models')).toHaveLength(1)
+  })
+
+  it('serves what it lists, and Responses where it speaks Chat alone', async () => {
+    lister.next(says({ text: 'hello' }))
+    const chat = { model: 'big', messages: [{ role: 'user' as const, content: 'a' }] }
+    expect((await gateway.openai.chat.completions.create(chat)).choices[0]?.message.content).toBe('hello')
+    expect((await gateway.openai.responses.create({ model: 'big', input: 'a' })).output_text).toBe('hello')
+    const stream = gateway.openai.responses.stream({ model: 'big', input: 'a' })
+    expect((await stream.finalResponse()).output_text).toBe('hello')
+    expect((await gateway.call('/v1/responses', { model: 'listed/other', input: 'a' })).status).toBe(404)
+  })
+
+  it('that does not tell its list leaves the others as they are', async () => {
+    const silent = await startScriptedUpstream()
+    silent.next(refuses(500))
+    await using other = await startGatewayService({
+      providers: [{ id: 'listed', kind: 'openai', baseUrl: silent.baseUrl }],
+    })
+    expect((await other.openai.models.list()).data.map(({ owned_by }) => owned_by)).not.toContain('listed')
+    // What is wrong with the provider is told of the request, and not that it has no such model.
+    silent.next(refuses(401))
+    const refused = await other.call('/v1/responses', { model: 'listed/a', input: 'a' })
+    expect([refused.status, await refused.json()]).toMatchObject([
+      502,
+      { error: { code: 'upstream_credential_refused' } },
+    ])
+    silent.next(says({ text: 'hello' }))
+    expect((await other.openai.responses.create({ model: 'listed/a', input: 'a' })).output_text).toBe('hello')
+    await silent[Symbol.asyncDispose]()
+  })
+})

@@ -1,0 +1,239 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { capabilities } from '@berth/contract'
+import { describe, expect, test } from 'vitest'
+import { BodyBudget, defaultBodyBounds } from '../../src/http/body/body-budget.ts'
+import { BodyBuffer } from '../../src/http/body/body-buffer.ts'
+import { ValueCounter } from '../../src/http/body/value-counter.ts'
+import { HandedOver } from '../../src/http/gateway/handed-over.ts'
+import type { GatewaySurface } from '../../src/http/gateway/routes.ts'
+import type { GatewayHandlers, GatewayRequest } from '../../src/http/handler.ts'
+import { readRaw } from '../../src/http/testing/raw-http.ts'
+import { metering, otherId, readRefusal, sessionId, startTestApp } from '../../src/http/testing/test-app.ts'
+import type { GatewayCaller } from '../../src/identity/guard/gateway-caller.ts'
+
+const json = { 'content-type': 'application/json' }
+const turn = `/v1/sessions/${sessionId}/turns/${otherId}`
+const caller: GatewayCaller = {
+  kind: 'ai_key',
+  organizationId: sessionId,
+  capabilities: new Set(capabilities),
+  apiKeyId: otherId,
+  run: null,
+  allowedModels: null,
+  quotaEndsAtMs: null,
+}
+
+/** A gateway that answers with what its handler was given. */
+function openGateway(seen: GatewayRequest[] = []): GatewaySurface {
+  const handle = async (request: GatewayRequest) => {
+    seen.push(request)
+    return { contentType: 'application/json', body: '{}' }
+  }
+  const handlers: GatewayHandlers = {
+    listModels: handle,
+    createResponse: handle,
+    createChatCompletion: handle,
+    createMessage: handle,
+    countMessageTokens: handle,
+    generateContent: handle,
+    streamGenerateContent: handle,
+    countContentTokens: handle,
+  }
+  return {
+    handlers,
+    authority: { judge: async () => ({ kind: 'granted', caller, metering }) },
+    bodyLimitBytes: 32 * 1024 ** 2,
+    handedOver: new HandedOver(),
+    clientPatienceMs: 1000,
+    graceMs: 0,
+  }
+}
+
+const chat = (members: string) => `{"model":"m","messages":[{"role":"user"}]${members}}`
+
+describe('values', () => {
+  test('are counted before a body is parsed: too many are refused though it is no JSON', async () => {
+    await using service = await startTestApp()
+    const response = await service.call('PUT', turn, { headers: json, body: `{"files":[${'{},'.repeat(30_000)}` })
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { error: 'invalid_request', issues: [{ path: [], message: 'holds more values than this operation takes' }] },
+    ])
+  })
+
+  test("are counted at the gateway, which refuses in its clients' form", async () => {
+    await using service = await startTestApp({ gateway: openGateway() })
+    const body = chat(`,"stop":[${'{},'.repeat(250_000)}`)
+    const response = await service.call('POST', '/v1/chat/completions', { headers: json, body })
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { error: { type: 'invalid_request_error', code: 'invalid_request' } },
+    ])
+  })
+
+  test('in text count as text', async () => {
+    await using service = await startTestApp()
+    const body = JSON.stringify({ message: '[{,"\\'.repeat(15_000) })
+    expect((await service.call('PUT', turn, { headers: json, body })).status).toBe(204)
+  })
+
+  test.each([
+    ['{}', 1],
+    ['[1,2,3]', 3],
+    ['{"a":"[,{","b":[{}]}', 4],
+    ['"\\",[\\\\",', 1],
+  ])('of %s are %i, however it is cut', (text, count) => {
+    const bytes = Buffer.from(text)
+    for (let cut = 0; cut <= bytes.length; cut += 1) {
+      const counter = new ValueCounter()
+      counter.take(bytes.subarray(0, cut))
+      counter.take(bytes.subarray(cut))
+      expect(counter.count).toBe(count)
+    }
+  })
+})
+
+describe('faults', () => {
+  const faulty = (padding: number) => JSON.stringify({ message: '', model: 'x'.repeat(padding), more: 1 })
+  const tell = async (padding: number) => {
+    await using service = await startTestApp()
+    const response = await service.call('PUT', turn, { headers: json, body: faulty(padding) })
+    return (await readRefusal(response)).issues
+  }
+
+  test('of a small body are all told, of a larger one the first', async () => {
+    expect((await tell(1000))?.length).toBeGreaterThan(1)
+    expect(await tell(70_000)).toHaveLength(1)
+  })
+})
+
+describe('a large body of the gateway', () => {
+  const many = Array.from({ length: 30_000 }, (_, index) => `{"role":"user","content":${index}}`).join()
+  const large = `{"model":"m","messages":[${many}],"metadata":{"__proto__":"x"},"stop":["a"]}`
+
+  test('reaches the handler as a small one does', async () => {
+    const seen: GatewayRequest[] = []
+    await using service = await startTestApp({ gateway: openGateway(seen) })
+    expect((await service.call('POST', '/v1/chat/completions', { headers: json, body: large })).status).toBe(200)
+    const [request] = seen
+    expect(Object.keys(request?.body ?? {})).toEqual(expect.arrayContaining(['model', 'messages', 'metadata', 'stop']))
+    expect(JSON.parse(JSON.stringify(request?.body))).toEqual(JSON.parse(large))
+    expect(request?.bytes.equals(Buffer.from(large))).toBe(true)
+    const placed = request?.places?.map(({ name, start, end }) => [name, large.slice(start, end)])
+    expect(placed).toEqual([
+      ['model', '"m"'],
+      ['messages', `[${many}]`],
+    ])
+  })
+
+  test.each([
+    ['that is no JSON', large.slice(0, -1), 'malformed_request_body'],
+    ['with a fault', large.replace('"stop":["a"]', '"stop":[{}]'), 'invalid_request'],
+    ['that repeats a member without end', large.replace('{', `{${'"model":"m",'.repeat(200)}`), 'invalid_request'],
+    ['with an unknown member', large.replace('"stop"', '"unknown"'), 'invalid_request'],
+    ['with text that cannot be stored', large.replace('"a"', '"\\u0000"'), 'invalid_request'],
+  ])('%s is refused as a small one is', async (_, body, code) => {
+    await using service = await startTestApp({ gateway: openGateway() })
+    const response = await service.call('POST', '/v1/chat/completions', { headers: json, body })
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { code } }])
+  })
+})
+
+describe('a body that does not come to its end', () => {
+  const bodies = { ...defaultBodyBounds, patienceMs: 50 }
+  const head = (path: string, key: string) =>
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Length: 1000\r\n`
+
+  test.each([
+    ['/v1/chat/completions', 'application/json'],
+    [`/v1/sessions/${sessionId}/runs/${otherId}/cancel`, 'application/json'],
+  ])('is given up: %s', async (path, type) => {
+    await using service = await startTestApp({ gateway: openGateway(), bodies })
+    const socket = connect(service.port, '127.0.0.1', () => {
+      socket.write(`${head(path, 'good')}Content-Type: ${type}\r\n\r\n{"model":`)
+    })
+    let received = ''
+    socket.setEncoding('utf8').on('data', data => {
+      received += data
+    })
+    await once(socket, 'close')
+    expect(readRaw(received).status).toBe(408)
+    expect(received).toContain('request_timeout')
+  })
+})
+
+describe('the budget of bodies', () => {
+  const bounds = { processBytes: 100, callerBytes: 40, callerBodies: 2, patienceMs: 1000 }
+  const owner = (organizationId: string, id: string) => ({ organizationId, id })
+
+  test('bounds a caller, an organization and the process, and gets all of it back', () => {
+    const budget = new BodyBudget(bounds)
+    const first = budget.open(owner('a', '1'))
+    expect([first.grow(40), first.grow(1)]).toEqual([true, false])
+    const second = budget.open(owner('a', '1'))
+    expect(second.grow(1)).toBe(false)
+    const sibling = budget.open(owner('a', '2'))
+    expect([sibling.grow(10), sibling.grow(1)]).toEqual([true, false])
+    const other = budget.open(owner('b', '1'))
+    const third = budget.open(owner('c', '1'))
+    expect([other.grow(40), third.grow(11), third.grow(10)]).toEqual([true, false, true])
+    first.release()
+    first.release()
+    expect([budget.bytes, second.grow(40), first.grow(1)]).toEqual([60, true, false])
+    for (const claim of [second, sibling, other, third]) claim.release()
+    expect(budget.bytes).toBe(0)
+  })
+
+  test('bounds the bodies of a caller that are arriving', () => {
+    const budget = new BodyBudget(bounds)
+    const claims = [1, 2, 3].map(() => budget.open(owner('a', '1')))
+    expect(claims.map(claim => claim.arrive())).toEqual([true, true, false])
+    claims[0]?.arrived()
+    claims[1]?.release()
+    expect([1, 2, 3].map(() => budget.open(owner('a', '1')).arrive())).toEqual([true, true, false])
+  })
+
+  test('counts a body by what came of it, and gathers it whole however it came', () => {
+    const bytes = Buffer.from(Array.from({ length: 200_000 }, (_, index) => index % 251))
+    for (const size of [1, 1000, 65_536, 200_000]) {
+      const buffer = new BodyBuffer(size === 1000 ? 1_000_000 : bytes.length)
+      for (let at = 0; at < bytes.length; at += size) buffer.append(bytes.subarray(at, at + size))
+      expect(buffer.take().equals(bytes)).toBe(true)
+      expect(buffer.length).toBe(0)
+    }
+  })
+
+  test('has room for small bodies beside those that arrive, also if their length is not told', async () => {
+    await using service = await startTestApp({ bodies: { ...defaultBodyBounds, callerBodies: 1 } })
+    using stack = new DisposableStack()
+    /** Sends the beginning of a body in chunks, and tells when it was refused or the service has read a whole one. */
+    const begin = (bytes: number) => {
+      const socket = connect(service.port, '127.0.0.1')
+      stack.defer(() => socket.destroy())
+      const head = `PUT ${turn} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\n`
+      const body = `{"message":"${'a'.repeat(bytes)}`
+      socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n`)
+      return {
+        end: () => socket.write('2\r\n"}\r\n0\r\n\r\n'),
+        answer: once(socket, 'data').then(([data]) => readRaw(String(data)).status),
+      }
+    }
+    const small = [begin(10), begin(10), begin(10)]
+    const [one, other] = [begin(70_000), begin(70_000)]
+    expect(await Promise.race([one.answer, other.answer])).toBe(503)
+    for (const { end } of [...small, one, other]) end()
+    expect(await Promise.all(small.map(({ answer }) => answer))).toEqual([204, 204, 204])
+    expect((await Promise.all([one.answer, other.answer])).toSorted()).toEqual([204, 503])
+  })
+
+  test("refuses a small body of the gateway's for want of room", async () => {
+    const bodies = { ...defaultBodyBounds, callerBytes: 500 }
+    await using service = await startTestApp({ gateway: openGateway(), bodies })
+    const ask = (padding: number) =>
+      service.call('POST', '/v1/chat/completions', { headers: json, body: chat(`,"user":"${'a'.repeat(padding)}"`) })
+    const refused = await ask(500)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2'])
+    expect((await ask(10)).status).toBe(200)
+  })
+})

@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { setBudgets, setQuota } from '../../src/admin/spending.ts'
+import { findRunBudgets } from '../../src/sessions/runs/run-budgets.ts'
+import { createTenant, type Tenant } from '../support/api/tenant.ts'
+import { databaseUrl } from '../support/services/service.ts'
+import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
+
+let db: TestDatabase
+let tenant: Tenant
+let variables: Record<string, string>
+beforeAll(async () => {
+  db = await createTestDatabase()
+  tenant = await createTenant(db.database)
+  variables = { DATABASE_URL: databaseUrl(db) }
+})
+afterAll(() => db[Symbol.asyncDispose]())
+
+const quotas = async () =>
+  (
+    await db.database.query<{ period: string; limit: number }>(
+      'select period, limit_usd::float as limit from gateway_budgets',
+    )
+  ).rows
+
+describe('an operator', () => {
+  it("gives an organization's runs budgets of their own, and takes them back", async () => {
+    const { organizationId } = tenant
+    await setBudgets(variables, organizationId, { costUsd: 2.5, turns: 40 })
+    expect(await findRunBudgets(db.database, organizationId, { turns: 9, seconds: 60 })).toEqual({
+      costUsd: 2.5,
+      turns: 40,
+      seconds: 60,
+    })
+    await setBudgets(variables, organizationId, {})
+    expect(await findRunBudgets(db.database, organizationId, { turns: 9 })).toEqual({ turns: 9 })
+  })
+
+  it('bounds what an organization spends in each period, changes it and lifts it', async () => {
+    const { organizationId } = tenant
+    await setQuota(variables, { organizationId, period: 'month', limitUsd: 200 })
+    await setQuota(variables, { organizationId, period: 'month', limitUsd: 100 })
+    await setQuota(variables, { organizationId, period: 'day', limitUsd: 10 })
+    expect((await quotas()).toSorted((a, b) => a.limit - b.limit)).toEqual([
+      { period: 'day', limit: 10 },
+      { period: 'month', limit: 100 },
+    ])
+    await setQuota(variables, { organizationId, period: 'day', limitUsd: null })
+    expect(await quotas()).toEqual([{ period: 'month', limit: 100 }])
+  })
+
+  it.each(['not-an-id', randomUUID()])('is told that there is no organization or key %s', async id => {
+    await expect(setBudgets(variables, id, {})).rejects.toThrow(`there is no organization ${id}`)
+    const budget = { organizationId: tenant.organizationId, apiKeyId: id, period: 'day', limitUsd: 1 } as const
+    await expect(setQuota(variables, budget)).rejects.toThrow(`no key ${id}`)
+  })
+})

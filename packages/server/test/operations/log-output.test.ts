@@ -1,0 +1,129 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { databaseUrl, testVariables } from '../support/services/service.ts'
+import { createTestDatabase } from '../support/storage/postgres.ts'
+import { until } from '../support/until.ts'
+
+const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+
+interface Started extends AsyncDisposable {
+  readonly child: ChildProcess
+  readonly url: string
+  /** Of `GET /metrics`: lines that were dropped. */
+  dropped(): Promise<number>
+}
+
+/** Starts the service with its log on a descriptor, which is closed here, and waits until it is ready. */
+async function startLoggingTo(descriptor: number): Promise<Started> {
+  await using stack = new AsyncDisposableStack()
+  const dataDir = mkdtempSync(join(tmpdir(), 'berth-logging-'))
+  stack.defer(() => rmSync(dataDir, { recursive: true }))
+  const db = stack.use(await createTestDatabase())
+  const metricsPort = await freePort()
+  const child = spawn(process.execPath, [MAIN], {
+    env: {
+      ...testVariables,
+      PATH: process.env.PATH,
+      BERTH_ROLES: 'api',
+      BERTH_LOG_LEVEL: 'info',
+      BERTH_DATA_DIR: dataDir,
+      BERTH_METRICS_PORT: String(metricsPort),
+      DATABASE_URL: databaseUrl(db),
+    },
+    stdio: ['ignore', descriptor, 'inherit'],
+  })
+  closeSync(descriptor)
+  stack.defer(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  })
+  // The log tells nothing here; the file for newcomers does.
+  const url = await until('a start', () => {
+    try {
+      const { baseUrl }: { baseUrl: string } = JSON.parse(readFileSync(join(dataDir, 'dev.json'), 'utf8'))
+      return baseUrl
+    } catch {
+      return undefined
+    }
+  })
+  await until('a ready service', async () => (await fetch(`${url}/readyz`)).ok)
+  const opened = stack.move()
+  return {
+    child,
+    url,
+    async dropped() {
+      const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+      return Number(/^berth_log_lines_dropped_total (\d+)$/m.exec(text)?.[1])
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+/** Asks for something that is logged in a long line. */
+async function logMuch(url: string, lines: number): Promise<void> {
+  for (let count = 0; count < lines; count += 1) {
+    expect((await fetch(`${url}/v1/${'x'.repeat(8000)}`)).status).toBe(401)
+  }
+}
+
+async function stopped(child: ChildProcess): Promise<number | null> {
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  const [code] = await ended
+  return code
+}
+
+test('a service whose log is a full device serves, counts what it dropped, and stops when it is told to', async () => {
+  await using service = await startLoggingTo(openSync('/dev/full', 'w'))
+  await logMuch(service.url, 10)
+  expect(await service.dropped()).toBeGreaterThan(10)
+  expect(await stopped(service.child)).toBe(0)
+})
+
+test('a service whose log goes to a pipe that nobody reads does as well', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'berth-pipe-'))
+  const path = join(directory, 'pipe')
+  execFileSync('mkfifo', [path])
+  const reader = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+  expect(() => {
+    for (;;) writeSync(reader, Buffer.alloc(4096, 'x'))
+  }).toThrow('EAGAIN')
+  try {
+    await using service = await startLoggingTo(openSync(path, 'w'))
+    await logMuch(service.url, 150)
+    expect(await service.dropped()).toBeGreaterThan(0)
+    expect(await stopped(service.child)).toBe(0)
+  } finally {
+    closeSync(reader)
+    rmSync(directory, { recursive: true })
+  }
+})
+
+test('a service whose log goes to a pipe that was closed does as well', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'berth-pipe-'))
+  const path = join(directory, 'pipe')
+  execFileSync('mkfifo', [path])
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const writer = openSync(path, 'w')
+  closeSync(reader)
+  rmSync(directory, { recursive: true })
+  await using service = await startLoggingTo(writer)
+  await logMuch(service.url, 10)
+  expect(await service.dropped()).toBeGreaterThan(10)
+  expect(await stopped(service.child)).toBe(0)
+})

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import {
+  adoptLapsed,
+  claimQueued,
+  claimWorkspaces,
+  countAwaiting,
+  renewClaims,
+} from '../../src/execution/claim/claim-sql.ts'
+import { findOverdue } from '../../src/sessions/interactions/interaction-sql.ts'
+import {
+  findDueLeases,
+  findLeasesOfArchived,
+  findLeasesOfLostHosts,
+  findLiveLeasesOfHost,
+} from '../../src/sessions/leases/lease-sql.ts'
+import { findUnauthorizedRuns } from '../../src/sessions/runs/authority-sql.ts'
+import type { Queryable } from '../../src/storage/postgres/database.ts'
+import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
+
+/**
+ * Sessions with an ended Run, an ended lease and a closed question. Half of them are at rest, and another worker holds the
+ * others.
+ */
+const history = `
+  with o as (insert into organizations values (gen_random_uuid(), 'o', now()) returning id),
+  s as (
+    insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, created_at, updated_at)
+    select o.id, gen_random_uuid(), 'app_installation', o.id, '', 't', now(), now()
+    from o, generate_series(1, 3000) returning organization_id, id),
+  r as (
+    insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at, ended_at)
+    select organization_id, id, id, id, 'completed', now(), now(), now() from s returning organization_id, id),
+  e as (
+    insert into executions (organization_id, session_id, token, task, attempt, holder, acquired_at, heartbeat_at, expires_at)
+    select organization_id, id, 1, case when n % 2 = 0 then 'seal' end, 1, 'b', now(), now(), now() + interval '1 hour'
+    from (select *, row_number() over () as n from s) s),
+  l as (
+    insert into leases (id, organization_id, session_id, driver, host, runtime, state, created_at, expires_at, bound_at,
+      idle_ms, ended_at, end_reason)
+    select id, organization_id, id, 'bubblewrap', 'a', 'shell', 'ended', now(), now(), now(), 1, now(), 'expired' from s)
+  insert into interactions (organization_id, session_id, id, run_id, kind, status, resolution, request, lease_id,
+    journal_offset, agent_request, opened_at, closed_at)
+  select organization_id, id, 'q', id, 'ask_user', 'expired', 'run_ended', '{}', id, 0, '{}', now(), now() from r`
+
+let made: TestDatabase
+beforeAll(async () => {
+  made = await createTestDatabase()
+  await made.database.query(history)
+  await made.database.query('analyze')
+})
+afterAll(() => made[Symbol.asyncDispose]())
+
+const now = new Date()
+const claim = { organizationId: randomUUID(), sessionId: randomUUID(), token: 1, holder: 'a', runId: null }
+const by = { holder: 'a', host: 'a', now, expiresAt: now }
+
+/** What every process asks again and again. */
+const polls: Readonly<Record<string, (db: Queryable) => Promise<unknown>>> = {
+  'queued Runs': db => claimQueued(db, by, 10),
+  'Runs whose claim has lapsed': db => adoptLapsed(db, by, 10),
+  'workspaces that are waited for': db => claimWorkspaces(db, by, 10),
+  'claims to renew': db => renewClaims(db, [claim], now, now),
+  'Runs that wait for people': db => countAwaiting(db, [claim]),
+  'leases that are due': db => findDueLeases(db, now, 10),
+  'leases of archived Sessions': db => findLeasesOfArchived(db, 10),
+  'leases of a host': db => findLiveLeasesOfHost(db, 'a'),
+  'leases of hosts that are gone': db => findLeasesOfLostHosts(db, 'a', 10),
+  'Runs whose authority has ended': db => findUnauthorizedRuns(db, 10),
+  'questions that are due': db => findOverdue(db, now, 10),
+}
+
+async function planOf(poll: (db: Queryable) => Promise<unknown>): Promise<string> {
+  const plans: string[] = []
+  await poll({
+    async query<Row>(statement: Parameters<Queryable['query']>[0], values?: readonly unknown[]) {
+      const { text, values: bound = [] } = typeof statement === 'string' ? { text: statement, values } : statement
+      const { rows } = await made.database.query<{ 'QUERY PLAN': string }>(`explain ${text}`, bound)
+      plans.push(...rows.map(row => row['QUERY PLAN']))
+      return { rows: [] as Row[], rowCount: 0 }
+    },
+  })
+  return plans.join('\n')
+}
+
+it.each(Object.entries(polls))('%s are found without reading all that ever was', async (_, poll) => {
+  expect(await planOf(poll)).not.toMatch(/Seq Scan on (sessions|runs|executions|leases|interactions)\b/)
+})
+
+it.each(['claims to renew', 'Runs that wait for people'])(
+  '%s are found by the keys of a worker, whatever the others hold',
+  async name => {
+    const plan = await planOf(polls[name] ?? (() => Promise.resolve()))
+    expect(plan).toMatch(/executions_pkey/)
+    expect(plan).not.toMatch(/executions_held/)
+  },
+)

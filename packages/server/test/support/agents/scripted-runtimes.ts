@@ -1,0 +1,72 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { NATIVE_RUNTIME, type RuntimeEntry } from '../../../src/runtimes/catalog.ts'
+
+const source = fileURLToPath(new URL('./scripted-agent.ts', import.meta.url))
+
+/** As the configuration file has it. */
+interface ScriptedRuntime {
+  readonly id: string
+  readonly command: readonly string[]
+  readonly mounts?: readonly string[]
+  readonly state?: readonly string[]
+}
+
+/** A catalog entry as the service makes it of the configuration. */
+export const entryOf = ({ id, command, mounts = [], state = [] }: ScriptedRuntime): RuntimeEntry => ({
+  id,
+  name: id,
+  command,
+  env: {},
+  reach: [],
+  mounts,
+  state,
+  stateless: false,
+})
+
+/** Catalog entries whose agent is the scripted one. */
+export interface ScriptedRuntimes extends AsyncDisposable {
+  /**
+   * For `config.runtimes`: `scripted`, one for each of the agent's flags by its name, and `remembering`, whose state is
+   * sealed.
+   */
+  readonly runtimes: readonly ScriptedRuntime[]
+}
+
+/** Bundles the scripted agent to where sandboxes can see it. */
+export async function scriptedRuntimes(): Promise<ScriptedRuntimes> {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-agent-'))
+  const agent = join(directory, 'agent.js')
+  await build({
+    entryPoints: [source],
+    outfile: agent,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    logLevel: 'warning',
+  })
+  await chmod(directory, 0o755)
+  const runtime = (id: string, ...flags: string[]) => ({ id, command: ['node', agent, ...flags], mounts: [directory] })
+  const flags = ['silent', 'deaf', 'crash', 'no-load', 'refuse-load']
+  return {
+    runtimes: [
+      runtime('scripted'),
+      ...flags.map(flag => runtime(flag, `--${flag}`)),
+      { ...runtime('remembering'), state: ['.scripted'] },
+      { id: 'missing', command: ['no-such-program'] },
+    ],
+    [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
+  }
+}
+
+/** The scripted agent in the native one's place, with a conversation that is sealed. */
+export async function nativeStandIn(): Promise<AsyncDisposable & { readonly entry: RuntimeEntry }> {
+  const scripted = await scriptedRuntimes()
+  const remembering = scripted.runtimes.find(({ id }) => id === 'remembering')
+  if (remembering === undefined) throw new Error('no such runtime')
+  return { ...scripted, entry: entryOf({ ...remembering, id: NATIVE_RUNTIME }) }
+}

@@ -1,0 +1,46 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { type Capability, capabilities } from '@berth/contract'
+import { credentialDigest } from '../../../src/storage/keys/master-key.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+
+export interface Tenant {
+  readonly organizationId: string
+  readonly appSlug: string
+  readonly installationId: string
+  readonly apiKey: string
+}
+
+/** An organization with one installation and one API key. */
+export async function createTenant(db: Database, held: readonly Capability[] = capabilities): Promise<Tenant> {
+  const organizationId = randomUUID()
+  const slug = `app-${organizationId.slice(0, 8)}`
+  const now = new Date()
+  await db.query('insert into organizations (id, name, created_at) values ($1, $2, $3)', [organizationId, slug, now])
+  await db.query('insert into apps (slug, organization_id, name, created_at) values ($1, $2, $1, $3)', [
+    slug,
+    organizationId,
+    now,
+  ])
+  return { organizationId, appSlug: slug, ...(await createInstallation(db, organizationId, slug, held)) }
+}
+
+/** Another installation of an organization, with a key of its own. */
+export async function createInstallation(
+  db: Database,
+  organizationId: string,
+  appSlug: string,
+  held: readonly Capability[] = capabilities,
+): Promise<{ installationId: string; apiKey: string }> {
+  const installationId = randomUUID()
+  const apiKey = `svc_cloud_live_${randomBytes(32).toString('base64url')}`
+  const now = new Date()
+  await db.query(
+    'insert into installations (id, organization_id, app_slug, capabilities, created_at) values ($1, $2, $3, $4, $5)',
+    [installationId, organizationId, appSlug, held, now],
+  )
+  await db.query(
+    "insert into api_keys (id, installation_id, kind, digest, created_at) values ($1, $2, 'cloud', $3, $4)",
+    [randomUUID(), installationId, credentialDigest(apiKey), now],
+  )
+  return { installationId, apiKey }
+}

@@ -1,0 +1,125 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { apiHandlers } from '../../../src/composition/api-handlers.ts'
+import type { Context } from '../../../src/context.ts'
+import { GitHosts } from '../../../src/git-hosts/git-hosts.ts'
+import { createApp } from '../../../src/http/app.ts'
+import { DatabaseAuthority } from '../../../src/identity/guard/authority.ts'
+import type { Authority } from '../../../src/identity/guard/principal.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
+import { RuntimeCatalog } from '../../../src/runtimes/catalog.ts'
+import { configuredModels } from '../../../src/runtimes/configured-models.ts'
+import { EventStreams } from '../../../src/sessions/streams/event-streams.ts'
+import { StreamBudget } from '../../../src/sessions/streams/stream-budget.ts'
+import { StreamLedger } from '../../../src/sessions/streams/stream-ledger.ts'
+import { FileBlobs } from '../../../src/storage/blobs/file-blobs.ts'
+import type { Database, Queryable, Statement } from '../../../src/storage/postgres/database.ts'
+import { clientConfig, openDatabase } from '../../../src/storage/postgres/pool.ts'
+import { PostgresWakeups } from '../../../src/storage/postgres/wakeups.ts'
+import { silentLog } from '../services/log.ts'
+import type { TestDatabase } from '../storage/postgres.ts'
+
+/** The API of one process with what it streams laid open; the service keeps these parts to itself. */
+export interface StreamingApp extends AsyncDisposable {
+  readonly url: string
+  readonly streams: EventStreams
+  readonly budget: StreamBudget
+  readonly statements: StatementLog
+  /** Sends nothing and takes nothing any more. */
+  close(): Promise<void>
+}
+
+export interface StreamingAppOptions {
+  readonly allowance?: { readonly perAuthority: number; readonly perProcess: number }
+  /** Whom the bearers stand for; the database says so by default. */
+  readonly authority?: Authority
+}
+
+const plenty = { burst: 1_000_000, perMinute: 1_000_000 }
+
+export async function startStreamingApp(test: TestDatabase, options: StreamingAppOptions = {}): Promise<StreamingApp> {
+  await using stack = new AsyncDisposableStack()
+  const directory = await mkdtemp(join(tmpdir(), 'berth-blobs-'))
+  stack.defer(() => rm(directory, { recursive: true, force: true }))
+  const target = { connection: test.connection, log: silentLog }
+  const statements = new StatementLog(stack.use(openDatabase(target)))
+  const log = pino({ level: 'silent' })
+  const wakeups = stack.use(new PostgresWakeups({ connection: clientConfig(target), log }))
+  await wakeups.start()
+  const context: Context = {
+    db: statements,
+    blobs: await FileBlobs.open(directory),
+    wakeups,
+    clock: systemClock,
+    log,
+    runtimes: new RuntimeCatalog([]),
+    gitHosts: new GitHosts([]),
+    models: configuredModels({
+      providers: [],
+      models: { default: undefined, aliases: {}, fallbacks: {}, details: {} },
+    }),
+    defaultModel: null,
+    workspaceWaitMs: 30_000,
+    reviewWaitMs: 30_000,
+    consoleUrl: 'http://localhost',
+  }
+  const streams = new EventStreams(context)
+  const { perAuthority, perProcess } = options.allowance ?? { perAuthority: 64, perProcess: 256 }
+  const ledger = stack.use(new StreamLedger(statements, log, perAuthority))
+  await ledger.start()
+  const budget = new StreamBudget(ledger, perProcess)
+  const life = { minMs: 300_000, maxMs: 600_000, authorityMs: 10_000, random: Math.random }
+  const compute = { kind: 'bubblewrap', leaseIdleSeconds: 900, leaseMaxSeconds: 14_400 } as const
+  const app = createApp({
+    handlers: apiHandlers(context, compute, { streams, budget, life }, undefined),
+    authority:
+      options.authority ?? new DatabaseAuthority(context.db, context.clock, { authority: plenty, edge: plenty }),
+    logger: log,
+    needs: {},
+  })
+  stack.defer(() => app.close())
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const opened = stack.move()
+  const close = () => opened.disposeAsync()
+  return { url, streams, budget, statements, close, [Symbol.asyncDispose]: close }
+}
+
+/** A database that counts its named statements, and holds back those that a test wants to. */
+export class StatementLog implements Database {
+  readonly #db: Database
+  readonly #counts = new Map<string, number>()
+  readonly #held = { statement: new Map<string, Promise<void>>(), answer: new Map<string, Promise<void>>() }
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  count(name: string): number {
+    return this.#counts.get(name) ?? 0
+  }
+
+  /** Statements of that name, or their answers, wait until the returned function is called. */
+  hold(name: string, what: 'statement' | 'answer' = 'statement'): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#held[what].set(name, promise)
+    return () => {
+      this.#held[what].delete(name)
+      resolve()
+    }
+  }
+
+  async query<Row>(statement: string | Statement, values?: readonly unknown[]) {
+    const name = (typeof statement === 'string' ? undefined : statement.name) ?? ''
+    this.#counts.set(name, this.count(name) + 1)
+    await this.#held.statement.get(name)
+    const answer = await this.#db.query<Row>(statement, values)
+    await this.#held.answer.get(name)
+    return answer
+  }
+
+  transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T> {
+    return this.#db.transaction(work)
+  }
+}

@@ -1,0 +1,230 @@
+import { randomInt, randomUUID } from 'node:crypto'
+import type { Interaction, Run, Session, TurnAdmission } from '@berth/contract'
+import { mintRuntimeCredential } from '../../../src/identity/runtime-credentials/runtime-credential.ts'
+import { activitiesOf, type EndedRun } from '../runs/ended-run.ts'
+import { until } from '../until.ts'
+import { Fleet } from './chaos-fleet.ts'
+
+export interface ChaosOptions {
+  readonly sessions: number
+  readonly durationMs: number
+  /** Between two kills, on average. */
+  readonly everyMs: number
+}
+
+/** What a chaos run has done; where its proofs do not hold it throws. */
+export interface ChaosReport {
+  readonly kills: Readonly<Record<string, number>>
+  /** Runs by how they ended. */
+  readonly runs: Readonly<Record<string, number>>
+  readonly restores: number
+  /** Questions by how they ended. */
+  readonly questions: Readonly<Record<string, number>>
+  readonly presentedFiles: number
+  /** Sessions whose first work was lost before anything was sealed, so that they honestly could not go on. */
+  readonly neverSealed: number
+}
+
+/**
+ * Gives Sessions Turn after Turn while the API, two workers, their database and their sandboxes are killed at random; every
+ * third Session's agent presents a file and asks people, who answer or cancel. Proves then, for each: a log without a gap, one terminal
+ * event for each Run, every byte that completed Runs have written, files presented once and by their own Run; and for all:
+ * no question that is still open, no credential of a Run that outlives it, no sandbox without a lease.
+ */
+export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
+  await using fleet = await Fleet.open()
+  const { sessions, durationMs, everyMs } = options
+  const storm = AbortSignal.timeout(durationMs)
+  const courses = Array.from({ length: sessions }, (_, n) => new Course(fleet, n % 3 === 2 ? asking : working))
+  const killing = fleet.killAround(everyMs, storm)
+  const sailing = Promise.all(courses.map(course => course.sail(storm)))
+  await Promise.all([killing, sailing])
+  for (const course of courses) await course.prove()
+  const { rows: closed } = await fleet.db.query<{ ended: string }>(
+    'select case when resolution is null then status else resolution end as ended from interactions',
+  )
+  const questions = count(closed.map(({ ended }) => ended))
+  if (questions['open'] !== undefined) throw new Error(`questions are still open: ${JSON.stringify(questions)}`)
+  await fleet.proveNoStrays()
+  return {
+    kills: fleet.kills,
+    runs: count(courses.flatMap(({ ended }) => ended.map(({ run }) => run.status))),
+    restores: courses.reduce((sum, { restores }) => sum + restores, 0),
+    questions,
+    presentedFiles: courses.reduce((sum, { presented }) => sum + presented, 0),
+    neverSealed: courses.reduce((sum, { neverSealed }) => sum + neverSealed, 0),
+  }
+}
+
+function count(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+  return counts
+}
+
+/** What Turns of a Session do, and what is to be true of their Runs. */
+interface Work {
+  readonly runtime: string
+  message(turnId: string): string
+  /** While the Run goes on. */
+  attend?(fleet: Fleet, session: Session, run: Run): Promise<void>
+  /** @param completed Turns of the Session whose Runs completed before this one. @throws where something is lost */
+  check(ended: EndedRun, turnId: string, completed: readonly string[]): void
+}
+
+const working: Work = {
+  runtime: 'shell',
+  // Fails unless all that earlier Runs wrote is there to the byte.
+  message: id =>
+    [
+      'set -e',
+      '[ ! -e sums ] || sha256sum -c --status sums',
+      `head -c ${randomInt(1, 20_000)} /dev/urandom > file-${id}; sha256sum file-${id} >> sums; echo ${id} >> log`,
+      'sleep 0.1; cat log',
+    ].join('\n'),
+  check(ended, _, completed) {
+    if (ended.run.status !== 'completed') return
+    const lines = String(activitiesOf(ended)[0]?.['output']).trim().split('\n')
+    const found = lines.filter(line => completed.includes(line))
+    if (JSON.stringify(found) !== JSON.stringify(completed))
+      throw new Error(`session ${ended.session.id} has lost sealed work: ${JSON.stringify({ completed, lines })}`)
+  },
+}
+
+const form = JSON.stringify({ message: 'Which?', requestedSchema: { properties: { a: { type: 'string' } } } })
+
+const asking: Work = {
+  runtime: 'remembering',
+  message: id => `tool look\nremember ${id}\npresent ${id}\nask ${form}\nrecall`,
+  async attend(fleet, session, run) {
+    const path = `/v1/sessions/${session.id}`
+    const asked = await until(
+      'a question or an end',
+      async () => {
+        if ((await fleet.run(session, run.id)).endedAt !== undefined) return null
+        const { body } = await fleet.ask<{ interactions: Interaction[] }>('GET', `${path}/interactions`)
+        return body.interactions.find(({ runId }) => runId === run.id)
+      },
+      180_000,
+    )
+    if (asked === null) return
+    if (randomInt(4) === 0) await fleet.ask('POST', `${path}/runs/${run.id}/cancel`)
+    else {
+      const replyTo = { interactionId: asked.id }
+      await fleet.ask('PUT', `${path}/turns/${randomUUID()}`, { message: 'mine', replyTo })
+    }
+  },
+  check(ended, turnId, completed) {
+    const presented = presentedBy(ended)
+    const told = ended.run.status === 'crashed' && presented.length === 0 ? [] : [turnId]
+    // A Run that was cancelled before it had asked may have had no time to present.
+    const early = ended.run.status === 'cancelled' && presented.length === 0
+    if (!early && JSON.stringify(presented) !== JSON.stringify(told))
+      throw new Error(`run ${ended.run.id} of turn ${turnId} has presented ${presented} (${ended.run.status})`)
+    if (ended.run.status !== 'completed') return
+    const recalled = String(ended.events.findLast(({ data }) => data['role'] === 'assistant')?.data['text'])
+    const missing = completed.filter(id => !recalled.includes(id))
+    if (missing.length > 0) throw new Error(`session ${ended.session.id} has forgotten ${missing}: ${recalled}`)
+  },
+}
+
+const presentedBy = ({ events }: EndedRun) =>
+  events.flatMap(({ type, data }) =>
+    type === 'svc.artifact.created' && data['kind'] === 'presented_file' ? [data['name']] : [],
+  )
+
+/** One Session that is given Turn after Turn; where it honestly cannot go on, another one in its place. */
+class Course {
+  readonly ended: EndedRun[] = []
+  restores = 0
+  neverSealed = 0
+  readonly #fleet: Fleet
+  readonly #work: Work
+  /** Of a Run each, made while it went on. */
+  readonly #credentials: string[] = []
+  #session: Session | null = null
+  /** Turns of the Session whose Runs completed, in order. */
+  #completed: string[] = []
+
+  constructor(fleet: Fleet, work: Work) {
+    this.#fleet = fleet
+    this.#work = work
+  }
+
+  get presented(): number {
+    return this.ended.reduce((sum, each) => sum + presentedBy(each).length, 0)
+  }
+
+  async sail(storm: AbortSignal): Promise<void> {
+    while (!storm.aborted) await this.#turn()
+  }
+
+  /** Once more when all is calm. */
+  async prove(): Promise<void> {
+    const session = this.#session
+    if (session === null) return
+    const events = await this.#fleet.api.events(session.id)
+    this.restores += events.filter(event => event.data['name'] === 'restore').length
+    const had = this.#completed.length
+    const last = await this.#turn()
+    const goesOn = last?.session.id === session.id && ['completed', 'cancelled'].includes(last.run.status)
+    if (had > 0 && !goesOn)
+      throw new Error(`session ${session.id} does not go on in calm weather: ${JSON.stringify(last?.run)}`)
+    for (const credential of this.#credentials) {
+      const { status } = await this.#fleet.as(credential).get('/v1/models')
+      if (status !== 401) throw new Error(`a credential of an ended run of ${session.id} is answered ${status}`)
+    }
+  }
+
+  async #turn(): Promise<EndedRun | null> {
+    const session = this.#session ?? (await this.#begin())
+    this.#session = session
+    const id = randomUUID()
+    const message = this.#work.message(id)
+    const answer = await this.#fleet.ask<TurnAdmission>('PUT', `/v1/sessions/${session.id}/turns/${id}`, { message })
+    if (answer.status === 409) return this.#refused(session, answer.text)
+    if (answer.status !== 202 && answer.status !== 200)
+      throw new Error(`a turn answered ${answer.status} ${answer.text}`)
+    const { run } = answer.body
+    await this.#mint(session, run)
+    await this.#work.attend?.(this.#fleet, session, run)
+    const ended = await this.#fleet.ended(session, run.id)
+    this.ended.push(ended)
+    if (ended.run.status === 'failed') throw new Error(`a run has failed: ${JSON.stringify(ended.run)}`)
+    this.#work.check(ended, id, this.#completed)
+    if (ended.run.status === 'completed') this.#completed.push(id)
+    return ended
+  }
+
+  /** As a worker does for the Run; the database may be away. */
+  async #mint(session: Session, run: Run): Promise<void> {
+    const { rows } = await this.#fleet.db
+      .query<{ organization_id: string }>('select organization_id from sessions where id = $1', [session.id])
+      .catch(() => ({ rows: [] }))
+    const organizationId = rows[0]?.organization_id
+    if (organizationId === undefined) return
+    const of = { organizationId, sessionId: session.id, runId: run.id }
+    const credential = await mintRuntimeCredential(this.#fleet.db, of, new Date()).catch(() => null)
+    if (credential !== null) this.#credentials.push(credential)
+  }
+
+  async #begin(): Promise<Session> {
+    const { body } = await this.#fleet.ask<{ session: Session }>('PUT', `/v1/sessions/${randomUUID()}`, {
+      runtime: this.#work.runtime,
+    })
+    this.#completed = []
+    return body.session
+  }
+
+  /** Allowed only while no Run of the Session has completed: what one has done must never be out of reach. */
+  #refused(session: Session, text: string): null {
+    if (this.#completed.length > 0 || !text.includes('cloud_resume_unavailable')) {
+      throw new Error(
+        `session ${session.id} was refused a turn after ${this.#completed.length} completed runs: ${text}`,
+      )
+    }
+    this.neverSealed += 1
+    this.#session = null
+    return null
+  }
+}

@@ -1,0 +1,126 @@
+import type { Readable } from 'node:stream'
+import type { ExecutionContext } from '../../../src/execution/claim/execution-context.ts'
+import type { SandboxDriver } from '../../../src/sandboxes/driver.ts'
+import { type Blobs, BlobsUnavailable } from '../../../src/storage/blobs/blobs.ts'
+import type { Database, Result, Statement } from '../../../src/storage/postgres/database.ts'
+import { DatabaseUnavailable } from '../../../src/storage/postgres/database-errors.ts'
+
+/**
+ * `dies`: the worker is gone once the step is done. `fails`: the step is refused once, and the worker lives.
+ * `unanswered`: the step is done, and the worker, which lives, is told that it was not.
+ */
+export type CrashMode = 'dies' | 'fails' | 'unanswered'
+
+/** Steps are counted from the first one of this name. */
+export type CrashPhase = 'seal' | 'restore'
+
+/**
+ * A worker's world that ends, or fails once, at one step: every call by which it touches something outside itself is a
+ * step. After its death none of its calls gets through, which is all that the others can tell of a killed process.
+ */
+export class CrashPoint {
+  /** Names of the steps that were taken, in order. */
+  readonly steps: string[] = []
+  readonly #phase: CrashPhase
+  readonly #at: number
+  readonly #mode: CrashMode
+  readonly #death = new AbortController()
+  #counting: boolean
+
+  /** @param at the step, from 1; 0 for none */
+  constructor(phase: CrashPhase, at: number, mode: CrashMode) {
+    this.#phase = phase
+    this.#at = at
+    this.#mode = mode
+    this.#counting = phase === 'restore'
+  }
+
+  /** Whether the step was come to. */
+  get struck(): boolean {
+    return this.steps.length >= this.#at
+  }
+
+  /** Aborts what runs in this process for a worker that is dead. */
+  get signal(): AbortSignal {
+    return this.#death.signal
+  }
+
+  world(context: ExecutionContext): ExecutionContext {
+    return {
+      ...context,
+      db: this.#database(context.db),
+      blobs: this.#blobs(context.blobs),
+      driver: this.#driver(context.driver),
+    }
+  }
+
+  async #step<T>(name: string, refusal: () => Error, work: () => Promise<T>): Promise<T> {
+    this.#death.signal.throwIfAborted()
+    // How many commits the agent's last words come in is a matter of their timing: in a row they are one step.
+    const more = this.#phase === 'seal' && name === 'commit' && this.steps.at(-1) === name
+    if (!this.#counting || more) return work()
+    const struck = this.steps.push(name) === this.#at
+    if (struck && this.#mode === 'fails') throw refusal()
+    const result = await work()
+    if (struck && this.#mode === 'unanswered') throw refusal()
+    if (struck) this.#death.abort(new Error('the worker is dead'))
+    this.#death.signal.throwIfAborted()
+    return result
+  }
+
+  #database(real: Database): Database {
+    return {
+      query: async <Row>(statement: string | Statement, values?: readonly unknown[]): Promise<Result<Row>> => {
+        this.#death.signal.throwIfAborted()
+        return values === undefined ? real.query<Row>(statement) : real.query<Row>(statement, values)
+      },
+      transaction: (work, options) =>
+        this.#step(
+          'commit',
+          () => new DatabaseUnavailable(new Error('struck')),
+          () => real.transaction(work, options),
+        ),
+    }
+  }
+
+  #blobs(real: Blobs): Blobs {
+    const away = () => new BlobsUnavailable(new Error('struck'))
+    return {
+      put: content => this.#step('put a blob', away, () => real.put(content)),
+      get: async sha256 => {
+        let opened: Readable | undefined
+        const read = async () => (opened = await real.get(sha256))
+        return this.#step('read a blob', away, read).catch(error => {
+          opened?.destroy()
+          throw error
+        })
+      },
+      stat: sha256 => this.#step('look for a blob', away, () => real.stat(sha256)),
+      has: (sha256, sizeBytes) => this.#step('look for a blob', away, () => real.has(sha256, sizeBytes)),
+      delete: sha256 => real.delete(sha256),
+    }
+  }
+
+  #driver(real: SandboxDriver): SandboxDriver {
+    const broken = () => new Error('struck')
+    return {
+      ...real,
+      create: spec => this.#step('make the sandbox', broken, () => real.create(spec)),
+      trees: leaseId => {
+        if (this.#phase === 'seal') this.#counting = true
+        return this.#step('find the trees', broken, () => real.trees(leaseId))
+      },
+      freeze: leaseId => this.#step('freeze the sandbox', broken, () => real.freeze(leaseId)),
+      // The watch over a Run does it too, at its own pace, which is no step.
+      thaw: async leaseId => {
+        this.#death.signal.throwIfAborted()
+        return real.thaw(leaseId)
+      },
+      attach: async (leaseId, signal) => {
+        this.#death.signal.throwIfAborted()
+        if (this.#phase === 'restore') this.#counting = false
+        return real.attach(leaseId, signal)
+      },
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import type { Readable } from 'node:stream'
+import type { DeliveryContext } from '../../../src/delivery/delivery-context.ts'
+import { type GitHost, GitHostError } from '../../../src/git-hosts/git-host.ts'
+import { type Blobs, BlobsUnavailable } from '../../../src/storage/blobs/blobs.ts'
+import type { Database, Result, Statement } from '../../../src/storage/postgres/database.ts'
+import { DatabaseUnavailable } from '../../../src/storage/postgres/database-errors.ts'
+import type { CrashMode } from './crash-point.ts'
+
+/**
+ * The world of one worker that delivers, which ends, or fails once, at one step: every call by which it touches something
+ * outside itself. After its death none of its calls gets through.
+ */
+export class DeliveryCrash {
+  /** Names of the steps that were taken, in order. */
+  readonly steps: string[] = []
+  readonly #at: number
+  readonly #mode: CrashMode
+  readonly #death = new AbortController()
+
+  /** @param at the step, from 1; 0 for none */
+  constructor(at: number, mode: CrashMode) {
+    this.#at = at
+    this.#mode = mode
+  }
+
+  get struck(): boolean {
+    return this.steps.length >= this.#at
+  }
+
+  /** Aborts what runs in this process for a worker that is dead. */
+  get signal(): AbortSignal {
+    return this.#death.signal
+  }
+
+  world(context: DeliveryContext): DeliveryContext {
+    const broken = () => new Error('struck')
+    return {
+      ...context,
+      db: this.#database(context.db),
+      blobs: this.#blobs(context.blobs),
+      driver: { trees: id => this.#step('find the trees', broken, () => context.driver.trees(id)) },
+      sources: {
+        find: async key => {
+          const source = await context.sources.find(key)
+          return source === null || source === 'revoked' ? source : { ...source, host: this.#host(source.host) }
+        },
+        mirror: (source, signal) => this.#step('mirror', broken, () => context.sources.mirror(source, signal)),
+      },
+    }
+  }
+
+  async #step<T>(name: string, refusal: () => Error, work: () => Promise<T>): Promise<T> {
+    this.#death.signal.throwIfAborted()
+    const struck = this.steps.push(name) === this.#at
+    if (struck && this.#mode === 'fails') throw refusal()
+    const result = await work()
+    if (struck && this.#mode === 'unanswered') throw refusal()
+    if (struck) this.#death.abort(new Error('the worker is dead'))
+    this.#death.signal.throwIfAborted()
+    return result
+  }
+
+  #database(real: Database): Database {
+    const away = () => new DatabaseUnavailable(new Error('struck'))
+    return {
+      query: <Row>(statement: string | Statement, values?: readonly unknown[]): Promise<Result<Row>> => {
+        const text = typeof statement === 'string' ? statement : statement.text
+        const ask = () => (values === undefined ? real.query<Row>(statement) : real.query<Row>(statement, values))
+        if (text.trimStart().startsWith('update')) return this.#step('record', away, ask)
+        this.#death.signal.throwIfAborted()
+        return ask()
+      },
+      transaction: (work, options) => this.#step('commit', away, () => real.transaction(work, options)),
+    }
+  }
+
+  #blobs(real: Blobs): Blobs {
+    const away = () => new BlobsUnavailable(new Error('struck'))
+    return {
+      ...real,
+      put: content => this.#step('put a blob', away, () => real.put(content)),
+      get: async sha256 => {
+        let opened: Readable | undefined
+        const read = async () => (opened = await real.get(sha256))
+        return this.#step('read a blob', away, read).catch(error => {
+          opened?.destroy()
+          throw error
+        })
+      },
+    }
+  }
+
+  #host(real: GitHost): GitHost {
+    const away = () => new GitHostError('unavailable', 'struck')
+    const step = <T>(name: string, work: () => Promise<T>) => this.#step(name, away, work)
+    return {
+      id: real.id,
+      kind: real.kind,
+      readAccount: (account, signal) => real.readAccount(account, signal),
+      listRepositories: (account, page, signal) => real.listRepositories(account, page, signal),
+      readRepository: (ref, signal) => real.readRepository(ref, signal),
+      readBranch: (ref, branch, signal) => step('read a branch', () => real.readBranch(ref, branch, signal)),
+      access: (ref, right, signal) => step(`get access to ${right}`, () => real.access(ref, right, signal)),
+      findOpenPull: (ref, of, signal) => step('look for a pull request', () => real.findOpenPull(ref, of, signal)),
+      openPull: (ref, pull, signal) => step('open a pull request', () => real.openPull(ref, pull, signal)),
+      readPull: (ref, number, signal) => step('read the pull request', () => real.readPull(ref, number, signal)),
+      mergePull: (ref, order, signal) => step('merge', () => real.mergePull(ref, order, signal)),
+    }
+  }
+}

@@ -1,0 +1,18 @@
+import { randomUUID } from 'node:crypto'
+import { systemClock } from '../../../src/kit/clock.ts'
+import { connectAccount, type HostAccount } from '../../../src/repositories/connect-account.ts'
+import { type Grantee, upsertGrants } from '../../../src/repositories/grant-sql.ts'
+import type { Queryable } from '../../../src/storage/postgres/database.ts'
+
+/** Grants one repository of an account to an installation, without a look at its host. */
+export async function grantRepository(
+  db: Queryable,
+  grantee: Grantee,
+  account: HostAccount,
+  repository: { readonly repositoryId: string; readonly fullName: string },
+): Promise<{ readonly id: string }> {
+  const connection = await connectAccount({ db, clock: systemClock }, grantee, account, false)
+  const id = randomUUID()
+  await upsertGrants(db, connection, [{ id, ...repository }], systemClock.now())
+  return { id }
+}

@@ -1,0 +1,17 @@
+/**
+ * A stand-in for the service, to be killed: holds an embedded PostgreSQL on the directory given and says so in one line
+ * of JSON.
+ */
+
+import { StartError } from '../../../src/kit/start-error.ts'
+import { startEmbeddedPostgres } from '../../../src/storage/embedded/embedded-postgres.ts'
+import { silentLog } from './log.ts'
+
+try {
+  const server = await startEmbeddedPostgres({ dataDir: process.argv[2] ?? '', log: silentLog })
+  process.stdout.write(`${JSON.stringify({ ready: server.pid })}\n`)
+  process.stdin.resume()
+} catch (error) {
+  if (!(error instanceof StartError)) throw error
+  process.stdout.write(`${JSON.stringify({ refused: error.message })}\n`)
+}

@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { until } from '../until.ts'
+
+const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+
+/** The service as a process of its own, to be killed. */
+export interface ServiceProcess extends AsyncDisposable {
+  readonly pid: number
+  /** Of the listener; meaningless in a process without one. */
+  readonly url: string
+  /** Every line that it has said. */
+  readonly lines: readonly string[]
+  /** Sends a signal and waits for the end. */
+  kill(signal?: NodeJS.Signals): Promise<void>
+}
+
+/** Starts the service and waits until it is ready. @param variables the settings; the environment has nothing else */
+export async function startServiceProcess(variables: Readonly<Record<string, string>>): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [MAIN], {
+    env: {
+      PATH: process.env.PATH,
+      BERTH_PORT: '0',
+      BERTH_RATE_BURST: '100000',
+      BERTH_AUTH_RATE_BURST: '100000',
+      BERTH_EGRESS: 'none',
+      ...variables,
+      BERTH_LOG_LEVEL: 'info',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ended = once(child, 'exit')
+  const service = {
+    pid: child.pid ?? 0,
+    url: '',
+    lines: [] as string[],
+    async kill(signal: NodeJS.Signals = 'SIGKILL') {
+      child.kill(signal)
+      await ended
+    },
+    [Symbol.asyncDispose]: () => service.kill(),
+  }
+  try {
+    service.url = await readiness(child, service.lines)
+    if ((variables['BERTH_ROLES'] ?? 'api').includes('api')) {
+      await until('a ready service', async () => (await fetch(`${service.url}/readyz`)).ok)
+    }
+    return service
+  } catch (error) {
+    await service.kill()
+    throw error
+  }
+}
+
+/** @returns the base URL that the service logs once it is ready */
+async function readiness(child: ChildProcess, lines: string[]): Promise<string> {
+  if (child.stdout === null || child.stderr === null) throw new Error('the service has no streams')
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const said = (line: string) => {
+    lines.push(line)
+    if (!line.startsWith('{')) return
+    const entry: { msg?: string; baseUrl?: string } = JSON.parse(line)
+    if (entry.msg === 'Berth is ready') resolve(entry.baseUrl ?? '')
+  }
+  // Read to the end: a full pipe would stop the service.
+  createInterface(child.stdout).on('line', said)
+  createInterface(child.stderr).on('line', said)
+  child.once('error', reject)
+  child.once('exit', () => reject(new Error(`the service did not start:\n${lines.slice(-20).join('\n')}`)))
+  return promise
+}

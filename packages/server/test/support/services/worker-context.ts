@@ -1,0 +1,140 @@
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { pino } from 'pino'
+import { foreignRuntimeLimits, workspaceLimits } from '../../../src/checkpoints/limits.ts'
+import type { ExecutionContext, ExecutionLimits } from '../../../src/execution/claim/execution-context.ts'
+import { GatewayAccess, type GatewayMeans } from '../../../src/execution/claim/gateway-access.ts'
+import { openGitHosts } from '../../../src/git-hosts/open-git-hosts.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
+import { hostName } from '../../../src/kit/host-id.ts'
+import type { Network } from '../../../src/network/dial.ts'
+import { Mirrors } from '../../../src/repositories/mirrors.ts'
+import { RuntimeCatalog, type RuntimeEntry } from '../../../src/runtimes/catalog.ts'
+import { configuredModels } from '../../../src/runtimes/configured-models.ts'
+import { createBubblewrapDriver } from '../../../src/sandboxes/bubblewrap/create-driver.ts'
+import { insidePaths } from '../../../src/sandboxes/bubblewrap/options.ts'
+import type { PublicHosts, SandboxBounds, SandboxDriver } from '../../../src/sandboxes/driver.ts'
+import type { RunBudgets } from '../../../src/sessions/runs/run-budgets.ts'
+import type { GitHostConfig } from '../../../src/settings/config-file.ts'
+import type { Blobs } from '../../../src/storage/blobs/blobs.ts'
+import { FileBlobs } from '../../../src/storage/blobs/file-blobs.ts'
+import { clientConfig } from '../../../src/storage/postgres/pool.ts'
+import { PostgresWakeups } from '../../../src/storage/postgres/wakeups.ts'
+import { silentLog } from './log.ts'
+import type { TestService } from './service.ts'
+
+const bounds: SandboxBounds = {
+  memoryBytes: 512 * 1024 ** 2,
+  processes: 128,
+  cpus: 2,
+  fileSizeBytes: 1024 ** 3,
+  diskBytes: 256 * 1024 ** 2,
+}
+
+/** None is short: a test that is about one says so, and no other comes to it on a busy machine. */
+const limits: ExecutionLimits = {
+  fenceMs: 1000,
+  concurrency: 8,
+  maxAttempts: 3,
+  maxHandovers: 3,
+  provisionMs: 60_000,
+  agentStartMs: 60_000,
+  runMs: 600_000,
+  runEvents: 200_000,
+  runEventBytes: 256 * 1024 ** 2,
+  cancelGraceMs: 1000,
+  approvalMs: 600_000,
+  parkMs: 600_000,
+  pingMs: 10_000,
+  pulseMs: 1000,
+  hostLostMs: 300_000,
+  leaseIdleMs: 600_000,
+  leaseMaxMs: 1_200_000,
+  pollMs: 50,
+  sweepMs: 50,
+}
+
+/** What a worker of a test's own needs, beside a service that has none. Knows the `shell` runtime, and those given. */
+export async function workerContext(
+  { db, dataDir }: Pick<TestService, 'db' | 'dataDir'>,
+  stack: AsyncDisposableStack,
+  more: {
+    limits?: Partial<ExecutionLimits>
+    budgets?: RunBudgets
+    approvalRules?: ExecutionContext['approvalRules']
+    checkpointLimits?: Partial<ExecutionContext['checkpointLimits']>
+    driver?: (real: SandboxDriver) => SandboxDriver
+    blobs?: (real: Blobs) => Blobs
+    runtimes?: readonly RuntimeEntry[]
+    bwrap?: string
+    cgroups?: false | 'v1'
+    gitHosts?: readonly GitHostConfig[]
+    gateway?: GatewayMeans
+    publicHosts?: PublicHosts
+    network?: Network
+  } = {},
+): Promise<ExecutionContext> {
+  const real = stack.use(
+    await createBubblewrapDriver({
+      dataDir,
+      nodePath: process.execPath,
+      bundlesDir: resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist'),
+      bounds,
+      log: silentLog,
+      ...(more.bwrap !== undefined && { bwrap: more.bwrap }),
+      ...(more.cgroups !== undefined && { cgroups: more.cgroups }),
+      ...(more.network !== undefined && { network: more.network }),
+    }),
+  )
+  const log = pino({ level: 'silent' })
+  const wakeups = stack.use(
+    new PostgresWakeups({ connection: clientConfig({ connection: db.connection, log: silentLog }), log }),
+  )
+  await wakeups.start()
+  const blobs = await FileBlobs.open(join(dataDir, 'blobs'))
+  const inside = (name: string) => [insidePaths.node, `${insidePaths.bundles}/${name}.js`]
+  const shell = {
+    id: 'shell',
+    name: 'Shell',
+    command: inside('shell'),
+    env: {},
+    reach: [],
+    mounts: [],
+    state: [],
+    stateless: true,
+  }
+  return {
+    db: db.database,
+    blobs: more.blobs?.(blobs) ?? blobs,
+    wakeups,
+    clock: systemClock,
+    log,
+    runtimes: new RuntimeCatalog([shell, ...(more.runtimes ?? [])]),
+    gitHosts: openGitHosts(
+      { db: db.database, clock: systemClock, dataDir, baseUrl: () => 'http://localhost' },
+      more.gitHosts ?? [],
+      stack,
+    ),
+    models: configuredModels({
+      providers: [],
+      models: { default: undefined, aliases: {}, fallbacks: {}, details: {} },
+    }),
+    defaultModel: null,
+    workspaceWaitMs: 30_000,
+    reviewWaitMs: 30_000,
+    consoleUrl: 'http://localhost',
+    driver: more.driver?.(real) ?? real,
+    mirrors: new Mirrors(join(dataDir, 'mirrors'), 1024 ** 4),
+    gateway: new GatewayAccess(
+      more.gateway ?? { url: () => 'http://127.0.0.1:9', mint: () => Promise.resolve('svc_run_unused') },
+    ),
+    bounds,
+    publicHosts: more.publicHosts,
+    limits: { ...limits, ...more.limits },
+    budgets: more.budgets ?? {},
+    approvalRules: more.approvalRules ?? [],
+    checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits, ...more.checkpointLimits },
+    host: await hostName(dataDir),
+    supervisorCommand: [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`],
+  }
+}

@@ -1,0 +1,80 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from '../until.ts'
+import type { TestDatabase } from './postgres.ts'
+
+/** Whether PgBouncer is installed; `script/test` sees to it. */
+export const hasPgBouncer = spawnSync('pgbouncer', ['--version']).status === 0
+
+/** The real PgBouncer in front of a test's database. @returns its URL */
+export async function startPgBouncer(
+  { connection }: TestDatabase,
+  settings: Readonly<Record<string, string>>,
+): Promise<{ readonly url: string } & AsyncDisposable> {
+  await using stack = new AsyncDisposableStack()
+  // The server's socket is closed to the user that PgBouncer insists on being.
+  const relay = createServer(client => {
+    const server = connect(join(connection.host, `.s.PGSQL.${connection.port}`))
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      from.on('error', () => to.destroy()).on('close', () => to.destroy())
+      from.pipe(to)
+    }
+  })
+  const upstream = await listen(relay)
+  stack.defer(() => void relay.close())
+  const port = await freePort()
+
+  const directory = await mkdtemp(join(tmpdir(), 'berth-pgbouncer-'))
+  stack.defer(() => rm(directory, { recursive: true }))
+  await chmod(directory, 0o755)
+  const file = join(directory, 'pgbouncer.ini')
+  const lines = Object.entries({
+    listen_addr: '127.0.0.1',
+    listen_port: String(port),
+    unix_socket_dir: '',
+    auth_type: 'any',
+    ...settings,
+  }).map(([name, value]) => `${name} = ${value}`)
+  const target = `host=127.0.0.1 port=${upstream} user=${connection.user}`
+  await writeFile(file, ['[databases]', `* = ${target}`, '[pgbouncer]', ...lines, ''].join('\n'))
+  const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+  const child = spawn('pgbouncer', [file], { stdio: 'ignore', ...nobody })
+  const ended = once(child, 'exit')
+  stack.defer(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  await until('a PgBouncer that listens', async () => {
+    const probe = connect(port, '127.0.0.1')
+    return once(probe, 'connect').then(
+      () => probe.destroy(),
+      () => false,
+    )
+  })
+  const opened = stack.move()
+  return {
+    url: `postgresql://${connection.user}@127.0.0.1:${port}/${connection.database}`,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+async function listen(server: ReturnType<typeof createServer>): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  const port = await listen(server)
+  server.close()
+  await once(server, 'close')
+  return port
+}

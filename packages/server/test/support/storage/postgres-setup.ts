@@ -1,0 +1,62 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { startEmbeddedPostgres } from '../../../src/storage/embedded/embedded-postgres.ts'
+import { isRunning } from '../../../src/storage/embedded/process-stat.ts'
+import { prepareDatabase } from '../../../src/storage/postgres/database-roles.ts'
+import { openDatabase } from '../../../src/storage/postgres/pool.ts'
+import { silentLog } from '../services/log.ts'
+
+/** What test files are told of the run's server. */
+export interface TestServer {
+  readonly host: string
+  readonly port: number
+  /** The superuser. */
+  readonly user: string
+  /** What a service works as. */
+  readonly serviceUser: string
+  readonly template: string
+}
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    testServer: TestServer
+  }
+}
+
+const prefix = 'berth-test-postgres-'
+const template = 'berth_template'
+
+/** Starts one PostgreSQL for the whole run, with a migrated template that no one can connect to any more. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await removeLeftovers()
+  const dataDir = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`))
+  const server = await startEmbeddedPostgres({
+    dataDir,
+    log: silentLog,
+    parameters: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
+  })
+  const { administration: connection, connection: service } = server
+  await using administration = openDatabase({ connection, log: silentLog, connections: 1 })
+  await administration.query(`create database ${template}`)
+  {
+    await using database = openDatabase({ connection: { ...service, database: template }, log: silentLog })
+    await prepareDatabase(database, { connection: { ...connection, database: template }, log: silentLog })
+  }
+  await administration.query(`alter database ${template} with is_template true allow_connections false`)
+  const { host, port, user } = connection
+  project.provide('testServer', { host, port, user, serviceUser: service.user, template })
+  return async () => {
+    await server.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** A run that was killed took its server with it, but not its directory. */
+async function removeLeftovers(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = Number(name.startsWith(prefix) ? name.slice(prefix.length).split('-')[0] : Number.NaN)
+    if (Number.isSafeInteger(pid) && !isRunning(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto'
+import { inject } from 'vitest'
+import { openDatabase, type PooledDatabase } from '../../../src/storage/postgres/pool.ts'
+import { silentLog } from '../services/log.ts'
+import './postgres-setup.ts'
+
+/** A migrated database that nobody else uses. */
+export interface TestDatabase extends AsyncDisposable {
+  /** As a service works, by a role that owns nothing; of an empty database, by the superuser. */
+  readonly connection: {
+    readonly host: string
+    readonly port: number
+    readonly user: string
+    readonly database: string
+  }
+  /** The superuser's, for what a test does itself. */
+  readonly database: PooledDatabase
+}
+
+/**
+ * Makes a database for one test file by copying the run's migrated template; `empty` leaves the schema out. Dispose of it
+ * at the end: `afterAll(() => test[Symbol.asyncDispose]())`.
+ */
+export async function createTestDatabase(options: { empty?: boolean } = {}): Promise<TestDatabase> {
+  const { template, serviceUser, ...server } = inject('testServer')
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  await administer(`create database ${name} template ${options.empty === true ? 'template0' : template}`)
+  const administration = { ...server, database: name }
+  const connection = options.empty === true ? administration : { ...administration, user: serviceUser }
+  const database = openDatabase({ connection: administration, log: silentLog })
+  return {
+    connection,
+    database,
+    async [Symbol.asyncDispose]() {
+      await database.close()
+      // With force: a test that lost a connection on purpose must not keep the database.
+      await administer(`drop database if exists ${name} with (force)`)
+    },
+  }
+}
+
+async function administer(sql: string): Promise<void> {
+  const { host, port, user } = inject('testServer')
+  await using administration = openDatabase({
+    connection: { host, port, user, database: 'postgres' },
+    log: silentLog,
+    connections: 1,
+    statementTimeoutMs: 60_000,
+  })
+  await administration.query(sql)
+}

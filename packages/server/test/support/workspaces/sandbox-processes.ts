@@ -1,0 +1,26 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { leaseFiles } from '../../../src/sandboxes/bubblewrap/files/lease-files.ts'
+import { groupOf } from '../../../src/sandboxes/bubblewrap/launch/blank.ts'
+import { instanceOf } from '../../../src/sandboxes/bubblewrap/launch/instance.ts'
+
+/** Pids of everything that runs in a lease's sandbox, by the cgroup it is in. */
+export async function sandboxProcesses(dataDir: string, leaseId: string): Promise<number[]> {
+  const group = groupOf(leaseFiles(instanceOf(dataDir), leaseId))
+  if (group === undefined) return []
+  const pids = (await readdir('/proc')).map(Number).filter(pid => pid > 1)
+  const groups = await Promise.all(pids.map(pid => readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '')))
+  return pids.filter((_, index) => groups[index]?.includes(`/${group}\n`) === true)
+}
+
+/** Sends a signal to every process of a sandbox; those that have just ended are passed over. */
+export async function signalSandbox(dataDir: string, leaseId: string, signal: NodeJS.Signals): Promise<void> {
+  const pids = await sandboxProcesses(dataDir, leaseId)
+  if (pids.length === 0) throw new Error(`nothing runs in sandbox ${leaseId}`)
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      // Ended with its parent.
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Session } from '@berth/contract'
+import type { Queryable } from '../../../src/storage/postgres/database.ts'
+
+/** The newest lease of a Session. */
+export async function leaseOf(db: Queryable, session: Session): Promise<string> {
+  const { rows } = await db.query<{ id: string }>(
+    'select id from leases where organization_id = $1 and session_id = $2 order by created_at desc limit 1',
+    [session.organizationId, session.id],
+  )
+  const lease = rows[0]
+  if (lease === undefined) throw new Error(`session ${session.id} has no lease`)
+  return lease.id
+}
+
+/** Where this host has the files of a sandbox. */
+export const leaseDirectory = (dataDir: string, leaseId: string) => join(dataDir, 'leases', leaseId)
+
+/** Where this host has a file of a Session's workspace. */
+export async function workspacePath(db: Queryable, dataDir: string, session: Session, name: string): Promise<string> {
+  return join(leaseDirectory(dataDir, await leaseOf(db, session)), 'disk/files/workspace', name)
+}
+
+/** Makes a file in the workspace, for which the agent waits. */
+export async function touch(db: Queryable, dataDir: string, session: Session, name: string): Promise<void> {
+  await writeFile(await workspacePath(db, dataDir, session, name), '')
+}
