@@ -12,10 +12,10 @@ import { makeAgentDirectories } from '../packages/server/src/sandboxes/bubblewra
 import { writeVisibleFile } from '../packages/server/src/sandboxes/bubblewrap/files/visible-files.ts'
 import { inspectHost } from '../packages/server/src/sandboxes/bubblewrap/host.ts'
 import { passwdFiles, sandboxOptions } from '../packages/server/src/sandboxes/bubblewrap/launch/arguments.ts'
-import { instanceOf } from '../packages/server/src/sandboxes/bubblewrap/launch/instance.ts'
 import { type DiskMode, defaultBounds } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
 import { SandboxGoneError } from '../packages/server/src/sandboxes/driver.ts'
-import { systemMounts } from '../packages/server/src/sandboxes/system-mounts.ts'
+import { instanceOf } from '../packages/server/src/sandboxes/linux/instance.ts'
+import { systemMounts } from '../packages/server/src/sandboxes/linux/system-mounts.ts'
 
 const BOUND = 2
 const pairs = Number(process.argv[2] ?? 40)

@@ -1,7 +1,8 @@
 // Appending through the real path against bare statements on the same connections: 64 Sessions at once, one Event per
 // transaction on both sides, `synchronous_commit` on, every row read back. Run as: node bench/events-append.ts [events]
 import { randomUUID } from 'node:crypto'
-import { appendEvents, type SessionKey } from '../packages/server/src/sessions/log/append.ts'
+import type { SessionKey } from '../packages/server/src/kit/session-key.ts'
+import { appendEvents } from '../packages/server/src/sessions/log/append.ts'
 import { openBenchDatabase } from './support/bench-database.ts'
 import { median, show } from './support/statistics.ts'
 

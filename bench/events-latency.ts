@@ -2,7 +2,8 @@
 // stream each, then 10 Sessions with 20 streams each. Run as: node bench/events-latency.ts [seconds]
 
 import { pino } from 'pino'
-import { appendEvents, type SessionKey } from '../packages/server/src/sessions/log/append.ts'
+import type { SessionKey } from '../packages/server/src/kit/session-key.ts'
+import { appendEvents } from '../packages/server/src/sessions/log/append.ts'
 import { clientConfig } from '../packages/server/src/storage/postgres/pool.ts'
 import { PostgresWakeups, topics } from '../packages/server/src/storage/postgres/wakeups.ts'
 import { openBenchDatabase, quiet } from './support/bench-database.ts'

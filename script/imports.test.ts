@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkImports } from './imports/check.ts'
+import { checkStatements } from './imports/statements.ts'
 
 let root: string
 
@@ -11,16 +12,18 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(root, { recursive: true }))
 
+const server = 'packages/server/src'
 const targets = [
   'packages/contract/src/index.ts',
-  'packages/server/src/api-error.ts',
-  'packages/server/src/settings.ts',
-  'packages/server/src/http/app.ts',
-  'packages/server/src/http/handler.ts',
-  'packages/server/src/runs/run-sql.ts',
-  'packages/server/src/runs/end-run.ts',
-  'packages/server/src/execution/worker.ts',
-  'packages/server/src/storage/pool.ts',
+  `${server}/kit/api-error.ts`,
+  `${server}/settings/settings.ts`,
+  `${server}/http/app.ts`,
+  `${server}/http/routing/handler.ts`,
+  `${server}/sessions/runs/run-sql.ts`,
+  `${server}/sessions/runs/end-run.ts`,
+  `${server}/sessions/leases/end-lease.ts`,
+  `${server}/execution/worker.ts`,
+  `${server}/storage/postgres/pool.ts`,
   'packages/server/test/support/help.ts',
 ]
 
@@ -33,41 +36,76 @@ function check(file: string, source: string): string[] {
   return checkImports(root)
 }
 
-describe('allowed', () => {
+describe('an import is allowed', () => {
   test.each([
-    ['packages/server/src/sessions/routes.ts', "import type { H } from '../http/handler.ts'"],
-    ['packages/server/src/sessions/create.ts', "import { e } from '../runs/end-run.ts'\nimport '../api-error.ts'"],
-    ['packages/server/src/runs/cancel.ts', "import { s } from './run-sql.ts'\nimport { c } from '@berth/contract'"],
-    ['packages/server/src/http/app.ts', "import { s } from '../runs/end-run.ts'"],
-    ['packages/server/src/execution/worker.ts', "import { s } from '../runs/run-sql.ts'"],
-    ['packages/server/src/execution/worker.ts', "import type { S } from '../settings.ts'"],
-    ['packages/server/src/runs/end-run.test.ts', "import '../http/app.ts'\nimport '../../test/support/help.ts'"],
-    ['packages/server/src/main.ts', "import './settings.ts'\nimport './http/app.ts'\nawait using x = f()"],
+    [`${server}/sessions/routes.ts`, "import type { H } from '../http/routing/handler.ts'"],
+    [`${server}/sessions/create.ts`, "import { e } from './runs/end-run.ts'\nimport '../kit/api-error.ts'"],
+    [`${server}/sessions/runs/cancel.ts`, "import { s } from './run-sql.ts'\nimport { c } from '@berth/contract'"],
+    [`${server}/sessions/runs/cancel.ts`, "import { l } from '../leases/end-lease.ts'"],
+    [`${server}/sessions/leases/lease.ts`, "import { r } from '../runs/end-run.ts'"],
+    [`${server}/execution/worker.ts`, "import { s } from '../sessions/runs/run-sql.ts'"],
+    [`${server}/execution/worker.ts`, "import type { S } from '../settings/settings.ts'"],
+    [`${server}/kit/clock.test.ts`, "import '../http/app.ts'\nimport '../../test/support/help.ts'"],
+    [`${server}/main.ts`, "import './settings/settings.ts'\nimport './http/app.ts'\nawait using x = f()"],
     ['packages/cli/src/main.ts', "await import('@berth/server')"],
-    ['packages/server/src/a.ts', "import type { B } from './b.ts'\nimport './api-error.ts'"],
+    [`${server}/kit/a.ts`, "import type { B } from './b.ts'\nimport './api-error.ts'"],
   ])('%s: %s', (file, source) => {
-    if (file.endsWith('/a.ts')) check('packages/server/src/b.ts', "import { a } from './a.ts'")
+    if (file.endsWith('/a.ts')) check(`${server}/kit/b.ts`, "import { a } from './a.ts'")
     expect(check(file, source)).toEqual([])
   })
 })
 
-describe('forbidden', () => {
+describe('an import is refused', () => {
+  const order = 'the same folder or an earlier one'
   test.each([
-    ['packages/server/src/sessions/create.ts', "import type { H } from '../http/handler.ts'", 'never imports http'],
-    ['packages/server/src/sessions/routes.ts', "import { H } from '../http/handler.ts'", 'never imports http'],
-    ['packages/server/src/sessions/routes.ts', "export * from '../http/app.ts'", 'never imports http'],
-    ['packages/server/src/sessions/create.ts', "import type { S } from '../runs/run-sql.ts'", 'statements are its own'],
-    ['packages/server/src/sessions/create.ts', "await import('../execution/worker.ts')", 'not the other way round'],
-    ['packages/server/src/sessions/create.ts', "import '../settings.ts'", 'only the composition reads settings'],
-    ['packages/server/src/storage/pool.ts', "import '../runs/end-run.ts'", 'storage knows no layer above it'],
-    ['packages/server/src/sandboxes/driver.ts', "import '../runs/end-run.ts'", 'knows no domain'],
-    ['packages/server/src/runs/end-run.ts', "import './none.ts'", 'no such file'],
-    ['packages/server/src/runs/end-run.ts', "import '../../test/support/help.ts'", 'does not need tests'],
-    ['packages/cli/src/main.ts', "import '../../server/src/api-error.ts'", 'reached by its name'],
+    [`${server}/http/guard/guard.ts`, "import type { E } from '../../sessions/runs/end-run.ts'", order],
+    [`${server}/http/routing/route.ts`, "import { H } from '../app.ts'", order],
+    [`${server}/sessions/session/create.ts`, "export * from '../runs/end-run.ts'", order],
+    [`${server}/sessions/create.ts`, "await import('../execution/worker.ts')", order],
+    [`${server}/storage/postgres/pool.ts`, "import '../../sessions/runs/end-run.ts'", order],
+    [`${server}/sandboxes/driver.ts`, "import '../sessions/runs/end-run.ts'", order],
+    [`${server}/sessions/create.ts`, "import '../settings/settings.ts'", 'only the compositions read settings'],
+    [`${server}/kit/clock.ts`, "import './none.ts'", 'no such file'],
+    [`${server}/kit/clock.ts`, "import '../../test/support/help.ts'", 'does not need tests'],
+    [`${server}/attic/old.ts`, "import '../kit/api-error.ts'", 'does not name this folder'],
+    [`${server}/sessions/attic/old.ts`, "import '../../kit/api-error.ts'", 'does not name this folder'],
+    ['packages/cli/src/main.ts', "import '../../server/src/kit/api-error.ts'", 'reached by its name'],
     ['packages/contract/src/index.ts', "import '@berth/client'", 'contract is below everything'],
     ['packages/client/src/index.ts', "import '@berth/server'", 'client knows only it'],
-    ['packages/server/src/runs/end-run.ts', "import './end-run.ts'", 'a cycle'],
+    [`${server}/kit/clock.ts`, "import './clock.ts'", 'a cycle'],
   ])('%s: %s', (file, source, because) => {
-    expect(check(file, source)).toEqual([expect.stringContaining(because)])
+    expect(check(file, source)).toContainEqual(expect.stringContaining(because))
+  })
+})
+
+describe('a statement', () => {
+  const access = { runs: { writes: ['sessions/runs'], reads: ['metrics'] } }
+  const statements = (folder: string, text: string) => {
+    check(`${server}/${folder}/queries.ts`, `export const text = ${text}`)
+    return checkStatements(root, access)
+  }
+
+  test.each([
+    ['sessions/runs', "'update runs set status = $1'"],
+    ['sessions/runs/inner', "'delete from runs'"],
+    ['metrics', "'select count(*) from runs'"],
+    ['identity', "'select id from people'"],
+  ])('of %s may say %s', (folder, text) => {
+    expect(statements(folder, text)).toEqual([])
+  })
+
+  test.each([
+    ['metrics', "'update runs set status = $1'", 'writes runs'],
+    ['metrics', '`delete from runs where id = $' + '{1}`', 'writes runs'],
+    ['identity', '`select $' + '{1} from sessions join runs using (id)`', 'reads runs'],
+    ['identity', "'insert into runs select 1'", 'writes runs'],
+  ])('of %s may not say %s', (folder, text, because) => {
+    expect(statements(folder, text)).toEqual([expect.stringContaining(because)])
+  })
+
+  test('is refused for a table that the list does not name', () => {
+    const file = `${server}/storage/migrations/0001_new.sql`
+    check(file, 'create table novelties (id uuid)')
+    expect(checkStatements(root, access)).toEqual([expect.stringContaining('novelties')])
   })
 })

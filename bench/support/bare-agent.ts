@@ -20,7 +20,7 @@ import {
   sandboxOptions,
 } from '../../packages/server/src/sandboxes/bubblewrap/launch/arguments.ts'
 import { defaultBounds, insidePaths } from '../../packages/server/src/sandboxes/bubblewrap/options.ts'
-import { systemMounts } from '../../packages/server/src/sandboxes/system-mounts.ts'
+import { systemMounts } from '../../packages/server/src/sandboxes/linux/system-mounts.ts'
 
 const UID = 200_000
 

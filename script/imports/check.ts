@@ -1,12 +1,13 @@
 import { findCycles, readImports } from './module-graph.ts'
 import { rules } from './rules.ts'
+import { checkStatements } from './statements.ts'
 
-/** Every import that breaks a rule, one line each. */
+/** Every import and statement that breaks a rule, one line each. */
 export function checkImports(root: string): string[] {
   const imports = readImports(root, ['packages/*/{src,test}/**/*.ts', 'bench/**/*.ts', 'script/**/*.ts'])
   const broken = imports.flatMap(edge =>
     rules.filter(rule => rule.forbids(edge)).map(rule => `${edge.from} → ${edge.to}: ${rule.because}`),
   )
   const cycles = findCycles(imports).map(path => `${path.join(' → ')}: a cycle`)
-  return [...broken, ...cycles]
+  return [...broken, ...cycles, ...checkStatements(root)]
 }

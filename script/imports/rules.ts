@@ -1,4 +1,5 @@
 import type { Import } from './module-graph.ts'
+import { innerRooms, levelOf, rooms } from './rooms.ts'
 
 /** A direction that imports must not take. */
 export interface Rule {
@@ -7,8 +8,8 @@ export interface Rule {
 }
 
 const server = 'packages/server/src/'
-/** Folders of the server that are no domain: below the domains, or above them. */
-const layers = new Set(['http', 'execution', 'storage', 'settings', 'sandboxes', 'network'])
+
+/** The packages that each package may import. */
 const workspaces: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   supervisor: [],
@@ -18,22 +19,14 @@ const workspaces: Readonly<Record<string, readonly string[]>> = {
   server: ['@berth/contract', '@berth/supervisor'],
 }
 
-/** The first folder below the server's `src`; empty for a file that lies in `src` itself. */
-function folderOf(path: string): string | undefined {
+/** The folders of a file below the server's `src`, and the file's name without its ending. */
+function placeOf(path: string): { readonly room: string; readonly inner: string } | undefined {
   if (!path.startsWith(server)) return undefined
-  const rest = path.slice(server.length)
-  return rest.includes('/') ? rest.slice(0, rest.indexOf('/')) : ''
+  const [first = '', second = '', third] = path.slice(server.length).replace(/\.ts$/, '').split('/')
+  return { room: first, inner: third === undefined || second === '' ? '.' : second }
 }
 
-function isDomain(folder: string | undefined): boolean {
-  return folder !== undefined && folder !== '' && !layers.has(folder)
-}
-
-function isStatements(path: string): boolean {
-  return /(?:-sql|\/queries)\.ts$/.test(path)
-}
-
-/** Tests may look anywhere in their own package. */
+/** Tests may import anything of their own package. */
 function isTest(path: string): boolean {
   return /\.test\.ts$|\/(?:test|testing)\//.test(path)
 }
@@ -42,7 +35,6 @@ function workspaceOf(path: string): string | undefined {
   return /^packages\/([^/]+)\//.exec(path)?.[1]
 }
 
-/** Dependencies point one way: http → domain → storage, execution → domain, everything → contract. */
 export const rules: readonly Rule[] = [
   {
     because: 'no such file',
@@ -66,65 +58,36 @@ export const rules: readonly Rule[] = [
     },
   },
   {
-    because: 'what ships does not need tests',
+    because: 'code that ships does not need tests',
     forbids: edge => !isTest(edge.from) && isTest(edge.to) && edge.from.startsWith('packages/'),
   },
   {
-    because: 'storage knows no layer above it',
-    forbids: edge => folderOf(edge.from) === 'storage' && !isTest(edge.from) && !below(edge.to, ['storage']),
-  },
-  {
-    because: 'settings know storage at most',
-    forbids: edge =>
-      folderOf(edge.from) === 'settings' && !isTest(edge.from) && !below(edge.to, ['settings', 'storage']),
-  },
-  {
-    because: 'a sandbox driver knows no domain',
-    forbids: edge =>
-      folderOf(edge.from) === 'sandboxes' && !isTest(edge.from) && !below(edge.to, ['sandboxes', 'network', 'storage']),
-  },
-  {
-    because: 'a domain never imports http; its routes.ts may name the types of http/handler.ts',
+    because: 'script/imports/rooms.ts does not name this folder',
     forbids: edge => {
-      if (!isDomain(folderOf(edge.from)) || folderOf(edge.to) !== 'http' || isTest(edge.from)) return false
-      const handlerTypes =
-        edge.typeOnly && edge.to === `${server}http/handler.ts` && /\/(?:\w+-)*routes\.ts$/.test(edge.from)
-      return !handlerTypes
+      const from = placeOf(edge.from)
+      if (from === undefined || isTest(edge.from)) return false
+      const inner = innerRooms[from.room]
+      return levelOf(rooms, from.room) === -1 || (inner !== undefined && levelOf(inner, from.inner) === -1)
     },
   },
   {
-    because: 'execution uses the domains, not the other way round',
+    because: 'an import goes to the same folder or an earlier one of script/imports/rooms.ts',
     forbids: edge => {
-      const folder = folderOf(edge.from)
-      return (isDomain(folder) || folder === 'http') && folderOf(edge.to) === 'execution' && !isTest(edge.from)
+      const from = placeOf(edge.from)
+      const to = placeOf(edge.to)
+      if (from === undefined || to === undefined || isTest(edge.from)) return false
+      if (from.room !== to.room) return levelOf(rooms, to.room) > levelOf(rooms, from.room)
+      const inner = innerRooms[from.room]
+      return inner !== undefined && from.inner !== to.inner && levelOf(inner, to.inner) > levelOf(inner, from.inner)
     },
   },
   {
-    because: 'execution does not answer requests',
-    forbids: edge => folderOf(edge.from) === 'execution' && folderOf(edge.to) === 'http' && !isTest(edge.from),
-  },
-  {
-    because: "a domain's statements are its own; call its verbs",
+    because: 'only the compositions read settings; every other part is handed what it needs',
     forbids: edge => {
-      const folder = folderOf(edge.from)
-      if (folder === undefined || folder === 'execution') return false
-      return isStatements(edge.to) && folder !== folderOf(edge.to) && !isTest(edge.from)
-    },
-  },
-  {
-    because: 'only the composition reads settings; parts are handed what they need',
-    forbids: edge => {
-      const folder = folderOf(edge.from)
-      const reads = edge.to === `${server}settings.ts` || folderOf(edge.to) === 'settings'
-      return (
-        reads && !edge.typeOnly && folder !== '' && folder !== 'settings' && folder !== undefined && !isTest(edge.from)
-      )
+      const readers = new Set(['settings', 'admin', 'composition', 'serve', 'main'])
+      const from = placeOf(edge.from)
+      const reads = placeOf(edge.to)?.room === 'settings' && !edge.typeOnly
+      return reads && from !== undefined && !readers.has(from.room) && !isTest(edge.from)
     },
   },
 ]
-
-/** Whether an import from a lower layer stays there: in these folders, in the files beside them, or outside the server. */
-function below(to: string, folders: readonly string[]): boolean {
-  const folder = folderOf(to)
-  return folder === undefined || folder === '' || folders.includes(folder)
-}

@@ -1,21 +1,11 @@
 import type { Logger } from 'pino'
 import type { GitHosts } from './git-hosts/git-hosts.ts'
 import type { Clock } from './kit/clock.ts'
-import type { ModelFacts, RuntimeCatalog, RuntimeEntry } from './runtimes/catalog.ts'
+import type { RuntimeCatalog } from './runtimes/catalog.ts'
+import type { ConfiguredModels } from './runtimes/configured-models.ts'
 import type { Blobs } from './storage/blobs/blobs.ts'
 import type { Database } from './storage/postgres/database.ts'
 import type { Wakeups } from './storage/postgres/wakeups.ts'
-
-/** What the configuration says of models. */
-export interface ConfiguredModels {
-  has(id: string): boolean
-  /** Whether the model's provider speaks a format by itself. */
-  speaks(id: string, format: NonNullable<RuntimeEntry['speaks']>): boolean
-  /** The first that is named whose provider does; null where none is. */
-  firstThatSpeaks(format: NonNullable<RuntimeEntry['speaks']>): string | null
-  /** What an agent is told of a model; the id alone where its provider is yet to be asked. */
-  facts(id: string): ModelFacts
-}
 
 /** What the domains work with; made once, by the composition root. */
 export interface Context {

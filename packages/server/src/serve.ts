@@ -20,6 +20,7 @@ import { Sweeper } from './execution/host/sweeper.ts'
 import { Worker } from './execution/worker.ts'
 import type { Booking } from './gateway/accounting/booking.ts'
 import { createGateway } from './gateway/create-gateway.ts'
+import { setMembers } from './gateway/formats/wire-format.ts'
 import { gatewayHandlers } from './gateway/routes.ts'
 import { callTranslated } from './gateway/translate/call-translated.ts'
 import { openGitHosts } from './git-hosts/open-git-hosts.ts'
@@ -27,7 +28,7 @@ import { Housekeeper } from './housekeeping/housekeeper.ts'
 import { createApp } from './http/app.ts'
 import { HandedOver } from './http/gateway/handed-over.ts'
 import type { GatewaySurface } from './http/gateway/routes.ts'
-import type { Needs } from './http/probes.ts'
+import type { Needs } from './http/routing/probes.ts'
 import { provideDevelopmentTenant, renewDevelopmentUrls } from './identity/development/development-file.ts'
 import { type DevelopmentTenant, findDevelopmentInstallation } from './identity/development/development-tenant.ts'
 import { DatabaseAuthority } from './identity/guard/authority.ts'
@@ -49,7 +50,7 @@ import { runtimeEntries } from './runtimes/foreign/foreign-entries.ts'
 import { installsIn } from './runtimes/install-runtime.ts'
 import { createBubblewrapDriver } from './sandboxes/bubblewrap/create-driver.ts'
 import { insidePaths } from './sandboxes/bubblewrap/options.ts'
-import { openHelperGroup } from './sandboxes/bubblewrap/processes/helper-group.ts'
+import { openHelperGroup } from './sandboxes/confined/helper-group.ts'
 import { InteractionSweeper } from './sessions/interactions/interaction-sweeper.ts'
 import { refuseSecretsWithoutKey } from './sessions/log/session-redactor.ts'
 import { mergeDesk } from './sessions/merges/merge-desk.ts'
@@ -66,7 +67,7 @@ import { FileBlobs } from './storage/blobs/file-blobs.ts'
 import { requireOwnStore } from './storage/blobs/store-identity.ts'
 import { startEmbeddedPostgres } from './storage/embedded/embedded-postgres.ts'
 import { refuseOtherKey, requireDeploymentKey } from './storage/keys/deployment-key.ts'
-import type { MasterKey } from './storage/keys/master-key.ts'
+import type { MasterKey } from './storage/master-key.ts'
 import { DatabaseUnavailable } from './storage/postgres/database-errors.ts'
 import { couldChangeEvents, prepareDatabase } from './storage/postgres/database-roles.ts'
 import { requireMigrated } from './storage/postgres/migrate.ts'
@@ -371,6 +372,7 @@ async function gatewaySurface(
   return {
     handlers: gatewayHandlers(made),
     handedOver: new HandedOver(),
+    settableMembers: setMembers,
     settled: runId => made.booking.settled(runId),
     authority: new DatabaseGatewayAuthority(context.db, context.clock, { gateway: gateway.rate, edge: authRate }),
     bodyLimitBytes: gateway.bodyBytes,

@@ -1,4 +1,4 @@
-import type { SessionKey } from '../sessions/log/append.ts'
+import type { SessionKey } from '../kit/session-key.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import { runToGoOnFrom } from './run-to-go-on-from.ts'
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { frameTypes, maxFrameBytes, type TreeFailure, type TreeJob } from '@berth/supervisor/tree'
 import { type Frame, frameHeader, readFrames } from '@berth/supervisor/tree/frames'
-import { type Confined, startConfined } from '../sandboxes/confined.ts'
+import { type Confined, startConfined } from '../sandboxes/confined/confined.ts'
+import { boundOf, type HelperBound } from '../sandboxes/confined/helper-bounds.ts'
 import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
-import { boundOf, type HelperBound } from '../sandboxes/helper-bounds.ts'
 
 /** The program ended without saying how its work went. */
 export class ProgramLost extends Error {

@@ -1,4 +1,4 @@
-import type { HelperBound } from '../sandboxes/helper-bounds.ts'
+import type { HelperBound } from '../sandboxes/confined/helper-bounds.ts'
 
 /** The process beside a tree failed; the checkpoint before is as it was. */
 export class SealFailed extends Error {

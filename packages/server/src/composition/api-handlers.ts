@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { discoveryHandlers, type Platform } from '../discovery/routes.ts'
-import type { Handlers } from '../http/handler.ts'
+import type { Handlers } from '../http/routing/handler.ts'
 import { repositoryHandlers } from '../repositories/routes.ts'
 import { artifactHandlers } from '../sessions/artifacts/routes.ts'
 import { interactionHandlers } from '../sessions/interactions/routes.ts'

@@ -1,8 +1,8 @@
 import type { Source } from '@berth/contract'
 import type { Context } from '../context.ts'
+import type { SessionKey } from '../kit/session-key.ts'
 import { findActiveGrant } from '../repositories/active-grant.ts'
 import type { Mirrors } from '../repositories/mirrors.ts'
-import type { SessionKey } from '../sessions/log/append.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import type { Sources } from './sources.ts'
 

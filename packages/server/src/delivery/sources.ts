@@ -1,5 +1,5 @@
 import type { GitHost, RepositoryRef } from '../git-hosts/git-host.ts'
-import type { SessionKey } from '../sessions/log/append.ts'
+import type { SessionKey } from '../kit/session-key.ts'
 
 /** The repository that a Session's work comes from and goes back to. */
 export interface DeliverySource {

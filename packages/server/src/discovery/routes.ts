@@ -1,6 +1,6 @@
 import { artifactLimits, type Discovery, limits } from '@berth/contract'
 import type { Context } from '../context.ts'
-import type { Handlers } from '../http/handler.ts'
+import type { Handlers } from '../http/routing/handler.ts'
 import { installedRuntimes } from '../runtimes/runtime-hosts.ts'
 
 /** What a deployment says of itself: the sandbox platform and its lease bounds. */

@@ -1,8 +1,9 @@
 import { passCount } from './pass-through.ts'
+import type { ModelRequest } from './providers/model-request.ts'
 import type { CountedWire } from './providers/upstream.ts'
 import { upstreamError } from './providers/upstream-status.ts'
 import { refuseState } from './request-rules.ts'
-import { candidatesOf, type Gateway, type ModelRequest } from './serve-request.ts'
+import { candidatesOf, type Gateway } from './serve-request.ts'
 
 const patienceMs = 60_000
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Registry } from 'prom-client'
 import type { Context } from '../context.ts'
-import type { MasterKey } from '../storage/keys/master-key.ts'
+import type { MasterKey } from '../storage/master-key.ts'
 import { Booking } from './accounting/booking.ts'
 import { gatewayMetrics } from './accounting/gateway-metrics.ts'
 import { type CatalogOptions, ModelCatalog } from './providers/model-catalog.ts'

@@ -1,8 +1,9 @@
 import type { Model } from '@berth/contract'
-import type { GatewayHandlers, GatewayReply, GatewayRequest } from '../http/handler.ts'
+import type { GatewayHandlers, GatewayReply, GatewayRequest } from '../http/routing/handler.ts'
 import { countTokens } from './count-tokens.ts'
+import type { ModelRequest } from './providers/model-request.ts'
 import type { CountedWire, ResolvedModel, Wire } from './providers/upstream.ts'
-import { type Gateway, type ModelRequest, serveRequest } from './serve-request.ts'
+import { type Gateway, serveRequest } from './serve-request.ts'
 
 const json = 'application/json; charset=utf-8'
 

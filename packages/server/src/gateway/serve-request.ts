@@ -1,25 +1,18 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import type { GatewayCaller } from '../identity/guard/gateway-caller.ts'
 import { ClientLeft } from '../kit/client-left.ts'
 import type { Clock } from '../kit/clock.ts'
 import { refusal } from '../kit/refusal.ts'
+import { UpstreamError } from '../kit/upstream-error.ts'
 import type { Booking } from './accounting/booking.ts'
 import type { GatewayMetrics } from './accounting/gateway-metrics.ts'
 import { refuseSpent } from './accounting/refuse-spent.ts'
 import { RequestMeter } from './accounting/request-meter.ts'
 import { saysSomething } from './formats/chat-tap.ts'
-import type { FormattedRequest } from './formats/wire-format.ts'
 import { passThrough } from './pass-through.ts'
 import type { ModelCatalog } from './providers/model-catalog.ts'
+import type { ModelRequest } from './providers/model-request.ts'
 import type { ProviderClient } from './providers/provider-client.ts'
-import {
-  type CallTranslated,
-  type ResolvedModel,
-  type TranslatedCall,
-  type TranslatedWire,
-  UpstreamError,
-  type Wire,
-} from './providers/upstream.ts'
+import type { CallTranslated, ResolvedModel, TranslatedCall, TranslatedWire } from './providers/upstream.ts'
 import { mayFallBack, mayHaveCost, mayRetry, upstreamError } from './providers/upstream-status.ts'
 import { isTranslated, refuseFormat, refuseMeaningless, refuseState, serves } from './request-rules.ts'
 
@@ -33,26 +26,6 @@ export interface Gateway {
   readonly callTranslated: CallTranslated
   readonly tools: Pick<TranslatedCall, 'ids' | 'seal' | 'open'>
   readonly limits: { readonly totalMs: number; readonly retries: number; readonly retryWaitMs: number }
-}
-
-/** A request after the guard and the contract. */
-export interface ModelRequest {
-  readonly id: string
-  readonly wire: Wire
-  readonly caller: GatewayCaller
-  /** The id that the client asks for. */
-  readonly modelId: string
-  readonly streams: boolean
-  readonly body: Readonly<Record<string, unknown>>
-  readonly bytes: Buffer
-  /** Where the members stand that a format may set, if that is known. */
-  readonly places?: FormattedRequest['places']
-  /** Parameters and headers that are passed on. */
-  readonly query: Readonly<Record<string, unknown>>
-  readonly headers: Readonly<Record<string, string>>
-  /** Whoever made it waits for it to be kept, before its Run asks again or ends. */
-  readonly handedOver: boolean
-  readonly signal: AbortSignal
 }
 
 /** JSON at once, or whole server-sent events. */

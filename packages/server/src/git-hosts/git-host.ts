@@ -1,3 +1,4 @@
+import type { MergeStrategy } from '@berth/contract'
 import type { RemoteAccess } from '../git/remote-access.ts'
 
 /** One repository of a host, by the names that do not change when it is renamed or moved. */
@@ -57,8 +58,6 @@ export interface HostPull {
 
 /** `conflict` does not go away by waiting; the others may. */
 export type PullBlocker = 'draft' | 'conflict' | 'checks' | 'reviews' | 'behind' | 'rules'
-
-export type MergeStrategy = 'merge' | 'squash' | 'rebase'
 
 export interface OpenPullRequest {
   readonly title: string

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { insidePaths } from '../sandboxes/bubblewrap/options.ts'
-import { confine } from '../sandboxes/confined.ts'
+import { confine } from '../sandboxes/confined/confined.ts'
 import type { TreePlace } from '../sandboxes/driver.ts'
 import { confinedGitEnvironment } from './git-environment.ts'
 import { gitText } from './run-git.ts'

@@ -16,14 +16,14 @@ import type { GatewayBody } from './gateway/body.ts'
 import { type GatewaySurface, registerGatewayRoutes } from './gateway/routes.ts'
 import { formOf, registerEntryChecks, type ServedOperations } from './guard/entry-checks.ts'
 import type { Admission, GatewayAdmission } from './guard/guard.ts'
-import type { Handlers } from './handler.ts'
 import { registerGuardedRoutes } from './operation-route.ts'
-import { type Needs, registerProbes } from './probes.ts'
 import { registerPublicRoutes } from './public-routes.ts'
 import { sendError } from './reply/send-error.ts'
 import { routableTarget } from './request/request-path.ts'
 import { RequestLog } from './request-log.ts'
-import { operationsAt } from './route-match.ts'
+import type { Handlers } from './routing/handler.ts'
+import { type Needs, registerProbes } from './routing/probes.ts'
+import { operationsAt } from './routing/route-match.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -13,12 +13,12 @@ import type { RequestBodies } from './body/request-bodies.ts'
 import type { OpenStreams } from './connection/open-streams.ts'
 import { isAllowed, requireCapability } from './guard/capability-check.ts'
 import type { Admission } from './guard/guard.ts'
-import type { Handlers, Reply } from './handler.ts'
 import { sendReply } from './reply/send-reply.ts'
 import { requireMediaType } from './request/media-type.ts'
 import { RequestContract } from './request/request-contract.ts'
 import { queryOf } from './request/request-path.ts'
-import { routerPath } from './route-match.ts'
+import type { Handlers, Reply } from './routing/handler.ts'
+import { routerPath } from './routing/route-match.ts'
 
 /** What guarded routes work with. */
 export interface GuardedRoutes {

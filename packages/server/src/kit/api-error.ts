@@ -3,7 +3,7 @@
  * response.
  */
 export class ApiError extends Error {
-  override readonly name = 'ApiError'
+  override readonly name: string = 'ApiError'
   readonly status: number
   readonly code: string
   readonly fields: Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-import type { SessionKey } from '../sessions/log/append.ts'
+import type { SessionKey } from '../kit/session-key.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 
 /** The host would not give a Session's repository to a restore: the Session cannot continue until grants change. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { transferOptions } from '../git/git-environment.ts'
 import { GitError, runGit } from '../git/run-git.ts'
 import { type GitHost, GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
-import { DiskBoundError, withinDisk } from '../sandboxes/disk-bound.ts'
+import { DiskBoundError, withinDisk } from '../sandboxes/linux/disk-bound.ts'
 import { waitToLockFile } from '../storage/embedded/file-lock.ts'
 
 /** A commit of a repository, for one organization. */

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { GitHostError } from '../git-hosts/git-host.ts'
 import { LOCAL_HOST } from '../git-hosts/local/local-host.ts'
-import type { Handlers } from '../http/handler.ts'
+import type { Handlers } from '../http/routing/handler.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { decodeCursor, pageOf } from '../kit/list-cursor.ts'
 import { refusal } from '../kit/refusal.ts'

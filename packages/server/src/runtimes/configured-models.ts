@@ -1,5 +1,16 @@
-import type { ConfiguredModels } from '../context.ts'
 import type { Config, ModelConfig } from '../settings/config-file.ts'
+import type { ModelFacts, RuntimeEntry } from './catalog.ts'
+
+/** What the configuration says of models. */
+export interface ConfiguredModels {
+  has(id: string): boolean
+  /** Whether the model's provider speaks a format by itself. */
+  speaks(id: string, format: NonNullable<RuntimeEntry['speaks']>): boolean
+  /** The first that is named whose provider does; null where none is. */
+  firstThatSpeaks(format: NonNullable<RuntimeEntry['speaks']>): string | null
+  /** What an agent is told of a model; the id alone where its provider is yet to be asked. */
+  facts(id: string): ModelFacts
+}
 
 /** The models that a configuration names, by `<provider>/<model>` or alias. */
 export function configuredModels({ providers, models }: Pick<Config, 'providers' | 'models'>): ConfiguredModels {

@@ -1,11 +1,17 @@
 import type { Environment } from './environment.ts'
 
-/** What a Run may use, as far as the deployment bounds it. */
-export function readBudgets(env: Environment): {
+/** What one Run may use; an absent bound does not bind. */
+export interface RunBudgets {
+  /** US dollars of the gateway's models. */
   readonly costUsd?: number
+  /** Turns of the agent's own loop: calls of its model. */
   readonly turns?: number
+  /** Of its own time, while it does not wait for people. */
   readonly seconds?: number
-} {
+}
+
+/** Reads the deployment's bounds of every Run. */
+export function readBudgets(env: Environment): RunBudgets {
   const bound = (name: string, meaning: string, pattern: RegExp, expected: string) =>
     env.parsed(
       name,

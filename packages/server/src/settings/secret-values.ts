@@ -1,4 +1,4 @@
-import { MasterKey } from '../storage/keys/master-key.ts'
+import { MasterKey } from '../storage/master-key.ts'
 import type { Settings } from './settings.ts'
 
 /** Returns the secrets of the settings, for what operators read. Tenants learn nothing of them. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Confined, confine, nobody } from '../sandboxes/confined.ts'
+import { type Confined, confine, nobody } from '../sandboxes/confined/confined.ts'
 
 const directories = '/usr/local/bin:/usr/bin:/bin'
 /** Where a program finds its input: a copy in memory, read-only. */

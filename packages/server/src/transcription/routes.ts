@@ -1,4 +1,4 @@
-import type { Handlers } from '../http/handler.ts'
+import type { Handlers } from '../http/routing/handler.ts'
 import { refusal } from '../kit/refusal.ts'
 import type { TranscriptionConfig } from '../settings/config-file.ts'
 import { readAudioForm } from './audio-form.ts'

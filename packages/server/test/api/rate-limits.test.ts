@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { credentialDigest } from '../../src/storage/keys/master-key.ts'
+import { credentialDigest } from '../../src/storage/master-key.ts'
 import { type Answer, Api } from '../support/api/api.ts'
 import { outcome } from '../support/runs/outcome.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'

@@ -10,7 +10,7 @@ import {
 } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { announceHost } from '../../src/runtimes/runtime-hosts.ts'
-import { credentialDigest } from '../../src/storage/keys/master-key.ts'
+import { credentialDigest } from '../../src/storage/master-key.ts'
 import { Api } from '../support/api/api.ts'
 import { createInstallation, type Tenant } from '../support/api/tenant.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'

@@ -1,16 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { MergeStrategy } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { transferOptions } from '../../src/git/git-environment.ts'
 import { gitText, runGit } from '../../src/git/run-git.ts'
-import type {
-  GitHost,
-  GitHostError,
-  MergePullRequest,
-  MergeStrategy,
-  RepositoryRef,
-} from '../../src/git-hosts/git-host.ts'
+import type { GitHost, GitHostError, MergePullRequest, RepositoryRef } from '../../src/git-hosts/git-host.ts'
 import { GitHubHost } from '../../src/git-hosts/github/github-host.ts'
 import { LOCAL_ACCOUNT, LocalHost } from '../../src/git-hosts/local/local-host.ts'
 import { systemClock } from '../../src/kit/clock.ts'

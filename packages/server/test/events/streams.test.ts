@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import type { SessionKey } from '../../src/sessions/log/append.ts'
+import type { SessionKey } from '../../src/kit/session-key.ts'
 import { listEventsWithin } from '../../src/sessions/streams/event-sql.ts'
 import { LogReader } from '../support/events/log-reader.ts'
 import { LogWriter, storedLog } from '../support/events/log-writer.ts'

@@ -7,7 +7,7 @@ import { BodyBuffer } from '../../src/http/body/body-buffer.ts'
 import { ValueCounter } from '../../src/http/body/value-counter.ts'
 import { HandedOver } from '../../src/http/gateway/handed-over.ts'
 import type { GatewaySurface } from '../../src/http/gateway/routes.ts'
-import type { GatewayHandlers, GatewayRequest } from '../../src/http/handler.ts'
+import type { GatewayHandlers, GatewayRequest } from '../../src/http/routing/handler.ts'
 import { readRaw } from '../../src/http/testing/raw-http.ts'
 import { metering, otherId, readRefusal, sessionId, startTestApp } from '../../src/http/testing/test-app.ts'
 import type { GatewayCaller } from '../../src/identity/guard/gateway-caller.ts'
@@ -45,6 +45,7 @@ function openGateway(seen: GatewayRequest[] = []): GatewaySurface {
     authority: { judge: async () => ({ kind: 'granted', caller, metering }) },
     bodyLimitBytes: 32 * 1024 ** 2,
     handedOver: new HandedOver(),
+    settableMembers: [],
     clientPatienceMs: 1000,
     graceMs: 0,
   }

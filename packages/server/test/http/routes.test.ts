@@ -1,6 +1,6 @@
 import { operationIds, operationOf } from '@berth/contract'
 import { expect, test } from 'vitest'
-import { routerPath } from '../../src/http/route-match.ts'
+import { routerPath } from '../../src/http/routing/route-match.ts'
 import { startTestApp } from '../../src/http/testing/test-app.ts'
 
 /** Every route the framework holds, read back from its own listing. */

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import type { TurnRow } from '../../sessions/turns/turn.ts'
-import { inputFileName } from '../workspace/input-file-name.ts'
+import { inputFileName } from './input-file-name.ts'
 
 /** Where a Turn's files stand inside the sandbox. */
 export const inputPath = (turnSequence: number, name: string): string =>

@@ -2,10 +2,10 @@ import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
 import type { InteractionRow } from '../../sessions/interactions/interaction.ts'
 import { listFeedback, listUndelivered } from '../../sessions/interactions/interaction-sql.ts'
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
-import type { RunBudgets } from '../../sessions/runs/run-budgets.ts'
 import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
 import type { TurnRow } from '../../sessions/turns/turn.ts'
 import { findTurn } from '../../sessions/turns/turn-sql.ts'
+import type { RunBudgets } from '../../settings/run-budgets.ts'
 import { answerTo } from '../agent/acp-answers.ts'
 import {
   cancelPrompt,

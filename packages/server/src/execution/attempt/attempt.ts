@@ -1,7 +1,7 @@
 import type { Redactor } from '../../kit/redactor.ts'
 import type { InteractionRow } from '../../sessions/interactions/interaction.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
-import type { RunBudgets } from '../../sessions/runs/run-budgets.ts'
+import type { RunBudgets } from '../../settings/run-budgets.ts'
 import { agentRequestOf } from '../agent/acp-answers.ts'
 import type { Order } from '../agent/acp-orders.ts'
 import { type AgentEnd, Conversation } from '../agent/conversation.ts'

@@ -1,17 +1,12 @@
 import type { EventDraft } from '../../sessions/log/envelope.ts'
 import type { RunRow } from '../../sessions/runs/run.ts'
 import type { Reading } from '../agent/conversation.ts'
+import type { Spent } from '../claim/spent-events.ts'
 
 /** What the agent of one Run may put into the log. */
 export interface EventBounds {
   readonly events: number
   /** Of the envelopes, and of what people are asked. A reading that is over it is kept to its end. */
-  readonly bytes: number
-}
-
-/** What a transaction has put into the log for an agent. */
-export interface Spent {
-  readonly events: number
   readonly bytes: number
 }
 

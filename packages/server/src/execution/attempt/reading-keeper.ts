@@ -3,9 +3,9 @@ import { topics } from '../../storage/postgres/wakeups.ts'
 import type { AgentFacts, Reading } from '../agent/conversation.ts'
 import type { RunClaim } from '../claim/claim-sql.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
+import type { Spent } from '../claim/spent-events.ts'
 import type { SupervisorConnection } from '../supervisor/connection.ts'
 import { presentBeforeWaiting } from '../workspace/present-files.ts'
-import type { Spent } from './event-budget.ts'
 import { recordReading } from './record-reading.ts'
 
 /** Text chunks wait this long in the journal only, before an offset is committed without an event. */

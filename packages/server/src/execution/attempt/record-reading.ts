@@ -12,7 +12,7 @@ import type { Reading } from '../agent/conversation.ts'
 import { ClaimLost } from '../claim/claim-lost.ts'
 import { type Claim, holdsFence, type RunClaim, saveReading, type Task } from '../claim/claim-sql.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
-import type { Spent } from './event-budget.ts'
+import type { Spent } from '../claim/spent-events.ts'
 
 /** The Run has ended by somebody else's command; its worker lets go of the agent and seals. */
 export class RunIsOver extends Error {

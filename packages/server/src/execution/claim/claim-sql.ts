@@ -1,11 +1,11 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import { HOST_AWAY_MS, isLostHost } from '../../runtimes/runtime-hosts.ts'
-import type { SessionKey } from '../../sessions/log/append.ts'
 import { hasLostAuthority } from '../../sessions/runs/authority-sql.ts'
 import type { RunRow } from '../../sessions/runs/run.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { Reading } from '../agent/conversation.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
-import type { Spent } from '../attempt/event-budget.ts'
+import type { Spent } from './spent-events.ts'
 
 /** The execution of a Session in the hands of this worker, proven by its token. */
 export interface Claim extends SessionKey {

@@ -2,8 +2,8 @@ import type { CheckpointLimits } from '../../checkpoints/limits.ts'
 import type { Context } from '../../context.ts'
 import type { Mirrors } from '../../repositories/mirrors.ts'
 import type { PublicHosts, SandboxBounds, SandboxDriver } from '../../sandboxes/driver.ts'
-import type { RunBudgets } from '../../sessions/runs/run-budgets.ts'
 import type { ApprovalRule } from '../../settings/approval-rules.ts'
+import type { RunBudgets } from '../../settings/run-budgets.ts'
 import type { GatewayAccess } from './gateway-access.ts'
 
 /** Times and counts of execution; each is a setting. */

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { GatewayRoute } from '../../sandboxes/driver.ts'
-import type { RunBudgets } from '../../sessions/runs/run-budgets.ts'
+import type { RunBudgets } from '../../settings/run-budgets.ts'
 import type { RunClaim } from './claim-sql.ts'
 
 /** What the way to the gateway is made of. */

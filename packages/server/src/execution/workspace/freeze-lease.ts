@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { SessionKey } from '../../kit/session-key.ts'
 import { findLiveLease } from '../../sessions/leases/lease-sql.ts'
-import type { SessionKey } from '../../sessions/log/append.ts'
 import { findRun } from '../../sessions/runs/run-sql.ts'
 import { ClaimLost } from '../claim/claim-lost.ts'
 import { holdsFence, isUnclaimed, type RunClaim } from '../claim/claim-sql.ts'

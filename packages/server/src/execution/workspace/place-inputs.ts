@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers'
 import type { TurnRow } from '../../sessions/turns/turn.ts'
+import { inputFileName } from '../agent/input-file-name.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
-import { inputFileName } from './input-file-name.ts'
 
 /** Puts a Turn's files where its message says they are. Again after a handover: the same bytes to the same place. */
 export async function placeInputs(context: ExecutionContext, leaseId: string, turn: TurnRow): Promise<void> {

@@ -1,5 +1,5 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import { startAgentFrom } from '../../sessions/leases/lease-sql.ts'
-import type { SessionKey } from '../../sessions/log/append.ts'
 import { cutText } from '../../sessions/log/bounded-text.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { RunClaim } from '../claim/claim-sql.ts'

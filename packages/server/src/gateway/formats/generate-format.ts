@@ -1,4 +1,4 @@
-import { isObject } from '../json.ts'
+import { isObject } from '../../kit/json.ts'
 import { GenerateTap, readGenerateUsage } from './generate-tap.ts'
 import type { CountingFormat, FormattedRequest } from './wire-format.ts'
 

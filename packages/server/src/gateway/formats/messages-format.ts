@@ -1,4 +1,4 @@
-import { spliceMembers } from './json-splice.ts'
+import { spliceMembers } from '../../kit/json-splice.ts'
 import { MessagesTap, readMessagesUsage } from './messages-tap.ts'
 import type { CountingFormat, FormattedRequest } from './wire-format.ts'
 

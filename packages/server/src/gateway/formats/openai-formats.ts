@@ -1,6 +1,6 @@
-import { isObject } from '../json.ts'
+import { isObject } from '../../kit/json.ts'
+import { spliceMembers } from '../../kit/json-splice.ts'
 import { ChatTap } from './chat-tap.ts'
-import { spliceMembers } from './json-splice.ts'
 import { outputText, ResponsesTap } from './responses-tap.ts'
 import { sealedMark, withoutSealed, withoutSealedSignatures } from './sealed-reasoning.ts'
 import { readUsage } from './stream-tap.ts'

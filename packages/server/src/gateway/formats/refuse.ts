@@ -1,4 +1,4 @@
-import { UpstreamError } from '../providers/upstream.ts'
+import { UpstreamError } from '../../kit/upstream-error.ts'
 
 /** 400 for a field that means nothing to the selected model, or is not what it must be (interface 4.12). */
 export function refuse(param: string, message: string, cause?: unknown): UpstreamError {

@@ -1,5 +1,6 @@
-import { isObject, type Json, parseObject } from '../json.ts'
-import type { GatewayUsage, UpstreamError } from '../providers/upstream.ts'
+import { isObject, type Json, parseObject } from '../../kit/json.ts'
+import type { UpstreamError } from '../../kit/upstream-error.ts'
+import type { GatewayUsage } from '../providers/upstream.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
 import { frameData } from './frame-splitter.ts'
 import { readUsage, type StreamTap } from './stream-tap.ts'

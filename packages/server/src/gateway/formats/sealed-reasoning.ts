@@ -1,5 +1,5 @@
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
-import { isObject, type Json } from '../json.ts'
+import { isObject, type Json } from '../../kit/json.ts'
 import type { TranslatedCall } from '../providers/upstream.ts'
 import { refuse } from './refuse.ts'
 

@@ -1,5 +1,6 @@
-import { isObject } from '../json.ts'
-import type { GatewayUsage, UpstreamError } from '../providers/upstream.ts'
+import { isObject } from '../../kit/json.ts'
+import type { UpstreamError } from '../../kit/upstream-error.ts'
+import type { GatewayUsage } from '../providers/upstream.ts'
 
 /** Looks on while the frames of a stream pass through, and ends the stream where its provider does not. */
 export interface StreamTap {

@@ -1,6 +1,6 @@
-import type { Json } from '../json.ts'
+import type { Json } from '../../kit/json.ts'
+import type { MemberPlace } from '../../kit/json-splice.ts'
 import type { GatewayUsage, ResolvedModel } from '../providers/upstream.ts'
-import type { MemberPlace } from './json-splice.ts'
 import type { StreamTap } from './stream-tap.ts'
 
 /** Members that a format may set in a request's body. */

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { type Dispatcher, Pool } from 'undici'
-import { type UpstreamCode, UpstreamError, type Wire } from './upstream.ts'
+import { type UpstreamCode, UpstreamError } from '../../kit/upstream-error.ts'
+import type { Wire } from './upstream.ts'
 import { UpstreamAnswer } from './upstream-answer.ts'
 import { upstreamError } from './upstream-status.ts'
 

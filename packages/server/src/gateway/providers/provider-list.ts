@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../json.ts'
+import { isObject, type Json } from '../../kit/json.ts'
 import type { ProviderClient } from './provider-client.ts'
 
 /** What a provider tells of a model in its list. */

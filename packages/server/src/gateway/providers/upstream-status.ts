@@ -1,5 +1,5 @@
 import { errors } from '@berth/contract'
-import { type UpstreamCode, UpstreamError } from './upstream.ts'
+import { type UpstreamCode, UpstreamError } from '../../kit/upstream-error.ts'
 
 /** What a provider's refusal means for the client. Its key and its limits are the operator's, so 401 and 403 are not. */
 const codes: Readonly<Record<number, UpstreamCode>> = {

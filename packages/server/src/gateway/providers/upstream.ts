@@ -1,5 +1,4 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import type { ErrorCode } from '@berth/contract'
 import type { Clock } from '../../kit/clock.ts'
 
 /** The formats that any model is served in (interface 4.12). */
@@ -87,35 +86,3 @@ export type TranslatedAnswer =
 
 /** Serves a request through a provider that does not speak its format. @throws UpstreamError before the first byte */
 export type CallTranslated = (call: TranslatedCall) => Promise<TranslatedAnswer>
-
-/** The codes that a call of a provider ends with. */
-export type UpstreamCode = Extract<
-  ErrorCode,
-  `upstream_${string}` | 'model_not_found' | 'invalid_request' | 'request_entity_too_large' | 'service_unavailable'
->
-
-/** A provider refused, failed or was not reached, told in words of ours: what it said may be part of `message`. */
-export class UpstreamError extends Error {
-  override readonly name = 'UpstreamError'
-  /** Status that the client gets. */
-  readonly status: number
-  readonly code: UpstreamCode
-  /** The field that the provider refused. */
-  readonly param: string | null
-  readonly retryAfterSeconds: number | undefined
-
-  constructor(refused: {
-    readonly status: number
-    readonly code: UpstreamCode
-    readonly message: string
-    readonly param?: string | null
-    readonly retryAfterSeconds?: number | undefined
-    readonly cause?: unknown
-  }) {
-    super(refused.message, { cause: refused.cause })
-    this.status = refused.status
-    this.code = refused.code
-    this.param = refused.param ?? null
-    this.retryAfterSeconds = refused.retryAfterSeconds
-  }
-}

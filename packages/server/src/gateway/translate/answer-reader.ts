@@ -4,7 +4,8 @@ import type {
   LanguageModelV4StreamPart,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
-import type { GatewayUsage, UpstreamError } from '../providers/upstream.ts'
+import type { UpstreamError } from '../../kit/upstream-error.ts'
+import type { GatewayUsage } from '../providers/upstream.ts'
 import { upstreamError } from '../providers/upstream-status.ts'
 import { toFailure } from './failure.ts'
 import { earlyUsage, toUsage } from './usage.ts'

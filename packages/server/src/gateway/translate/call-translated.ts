@@ -1,11 +1,6 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import {
-  type CallTranslated,
-  type GatewayUsage,
-  type TranslatedAnswer,
-  type TranslatedCall,
-  UpstreamError,
-} from '../providers/upstream.ts'
+import { UpstreamError } from '../../kit/upstream-error.ts'
+import type { CallTranslated, GatewayUsage, TranslatedAnswer, TranslatedCall } from '../providers/upstream.ts'
 import { upstreamError } from '../providers/upstream-status.ts'
 import { AnswerReader } from './answer-reader.ts'
 import type { Call } from './call.ts'

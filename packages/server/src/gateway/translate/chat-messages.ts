@@ -1,7 +1,7 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
+import type { Json } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
 import { openReasoning, type Sealing, signatureIn } from '../formats/sealed-reasoning.ts'
-import type { Json } from '../json.ts'
 import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
 import {
   chatCall,

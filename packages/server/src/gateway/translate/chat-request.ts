@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import { isObject } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
-import { isObject } from '../json.ts'
 import type { TranslatedCall } from '../providers/upstream.ts'
 import type { Call } from './call.ts'
 import { readMessages } from './chat-messages.ts'

@@ -1,6 +1,6 @@
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import { isObject, type Json } from '../../kit/json.ts'
 import { type Sealing, sealReasoning, signatureOf } from '../formats/sealed-reasoning.ts'
-import { isObject, type Json } from '../json.ts'
 import type { GatewayUsage, TranslatedCall } from '../providers/upstream.ts'
 import type { AnswerSink, CallKey, Outcome } from './answer-reader.ts'
 import { chatUsage } from './usage.ts'

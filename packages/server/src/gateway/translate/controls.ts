@@ -1,6 +1,6 @@
 import type { JSONObject, LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { Json } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
-import type { Json } from '../json.ts'
 import type { TranslatedWire } from '../providers/upstream.ts'
 import { speaksChat, type Target } from './target.ts'
 import type { ToolOptions } from './tools.ts'

@@ -8,9 +8,10 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from '@ai-sdk/provider'
+import { isObject } from '../../kit/json.ts'
+import { type UpstreamCode, UpstreamError } from '../../kit/upstream-error.ts'
 import { refuse } from '../formats/refuse.ts'
-import { isObject } from '../json.ts'
-import { type TranslatedWire, type UpstreamCode, UpstreamError } from '../providers/upstream.ts'
+import type { TranslatedWire } from '../providers/upstream.ts'
 import { upstreamCode, upstreamError } from '../providers/upstream-status.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
 

@@ -1,5 +1,5 @@
+import { isObject, type Json } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
-import { isObject, type Json } from '../json.ts'
 
 /** @param param where the value stands in the request, as the refusal names it */
 export function objectAt(value: unknown, param: string): Json {

@@ -1,5 +1,5 @@
+import type { Json } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
-import type { Json } from '../json.ts'
 import type { TranslatedWire } from '../providers/upstream.ts'
 
 type Members = ReadonlySet<string>

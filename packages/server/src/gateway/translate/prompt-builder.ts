@@ -6,8 +6,8 @@ import type {
   LanguageModelV4ToolResultOutput,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
+import { isObject } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
-import { isObject } from '../json.ts'
 import { speaksChat, type Target } from './target.ts'
 
 export type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart

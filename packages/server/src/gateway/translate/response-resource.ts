@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../json.ts'
+import { isObject, type Json } from '../../kit/json.ts'
 import type { GatewayUsage, TranslatedCall } from '../providers/upstream.ts'
 import { responsesUsage } from './usage.ts'
 

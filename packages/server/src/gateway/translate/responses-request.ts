@@ -1,5 +1,5 @@
+import { isObject, type Json } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
-import { isObject, type Json } from '../json.ts'
 import type { TranslatedCall } from '../providers/upstream.ts'
 import type { Call } from './call.ts'
 import { readControls } from './controls.ts'

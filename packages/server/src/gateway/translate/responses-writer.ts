@@ -1,6 +1,6 @@
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import type { Json } from '../../kit/json.ts'
 import { type Kept, sealReasoning, signatureOf } from '../formats/sealed-reasoning.ts'
-import type { Json } from '../json.ts'
 import type { GatewayUsage, TranslatedCall } from '../providers/upstream.ts'
 import type { AnswerSink, CallKey, Outcome } from './answer-reader.ts'
 import { type ResponseProgress, ResponseResource } from './response-resource.ts'

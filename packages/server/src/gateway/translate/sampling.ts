@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { Json } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
-import type { Json } from '../json.ts'
 import type { Target } from './target.ts'
 
 type Sampling = Pick<

@@ -3,8 +3,8 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider'
+import { isObject, type Json } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
-import { isObject, type Json } from '../json.ts'
 import type { TranslatedWire } from '../providers/upstream.ts'
 import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
 import { chatFunction, refuseUnknown, tools as toolMembers } from './known-members.ts'

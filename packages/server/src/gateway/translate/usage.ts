@@ -1,5 +1,5 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
-import { isObject } from '../json.ts'
+import { isObject } from '../../kit/json.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 
 /** Null where the provider told nothing. */

@@ -1,6 +1,7 @@
 import type { LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provider'
+import type { UpstreamError } from '../../kit/upstream-error.ts'
 import { refuse } from '../formats/refuse.ts'
-import type { TranslatedWire, UpstreamError } from '../providers/upstream.ts'
+import type { TranslatedWire } from '../providers/upstream.ts'
 
 /** What packages call a setting, and what the formats do. */
 const params: Readonly<Record<string, string>> = {

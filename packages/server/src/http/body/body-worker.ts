@@ -1,8 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { type GatewayOperationId, gatewayOperationOf } from '@berth/contract'
-import { type MemberPlace, placesOf } from '../../gateway/formats/json-splice.ts'
-import { setMembers } from '../../gateway/formats/wire-format.ts'
 import { ApiError } from '../../kit/api-error.ts'
+import { type MemberPlace, placesOf } from '../../kit/json-splice.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { RequestContract, type RequestParts } from '../request/request-contract.ts'
 import { type BodyOutline, outlineOf } from './body-outline.ts'
@@ -12,6 +11,8 @@ import { parseBytes } from './json-body.ts'
 export interface JudgeOrder {
   readonly ticket: number
   readonly operation: GatewayOperationId
+  /** Members that the gateway may set in the body; the answer says where they stand. */
+  readonly settableMembers: readonly string[]
   /** The body, whose memory goes along and comes back. */
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly query: string
@@ -43,14 +44,12 @@ function contractOf(operation: GatewayOperationId): RequestContract {
 
 /** One name may stand in an object several times; each time is a place that the event loop has to set. */
 const mostPlaces = 100
-const settableNames: ReadonlySet<string> = new Set(setMembers)
-
-/** Where the members stand that the gateway may set. @throws ApiError 400 for a body that repeats them without end */
-function settable(bytes: Uint8Array<ArrayBuffer>): readonly MemberPlace[] {
+/** Where the members with these names stand. @throws ApiError 400 for a body that repeats them without end */
+function settable(bytes: Uint8Array<ArrayBuffer>, names: readonly string[]): readonly MemberPlace[] {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const places = [
     ...placesOf(text)
-      .filter(({ name }) => settableNames.has(name))
+      .filter(({ name }) => names.includes(name))
       .take(mostPlaces + 1),
   ]
   const last = places[mostPlaces]
@@ -60,13 +59,19 @@ function settable(bytes: Uint8Array<ArrayBuffer>): readonly MemberPlace[] {
   })
 }
 
-function judge({ operation, bytes, query, headers }: JudgeOrder): JudgeAnswer['found'] {
+function judge({ operation, settableMembers, bytes, query, headers }: JudgeOrder): JudgeAnswer['found'] {
   const contract = contractOf(operation)
   try {
     const parts = contract.parts({ query, headers, body: parseBytes(bytes), bodyBytes: bytes.length })
     // A body that the contract has judged is an object.
     const outline = outlineOf(Object(parts.body))
-    return { kind: 'valid', outline, places: settable(bytes), query: parts.query, headerParams: parts.headerParams }
+    return {
+      kind: 'valid',
+      outline,
+      places: settable(bytes, settableMembers),
+      query: parts.query,
+      headerParams: parts.headerParams,
+    }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     const { status, code, fields } = error

@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type GatewayOperationId, keyHeaders } from '@berth/contract'
+import { keyHeaders } from '@berth/contract'
 import type { FastifyRequest } from 'fastify'
-import type { MemberPlace } from '../../gateway/formats/json-splice.ts'
+import type { MemberPlace } from '../../kit/json-splice.ts'
 import type { BodyJudge } from '../body/body-judge.ts'
 import { bodyOf } from '../body/body-outline.ts'
 import { type BodyLimits, type BodyReading, readBody } from '../body/body-reader.ts'
+import type { JudgeOrder } from '../body/body-worker.ts'
 import { parseBytes, parseJson, wholeBody } from '../body/json-body.ts'
 import type { RequestContract } from '../request/request-contract.ts'
 import { queryOf } from '../request/request-path.ts'
@@ -55,10 +56,10 @@ export const isLarge = (reading: BodyReading): boolean =>
 export async function judgeLargeBody(
   request: FastifyRequest,
   reading: BodyReading,
-  operation: GatewayOperationId,
+  { operation, settableMembers }: Pick<JudgeOrder, 'operation' | 'settableMembers'>,
   judge: BodyJudge,
 ): Promise<GatewayBody> {
-  const order = { operation, query: queryOf(request.url), headers: { ...request.headers } }
+  const order = { operation, settableMembers, query: queryOf(request.url), headers: { ...request.headers } }
   const found = await judge.judge(order, wholeBody(reading))
   // To take over the thread's answer is work enough for one turn of the event loop.
   await nextTurn()

@@ -1,19 +1,19 @@
 import { type GatewayOperation, gatewayOperationIds, gatewayOperationOf } from '@berth/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { UpstreamError } from '../../gateway/providers/upstream.ts'
 import type { GatewayAuthority } from '../../identity/guard/gateway-caller.ts'
 import { ClientLeft } from '../../kit/client-left.ts'
 import { refusal } from '../../kit/refusal.ts'
+import { UpstreamError } from '../../kit/upstream-error.ts'
 import type { BodyJudge } from '../body/body-judge.ts'
 import type { BodyReading } from '../body/body-reader.ts'
 import type { RequestBodies } from '../body/request-bodies.ts'
 import type { OpenStreams } from '../connection/open-streams.ts'
 import type { GatewayAdmission } from '../guard/guard.ts'
-import type { GatewayHandlers } from '../handler.ts'
 import { writePieces } from '../reply/write-pieces.ts'
 import { requireMediaType } from '../request/media-type.ts'
 import { RequestContract } from '../request/request-contract.ts'
-import { routerPath } from '../route-match.ts'
+import type { GatewayHandlers } from '../routing/handler.ts'
+import { routerPath } from '../routing/route-match.ts'
 import { isLarge, judgeBody, judgeLargeBody, readAhead } from './body.ts'
 import type { HandedOver } from './handed-over.ts'
 
@@ -22,6 +22,8 @@ export interface GatewaySurface {
   readonly handlers: GatewayHandlers
   readonly authority: GatewayAuthority
   readonly handedOver: HandedOver
+  /** Members that may be set in a request's body on its way to a provider. */
+  readonly settableMembers: readonly string[]
   readonly bodyLimitBytes: number
   /** A client that takes nothing for this long is let go of. */
   readonly clientPatienceMs: number
@@ -55,7 +57,9 @@ function registerRow(
   const small = (request: FastifyRequest, reading: BodyReading | undefined) =>
     judgeBody(request, reading, contract, takesBody)
   const bodyOf = (request: FastifyRequest, reading: BodyReading | undefined) =>
-    reading !== undefined && isLarge(reading) ? judgeLargeBody(request, reading, id, judge) : small(request, reading)
+    reading !== undefined && isLarge(reading)
+      ? judgeLargeBody(request, reading, { operation: id, settableMembers: gateway.settableMembers }, judge)
+      : small(request, reading)
   app.route<{ Body: BodyReading | undefined; Params: Readonly<Record<string, unknown>> }>({
     method: row.method,
     url: routerPath(row.path),

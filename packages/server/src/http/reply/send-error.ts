@@ -1,6 +1,5 @@
 import { type Dialect, type ErrorCode, errors } from '@berth/contract'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { UpstreamError } from '../../gateway/providers/upstream.ts'
 import { ApiError } from '../../kit/api-error.ts'
 import { isClientLeft } from '../../kit/client-left.ts'
 import { refusal } from '../../kit/refusal.ts'
@@ -26,15 +25,6 @@ function asRefusal(error: unknown, request: FastifyRequest): ApiError | null {
   if (error instanceof ApiError) return error
   if (error instanceof DatabaseUnavailable || error instanceof BlobsUnavailable || error instanceof StorageFull) {
     return new ApiError(errors.service_unavailable.status, 'service_unavailable', { cause: error })
-  }
-  if (error instanceof UpstreamError) {
-    const { status, code, message, param, retryAfterSeconds } = error
-    const headers = {
-      ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
-      // Clients of OpenAI and Anthropic try a 502 again; a key stays refused until an operator mends it.
-      ...(code === 'upstream_credential_refused' && { 'x-should-retry': 'false' }),
-    }
-    return new ApiError(status, code, { fields: { message, param }, headers, cause: error })
   }
   if (!isFrameworkError(error)) return null
   if (error.statusCode === 415) {

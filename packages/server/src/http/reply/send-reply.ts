@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { OpenStreams } from '../connection/open-streams.ts'
-import type { Reply } from '../handler.ts'
+import type { Reply } from '../routing/handler.ts'
 import { streamLimits, writeEventStream } from './sse.ts'
 
 /** Turns what a handler answers into a response. Text that is JSON already goes out byte for byte. */

@@ -1,11 +1,11 @@
 import type { Operation } from '@berth/contract'
 import { type TObject, Type } from 'typebox'
 import { refusal } from '../../kit/refusal.ts'
-import { textIssues } from '../body/well-formed.ts'
 import { lowerCaseIds } from './canonical-ids.ts'
 import { maxIssues, type RequestIssue } from './issue.ts'
 import { parseHeaders, parseQuery } from './text-parameters.ts'
 import { compileValidator, type Validator } from './validator.ts'
+import { textIssues } from './well-formed.ts'
 
 /** The parts of a request that its schemas judge after the guard. */
 export interface RequestParts {

@@ -11,7 +11,7 @@ import {
 import { type AppOptions, createApp } from '../app.ts'
 import { HandedOver } from '../gateway/handed-over.ts'
 import type { GatewaySurface } from '../gateway/routes.ts'
-import type { Handler, HandlerRequest, Handlers, Reply } from '../handler.ts'
+import type { Handler, HandlerRequest, Handlers, Reply } from '../routing/handler.ts'
 
 export const metering: Metering = {
   policy: 'svc-cloud',
@@ -83,6 +83,7 @@ const closedGateway: GatewaySurface = {
   authority: { judge: async () => ({ kind: 'invalid' }) },
   bodyLimitBytes: 1024,
   handedOver: new HandedOver(),
+  settableMembers: [],
   clientPatienceMs: 1000,
   graceMs: 0,
 }

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import { capabilities } from '@berth/contract'
-import { credentialDigest } from '../../storage/keys/master-key.ts'
+import { credentialDigest } from '../../storage/master-key.ts'
 import type { Database, Queryable } from '../../storage/postgres/database.ts'
 
 const DEVELOPMENT_APP = 'development'

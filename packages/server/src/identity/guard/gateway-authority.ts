@@ -1,6 +1,6 @@
 import { type Capability, capabilities } from '@berth/contract'
 import type { Clock } from '../../kit/clock.ts'
-import { credentialDigest } from '../../storage/keys/master-key.ts'
+import { credentialDigest } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { addressBucket } from './address-bucket.ts'

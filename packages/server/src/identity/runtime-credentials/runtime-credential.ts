@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { credentialDigest } from '../../storage/keys/master-key.ts'
+import { credentialDigest } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { SandboxGoneError } from '../driver.ts'
 import { withShortPath } from '../egress/socket-directory.ts'
-import { errorCode } from './errors.ts'
+import { errorCode } from '../linux/errors.ts'
 import { hostNames, type LeaseFiles } from './files/lease-files.ts'
 
 /**

@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { SandboxSpec } from '../driver.ts'
+import { parseTrees } from '../linux/cgroups.ts'
+import { instanceOf } from '../linux/instance.ts'
 import { sandboxDriverContract } from '../testing/contract-suite.ts'
 import { createBubblewrapDriver } from './create-driver.ts'
 import { MissingProgramError } from './host.ts'
-import { instanceOf } from './launch/instance.ts'
 import { LaunchError } from './launch/launch.ts'
 import { type BubblewrapOptions, defaultBounds, insidePaths } from './options.ts'
-import { parseTrees } from './processes/cgroups.ts'
 
 const bounds = { ...defaultBounds, memoryBytes: 256 * 1024 ** 2, processes: 80, cpus: 1, diskBytes: 64 * 1024 ** 2 }
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined }

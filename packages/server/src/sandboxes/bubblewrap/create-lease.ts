@@ -1,7 +1,7 @@
 import { chownSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SandboxSpec } from '../driver.ts'
-import { errorCode } from './errors.ts'
+import { errorCode } from '../linux/errors.ts'
 import { type LeaseFiles, leaseFiles } from './files/lease-files.ts'
 import { writeRecord } from './files/record.ts'
 import { writeVisibleFile } from './files/visible-files.ts'

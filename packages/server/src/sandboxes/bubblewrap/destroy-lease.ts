@@ -1,11 +1,11 @@
 import { readdir, rm } from 'node:fs/promises'
+import { isLeaseId } from '../linux/instance.ts'
+import { runProgram } from '../linux/run-program.ts'
 import { type LeaseFiles, leaseFiles } from './files/lease-files.ts'
 import { isMounted, removeLoopDisk } from './files/loop-disk.ts'
 import { groupOf } from './launch/blank.ts'
-import { isLeaseId } from './launch/instance.ts'
 import type { Workshop } from './launch/workshop.ts'
 import { killMarked, markedProcesses } from './processes/marked-processes.ts'
-import { runProgram } from './run-program.ts'
 
 /** Something of a sandbox withstood its destruction; asking again goes on from there. */
 export class DestroyError extends Error {

@@ -3,9 +3,9 @@ import { constants } from 'node:fs'
 import { access, readFile, realpath } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
-import { ignoring } from './errors.ts'
+import { ignoring } from '../linux/errors.ts'
+import { systemPath } from '../linux/run-program.ts'
 import { findLaunchShell, type LaunchShell } from './launch/launch-shell.ts'
-import { systemPath } from './run-program.ts'
 
 /** This host cannot run the bubblewrap driver; the message says what is missing and how to get it. */
 export class MissingProgramError extends Error {

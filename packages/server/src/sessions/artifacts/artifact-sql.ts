@@ -1,5 +1,5 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 import type { ArtifactRow } from './artifact.ts'
 
 export async function findArtifact(db: Queryable, key: SessionKey, id: string): Promise<ArtifactRow | null> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ArtifactKind } from '@berth/contract'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 import type { EventDraft } from '../log/envelope.ts'
 import { insertArtifact } from './artifact-sql.ts'
 

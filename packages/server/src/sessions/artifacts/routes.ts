@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Context } from '../../context.ts'
-import type { Handlers, Reply } from '../../http/handler.ts'
+import type { Handlers, Reply } from '../../http/routing/handler.ts'
 import type { ApiError } from '../../kit/api-error.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { type ArtifactRow, attachment, toArtifact } from './artifact.ts'

@@ -1,6 +1,7 @@
 import { refusal, sessionNotFound } from '../../kit/refusal.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import { appendEvents, type SessionKey } from '../log/append.ts'
+import { appendEvents } from '../log/append.ts'
 import { readFormAnswer, readPlanAnswer } from './answer.ts'
 import { type InteractionRow, interactionEvent, requestOf } from './interaction.ts'
 import { type Answering, findInteraction, resolveOpen } from './interaction-sql.ts'

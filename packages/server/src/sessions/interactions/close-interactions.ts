@@ -1,6 +1,7 @@
 import type { Resolution } from '@berth/contract'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import { appendEvents, type SessionKey } from '../log/append.ts'
+import { appendEvents } from '../log/append.ts'
 import { interactionEvent } from './interaction.ts'
 import { expireOpen, type Which } from './interaction-sql.ts'
 

@@ -1,6 +1,6 @@
 import type { DecisionChoice, Resolution } from '@berth/contract'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 import type { InteractionRow, Likeness } from './interaction.ts'
 
 export async function findInteraction(db: Queryable, key: SessionKey, id: string): Promise<InteractionRow | null> {

@@ -1,5 +1,5 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 import { resumeRun } from '../runs/await-run.ts'
 import { hasOpenQuestion } from './interaction-sql.ts'
 

@@ -1,7 +1,7 @@
 import type { InteractionList } from '@berth/contract'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
-import type { SessionKey } from '../log/append.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
 import { readSession } from '../session/read-session.ts'
 import { toInteraction } from './interaction.ts'
 import { listOpen } from './interaction-sql.ts'

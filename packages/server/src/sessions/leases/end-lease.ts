@@ -1,6 +1,7 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
-import { appendEvents, type SessionKey } from '../log/append.ts'
+import { appendEvents } from '../log/append.ts'
 import { findLiveLease, finishLease, type LeaseEnd } from './lease-sql.ts'
 
 /**

@@ -1,5 +1,5 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 import { touchLease } from './lease-sql.ts'
 
 /** Starts the idle time of the Session's lease again, where it has one. The caller holds the Session's lock. */

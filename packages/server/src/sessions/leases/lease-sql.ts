@@ -1,6 +1,6 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import { isLostHost } from '../../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 
 export type LeaseEnd = 'expired' | 'lost' | 'archived' | 'abandoned'
 

@@ -1,5 +1,5 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 
 /** Asks for the Session's workspace; asking again while that is under way changes nothing. */
 export async function requestWorkspace(tx: Queryable, key: SessionKey, now: Date): Promise<void> {

@@ -1,12 +1,7 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { type EventDraft, type SplitEnvelope, splitEnvelope } from './envelope.ts'
 import { knownRedactor, loadRedactor, type VersionedRedactor } from './session-redactor.ts'
-
-/** The Session whose log is meant; ids of Sessions are unique per organization only. */
-export interface SessionKey {
-  readonly organizationId: string
-  readonly sessionId: string
-}
 
 /**
  * Appends events in the caller's transaction, in order, and touches the Session.

@@ -1,8 +1,8 @@
 import { ownCredentials, Redactor } from '../../kit/redactor.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
 import { StartError } from '../../kit/start-error.ts'
-import type { MasterKey } from '../../storage/keys/master-key.ts'
+import type { MasterKey } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from './append.ts'
 import {
   addSessionSecrets,
   findSecretsVersion,

@@ -1,5 +1,5 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from './append.ts'
 
 /** Where a sandbox has a secret from. */
 export type SecretSource = 'runtime' | 'environment'

@@ -1,5 +1,6 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import { appendEvents, type SessionKey } from '../log/append.ts'
+import { appendEvents } from '../log/append.ts'
 import { mergeEvent } from './merge-event.ts'
 import { failUnattempted } from './merge-sql.ts'
 

@@ -1,6 +1,6 @@
 import type { MergeError } from '@berth/contract'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 import type { MergeRow } from './merge.ts'
 
 export interface MergeKey extends SessionKey {

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import type { Handlers } from '../../http/handler.ts'
+import type { Handlers } from '../../http/routing/handler.ts'
 import { admitMerge } from './admit-merge.ts'
 import { pageMerges, readMerge } from './read-merge.ts'
 

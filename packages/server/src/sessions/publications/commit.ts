@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { openOwnRepository, takePack } from '../../git/own-repository.ts'
 import { runGit } from '../../git/run-git.ts'
-import { nobody } from '../../sandboxes/confined.ts'
+import { nobody } from '../../sandboxes/confined/confined.ts'
 import type { Blobs } from '../../storage/blobs/blobs.ts'
 import type { ReviewRow } from '../reviews/find-review.ts'
 import { reviewBounds } from '../reviews/review-place.ts'

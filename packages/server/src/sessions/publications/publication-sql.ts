@@ -1,6 +1,6 @@
 import type { PublicationError, PublicationResult } from '@berth/contract'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 import type { PublicationRow } from './publication.ts'
 
 export async function findPublication(db: Queryable, key: SessionKey, id: string): Promise<PublicationRow | null> {

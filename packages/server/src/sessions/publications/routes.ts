@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import type { Handlers } from '../../http/handler.ts'
+import type { Handlers } from '../../http/routing/handler.ts'
 import { admitPublication } from './admit-publication.ts'
 import { pagePublications, readPublication } from './read-publication.ts'
 

@@ -1,6 +1,7 @@
 import type { PublicationError } from '@berth/contract'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import { appendEvents, type SessionKey } from '../log/append.ts'
+import { appendEvents } from '../log/append.ts'
 import type { EventDraft } from '../log/envelope.ts'
 import type { PublicationRow } from './publication.ts'
 import { failUnattempted, hasOpenPublication } from './publication-sql.ts'

@@ -1,7 +1,7 @@
 import type { Review } from '@berth/contract'
 import { gitText } from '../../git/run-git.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Blobs } from '../../storage/blobs/blobs.ts'
-import type { SessionKey } from '../log/append.ts'
 import { compareTrees } from './changes.ts'
 import type { ReviewPlace } from './review-place.ts'
 import type { ReviewRow } from './review-sql.ts'

@@ -1,5 +1,5 @@
+import type { HelperBounds } from '../../sandboxes/confined/helper-bounds.ts'
 import type { TreePlace } from '../../sandboxes/driver.ts'
-import type { HelperBounds } from '../../sandboxes/helper-bounds.ts'
 
 /** Where a review finds what it compares. */
 export interface ReviewPlace {

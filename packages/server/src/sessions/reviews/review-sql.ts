@@ -1,6 +1,6 @@
 import type { ErrorCode } from '@berth/contract'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 
 export interface ReviewRow {
   readonly revision: string

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { SessionKey } from '../log/append.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
 
 /** What identifies a review beside its Session. */
 export interface Reviewed {

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import type { Handlers } from '../../http/handler.ts'
+import type { Handlers } from '../../http/routing/handler.ts'
 import { requestReview } from './request-review.ts'
 
 /** Reviews over HTTP (interface 4.9). */

@@ -1,5 +1,5 @@
 import { GitError } from '../../git/run-git.ts'
-import { DiskBoundError, withinDisk } from '../../sandboxes/disk-bound.ts'
+import { DiskBoundError, withinDisk } from '../../sandboxes/linux/disk-bound.ts'
 import { overBound, type ReviewPlace, ReviewRefused } from './review-place.ts'
 
 /**

@@ -1,5 +1,5 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 
 /**
  * Whether nobody stands behind a Run any more: the installation that owns its Session was revoked or, while the Run has

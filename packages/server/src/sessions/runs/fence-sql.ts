@@ -1,6 +1,6 @@
 import type { Fence } from '@berth/contract'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 
 /** Frees the Session's execution: from here on no write of the worker that held it is taken. */
 export async function releaseFence(tx: Queryable, key: SessionKey): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import type { Handlers } from '../../http/handler.ts'
+import type { Handlers } from '../../http/routing/handler.ts'
 import { cancelRun } from './cancel-run.ts'
 import { readRun, readSessionFence } from './read-run.ts'
 

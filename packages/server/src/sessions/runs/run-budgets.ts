@@ -1,14 +1,5 @@
+import type { RunBudgets } from '../../settings/run-budgets.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-
-/** What one Run may use; an absent bound does not bind. */
-export interface RunBudgets {
-  /** US dollars of the gateway's models. */
-  readonly costUsd?: number
-  /** Turns of the agent's own loop: calls of its model. */
-  readonly turns?: number
-  /** Of its own time, while it does not wait for people. */
-  readonly seconds?: number
-}
 
 /** The deployment's budgets of a Run, each replaced by the organization's own where it has one. */
 export async function findRunBudgets(

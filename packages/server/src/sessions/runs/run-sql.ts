@@ -1,6 +1,6 @@
 import type { RunUsage } from '../../gateway/accounting/usage-of-run.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 import type { OpenCall } from './open-calls.ts'
 import type { Outcome, RunRow } from './run.ts'
 

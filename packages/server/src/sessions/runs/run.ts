@@ -1,8 +1,7 @@
-import type { Run, Session } from '@berth/contract'
+import type { Run } from '@berth/contract'
+import type { RunStatus } from '../session/phase.ts'
 import type { OpenCall } from './open-calls.ts'
 
-/** Statuses of a Run (completions, Turn and Run). The first four are not terminal. */
-export type RunStatus = Run['status']
 export type TerminalStatus = 'completed' | 'failed' | 'cancelled' | 'crashed'
 
 /** Why and how a Run ended; the data of its terminal event (interface 6.4). */
@@ -77,19 +76,3 @@ export function toRun(row: RunRow): Run {
 
 export const isTerminal = (status: RunStatus): status is TerminalStatus =>
   status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'crashed'
-
-/** `phase` of a Session by its active Run (completions, Session). A Run that follows waits for the sealing before it. */
-export function phaseOf(active: RunStatus | null, finalizing: boolean): Session['phase'] {
-  switch (active) {
-    case 'queued':
-      return finalizing ? 'finalizing' : 'queued'
-    case 'dispatching':
-      return 'provisioning'
-    case 'running':
-      return 'running'
-    case 'awaiting':
-      return 'awaiting'
-    default:
-      return finalizing ? 'finalizing' : 'idle'
-  }
-}

@@ -1,6 +1,6 @@
 import type { Principal } from '../../identity/guard/principal.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 import type { SessionRow } from './session.ts'
 import { holdSession, lockSession } from './session-sql.ts'
 import { requireSeen } from './visibility.ts'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { runToGoOnFrom } from '../../checkpoints/run-to-go-on-from.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 import type { SessionRow } from './session.ts'
 
 /**

@@ -1,8 +1,8 @@
 import type { Continuation, Session, Source } from '@berth/contract'
 import { ownCredentials } from '../../kit/redactor.ts'
 import { NATIVE_RUNTIME, type RuntimeCatalog } from '../../runtimes/catalog.ts'
-import { phaseOf, type RunStatus } from '../runs/run.ts'
 import { type CheckpointFacts, continuationOf } from './continuation.ts'
+import { phaseOf, type RunStatus } from './phase.ts'
 
 /** A Session with what its resource is derived from: the active Run and the newest lease. */
 export interface SessionRow {

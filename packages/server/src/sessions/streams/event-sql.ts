@@ -1,5 +1,5 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 
 /** An Event as it is stored: its place and its text, which nobody serialises again. */
 export interface StoredEvent {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
-import type { SessionKey } from '../log/append.ts'
 import { findNewestSequence } from './event-sql.ts'
 import { type Frame, readFrames, SessionTail } from './session-tail.ts'
 

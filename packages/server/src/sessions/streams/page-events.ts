@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
-import type { SessionKey } from '../log/append.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
 import { requireSeen } from '../session/visibility.ts'
 import { readLogHead, readLogPage } from './event-sql.ts'
 import type { PageCache } from './page-cache.ts'

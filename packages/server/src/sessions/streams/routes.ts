@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import type { Handlers } from '../../http/handler.ts'
+import type { Handlers } from '../../http/routing/handler.ts'
 import { readSession } from '../session/read-session.ts'
 import { followSessions } from './change-feed.ts'
 import type { EventStreams } from './event-streams.ts'

@@ -1,5 +1,5 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 import { listEventsWithin } from './event-sql.ts'
 
 const PAGE = { events: 200, bytes: 1024 * 1024 }

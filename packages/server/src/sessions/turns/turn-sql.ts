@@ -1,5 +1,5 @@
+import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { SessionKey } from '../log/append.ts'
 import type { TurnRow } from './turn.ts'
 
 export async function findTurn(db: Queryable, key: SessionKey, turnId: string): Promise<TurnRow | null> {

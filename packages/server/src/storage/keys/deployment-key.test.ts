@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/storage/postgres.ts'
+import { MasterKey } from '../master-key.ts'
 import { refuseOtherKey, requireDeploymentKey } from './deployment-key.ts'
-import { MasterKey } from './master-key.ts'
 
 const given = Buffer.alloc(32, 7)
 const other = Buffer.alloc(32, 8)

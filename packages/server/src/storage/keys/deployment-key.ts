@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { Log } from '../../kit/log.ts'
 import { StartError, toStartError } from '../../kit/start-error.ts'
+import { MasterKey, sealedUnder, UnsealError } from '../master-key.ts'
 import type { Database, Queryable } from '../postgres/database.ts'
 import { makeKeyFile, readKeyFile } from './key-file.ts'
-import { MasterKey, sealedUnder, UnsealError } from './master-key.ts'
 
 const context = 'deployment/master-key'
 const remedy = 'give every process on this database the same key, as BERTH_MASTER_KEY or a copy of master.key'

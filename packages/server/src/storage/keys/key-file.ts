@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { link, open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError } from '../../kit/start-error.ts'
-import { parseMasterKey } from './master-key.ts'
+import { parseMasterKey } from '../master-key.ts'
 
 /**
  * Reads the key file; undefined if there is none.

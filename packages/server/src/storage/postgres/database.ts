@@ -1,4 +1,4 @@
-import type { MasterKey } from '../keys/master-key.ts'
+import type { MasterKey } from '../master-key.ts'
 
 /** A statement with a name is parsed once per connection; a name stands for one text for ever. */
 export interface Statement {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Log } from '../../kit/log.ts'
-import type { MasterKey } from '../keys/master-key.ts'
+import type { MasterKey } from '../master-key.ts'
 import type { Database, Queryable, Result, Statement, TransactionOptions } from './database.ts'
 import { DatabaseUnavailable, isUnavailable } from './database-errors.ts'
 

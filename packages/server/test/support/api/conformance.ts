@@ -1,7 +1,7 @@
 import { type Event, type EventType, errorCodesOf, eventCatalog, type Operation, operationOf } from '@berth/contract'
 import type { TSchema } from 'typebox'
 import { compileValidator, type Validator } from '../../../src/http/request/validator.ts'
-import { operationsAt } from '../../../src/http/route-match.ts'
+import { operationsAt } from '../../../src/http/routing/route-match.ts'
 
 interface Seen {
   readonly method: string

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { type Capability, capabilities } from '@berth/contract'
-import { credentialDigest } from '../../../src/storage/keys/master-key.ts'
+import { credentialDigest } from '../../../src/storage/master-key.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
 
 export interface Tenant {

@@ -1,4 +1,4 @@
-import type { SessionKey } from '../../../src/sessions/log/append.ts'
+import type { SessionKey } from '../../../src/kit/session-key.ts'
 import type { StoredEvent } from '../../../src/sessions/streams/event-sql.ts'
 import { until } from '../until.ts'
 import { type OpenedStream, openStream } from './stream.ts'

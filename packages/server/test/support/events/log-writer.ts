@@ -1,5 +1,6 @@
 import { pino } from 'pino'
-import { appendEvents, type SessionKey } from '../../../src/sessions/log/append.ts'
+import type { SessionKey } from '../../../src/kit/session-key.ts'
+import { appendEvents } from '../../../src/sessions/log/append.ts'
 import type { EventDraft } from '../../../src/sessions/log/envelope.ts'
 import { listEventsAfter, type StoredEvent } from '../../../src/sessions/streams/event-sql.ts'
 import { clientConfig } from '../../../src/storage/postgres/pool.ts'

@@ -3,9 +3,9 @@ import { createPublicKey, generateKeyPairSync, randomUUID, verify } from 'node:c
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import type { MergeStrategy } from '@berth/contract'
 import { mergeCommits } from '../../../src/git/merge-commits.ts'
 import { gitText, runGit } from '../../../src/git/run-git.ts'
-import type { MergeStrategy } from '../../../src/git-hosts/git-host.ts'
 
 /** One repository that the server has. */
 export interface ServedRepository {

@@ -1,6 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { ResolvedModel, TranslatedCall } from '../../../src/gateway/providers/upstream.ts'
-import { MasterKey } from '../../../src/storage/keys/master-key.ts'
+import { MasterKey } from '../../../src/storage/master-key.ts'
 
 /** A provider's package whose stream is scripted; an error ends it as a broken connection does. */
 export function scriptedLanguageModel(

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { type Capability, capabilities } from '@berth/contract'
 import OpenAI from 'openai'
-import { credentialDigest } from '../../../src/storage/keys/master-key.ts'
+import { credentialDigest } from '../../../src/storage/master-key.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
 import { createInstallation, type Tenant } from '../api/tenant.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from '../models/scripted-upstream.ts'

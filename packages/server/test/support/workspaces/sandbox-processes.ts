@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { leaseFiles } from '../../../src/sandboxes/bubblewrap/files/lease-files.ts'
 import { groupOf } from '../../../src/sandboxes/bubblewrap/launch/blank.ts'
-import { instanceOf } from '../../../src/sandboxes/bubblewrap/launch/instance.ts'
+import { instanceOf } from '../../../src/sandboxes/linux/instance.ts'
 
 /** Pids of everything that runs in a lease's sandbox, by the cgroup it is in. */
 export async function sandboxProcesses(dataDir: string, leaseId: string): Promise<number[]> {

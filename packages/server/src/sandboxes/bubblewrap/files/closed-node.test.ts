@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { runProgram } from '../run-program.ts'
+import { runProgram } from '../../linux/run-program.ts'
 import { openClosedNode } from './closed-node.ts'
 
 /** Stands in for Node: any small program. */

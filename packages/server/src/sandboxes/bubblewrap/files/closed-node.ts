@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { access, chmod, constants, copyFile, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ignoring } from '../errors.ts'
+import { ignoring } from '../../linux/errors.ts'
 
 const CLOSED_MODE = 0o111
 const TEMPORARY_PREFIX = 'new-'

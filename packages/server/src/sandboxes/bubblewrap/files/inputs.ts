@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { chmod, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type InputFile, SandboxGoneError } from '../../driver.ts'
-import { errorCode, ignoring } from '../errors.ts'
+import { errorCode, ignoring } from '../../linux/errors.ts'
 import type { LeaseFiles } from './lease-files.ts'
 import { makeVisibleDirectory } from './visible-files.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { Instance } from '../launch/instance.ts'
-import { isLeaseId } from '../launch/instance.ts'
+import type { Instance } from '../../linux/instance.ts'
+import { isLeaseId } from '../../linux/instance.ts'
 
 /**
  * The directory of one lease. `host` never appears inside the sandbox; `platform` and `run` appear read-only; only

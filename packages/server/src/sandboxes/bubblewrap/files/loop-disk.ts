@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { chmod, mkdir, open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ignoring } from '../errors.ts'
-import { ProgramError, runProgram } from '../run-program.ts'
+import { ignoring } from '../../linux/errors.ts'
+import { ProgramError, runProgram } from '../../linux/run-program.ts'
 import { diskNames } from './lease-files.ts'
 
 /** Directories that a disk brings along for the agent; `tmp` is everybody's, as a private /tmp is. */

@@ -2,7 +2,7 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SandboxBounds, SandboxSpec } from '../../driver.ts'
-import { ignoring } from '../errors.ts'
+import { ignoring } from '../../linux/errors.ts'
 import { hostNames, type LeaseFiles } from './lease-files.ts'
 
 /** What any process needs to know of a lease that another one made. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { SandboxSpec } from '../../driver.ts'
-import { mountTargets, parentDirectories } from '../../system-mounts.ts'
+import { mountTargets, parentDirectories } from '../../linux/system-mounts.ts'
 import type { LeaseFiles } from '../files/lease-files.ts'
 import { insidePaths } from '../options.ts'
 

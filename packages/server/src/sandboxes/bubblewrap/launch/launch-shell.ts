@@ -1,5 +1,5 @@
 import { access, readdir, readFile } from 'node:fs/promises'
-import { ignoring } from '../errors.ts'
+import { ignoring } from '../../linux/errors.ts'
 
 /** The first descriptor that launching does not hand down on purpose. */
 const FIRST_UNUSED_FD = 7

@@ -1,8 +1,8 @@
 import { realpath } from 'node:fs/promises'
 import { isAbsolute, normalize, relative } from 'node:path'
 import type { SandboxBounds, SandboxSpec } from '../../driver.ts'
+import { isLeaseId } from '../../linux/instance.ts'
 import { insidePaths } from '../options.ts'
-import { isLeaseId } from './instance.ts'
 
 /** What is the sandbox's own at these paths: a mount may neither cover it nor lie in the host's version of it. */
 const ownTrees = [

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, realpath, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Cgroups, findCgroups } from '../../linux/cgroups.ts'
+import { type Instance, instanceOf } from '../../linux/instance.ts'
+import { processMasks, systemMounts } from '../../linux/system-mounts.ts'
+import { makeUserNamespace, UserNamespaceError } from '../../linux/user-namespace.ts'
 import { systemCallFilter } from '../../seccomp/filter.ts'
-import { processMasks, systemMounts } from '../../system-mounts.ts'
 import { type ClosedNode, openClosedNode } from '../files/closed-node.ts'
 import { type Host, inspectHost } from '../host.ts'
 import type { BubblewrapOptions } from '../options.ts'
-import { type Cgroups, findCgroups } from '../processes/cgroups.ts'
 import { openUids, type Uids } from '../processes/uids.ts'
-import { makeUserNamespace, UserNamespaceError } from '../processes/user-namespace.ts'
 import { emptyFileName, sharedEtcFiles } from './arguments.ts'
 import { type Blanks, type BlanksOptions, openBlanks } from './blanks.ts'
-import { type Instance, instanceOf } from './instance.ts'
 
 const DEFAULT_UID_BASE = 200_000
 const DEFAULT_SPARES = 2

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { ignoring } from '../errors.ts'
-import { isLeaseId } from '../launch/instance.ts'
-import { waitUntil } from '../wait-until.ts'
+import { ignoring } from '../../linux/errors.ts'
+import { isLeaseId } from '../../linux/instance.ts'
+import { waitUntil } from '../../linux/wait-until.ts'
 
 const OPTION = '--unsetenv'
 

@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { ignoring } from '../errors.ts'
+import { ignoring } from '../../linux/errors.ts'
 import { markedProcesses } from './marked-processes.ts'
 
 /** A process of a sandbox, by its pid on the host. Pid and start time together name one process for good. */

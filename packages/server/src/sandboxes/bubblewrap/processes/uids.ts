@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs'
 import { mkdir, readdir, readlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errorCode, ignoring } from '../errors.ts'
+import { errorCode, ignoring } from '../../linux/errors.ts'
 
 const RANGE = 65_536
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { ApiError } from '../kit/api-error.ts'
+import { ApiError } from '../../kit/api-error.ts'
 
 /** What the service needs, by name; each rejects while that does not answer, or is not as it should be. */
 export type Needs = Readonly<Record<string, () => Promise<void>>>

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { Duplex, type Readable, type Writable } from 'node:stream'
 import { treePath } from '@berth/supervisor/tree'
-import { helperCommand } from './bubblewrap/processes/helper-group.ts'
-import { UserNamespaceError, withUserNamespace } from './bubblewrap/processes/user-namespace.ts'
-import { systemPath } from './bubblewrap/run-program.ts'
-import type { TreePlace, TreeProgram } from './driver.ts'
+import type { TreePlace, TreeProgram } from '../driver.ts'
+import { systemPath } from '../linux/run-program.ts'
+import { parentDirectories, systemMounts } from '../linux/system-mounts.ts'
+import { UserNamespaceError, withUserNamespace } from '../linux/user-namespace.ts'
+import { systemCallFilter } from '../seccomp/filter.ts'
 import type { HelperBounds } from './helper-bounds.ts'
-import { systemCallFilter } from './seccomp/filter.ts'
-import { parentDirectories, systemMounts } from './system-mounts.ts'
+import { helperCommand } from './helper-group.ts'
 
 /** The program, running. */
 export interface Confined {

@@ -8,9 +8,9 @@ import type {
   RequestQuery,
   routes,
 } from '@berth/contract'
-import type { MemberPlace } from '../gateway/formats/json-splice.ts'
-import type { GatewayCaller } from '../identity/guard/gateway-caller.ts'
-import type { Principal } from '../identity/guard/principal.ts'
+import type { GatewayCaller } from '../../identity/guard/gateway-caller.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import type { MemberPlace } from '../../kit/json-splice.ts'
 
 /** A form as it is sent, unread. */
 export interface FormBody {

@@ -1,4 +1,4 @@
-import { maxIssues, type RequestIssue } from '../request/issue.ts'
+import { maxIssues, type RequestIssue } from './issue.ts'
 
 type Path = readonly (string | number)[]
 

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { SandboxBounds } from '../../driver.ts'
-import { errorCode, ignoring } from '../errors.ts'
-import { waitUntil } from '../wait-until.ts'
+import type { SandboxBounds } from '../driver.ts'
 import { type CgroupFreezer, cgroupFreezer, type FreezeState } from './cgroup-freezer.ts'
+import { errorCode, ignoring } from './errors.ts'
+import { waitUntil } from './wait-until.ts'
 
 const controllers = ['memory', 'pids', 'cpu'] as const
 export type Controller = (typeof controllers)[number]

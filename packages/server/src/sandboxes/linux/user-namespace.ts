@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { systemPath } from '../run-program.ts'
+import { systemPath } from './run-program.ts'
 
 /** Namespaces that stay open for their next use; one costs a descriptor, making one costs two processes. */
 const MAX_KEPT = 128

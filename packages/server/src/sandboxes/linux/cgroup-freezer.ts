@@ -1,6 +1,6 @@
 import { accessSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { errorCode } from '../errors.ts'
+import { errorCode } from './errors.ts'
 
 /** How far the processes of a group are stopped. `gone`: the group is empty or does not exist. */
 export type FreezeState = 'running' | 'freezing' | 'frozen' | 'gone'

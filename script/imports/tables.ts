@@ -1,0 +1,75 @@
+/** The folders of the server whose statements may name a table: `sessions/runs` is one, `sessions` is all within it. */
+export interface TableAccess {
+  readonly writes: readonly string[]
+  /** Folders that read it beside those that write it. */
+  readonly reads?: readonly string[]
+}
+
+/**
+ * Which statements may name which table. A rule of a table is found in the folders that write it; a folder that only
+ * reads joins it in a statement of its own, where a second query would see another moment.
+ */
+export const tables: Readonly<Record<string, TableAccess>> = {
+  // Who may act.
+  organizations: { writes: ['identity'], reads: ['admin'] },
+  people: { writes: ['identity'] },
+  memberships: { writes: ['identity'], reads: ['sessions/runs'] },
+  apps: { writes: ['identity'] },
+  installations: { writes: ['identity'], reads: ['admin', 'gateway/accounting', 'repositories', 'sessions/runs'] },
+  api_keys: { writes: ['identity'], reads: ['gateway/accounting'] },
+  runtime_credentials: { writes: ['identity'] },
+  rate_buckets: { writes: ['identity'] },
+
+  // Sessions and all that hangs on one.
+  sessions: {
+    writes: ['sessions/session', 'sessions/log', 'sessions/runs', 'sessions/turns', 'repositories'],
+    reads: ['sessions/streams', 'sessions/leases', 'sessions/merges', 'checkpoints', 'delivery', 'execution/workspace'],
+  },
+  session_secrets: { writes: ['sessions/log'] },
+  events: { writes: ['sessions/log'], reads: ['sessions/streams', 'execution'] },
+  open_streams: { writes: ['sessions/streams'] },
+  turns: {
+    writes: ['sessions/turns'],
+    reads: ['sessions/session', 'sessions/runs', 'checkpoints', 'execution/workspace', 'housekeeping'],
+  },
+  runs: {
+    writes: ['sessions/runs', 'execution/claim'],
+    reads: ['sessions/session', 'sessions/leases', 'checkpoints', 'identity', 'metrics'],
+  },
+  run_budgets: { writes: ['sessions/runs'] },
+  executions: { writes: ['sessions/runs', 'execution/claim'], reads: ['sessions/session', 'sessions/leases'] },
+  leases: {
+    writes: ['sessions/leases', 'execution/claim'],
+    reads: ['sessions/session', 'sessions/reviews', 'sessions/publications', 'metrics'],
+  },
+  workspace_requests: { writes: ['sessions/leases'], reads: ['execution/claim'] },
+  interactions: { writes: ['sessions/interactions'] },
+  remembered_decisions: { writes: ['sessions/interactions'] },
+  artifacts: { writes: ['sessions/artifacts'], reads: ['sessions/runs', 'housekeeping'] },
+  checkpoints: { writes: ['checkpoints'], reads: ['sessions/session'] },
+  checkpoint_blobs: { writes: ['checkpoints'], reads: ['housekeeping'] },
+  reviews: { writes: ['sessions/reviews'], reads: ['sessions/publications', 'housekeeping'] },
+  review_requests: { writes: ['sessions/reviews'] },
+  publications: { writes: ['sessions/publications'] },
+  merges: { writes: ['sessions/merges'] },
+
+  // Repositories and their hosts.
+  host_connections: { writes: ['repositories'] },
+  repository_grants: { writes: ['repositories'] },
+  local_repositories: { writes: ['git-hosts'] },
+  local_branch_rules: { writes: ['git-hosts'] },
+  local_checks: { writes: ['git-hosts'] },
+  local_pulls: { writes: ['git-hosts'] },
+  local_merge_intents: { writes: ['git-hosts'] },
+
+  // Models and runtimes.
+  gateway_requests: { writes: ['gateway/accounting'] },
+  gateway_budgets: { writes: ['gateway/accounting'] },
+  gateway_models: { writes: ['gateway/accounting'] },
+  runtime_hosts: { writes: ['runtimes'], reads: ['sessions/leases', 'execution/claim'] },
+
+  // The deployment.
+  deployment: { writes: ['storage'] },
+  chores: { writes: ['housekeeping'] },
+  schema_migrations: { writes: ['storage'] },
+}
