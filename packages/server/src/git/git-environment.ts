@@ -40,6 +40,17 @@ const hardened: readonly (readonly [key: string, value: string])[] = [
 ]
 
 /**
+ * Keeps git's allocator from handing each freed block back to the kernel. zlib takes and frees some 270 KiB for each
+ * object, and by default the pages of that are given back and faulted in again each time: without these settings
+ * `git add` of a thousand files takes three times as long. An allocator other than glibc's ignores them.
+ */
+const allocation = {
+  MALLOC_TRIM_THRESHOLD_: String(32 * 1024 ** 2),
+  MALLOC_MMAP_THRESHOLD_: String(1024 ** 2),
+  MALLOC_TOP_PAD_: String(1024 ** 2),
+} as const
+
+/**
  * The whole environment of the service's own git: no system or user configuration, no prompt, no helper, and of
  * transports the remote's own alone. A credential travels here, as a header of that one URL, and never in arguments,
  * which every user of the machine can read.
@@ -71,6 +82,7 @@ export function gitEnvironment(
     GIT_PAGER: 'cat',
     GIT_EDITOR: '/bin/false',
     GIT_ALLOW_PROTOCOL: transportOf(remote),
+    ...allocation,
     GIT_CONFIG_COUNT: String(config.length),
     ...Object.fromEntries(
       config.flatMap(([key, value], at) => [
@@ -116,4 +128,5 @@ export const confinedGitEnvironment = {
   GIT_NO_LAZY_FETCH: '1',
   GIT_TERMINAL_PROMPT: '0',
   GIT_ALLOW_PROTOCOL: 'none',
+  ...allocation,
 } as const

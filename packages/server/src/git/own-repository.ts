@@ -33,7 +33,8 @@ export async function openOwnRepository(
   }
   const files = {
     HEAD: 'ref: refs/heads/none\n',
-    config: '[core]\n\trepositoryformatversion = 0\n\tbare = true\n',
+    // Nobody reads it once its directory is gone, so a sync would protect nothing.
+    config: '[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tfsync = none\n',
     'objects/info/alternates': borrowed.map(path => `${path}\n`).join(''),
   }
   for (const [name, text] of Object.entries(files)) {
