@@ -4,15 +4,16 @@ import { type EventDraft, type SplitEnvelope, splitEnvelope } from './envelope.t
 import { knownRedactor, loadRedactor, type VersionedRedactor } from './session-redactor.ts'
 
 /**
- * Appends events in the caller's transaction, in order, and touches the Session.
+ * Appends events in order, in the caller's transaction, and touches the Session.
  *
- * The sequence comes from the Session's row under its lock, which the transaction holds until it commits: whoever
- * sees sequence n has seen all before it, and a rollback leaves no gap.
+ * The Session's row hands out the sequence under its lock, which the transaction holds until it commits. A reader that
+ * sees sequence n has therefore seen every earlier Event, and a rollback leaves no gap.
  *
- * The Session's secrets are masked before its row is locked, with those that this process knew. The statement writes
- * nothing if the row names others by then; the append loads these and tries again. Appends of one transaction keep their
- * order in that: the connection answers in order, and each goes on when its own answer comes.
- * @returns the newest sequence, or null where there is no such Session.
+ * The append masks the Session's secrets before it locks the row, with the secrets that this process knows. If the row
+ * has another version by then, the statement writes nothing; the append loads the current secrets and tries again.
+ * Appends of one transaction keep their order in that: the connection answers in order, and each append continues when
+ * its own answer arrives.
+ * @returns the newest sequence, or null if there is no such Session
  * @throws UnsealError if another master key has sealed the Session's secrets
  */
 export function appendEvents(
@@ -28,14 +29,14 @@ export function appendEvents(
 export interface EventBatch {
   readonly now: Date
   readonly drafts: readonly EventDraft[]
-  /** Of the secrets that are masked in the text. */
+  /** Version of the secrets that are masked in the text. */
   readonly secretsVersion: number
   readonly envelopes: readonly ({ readonly type: string; readonly runId: string | null } & SplitEnvelope)[]
-  /** Of all envelopes, in UTF-8. */
+  /** Size of all envelopes in UTF-8. */
   readonly bytes: number
 }
 
-/** Serialises events, for a caller that counts them, and masks the secrets that this process knows of their Session. */
+/** Serialises events for a caller that counts them, and masks the secrets of their Session that this process knows. */
 export function toBatch(db: Queryable, key: SessionKey, drafts: readonly EventDraft[], now: Date): EventBatch {
   return serialise(key, drafts, now, knownRedactor(db, key))
 }
@@ -55,7 +56,9 @@ function serialise(
   return { now, drafts, secretsVersion: version, envelopes, bytes }
 }
 
-/** As `appendEvents`, of events that are serialised already; they are again if the Session has other secrets by now. */
+/**
+ * Appends serialised events as `appendEvents` does, and serialises them again if the Session's secrets have changed.
+ */
 export async function appendBatch(tx: Queryable, key: SessionKey, given: EventBatch): Promise<number | null> {
   for (let batch = given; ; ) {
     const last = await insertBatch(tx, key, batch)
@@ -98,9 +101,11 @@ async function insertBatch(
 }
 
 /**
- * One Event costs half of what the general statement does: its plan can be kept, one over arrays is made each time.
+ * Writes one Event at half the cost of the general statement: PostgreSQL keeps this plan, but plans a statement over
+ * arrays each time.
  *
- * Both lock the row also when its secrets are others: a transaction takes the Session's lock before any other.
+ * Both statements lock the row even if its secrets have changed: a transaction takes the Session's lock before any
+ * other.
  */
 const appendOne = `
   with head as (

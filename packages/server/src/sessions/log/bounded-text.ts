@@ -1,6 +1,6 @@
 import type { MaskingStream, Redactor } from '../../kit/redactor.ts'
 
-/** Bound of `text`, `output` and each side of a `diff` in transcript events (completions, Events). */
+/** Bound of `text`, `output` and each side of a `diff` in transcript events, in bytes of UTF-8. */
 export const MAX_TEXT_BYTES = 64 * 1024
 
 /** Cuts text to `maxBytes` of UTF-8 on a character boundary. */
@@ -15,9 +15,8 @@ export function cutText(text: string, maxBytes: number = MAX_TEXT_BYTES): { text
 }
 
 /**
- * Masks text, then cuts it to `maxBytes`: the other way round a cut could leave a part of a secret that nobody knows
- * again.
- * @param isCut whether the writer has cut the text's end already
+ * Masks text, then cuts it to `maxBytes`. Cutting first could leave part of a secret, which no redactor recognises.
+ * @param isCut true if the writer has already cut the text's end
  */
 export function cutMasked(
   redactor: Redactor,
@@ -28,7 +27,7 @@ export function cutMasked(
   return cutText(redactor.beginning(text, maxBytes, isCut), maxBytes)
 }
 
-/** Collects text that arrives in pieces, holding no more than its bound however much arrives. */
+/** Collects text that arrives in pieces, and holds at most `maxBytes` of it. */
 export class TextCollector {
   #text = ''
   #bytes = 0
@@ -53,7 +52,7 @@ export class TextCollector {
     return this.#text
   }
 
-  /** Of all that arrived, kept or not. */
+  /** Size of all pieces that arrived, kept or not. */
   get totalBytes(): number {
     return this.#totalBytes
   }
@@ -63,7 +62,7 @@ export class TextCollector {
   }
 }
 
-/** As `TextCollector`, for pieces across which a secret may lie: they are masked as one text before it is cut. */
+/** A `TextCollector` for pieces that may split a secret: it masks them as one text before it cuts. */
 export class MaskedCollector extends TextCollector {
   readonly #masking: MaskingStream
 
@@ -76,16 +75,13 @@ export class MaskedCollector extends TextCollector {
     super.append(this.#masking.push(piece))
   }
 
-  /** Takes what was held back, after the last piece. */
+  /** Appends the text that masking held back; the caller calls it after the last piece. */
   end(): void {
     super.append(this.#masking.end())
   }
 }
 
-/**
- * Makes text fit for storing: a NUL or half a surrogate pair, which neither PostgreSQL nor JSON readers take, becomes
- * U+FFFD.
- */
+/** Replaces NULs and lone surrogates, which neither PostgreSQL nor JSON readers accept, with U+FFFD. */
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\u0000', '\ufffd')
 }

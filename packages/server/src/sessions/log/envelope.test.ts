@@ -9,7 +9,7 @@ const text = (draft: Parameters<typeof splitEnvelope>[0], redactor = ownCredenti
 }
 
 describe('an envelope', () => {
-  test('is one text with its fields in order, and the sequence where it was left out', () => {
+  test('holds its fields in order, with the sequence between its head and its tail', () => {
     const written = text({ type: 'svc.run.started', runId: 'the-run', data: { status: 'running' } })
     const id = JSON.parse(written).id
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -19,7 +19,7 @@ describe('an envelope', () => {
     )
   })
 
-  test('names no run where there is none, and says what it is visible to', () => {
+  test('omits the run if there is none, and states its visibility', () => {
     const written = JSON.parse(text({ type: 'x', visibility: 'transcript', data: {} }))
     expect(written).toEqual({
       id: expect.any(String),
@@ -32,7 +32,7 @@ describe('an envelope', () => {
     })
   })
 
-  test('holds what could break a line or a frame only as an escape', () => {
+  test('escapes every character that could break a line or a frame', () => {
     const hostile = 'a\n\ndata: b\r\u0000\ud800 \u2028 "sequence":1'
     const written = text({ type: 'x', data: { hostile } })
     expect(written).not.toMatch(/[\n\r\0]/)

@@ -10,16 +10,15 @@ export interface EventDraft {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** The two sides of an envelope's text; the sequence goes between them once the row lock has given it. */
+/** The two sides of an envelope's text; the row lock supplies the sequence between them. */
 export interface SplitEnvelope {
   readonly head: string
   readonly tail: string
 }
 
 /**
- * Serialises an Event (interface 2.13) but for its sequence. This is the only place where an envelope becomes text:
- * pages, streams and webhooks copy the stored bytes. It is also where secrets are masked, so that none enters the log
- * whoever appends.
+ * Serialises an Event except its sequence. Only this function turns an envelope into text: pages, streams and webhooks
+ * copy the stored bytes. It also masks secrets, so none enters the log, whoever appends.
  */
 export function splitEnvelope(draft: EventDraft, sessionId: string, now: Date, redactor: Redactor): SplitEnvelope {
   const head = JSON.stringify({ id: randomUUID(), type: draft.type, createdAt: now })

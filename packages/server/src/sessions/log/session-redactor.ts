@@ -11,23 +11,23 @@ import {
   type SecretSource,
 } from './session-secret-sql.ts'
 
-/** A redactor with the version of the Session's secrets that it masks. */
+/** A redactor and the version of the Session's secrets that it masks. */
 export interface VersionedRedactor {
   readonly version: number
   readonly redactor: Redactor
 }
 
-/** Without secrets there is nothing to load, and nothing to remember. */
+/** The redactor of a Session without secrets; there is nothing to load or to keep. */
 const none: VersionedRedactor = { version: 0, redactor: ownCredentials }
-/** Sessions whose redactors a process keeps; the least recently used one goes first. */
+/** Redactors that a process keeps, one a Session; it drops the least recently used first. */
 const MAX_KEPT = 512
 
-/** By the key that opened the secrets: processes of a deployment have one, tests have several. */
+/** Redactors by the master key that opened the secrets: processes of a deployment share one key, tests have several. */
 const kept = new WeakMap<MasterKey, Map<string, VersionedRedactor>>()
 
 /**
- * Returns the redactor that this process last used for a Session. It may be outdated: whoever relies on it has to prove
- * its version against the Session's row, as an append does.
+ * Returns the redactor that this process last used for a Session. It may be outdated: a caller that relies on it must
+ * check its version against the Session's row, as an append does.
  */
 export function knownRedactor(db: Queryable, key: SessionKey): VersionedRedactor {
   const redactors = keptBy(db)
@@ -38,8 +38,10 @@ export function knownRedactor(db: Queryable, key: SessionKey): VersionedRedactor
 }
 
 /**
- * Reads the secrets of a Session from its rows and returns their redactor; null if there is no such Session.
- * @throws UnsealError if another master key has sealed them, and Error if the handle has none
+ * Reads the secrets of a Session from its rows and returns their redactor.
+ * @returns null if there is no such Session
+ * @throws UnsealError if another master key has sealed them
+ * @throws Error if the handle has no master key
  */
 export async function loadRedactor(db: Queryable, key: SessionKey): Promise<VersionedRedactor | null> {
   const found = await listSessionSecrets(db, key)
@@ -47,7 +49,7 @@ export async function loadRedactor(db: Queryable, key: SessionKey): Promise<Vers
   const { masterKey } = db
   const redactors = keptBy(db)
   if (masterKey === undefined || redactors === undefined)
-    throw new Error('a session has secrets to mask, and this process has no master key')
+    throw new Error("cannot mask a session's secrets: this process has no master key")
   const values = found.secrets.map(({ digest, sealed }) => masterKey.open(sealed, placeOf(key, digest)).toString())
   const loaded = { version: found.version, redactor: new Redactor(values) }
   keep(redactors, key, loaded)
@@ -55,8 +57,8 @@ export async function loadRedactor(db: Queryable, key: SessionKey): Promise<Vers
 }
 
 /**
- * Returns the redactor of a Session as its row has it now, for text that is stored or shown beside the log. Under the
- * Session's lock, or while only this worker makes sandboxes for it, it stays the right one.
+ * Returns the redactor of a Session's current secrets, for text that is stored or shown beside the log. It stays
+ * current under the Session's lock, or while only this worker makes sandboxes for the Session.
  * @throws UnsealError if another master key has sealed the Session's secrets
  */
 export async function sessionRedactor(db: Queryable, key: SessionKey): Promise<Redactor> {
@@ -66,8 +68,8 @@ export async function sessionRedactor(db: Queryable, key: SessionKey): Promise<R
 }
 
 /**
- * Stores the secrets that a sandbox of the Session is about to know, in the caller's transaction under the Session's lock.
- * They stay for as long as the Session: its log may tell them at any time.
+ * Stores the secrets that a sandbox of the Session is about to receive, in the caller's transaction under the Session's
+ * lock. They stay as long as the Session does: its log may tell them at any time.
  */
 export async function rememberSecrets(
   tx: Queryable,
@@ -78,7 +80,7 @@ export async function rememberSecrets(
 ): Promise<void> {
   if (secrets.length === 0) return
   const { masterKey } = tx
-  if (masterKey === undefined) throw new Error('a sandbox is to know secrets, and this process has no master key')
+  if (masterKey === undefined) throw new Error("cannot store a sandbox's secrets: this process has no master key")
   const sealed = [...new Set(secrets)].map(secret => {
     const digest = masterKey.digest(secret)
     return { digest, sealed: masterKey.seal(secret, placeOf(key, digest)) }
@@ -87,7 +89,8 @@ export async function rememberSecrets(
 }
 
 /**
- * For a process without a master key: it could not mask what the log may tell.
+ * Refuses to start a process without a master key if a sandbox was ever given secrets: it could not mask them in the
+ * log.
  * @throws StartError if the sandboxes of any Session were given secrets
  */
 export async function refuseSecretsWithoutKey(db: Queryable): Promise<void> {

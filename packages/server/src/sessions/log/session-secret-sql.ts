@@ -1,16 +1,16 @@
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** Where a sandbox has a secret from. */
+/** The origin of a sandbox's secret. */
 export type SecretSource = 'runtime' | 'environment'
 
-/** A secret as it is stored. */
+/** A secret as the database stores it. */
 export interface SealedSecret {
   readonly digest: Buffer
   readonly sealed: Buffer
 }
 
-/** Returns the version of a Session's secrets, 0 without any; null if there is no such Session. */
+/** Returns the version of a Session's secrets: 0 if it has none, null if there is no such Session. */
 export async function findSecretsVersion(db: Queryable, key: SessionKey): Promise<number | null> {
   const { rows } = await db.query<{ secrets_version: number }>({
     name: 'find-secrets-version',
@@ -20,7 +20,7 @@ export async function findSecretsVersion(db: Queryable, key: SessionKey): Promis
   return rows[0]?.secrets_version ?? null
 }
 
-/** Returns the secrets of a Session with the version that they make up, as one statement saw them. */
+/** Returns the secrets of a Session and their version from one snapshot, or null if there is no such Session. */
 export async function listSessionSecrets(
   db: Queryable,
   key: SessionKey,
@@ -39,7 +39,7 @@ export async function listSessionSecrets(
   return { version: first.version, secrets }
 }
 
-/** Adds secrets that the Session does not have yet; if there are any, its version is a new one. */
+/** Adds the secrets that the Session does not have yet; if there are any, the Session gets a new version. */
 export async function addSessionSecrets(
   tx: Queryable,
   key: SessionKey,
@@ -67,7 +67,7 @@ export async function addSessionSecrets(
   })
 }
 
-/** Whether the sandboxes of any Session were given secrets. */
+/** Returns true if the sandboxes of any Session were given secrets. */
 export async function hasSessionSecrets(db: Queryable): Promise<boolean> {
   const { rows } = await db.query<{ found: boolean }>('select exists (select 1 from session_secrets) as found')
   return rows[0]?.found === true

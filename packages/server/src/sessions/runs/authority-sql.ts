@@ -2,9 +2,9 @@ import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /**
- * Whether nobody stands behind a Run any more: the installation that owns its Session was revoked or, while the Run has
- * not begun, the person who submitted its Turn has left the organization. A Run at work for a Session of the
- * organization goes on when a member leaves.
+ * Returns SQL that is true if a Run has lost its authority. Either the installation that owns its Session was revoked,
+ * or the person who submitted its Turn left the organization before the Run began. A Run that has begun continues when
+ * a member leaves.
  *
  * @param run alias of a row of `runs`
  */
@@ -24,8 +24,8 @@ export interface RunKey extends SessionKey {
 }
 
 /**
- * Runs that are to end because their authority has, on `runs_active`: of all the Runs there ever were it reads those that
- * have not ended. Running ones that were asked to stop are their worker's.
+ * Lists Runs that must end because their authority has ended. It uses `runs_active`, so it reads only Runs that have
+ * not ended. It leaves running ones that were asked to stop to their worker.
  */
 export async function findUnauthorizedRuns(db: Queryable, limit: number): Promise<RunKey[]> {
   const { rows } = await db.query<{ organization_id: string; session_id: string; id: string }>({
@@ -40,7 +40,7 @@ export async function findUnauthorizedRuns(db: Queryable, limit: number): Promis
   return rows.map(row => ({ organizationId: row.organization_id, sessionId: row.session_id, runId: row.id }))
 }
 
-/** Whether the authority of a Run has ended; false where there is no such Run. */
+/** Returns true if the authority of the Run has ended; false if there is no such Run. */
 export async function isUnauthorized(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
   const { rows } = await db.query({
     name: 'is-unauthorized',

@@ -10,14 +10,14 @@ import { endRun } from './end-run.ts'
 import { isTerminal } from './run.ts'
 import { lockRun, requestCancel } from './run-sql.ts'
 
-/** Between two looks. The gateway and the API refuse a revoked credential by themselves, without any delay. */
+/** Pause between two sweeps; the gateway and the API refuse a revoked credential themselves, without any delay. */
 const SWEEP_MS = 1_000
 const AT_ONCE = 100
 
 /**
- * Ends Runs whose authority has ended. One that is at work is cancelled, sealed and then `failed` with
- * `authority_revoked`; one that waits, for a worker, for its sandbox or for people, ends here. It runs in every process,
- * whatever its roles: what waits ends although no worker is left.
+ * Ends Runs whose authority has ended. A running one is cancelled, sealed and then `failed` with `authority_revoked`.
+ * One that waits for a worker, for its sandbox or for people ends here. The sweeper runs in every process, whatever its
+ * roles, so a waiting Run ends even if no worker is left.
  */
 export class AuthoritySweeper implements Service {
   readonly name = 'authority-sweeper'
@@ -30,8 +30,9 @@ export class AuthoritySweeper implements Service {
       () => this.sweep(),
       sweepMs,
       error => {
-        if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'revocations wait for the database')
-        else context.log.error({ err: error }, 'ending revoked runs failed')
+        if (error instanceof DatabaseUnavailable)
+          context.log.warn({ err: error }, 'the database is away; revoked runs end once it is back')
+        else context.log.error({ err: error }, 'could not end a revoked run; the next sweep tries again')
       },
     )
   }
@@ -49,8 +50,8 @@ export class AuthoritySweeper implements Service {
   }
 
   /**
-   * One pass over the Runs whose authority has ended by now. One that cannot be ended, as its Session is locked, keeps
-   * none of the others.
+   * Makes one pass over the Runs whose authority has ended. A Run that it cannot end, because its Session is locked for
+   * example, does not hold up the others.
    * @throws the first failure, after the last Run
    */
   async sweep(): Promise<void> {
@@ -73,7 +74,7 @@ export class AuthoritySweeper implements Service {
         await closeInteractions(tx, key, 'authority_revoked', now)
         return
       }
-      // The worker that holds an awaiting Run lets its agent go, and seals what it left.
+      // The worker that holds an awaiting Run stops its agent and seals the workspace.
       const seal = run.status === 'awaiting'
       await endRun(tx, key, runId, { status: 'cancelled', stopReason: 'aborted' }, now, { seal })
       await abandonUnfinished(tx, key, now)

@@ -5,14 +5,15 @@ import { offerParked } from './fence-sql.ts'
 import { endOpenCalls } from './open-calls.ts'
 import { markAwaiting, markResumed, takeOpenCalls } from './run-sql.ts'
 
-/** A running Run waits for people from here on. The caller holds the Session's lock. */
+/** Marks a running Run as waiting for people. The caller holds the Session's lock. */
 export async function awaitPeople(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
   await markAwaiting(tx, key, runId, now)
 }
 
 /**
- * A Run that waited for people runs again. Of one that was parked the process that made its tool calls is gone: the next
- * one is told the answer, which is the end of the call that asked. The caller holds the Session's lock and wakes the workers.
+ * Resumes a Run that waited for people. If the Run was parked, the process that made its tool calls is gone. The next
+ * process receives the answer, so the call that asked ends here. The caller holds the Session's lock and wakes the
+ * workers.
  */
 export async function resumeRun(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
   await markResumed(tx, key, runId, now)

@@ -11,8 +11,8 @@ import { isTerminal, toRun } from './run.ts'
 import { lockRun, requestCancel } from './run-sql.ts'
 
 /**
- * Asks a Run to stop (interface 4.5). A queued or awaiting Run has nothing to stop and ends at once; a running one ends
- * when its agent has. Again, or on a Run that has ended: no change. An archived Session takes no command.
+ * Asks a Run to stop. A queued or awaiting Run has nothing to stop and ends at once; a running one ends when its agent
+ * has. A second call, or one on a Run that has ended, changes nothing. An archived Session takes no command.
  * @throws ApiError 404 `cloud_session_not_found`
  */
 export async function cancelRun(context: Context, principal: Principal, key: SessionKey, runId: string): Promise<Run> {
@@ -24,7 +24,7 @@ export async function cancelRun(context: Context, principal: Principal, key: Ses
     if (row === null) throw sessionNotFound()
     if (isTerminal(row.status)) return toRun(row)
     if (row.status === 'queued' || row.status === 'awaiting') {
-      // Whoever holds an awaiting one lets its agent go, and seals what it left.
+      // The worker that holds an awaiting Run stops its agent and seals the workspace.
       const seal = row.status === 'awaiting'
       await endRun(tx, key, runId, { status: 'cancelled', stopReason: 'aborted' }, now, { seal })
     } else {

@@ -11,19 +11,21 @@ import { endOpenCalls } from './open-calls.ts'
 import { EVENT_BUDGET, type Outcome } from './run.ts'
 import { findRun, finishRun } from './run-sql.ts'
 
-/** Takes the Session's execution out of whose hands it is. The caller holds the Session's lock. */
+/** Frees the Session's execution from the worker that holds it. The caller holds the Session's lock. */
 export async function freeExecution(tx: Queryable, key: SessionKey): Promise<void> {
   await releaseFence(tx, key)
 }
 
 /**
- * Ends a Run: terminal status, its own fence freed and terminal event in the caller's transaction, under the Session's lock.
- * It is the only way to end one, so there is exactly one terminal event for each Run, whoever got here first.
- * With `seal` the worker that holds the fence, if there is one, keeps it, to seal what the Run left (completions, Ending).
- * What people were asked and have not answered is closed, ahead of the terminal event, and so are its tool calls.
- * A Run that was stopped or has failed after its authority ended says so, whoever noticed first: the sweeper, a worker that
- * was to begin it, or an agent that the gateway let down.
- * @returns false where the Run had already ended; nothing was changed then.
+ * Ends a Run in the caller's transaction, under the Session's lock: sets the terminal status, frees the Run's own fence
+ * and appends the terminal event. Nothing else ends a Run, so each has exactly one terminal event, whoever got here
+ * first.
+ *
+ * With `seal`, the worker that holds the fence, if there is one, keeps it to seal the workspace. Unanswered
+ * interactions and open tool calls are closed before the terminal event. A Run that is stopped or fails after its
+ * authority ended says so, whoever noticed first: the sweeper, a worker about to begin it, or an agent that the gateway
+ * refused.
+ * @returns false if the Run had already ended; nothing has changed then
  */
 export async function endRun(
   tx: Queryable,
@@ -36,7 +38,7 @@ export async function endRun(
   const revoked = await outcomeWithoutAuthority(tx, key, runId, decided)
   const outcome = revoked ?? decided
   const used = await usageOfRun(tx, { ...key, runId })
-  // An agent that asked the gateway for nothing may have used what nobody counts.
+  // An agent that sent the gateway no request may have used models that nobody counts.
   const counted = used.requests > 0 ? used : null
   const finished = await finishRun(tx, key, runId, outcome, counted, now)
   if (finished === null) return false
@@ -69,7 +71,7 @@ export async function endRun(
   return true
 }
 
-/** Tells readers that the log of the Run is not whole: its agent had more to say than the budget of Events holds. */
+/** Tells readers that the Run's log is incomplete: its agent caused more Events than the budget holds. */
 function truncation(runId: string, droppedEvents: number): EventDraft[] {
   if (droppedEvents === 0) return []
   const data = { droppedEvents, reason: EVENT_BUDGET }
@@ -78,7 +80,9 @@ function truncation(runId: string, droppedEvents: number): EventDraft[] {
 
 const closingOf = ({ status }: Outcome) => (status === 'cancelled' ? 'run_cancelled' : 'run_ended')
 
-/** What a Run ends with because its authority has ended; null where that had nothing to do with it. */
+/**
+ * Returns the outcome of a Run that stopped after its authority ended; null if its authority stands or it completed.
+ */
 async function outcomeWithoutAuthority(
   tx: Queryable,
   key: SessionKey,

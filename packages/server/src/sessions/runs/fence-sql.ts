@@ -2,7 +2,7 @@ import type { Fence } from '@berth/contract'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** Frees the Session's execution: from here on no write of the worker that held it is taken. */
+/** Frees the Session's execution: from here on the database takes no write of the worker that held it. */
 export async function releaseFence(tx: Queryable, key: SessionKey): Promise<void> {
   await tx.query({
     name: 'release-fence',
@@ -11,7 +11,7 @@ export async function releaseFence(tx: Queryable, key: SessionKey): Promise<void
   })
 }
 
-/** The same where it is this Run that is executed: while one waits, the Run before it may be being sealed. */
+/** Frees the execution if it is this Run's: while one Run waits, a worker may still seal the one before. */
 export async function releaseFenceOf(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
   await tx.query({
     name: 'release-fence-of',
@@ -22,7 +22,7 @@ export async function releaseFenceOf(tx: Queryable, key: SessionKey, runId: stri
   })
 }
 
-/** The Run of the fence has ended; whoever holds it goes on to seal what it left. */
+/** Keeps the fence of a Run that has ended, so that its worker can seal the workspace. */
 export async function keepFenceToSeal(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
   await tx.query({
     name: 'keep-fence-to-seal',
@@ -34,8 +34,9 @@ export async function keepFenceToSeal(tx: Queryable, key: SessionKey, runId: str
 }
 
 /**
- * Offers a running Run that nobody executes to any worker, as one whose claim has lapsed: it was parked, and goes on in the
- * same attempt. @returns whether there was one
+ * Offers a parked Run, which is running but has no worker, to any worker, as if its claim had lapsed. It continues in
+ * the same attempt.
+ * @returns true if there was one
  */
 export async function offerParked(tx: Queryable, key: SessionKey, runId: string): Promise<boolean> {
   const { rows } = await tx.query({
@@ -50,7 +51,7 @@ export async function offerParked(tx: Queryable, key: SessionKey, runId: string)
   return rows.length > 0
 }
 
-/** The fence of a Session, null while nothing executes (completions, Session). */
+/** Returns the fence of a Session, or null while nothing executes. */
 export async function readFence(db: Queryable, key: SessionKey): Promise<Fence | null> {
   const { rows } = await db.query<{
     run_id: string

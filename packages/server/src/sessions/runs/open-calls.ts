@@ -1,6 +1,6 @@
 import type { EventDraft } from '../log/envelope.ts'
 
-/** A tool call that the log has begun and not ended, as its Run's row keeps it. */
+/** A tool call that the log has begun but not ended, as its Run's row stores it. */
 export interface OpenCall {
   readonly activityId: string
   readonly name: string
@@ -9,15 +9,18 @@ export interface OpenCall {
   /** ISO 8601. */
   readonly startedAt: string
   readonly delegationId?: string
-  /** It waits for people: what they say is its end, wherever its process is by then. */
+  /** It waits for people: their answer ends it, even if its process is gone by then. */
   readonly asks?: boolean
-  /** Only of one that asks. */
+  /** Present only if the call asks. */
   readonly input?: unknown
 }
 
 export type CallStatus = 'started' | 'succeeded' | 'failed'
 
-/** Says nothing of arguments, output, command line or path (interface 6.4): a title may hold any of them. */
+/**
+ * Returns the progress Event of a call, without arguments, output, command line, path or title, which may hold any of
+ * them.
+ */
 export function callProgress(
   runId: string,
   { activityId, name, delegationId }: Pick<OpenCall, 'activityId' | 'name' | 'delegationId'>,
@@ -38,7 +41,7 @@ export function callProgress(
   }
 }
 
-/** The Events that end a call; `more` is what is known of its input and output (completions, Events). */
+/** Returns the Events that end a call; `more` is the known part of its input and output. */
 export function callEnd(
   runId: string,
   call: Omit<OpenCall, 'asks' | 'input'>,
@@ -60,8 +63,9 @@ export function callEnd(
 }
 
 /**
- * Ends the calls whose agent nobody reads any more, by the row: the Run ends without it, or goes on in another sandbox.
- * @param answered people have said something to the ones that ask
+ * Ends the calls whose agent no worker reads any more, from the row: the Run ends without it, or goes on in another
+ * sandbox.
+ * @param answered true if people have answered the calls that ask
  */
 export function endOpenCalls(runId: string, calls: readonly OpenCall[], answered: boolean, at: Date): EventDraft[] {
   return calls.flatMap(call => {

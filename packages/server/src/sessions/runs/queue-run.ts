@@ -3,7 +3,7 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 import type { RunRow } from './run.ts'
 import { insertRun } from './run-sql.ts'
 
-/** Queues a Run of a Turn; any worker may claim it once the caller, who holds the Session's lock, commits. */
+/** Queues a Run of a Turn under the Session's lock; any worker may claim it once the caller commits. */
 export function queueRun(
   tx: Queryable,
   key: SessionKey,

@@ -3,7 +3,7 @@ import type { Handlers } from '../../http/routing/handler.ts'
 import { cancelRun } from './cancel-run.ts'
 import { readRun, readSessionFence } from './read-run.ts'
 
-/** Runs and their fence over HTTP (interface 4.5, completions). */
+/** Serves Runs and their fence over HTTP. */
 export function runHandlers(context: Context): Pick<Handlers, 'getRun' | 'cancelRun' | 'getFence'> {
   return {
     getRun: async ({ principal, params }) => {

@@ -1,7 +1,7 @@
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** The deployment's budgets of a Run, each replaced by the organization's own where it has one. */
+/** Returns the deployment's budgets of a Run, each replaced by the organization's own if it has one. */
 export async function findRunBudgets(
   db: Queryable,
   organizationId: string,
@@ -21,7 +21,7 @@ export async function findRunBudgets(
   }
 }
 
-/** Gives an organization budgets of its own; one that is absent is the deployment's again. */
+/** Sets an organization's own budgets; the deployment's applies again to each that is absent. */
 export async function setRunBudgets(db: Queryable, organizationId: string, budgets: RunBudgets): Promise<void> {
   await db.query({
     text: `

@@ -14,8 +14,8 @@ export async function findRun(db: Queryable, key: SessionKey, runId: string): Pr
 }
 
 /**
- * Reads a Run and keeps it from being claimed or ended meanwhile. The Session's lock comes first, always: claiming
- * takes the Run's lock alone, so the two cannot wait for each other.
+ * Reads a Run and keeps it from being claimed or ended until the transaction ends. Callers always take the Session's
+ * lock first. Claiming takes the Run's lock alone, so the two cannot wait for each other.
  */
 export async function lockRun(tx: Queryable, key: SessionKey, runId: string): Promise<RunRow | null> {
   const { rows } = await tx.query<RunRow>({
@@ -53,9 +53,9 @@ export async function requestCancel(tx: Queryable, key: SessionKey, runId: strin
 }
 
 /**
- * Gives the Run its terminal status, and a result of what it has said and kept, where there is any. Its Artifacts are
- * looked up among the Session's, on `artifacts_in_order`.
- * @returns the tool calls that are open; null where it has a status of that kind already
+ * Sets a Run's terminal status and, if it has a summary or Artifacts, its result. The statement finds its Artifacts
+ * among the Session's, on `artifacts_in_order`.
+ * @returns the open tool calls and the count of dropped Events; null if the Run had already ended
  */
 export async function finishRun(
   tx: Queryable,
@@ -99,7 +99,7 @@ export async function finishRun(
   return rows[0] ?? null
 }
 
-/** Takes the open tool calls off a Run. */
+/** Removes the open tool calls from a Run and returns them. */
 export async function takeOpenCalls(tx: Queryable, key: SessionKey, runId: string): Promise<readonly OpenCall[]> {
   const { rows } = await tx.query<{ open_calls: OpenCall[] }>({
     text: `
@@ -114,8 +114,8 @@ export async function takeOpenCalls(tx: Queryable, key: SessionKey, runId: strin
 }
 
 /**
- * Puts a lost attempt back into the queue, to be claimed from `claimableAt` on. The Run has not begun any more: should it
- * end before it does again, it has left nothing, and the checkpoint before it stands.
+ * Requeues the Run of a lost attempt, claimable from `claimableAt` on. The Run counts as not begun: if it ends before
+ * it begins again, it has left no work and the checkpoint before it stands.
  */
 export async function requeueRun(tx: Queryable, key: SessionKey, runId: string, claimableAt: Date): Promise<void> {
   await tx.query({
@@ -127,7 +127,7 @@ export async function requeueRun(tx: Queryable, key: SessionKey, runId: string, 
   })
 }
 
-/** Whether another Run has begun since the Session began, or was reset: what it left is lost with the sandbox. */
+/** Returns true if another Run has begun since the Session began, or was reset: its work is lost with the sandbox. */
 export async function hasEarlierWork(db: Queryable, key: SessionKey, runId: string | null): Promise<boolean> {
   const { rows } = await db.query({
     text: `
@@ -140,7 +140,7 @@ export async function hasEarlierWork(db: Queryable, key: SessionKey, runId: stri
   return rows.length > 0
 }
 
-/** Marks the attempt as begun on a sandbox. */
+/** Marks the attempt as begun in a sandbox. */
 export async function markRunning(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
   await tx.query({
     name: 'mark-running',
@@ -164,7 +164,7 @@ export async function markAwaiting(tx: Queryable, key: SessionKey, runId: string
   })
 }
 
-/** The time that was waited is kept apart: it is none of the Run's own. */
+/** Resumes a Run and adds the wait to `awaited_ms`, since it is not part of the Run's own time. */
 export async function markResumed(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
   await tx.query({
     text: `

@@ -4,17 +4,17 @@ import type { OpenCall } from './open-calls.ts'
 
 export type TerminalStatus = 'completed' | 'failed' | 'cancelled' | 'crashed'
 
-/** Why and how a Run ended; the data of its terminal event (interface 6.4). */
+/** How and why a Run ended; the data of its terminal event. */
 export interface Outcome {
   readonly status: TerminalStatus
   readonly stopReason?: string
   readonly errorCode?: string
   readonly summary?: string
-  /** Turns of the agent's own loop, as far as it tells. */
+  /** Turns of the agent's own loop, if the agent reports them. */
   readonly turns?: number
 }
 
-/** Why Events of a Run were left out of the log, and the `errorCode` of a Run that was ended for it. */
+/** The reason why a Run's log lacks Events, and the `errorCode` of a Run that was ended for it. */
 export const EVENT_BUDGET = 'event_budget'
 
 export interface RunRow {
@@ -29,12 +29,12 @@ export interface RunRow {
   readonly attempts: number
   readonly handovers: number
   readonly tool_calls: number
-  /** Events that its agent has caused, what people were asked included, and their size. */
+  /** Number of Events that its agent has caused, interactions included, and their size. */
   readonly event_count: number
   readonly event_bytes: number
-  /** Events that were left out of the log once the Run's budget of them was spent. */
+  /** Number of Events left out of the log after the Run had spent its budget of them. */
   readonly dropped_events: number
-  /** Tool calls that the log has begun and not ended. */
+  /** Tool calls that the log has begun but not ended. */
   readonly open_calls: readonly OpenCall[]
   readonly stop_reason: string | null
   readonly error_code: string | null
@@ -44,15 +44,15 @@ export interface RunRow {
   readonly usage: Run['usage'] | null
   readonly result: { summary?: string; artifactIds: string[] } | null
   readonly queued_at: Date
-  /** Since when it waits for people; null while it does not. */
+  /** When it began to wait for people; null while it does not wait. */
   readonly awaiting_since: Date | null
-  /** How long it waited for people before that; none of its own time. */
+  /** Time that it waited for people before that; not part of its own time. */
   readonly awaited_ms: number
   readonly started_at: Date | null
   readonly ended_at: Date | null
 }
 
-/** The Run resource (completions, Turn and Run). */
+/** Returns the Run resource. */
 export function toRun(row: RunRow): Run {
   return {
     id: row.id,

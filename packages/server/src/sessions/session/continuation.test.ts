@@ -11,7 +11,7 @@ const checkpoints: Record<string, CheckpointFacts | null> = {
   'damaged and unloadable': { ...sealed, damaged: true, loadable: false },
 }
 
-/** State, both fidelities and reason, as one word each; the complete table of facts. */
+/** Returns the state, both fidelities and the reason, one word each; together the complete table of facts. */
 const expected = (facts: ContinuationFacts, checkpoint: string): string => {
   if (facts.archived) return 'unavailable none none session_archived'
   if (!facts.hasRun) return 'fresh none none no_prior_work'
@@ -37,7 +37,7 @@ describe('the continuation of a session', () => {
           for (const sourceLost of [false, true]) {
             const facts = { archived, hasRun, leaseHeld, sourceLost, checkpoint }
             const row = expected(facts, name)
-            it(`${archived ? 'archived' : 'open'}, ${hasRun ? 'ran' : 'never ran'}, ${leaseHeld ? 'lease' : 'no lease'}, ${sourceLost ? 'source lost' : 'source there'}, checkpoint ${name}: ${row}`, () => {
+            it(`is "${row}" if the session is ${archived ? 'archived' : 'open'}, ${hasRun ? 'ran' : 'never ran'}, with ${leaseHeld ? 'a lease' : 'no lease'}, the source ${sourceLost ? 'lost' : 'there'} and checkpoint: ${name}`, () => {
               const { state, conversation, workspace, reason, canContinue, sealedByRunId } = continuationOf(facts)
               expect([state, conversation.fidelity, workspace.fidelity, reason ?? '-'].join(' ')).toBe(row)
               expect(canContinue).toBe(state !== 'unavailable')

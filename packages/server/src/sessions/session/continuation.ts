@@ -1,29 +1,29 @@
 import type { Continuation } from '@berth/contract'
 
-/** The checkpoint of the newest Run that did not crash, as far as it decides. */
+/** Facts about the checkpoint of the newest Run that did not crash. */
 export interface CheckpointFacts {
   readonly runId: string
   readonly conversation: 'exact' | 'result_only'
-  /** A digest of it was found wrong. */
+  /** One of its digests did not match. */
   readonly damaged: boolean
-  /** The runtime that sealed it is still one of ours. */
+  /** This deployment still has the runtime that sealed it. */
   readonly loadable: boolean
 }
 
-/** What decides whether a next Turn can be admitted and what it carries on. */
+/** Facts that decide if a next Turn is admitted and which work it continues. */
 export interface ContinuationFacts {
   readonly archived: boolean
-  /** A Run has reached `running` at least once. */
+  /** At least one Run has reached `running`. */
   readonly hasRun: boolean
   readonly leaseHeld: boolean
-  /** The repository is no longer to be had, and a restore needs it. */
+  /** The host no longer gives the repository, and a restore needs it. */
   readonly sourceLost: boolean
   readonly checkpoint: CheckpointFacts | null
 }
 
 /**
- * `continuation` of a Session (interface 2.4). The first line that fits decides; their order is the contract's. `reason`
- * is present exactly when a next Turn will not carry earlier work on.
+ * Returns the `continuation` of a Session. The first line that matches decides, in the contract's order. `reason` is
+ * present exactly when the next Turn will not continue earlier work.
  */
 export function continuationOf({
   archived,

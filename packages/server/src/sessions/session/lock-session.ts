@@ -5,12 +5,15 @@ import type { SessionRow } from './session.ts'
 import { holdSession, lockSession } from './session-sql.ts'
 import { requireSeen } from './visibility.ts'
 
-/** Takes the lock under which a command on the Session decides. @throws ApiError 404 `cloud_session_not_found` */
+/**
+ * Locks a Session that the caller sees, for a command that decides under the lock.
+ * @throws ApiError 404 `cloud_session_not_found`
+ */
 export async function lockVisibleSession(tx: Queryable, principal: Principal, key: SessionKey): Promise<SessionRow> {
   return requireSeen(principal, await lockSession(tx, key))
 }
 
-/** The same lock for work that acts for nobody in particular. */
+/** Takes the same lock for work that acts for no principal. */
 export async function lockSessionOf(tx: Queryable, key: SessionKey): Promise<void> {
   await holdSession(tx, key)
 }

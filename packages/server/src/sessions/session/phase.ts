@@ -1,9 +1,9 @@
 import type { Run, Session } from '@berth/contract'
 
-/** Statuses of a Run (completions, Turn and Run). The first four are not terminal. */
+/** Statuses of a Run; the first four are not terminal. */
 export type RunStatus = Run['status']
 
-/** `phase` of a Session by its active Run (completions, Session). A Run that follows waits for the sealing before it. */
+/** Returns a Session's `phase` by its active Run. A queued Run waits until its predecessor is sealed. */
 export function phaseOf(active: RunStatus | null, finalizing: boolean): Session['phase'] {
   switch (active) {
     case 'queued':

@@ -7,15 +7,18 @@ import { type SessionRow, toSession } from './session.ts'
 import { findSession, listSessions as listRows, type SessionFilter } from './session-sql.ts'
 import { requireSeen } from './visibility.ts'
 
-/** Reads a Session that the caller sees. @throws ApiError 404 `cloud_session_not_found` */
+/**
+ * Reads a Session that the caller sees.
+ * @throws ApiError 404 `cloud_session_not_found`
+ */
 export async function readSession(context: Context, principal: Principal, key: SessionKey): Promise<SessionRow> {
   return requireSeen(principal, await findSession(context.db, key))
 }
 
 /**
- * A page of the Sessions that the caller sees, the last changed first (interface 4.4). A Session that changes while
- * pages are read moves to the front; it is never lost from the pages of a reader that starts again.
- * @throws ApiError 400 `invalid_request` for a cursor that no page gave
+ * Returns a page of the Sessions that the caller sees, the last changed first. A Session that changes while a client
+ * reads pages moves to the front; a client that starts again finds it.
+ * @throws ApiError 400 `invalid_request` if no page gave the cursor
  */
 export async function pageSessions(
   context: Context,

@@ -6,9 +6,9 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 import type { SessionRow } from './session.ts'
 
 /**
- * The Session's row with its active Run, its lease, the one that is held before any other, and, where none is, the
- * checkpoint to go on from. The joins lean on `runs_active` (at most one row) and `leases_of_session`; a lease that was
- * never attached shows no deadline.
+ * Selects a Session's row with its active Run, its lease and, if it holds no lease, the checkpoint to continue from. A
+ * held lease goes before any other. The joins lean on `runs_active` (at most one row) and `leases_of_session`. A lease
+ * that was never attached shows no deadline.
  */
 const selectFrom = (sessions: string): string => `
   select s.*, r.id as active_run_id, r.status as active_run_status,
@@ -41,8 +41,8 @@ export async function findSession(db: Queryable, key: SessionKey): Promise<Sessi
 }
 
 /**
- * Takes the Session's lock, under which every command decides. The lock is taken first and the joins are read in a
- * second statement: a row that waited for the lock would otherwise be joined with what stood before the wait.
+ * Takes the Session's lock, under which every command decides, and reads the Session. The joins run in a second
+ * statement: one statement that waited for the lock would join rows from before the wait.
  *
  * `no key update` excludes other commands but not the foreign-key checks of inserts. With `for update`, a first claim
  * would wait here for its `executions` row while it holds the Run that a cancellation under this lock waits for.
@@ -53,7 +53,7 @@ export async function lockSession(tx: Queryable, key: SessionKey): Promise<Sessi
   return session
 }
 
-/** The same lock, for work that needs nothing of the row. */
+/** Takes the same lock without reading the row. */
 export async function holdSession(tx: Queryable, key: SessionKey): Promise<void> {
   await tx.query({
     name: 'lock-session',
@@ -62,7 +62,7 @@ export async function holdSession(tx: Queryable, key: SessionKey): Promise<void>
   })
 }
 
-/** Whether the Session is archived; one that is not there is not. */
+/** Returns true if the Session exists and is archived. */
 export async function isArchived(db: Queryable, key: SessionKey): Promise<boolean> {
   const { rows } = await db.query({
     name: 'is-archived',
@@ -84,7 +84,9 @@ export interface NewSession {
   readonly now: Date
 }
 
-/** Inserts a Session; false where its id is taken. A racing insert of the same id waits for the first to commit. */
+/**
+ * Inserts a Session; returns false if its id is taken. A racing insert of the same id waits for the first to commit.
+ */
 export async function insertSession(tx: Queryable, session: NewSession): Promise<boolean> {
   const { rows } = await tx.query({
     name: 'insert-session',
@@ -133,7 +135,7 @@ export async function markArchived(tx: Queryable, key: SessionKey, now: Date): P
   })
 }
 
-/** Runs that have begun since the Session began, or was reset, the oldest first. A Session has at most 1,000 Turns. */
+/** Lists the Runs begun since the Session began, or was reset, oldest first. A Session has at most 1,000 Turns. */
 export async function listBegunRuns(tx: Queryable, key: SessionKey): Promise<string[]> {
   const { rows } = await tx.query<{ id: string }>({
     text: `
@@ -147,7 +149,7 @@ export async function listBegunRuns(tx: Queryable, key: SessionKey): Promise<str
   return rows.map(({ id }) => id)
 }
 
-/** From its next Turn on the Session is one that no Run has begun in. The caller holds its lock. */
+/** Makes the Session, from its next Turn on, one in which no Run has begun. The caller holds its lock. */
 export async function beginAfresh(tx: Queryable, key: SessionKey): Promise<void> {
   await tx.query({
     text: `
@@ -159,25 +161,25 @@ export async function beginAfresh(tx: Queryable, key: SessionKey): Promise<void>
 
 export interface SessionFilter {
   readonly organizationId: string
-  /** Only Sessions of this owner; null for people, who see the organization's. */
+  /** Only Sessions of this owner; null for people, who see all of the organization's. */
   readonly ownerId: string | null
   readonly archived: 'no' | 'both' | 'only'
   readonly origin: Readonly<Record<'objectType' | 'objectId' | 'tenantKey', string | undefined>>
-  /** Exclusive: the last row of the page before. */
+  /** Exclusive: the last row of the previous page. */
   readonly before: { readonly updatedAt: Date; readonly id: string } | null
   readonly limit: number
 }
 
-/** A name for a statement that comes in a few shapes, so that each is planned once for a connection. */
+/** Names a statement by its text, so that each connection plans each of its few shapes once. */
 const statementName = (stem: string, text: string): string =>
   `${stem}-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
 
-/** The second that a time is listed under, as the generated column has it. */
+/** Returns the second under which a time is listed, as the generated column computes it. */
 const listedAt = (time: string): string => `date_trunc('second', ${time}::timestamptz at time zone 'UTC')`
 
 /**
- * A page by `updated_at` descending, on `sessions_of_owner` or `sessions_of_organization`: the index gives the seconds
- * in order, and only what lies within one second is sorted.
+ * Returns a page by `updated_at` descending, on `sessions_of_owner` or `sessions_of_organization`. The index gives the
+ * seconds in order; the database sorts only the rows within one second.
  */
 export async function listSessions(db: Queryable, filter: SessionFilter): Promise<SessionRow[]> {
   const values: unknown[] = [filter.organizationId]
@@ -194,7 +196,7 @@ export async function listSessions(db: Queryable, filter: SessionFilter): Promis
     const at = bind(filter.before.updatedAt)
     conditions.push(`listed_at <= ${listedAt(at)} and (updated_at, id) < (${at}, ${bind(filter.before.id)})`)
   }
-  // The page is cut before anything is joined to it: a second may hold more Sessions than a page.
+  // Cut the page before the joins: a second may hold more Sessions than a page.
   const page = `(
     select * from sessions where ${conditions.join(' and ')}
     order by listed_at desc, updated_at desc, id desc limit ${bind(filter.limit)})`

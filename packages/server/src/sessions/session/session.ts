@@ -4,7 +4,7 @@ import { NATIVE_RUNTIME, type RuntimeCatalog } from '../../runtimes/catalog.ts'
 import { type CheckpointFacts, continuationOf } from './continuation.ts'
 import { phaseOf, type RunStatus } from './phase.ts'
 
-/** A Session with what its resource is derived from: the active Run and the newest lease. */
+/** A Session's row with the rows that its resource is derived from: the active Run and the newest lease. */
 export interface SessionRow {
   readonly organization_id: string
   readonly id: string
@@ -14,7 +14,7 @@ export interface SessionRow {
   readonly title: string
   readonly origin: Record<string, string> | null
   readonly source: Source | null
-  /** The host would not give the source to a restore. */
+  /** When the host refused the source to a restore. */
   readonly source_lost_at: Date | null
   readonly model: string | null
   readonly runtime: string | null
@@ -26,27 +26,27 @@ export interface SessionRow {
   readonly archived_at: Date | null
   readonly active_run_id: string | null
   readonly active_run_status: RunStatus | null
-  /** Deadline of the lease in force, or the past one of the newest lease that was ever attached. */
+  /** Deadline of the held lease, or the past one of the newest lease that was ever attached. */
   readonly lease_expires_at: Date | null
   readonly lease_held: boolean
-  /** Idle time of the newest lease; null where there was none. */
+  /** Idle time of the newest lease; null if there was none. */
   readonly lease_idle_ms: number | null
-  /** Its newest Run has ended and is being sealed. */
+  /** Its newest Run has ended and a worker is sealing it. */
   readonly finalizing: boolean
-  /** Checkpoint of the newest Run that did not crash; read only where no lease is held. */
+  /** Checkpoint of the newest Run that did not crash; read only if no lease is held. */
   readonly checkpoint_run_id: string | null
   readonly checkpoint_runtime: string | null
   readonly checkpoint_conversation: 'exact' | 'result_only' | null
   readonly checkpoint_damaged: boolean | null
 }
 
-/** What a Session's resource depends on beside its row. */
+/** The parts of the deployment that a Session's resource depends on. */
 export interface SessionSurroundings {
   readonly consoleUrl: string
   readonly runtimes: Pick<RuntimeCatalog, 'find'>
 }
 
-/** The Session resource (interface 2.2). */
+/** Returns the Session resource. */
 export function toSession(row: SessionRow, surroundings: SessionSurroundings): Session {
   return {
     id: row.id,
@@ -74,7 +74,7 @@ export function toSession(row: SessionRow, surroundings: SessionSurroundings): S
   }
 }
 
-/** What a next Turn of the Session would carry on (interface 2.4). */
+/** Returns which earlier work the next Turn of the Session would continue. */
 export function continuationOfSession(row: SessionRow, { runtimes }: SessionSurroundings): Continuation {
   return continuationOf({
     archived: row.archived_at !== null,
@@ -98,8 +98,8 @@ function checkpointOf(row: SessionRow, runtimes: SessionSurroundings['runtimes']
 const MAX_TITLE = 160
 
 /**
- * The title of a Session that brings none: the first non-empty line of its first message. Keys of ours in it are masked;
- * there is no sandbox yet whose secrets it could hold.
+ * Returns the title of a Session that brings none: the first non-empty line of its first message. Berth's own keys in
+ * it are masked; no sandbox exists yet whose secrets it could hold.
  */
 export function deriveTitle(message: string | undefined): string {
   const line = message

@@ -14,12 +14,13 @@ import { type StoredFile, toTurn, turnHash } from './turn.ts'
 import { findTurn } from './turn-sql.ts'
 
 /**
- * Admits a Turn under the Session's lock, in the order that all commands share (completions, Order of
- * admission). An identical replay answers first, whatever has become of the Session. A Turn begins a Run; one that
- * answers a question or a plan resumes the Run that asked instead.
- * @throws ApiError 404, 409 `cloud_turn_conflict`, `cloud_resume_unavailable`, `cloud_interaction_conflict`,
- *   `cloud_run_in_progress` or `cloud_turn_limit_reached`, 400 for a file that is not base64 or takes another's name, and
- *   for a form that is filled in wrongly
+ * Admits a Turn under the Session's lock, with its checks in the order that all commands share. An identical replay
+ * gets the first answer, whatever has become of the Session. A Turn begins a Run, but an answer to a question or a plan
+ * resumes the Run that asked.
+ * @throws ApiError 404
+ * @throws ApiError 409 `cloud_turn_conflict`, `cloud_resume_unavailable`, `cloud_interaction_conflict`,
+ *   `cloud_run_in_progress` or `cloud_turn_limit_reached`
+ * @throws ApiError 400 if a file is not base64 or has another's name, or a form is filled in wrongly
  */
 export async function admitTurn(
   context: Context,
@@ -31,7 +32,7 @@ export async function admitTurn(
   const now = context.clock.now()
   const decoded = (body.files ?? []).map((file, index) => decode(file, index))
   refuseSharedNames(decoded)
-  // Blobs are named by their content: one that no Turn comes to name is garbage, never a wrong fact.
+  // Blobs are named by their content: one that no Turn names is garbage, never a wrong fact.
   const files = await Promise.all(
     decoded.map(async ({ content, ...file }) => ({ ...file, sha256: (await context.blobs.put(content)).sha256 })),
   )
@@ -55,7 +56,7 @@ export async function admitTurn(
     const { organizationId, sessionId } = key
     const session = topics.session(organizationId, sessionId)
     if (replyTo === null) context.wakeups.publish(session, topics.queue)
-    // Whoever executes the Run hears of the answer; where it was parked, somebody is to take it up.
+    // The worker that executes the Run hears of the answer; if the Run was parked, any worker may take it up.
     else context.wakeups.publish(session, topics.control(organizationId, sessionId), topics.queue)
   }
   return { created: admission.created, turn: toTurn(admission.row), run: admission.run }
@@ -63,13 +64,13 @@ export async function admitTurn(
 
 function refuseUnlessOpen(context: Context, session: SessionRow): void {
   if (session.archived_at !== null) throw sessionNotFound()
-  // Whether a Run under way can go on is its worker's to find out; what matters here is what comes after it.
+  // If a Run is active, its worker decides whether it can continue; only a new Run needs this check.
   if (session.active_run_id === null && !continuationOfSession(session, context).canContinue) {
     throw refusal('cloud_resume_unavailable')
   }
 }
 
-/** The files of a Turn stand in one directory of the sandbox. */
+/** Refuses two files of one name: the sandbox keeps a Turn's files in one directory. */
 function refuseSharedNames(files: readonly Pick<StoredFile, 'name'>[]): void {
   const names = new Set<string>()
   for (const [index, { name }] of files.entries()) {
@@ -82,7 +83,7 @@ type Decoded = Omit<StoredFile, 'sha256'> & { readonly content: Buffer }
 
 function decode(file: NonNullable<SubmitTurn['files']>[number], index: number): Decoded {
   const content = Buffer.from(file.content, 'base64')
-  // Node skips what is not base64; only text that says the same when encoded again was base64.
+  // Node skips characters that are not base64; only valid text comes back the same when encoded again.
   if (content.toString('base64').replace(/=+$/, '') !== file.content.replace(/=+$/, '')) {
     throw invalidField(['files', index, 'content'], 'is not base64')
   }

@@ -20,8 +20,9 @@ export interface NewTurn {
 }
 
 /**
- * Writes a Turn, its queued Run and its message in the transcript, in one flight. The caller holds the Session's lock.
- * @param resumed the Run that goes on with this Turn, where it is an answer: it makes none of its own
+ * Writes a Turn, its queued Run and its message in the transcript, in one round trip. The caller holds the Session's
+ * lock.
+ * @param resumed the Run that the Turn answers, if it is an answer; it then queues no Run of its own
  */
 export async function insertTurn(
   tx: Queryable,

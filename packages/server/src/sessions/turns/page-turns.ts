@@ -6,7 +6,10 @@ import { readSession } from '../session/read-session.ts'
 import { toTurn } from './turn.ts'
 import { listTurnsAfter } from './turn-sql.ts'
 
-/** A page of a Session's Turns in order (interface 4.5). @throws ApiError 404 `cloud_session_not_found` */
+/**
+ * Returns a page of a Session's Turns in order.
+ * @throws ApiError 404 `cloud_session_not_found`
+ */
 export async function pageTurns(
   context: Context,
   principal: Principal,

@@ -3,7 +3,7 @@ import type { Handlers } from '../../http/routing/handler.ts'
 import { admitTurn } from './admit-turn.ts'
 import { pageTurns } from './page-turns.ts'
 
-/** Turns over HTTP (interface 4.5). */
+/** Serves Turns over HTTP. */
 export function turnHandlers(context: Context): Pick<Handlers, 'listTurns' | 'submitTurn'> {
   return {
     listTurns: async ({ principal, params, query }) => {

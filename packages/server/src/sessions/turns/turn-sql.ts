@@ -11,7 +11,7 @@ export async function findTurn(db: Queryable, key: SessionKey, turnId: string): 
   return rows[0] ?? null
 }
 
-/** Turns after a sequence, in order, on the unique key of the sequence. The cursor may be beyond what a sequence holds. */
+/** Lists Turns after a sequence, in order, on the sequence's unique key. The cursor may exceed the column's range. */
 export async function listTurnsAfter(db: Queryable, key: SessionKey, after: number, limit: number): Promise<TurnRow[]> {
   const { rows } = await db.query<TurnRow>({
     name: 'list-turns',

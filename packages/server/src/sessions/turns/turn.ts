@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Turn } from '@berth/contract'
 
-/** A file of a Turn as it is stored: its bytes are a blob. */
+/** A file of a Turn as the database stores it; its bytes are a blob. */
 export interface StoredFile {
   readonly name: string
   readonly mediaType: string
@@ -25,7 +25,7 @@ export interface TurnRow {
   readonly created_at: Date
 }
 
-/** The Turn resource (completions, Turn and Run). */
+/** Returns the Turn resource. */
 export function toTurn(row: TurnRow): Turn {
   return {
     id: row.id,
@@ -42,7 +42,10 @@ export function toTurn(row: TurnRow): Turn {
   }
 }
 
-/** Replay identity of a Turn: its message, what it answers and its files' bytes; names are no part of it. */
+/**
+ * Returns the replay identity of a Turn: its message, the interaction it answers and its files' bytes, but not their
+ * names.
+ */
 export function turnHash(message: string, replyTo: string | null, files: readonly StoredFile[]): Buffer {
   const identity = [message, replyTo, files.map(file => [file.sha256, file.sizeBytes])]
   return createHash('sha256').update(JSON.stringify(identity)).digest()
