@@ -1,18 +1,18 @@
 import type { Wakeups } from '../../storage/postgres/wakeups.ts'
 
-/** A missed wake-up costs this much, and nothing else. */
+/** Longest delay after a missed wake-up; nothing else depends on it. */
 const POLL_MS = 15_000
-/** Sessions remembered by name; if more move before they are taken, all are looked for. */
+/** Sessions remembered by id; if more move before the feed takes them, it looks at all Sessions. */
 const MAX_NAMED = 1000
 
-/** What a feed should look at next. */
+/** The Sessions that a feed should read next. */
 export interface Look {
   readonly ids: readonly string[]
-  /** Something may have moved that nobody named. */
+  /** A Session may have moved that no wake-up named. */
   readonly back: boolean
 }
 
-/** Gathers which Sessions of an organization are said to have moved, for a feed that takes them when it can. */
+/** Gathers the Sessions of an organization that wake-ups name, until a feed takes them. */
 export class Moves implements Disposable {
   readonly #named = new Set<string>()
   readonly #unsubscribe: () => void
@@ -20,7 +20,7 @@ export class Moves implements Disposable {
   #back = false
   #wake = () => {}
 
-  /** @param topic of the organization, right above those of its Sessions */
+  /** @param topic topic of the organization, the parent of its Sessions' topics */
   constructor(wakeups: Wakeups, topic: string) {
     this.#unsubscribe = wakeups.subscribe(topic, moved => {
       if (moved === null) this.lookBack()
@@ -41,13 +41,13 @@ export class Moves implements Disposable {
     return look
   }
 
-  /** For a look that failed. */
+  /** Puts back the moves of a read that failed. */
   putBack({ ids }: Look): void {
     for (const id of ids) this.#named.add(id)
     this.lookBack()
   }
 
-  /** Resolves once there is something to take, or the signal aborts. */
+  /** Resolves when there is something to take, or the signal aborts. */
   async some(signal: AbortSignal): Promise<void> {
     if (this.#named.size > 0 || this.#back || signal.aborted) return
     await new Promise<void>(resolve => {

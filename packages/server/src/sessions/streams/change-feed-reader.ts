@@ -3,23 +3,23 @@ import type { Look } from './change-feed-moves.ts'
 import { type Change, type Owner, readChanges, type Snapshot, takeSnapshot } from './change-feed-sql.ts'
 import { Told } from './change-feed-told.ts'
 
-/** With more news than this, a reader reads the Session list again instead. */
+/** With more changes than this, the feed tells its reader to read the Session list again. */
 const MAX_CHANGES = 1000
-/** Transactions behind which the number that a row bears could mean a later one. */
+/** Distance in transactions beyond which the number stored in a row could mean a later transaction. */
 const MAX_DISTANCE = 2n ** 30n
 /** Bits of a cursor that count the frames of one position. */
 const FRAME_BITS = 20n
-/** No transaction that writes has a smaller number. */
+/** PostgreSQL gives no writing transaction a smaller number. */
 const FIRST_POSITION = 3n
 
 const encoder = new TextEncoder()
 
 /**
- * One reader's place in the changes of an owner's Sessions, and the frames that bring it on.
+ * Tracks one reader's position in the changes of an owner's Sessions, and makes the frames that advance it.
  *
- * A place is the number of a transaction: every one below it has ended, and what it changed was told. So one that takes
- * long, however long, keeps the place where it is until it has ended; nothing depends on clocks. The cursor is the place
- * with a count of the frames that were sent from there, which makes each one's id its own.
+ * A position is the number of a transaction: every transaction below it has ended, and the reader was told its changes.
+ * A long transaction therefore holds the position until it ends, and nothing depends on clocks. The cursor is the
+ * position with a count of the frames sent from it, so each frame has its own id.
  */
 export class FeedReader {
   readonly #db: Queryable
@@ -28,12 +28,12 @@ export class FeedReader {
   #position: bigint
   #cursor: bigint
   /**
-   * What was committed before the feed began is not news, whenever it is heard of, and what was not is. Null where the
-   * reader's own cursor says what it knows.
+   * The snapshot at which the feed began. Changes committed before it are never news, however late they are heard of;
+   * changes committed after it are. Null if the reader's own cursor says which changes it knows.
    */
   #begun: Snapshot | null
 
-  /** The frame that the feed starts with: an id, so that it can be resumed however early it is cut off, or a reset. */
+  /** The first frame of the feed: a reset, or an id so that a reader can resume however early it is cut off. */
   readonly first: Uint8Array | null
 
   private constructor(db: Queryable, owner: Owner, at: { cursor: bigint; begun: Snapshot | null; isLate: boolean }) {
@@ -46,7 +46,10 @@ export class FeedReader {
     this.first = at.isLate ? frame(at.cursor, { reset: true }) : at.begun === null ? null : place
   }
 
-  /** Begins now, or where a reader was cut off, unless this database knows no such place or it is too far behind. */
+  /**
+   * Opens a feed at the reader's cursor or now. It starts with a reset if this database does not know the cursor's
+   * position, or the position is too far behind.
+   */
   static async open(db: Queryable, owner: Owner, cursor: bigint | undefined): Promise<FeedReader> {
     const begun = await takeSnapshot(db)
     const now = begun.horizon << FRAME_BITS
@@ -60,9 +63,9 @@ export class FeedReader {
     )
   }
 
-  /** Frames for what moved; a reset where that is too much; null where nothing did. */
+  /** Returns frames for the Sessions that moved, a reset if they are too many, or null if none did. */
   async read(look: Look): Promise<Uint8Array | null> {
-    // What was told may fill a look back; behind it there must be room for one more than is too much.
+    // A look back may return only changes that were told already; leave room for one more than the bound behind them.
     const limit = MAX_CHANGES + 1 + this.#told.size
     const from = this.#position
     const ids = look.back ? null : look.ids
@@ -70,14 +73,14 @@ export class FeedReader {
     const news = changes.filter(change => !this.#told.has(change))
     if (news.length > MAX_CHANGES) return this.#reset()
     const frames = news.slice(0, -1).map(change => this.#notice(change))
-    // Only a look at everything moves the place, and only with its last frame: a reader may be cut off before.
+    // Only a look at everything moves the position, and only with its last frame: a reader may be cut off before.
     if (look.back) this.#moveTo(read.horizon)
     frames.push(...news.slice(-1).map(change => this.#notice(change)))
     if (look.back) this.#told.forget(this.#position)
     return frames.length === 0 ? null : Buffer.concat(frames)
   }
 
-  /** Begins anew from now on. */
+  /** Starts again from now. */
   async #reset(): Promise<Uint8Array> {
     this.#begun = await takeSnapshot(this.#db)
     this.#told.clear()
@@ -91,7 +94,10 @@ export class FeedReader {
     this.#cursor = (position << FRAME_BITS) - 1n
   }
 
-  /** Null once a position has no cursor left, which takes a million frames during one transaction: there is no id then. */
+  /**
+   * Returns the next cursor, or null if the position has none left, after a million frames during one transaction;
+   * these frames have no id.
+   */
   #next(): bigint | null {
     if ((this.#cursor + 1n) >> FRAME_BITS > this.#position) return null
     this.#cursor += 1n

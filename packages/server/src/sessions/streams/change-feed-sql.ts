@@ -1,11 +1,11 @@
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** That a Session changed, and where it stands. */
+/** A change of a Session, with the Session's state after it. */
 export interface Change {
   readonly id: string
   readonly last_event_sequence: number
   readonly updated_at: Date
-  /** Number of the transaction that wrote the row, in full. */
+  /** Full number of the transaction that wrote the row. */
   readonly position: bigint
 }
 
@@ -14,11 +14,11 @@ export interface Owner {
   readonly ownerId: string
 }
 
-/** What is committed by now, to tell later what was not. */
+/** The transactions that were committed at one moment, to tell later ones from them. */
 export interface Snapshot {
   /** Every transaction with a smaller number has ended. */
   readonly horizon: bigint
-  /** PostgreSQL's own text for it. */
+  /** PostgreSQL's own text form of the snapshot. */
   readonly text: string
 }
 
@@ -35,21 +35,23 @@ const toSnapshot = (row: SnapshotRow | undefined): Snapshot => {
   return { horizon: BigInt(row.horizon), text: row.snapshot }
 }
 
-/** Takes a snapshot of now. */
+/** Takes a snapshot of the transactions committed by now. */
 export async function takeSnapshot(db: Queryable): Promise<Snapshot> {
   const { rows } = await db.query<SnapshotRow>({ name: 'take-snapshot', text: `select ${selectSnapshot}` })
   return toSnapshot(rows[0])
 }
 
 /**
- * The whole number of the transaction that wrote a row. The row bears its lower half, so the upper one is taken from the
- * snapshot: the number nearest to it is meant.
+ * SQL of the full number of the transaction that wrote a row. The row stores only the lower 32 bits. The upper ones
+ * come from the snapshot: the number nearest to it is meant.
  */
 const position = `
   greatest(3, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 2147483648 + ((s.xmin::text::bigint
     - pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 2147483648) & 4294967295))`
 
-/** Whether a row was committed behind a snapshot; every one was behind none. */
+/**
+ * Returns SQL that is true if a row was committed after a snapshot; it is true of every row if the snapshot is null.
+ */
 const isBehind = (snapshot: string) =>
   `(${snapshot}::text is null or not pg_visible_in_snapshot((${position})::text::xid8, ${snapshot}::pg_snapshot))`
 
@@ -57,16 +59,16 @@ interface ChangeRow extends Omit<Change, 'position'>, SnapshotRow {
   readonly position: string
 }
 
-/** Changes, in the order that a reader is told them, and the snapshot that they were read in. */
+/** Changes in the order in which a reader is told them, and the snapshot in which they were read. */
 export interface Changes {
   readonly changes: readonly Change[]
   readonly read: Snapshot
 }
 
 /**
- * The owner's Sessions that changed in a transaction from `from` on and behind the snapshot, on `sessions_moved`. With
- * `ids` these alone, on the primary key. One statement reads rows and snapshot, so what it does not see has a position
- * that is not below the snapshot's horizon.
+ * Reads the owner's Sessions that changed after the snapshot `begun`, in a transaction from `from` on, on
+ * `sessions_moved`. With `ids` it reads these alone, on the primary key. One statement reads rows and snapshot, so a
+ * change that it does not see has a position at or above the snapshot's horizon.
  */
 export async function readChanges(
   db: Queryable,

@@ -1,6 +1,6 @@
 import type { Change } from './change-feed-sql.ts'
 
-/** What a feed has told of each Session, so that looking back does not tell it again. */
+/** Remembers the last change that a feed has told of each Session, so that a look back does not repeat it. */
 export class Told {
   readonly #positions = new Map<string, bigint>()
 
@@ -16,7 +16,7 @@ export class Told {
     this.#positions.set(id, position)
   }
 
-  /** Drops what no look back comes to any more. */
+  /** Drops the changes below a position, which no look back reaches any more. */
   forget(before: bigint): void {
     for (const [id, position] of this.#positions) if (position < before) this.#positions.delete(id)
   }

@@ -6,16 +6,17 @@ import { topics } from '../../storage/postgres/wakeups.ts'
 import { Moves } from './change-feed-moves.ts'
 import { FeedReader } from './change-feed-reader.ts'
 
-/** Changes of one Session within this long reach a reader as one notice (interface 4.7). */
+/** Changes of one Session within this time reach a reader as one notice. */
 const COALESCE_MS = 250
 
 /**
- * Notices of which Sessions of an installation changed (interface 4.7): each says that a Session moved, not how. Without
- * a cursor it starts now, which is when this resolves. Resuming looks back to the oldest transaction that had not ended at
- * the cursor, so a notice may come twice, and none is missed.
+ * Follows the Sessions of an installation; a notice says that a Session changed, not how. Without a cursor the feed
+ * starts when this promise resolves. With one it looks back to the oldest transaction that had not ended at the cursor,
+ * so a notice may come twice, and none is missed.
  *
- * A change opens a window; what moves until it closes is read once, and told if another transaction wrote its row than the
- * one told last. While the database is away the windows pass and nothing is forgotten.
+ * A change opens a window, and the feed reads once all that moved before the window closes. It tells of a Session if
+ * another transaction has written the row since its last notice. While the database is away, the windows pass and
+ * nothing is forgotten.
  * @throws DatabaseUnavailable
  */
 export async function followSessions(
@@ -26,7 +27,7 @@ export async function followSessions(
   const reader = await FeedReader.open(db, { organizationId, ownerId: id }, cursor)
   return async function* follow(signal) {
     using moves = new Moves(wakeups, topics.organization(organizationId))
-    // What moved since it began may have been said before anybody listened.
+    // Sessions may have moved after the feed opened and before it subscribed.
     moves.lookBack()
     if (reader.first !== null) yield reader.first
     while (!signal.aborted) {

@@ -1,13 +1,13 @@
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** An Event as it is stored: its place and its text, which nobody serialises again. */
+/** An Event as the database stores it: its sequence and its text, which nothing serialises again. */
 export interface StoredEvent {
   readonly sequence: number
   readonly envelope: string
 }
 
-/** Events after a sequence, in order, on the primary key: the cost does not grow with the log. */
+/** Lists Events after a sequence, in order, on the primary key: the cost does not grow with the log. */
 export async function listEventsAfter(
   db: Queryable,
   key: SessionKey,
@@ -26,8 +26,9 @@ export async function listEventsAfter(
 }
 
 /**
- * As `listEventsAfter`, and no further than the Event that fills `bytes`: one may take a megabyte, and hundreds of streams
- * read at once. The length of a stored text is known without fetching it, so what is left out costs next to nothing.
+ * Lists Events as `listEventsAfter` does, but stops at the Event that fills `bytes`: one may take a megabyte, and
+ * hundreds of streams read at once. PostgreSQL knows the length of a stored text without fetching it, so the omitted
+ * Events cost next to nothing.
  */
 export async function listEventsWithin(
   db: Queryable,
@@ -53,7 +54,7 @@ export async function listEventsWithin(
   return rows
 }
 
-/** Whose log it is and how far it goes. */
+/** The owner of a log and its newest sequence. */
 export interface LogHead {
   readonly organization_id: string
   readonly owner_id: string
@@ -72,11 +73,14 @@ export async function readLogHead(db: Queryable, key: SessionKey): Promise<LogHe
 /** A page of a log with its head, in one round trip. */
 export interface LogPage extends LogHead {
   readonly events: number
-  /** Envelopes joined by commas; null where there are none. */
+  /** Envelopes joined by commas; null if there are none. */
   readonly envelopes: string | null
 }
 
-/** The page is joined where it lies: a hundred rows cost the reader more to take apart than to send on. */
+/**
+ * Reads a page of a log, joined by PostgreSQL: taking a hundred rows apart costs this process more than sending them
+ * on.
+ */
 export async function readLogPage(
   db: Queryable,
   key: SessionKey,
@@ -100,7 +104,7 @@ export async function readLogPage(
   return rows[0] ?? null
 }
 
-/** The newest sequence of a Session; 0 before the first Event. */
+/** Returns the newest sequence of a Session; 0 before its first Event. */
 export async function findNewestSequence(db: Queryable, key: SessionKey): Promise<number> {
   const { rows } = await db.query<{ last_event_sequence: number }>({
     name: 'find-newest-sequence',

@@ -6,11 +6,11 @@ import { topics } from '../../storage/postgres/wakeups.ts'
 import { findNewestSequence } from './event-sql.ts'
 import { type Frame, readFrames, SessionTail } from './session-tail.ts'
 
-/** Most bytes yielded at once, so that a reader's backpressure is felt between them. */
+/** Most bytes yielded at once, so that the reader's backpressure applies between chunks. */
 const CHUNK_BYTES = 256 * 1024
-/** A missed wake-up costs this much, and nothing else. */
+/** Longest delay after a missed wake-up; nothing else depends on it. */
 const POLL_MS = 5_000
-/** Between two tries while the database is away. */
+/** Pause between two tries while the database is away. */
 const RETRY_MS = 250
 
 interface Shared {
@@ -28,16 +28,16 @@ export class EventStreams {
     this.#context = context
   }
 
-  /** Sessions that are followed. */
+  /** Number of Sessions that are followed. */
   get tails(): number {
     return this.#shared.size
   }
 
   /**
-   * Yields frames after a sequence, backfill and live tail as one: bytes that hold whole frames, in order, each once,
-   * until the signal aborts. It subscribes before it reads, so nothing appended in between can be missed; it takes what
-   * comes next from the shared tail where that has it and from the table where it has not, so there is no moment of
-   * cutover to get wrong.
+   * Yields the frames after a sequence, backfill and live tail as one: chunks of whole frames, in order, each once,
+   * until the signal aborts. It subscribes before it reads, so it misses no Event that is appended in between. It takes
+   * the next frames from the shared tail if they are there, and from the table if not, so there is no cutover to get
+   * wrong.
    */
   async *follow(key: SessionKey, after: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const shared = await this.#patiently(() => this.#join(key), signal)
@@ -73,7 +73,7 @@ export class EventStreams {
   }
 
   /**
-   * Asks however long the database is away: a stream that waits loses nothing, a broken one costs more.
+   * Retries for as long as the database is away: a stream that waits loses nothing, and a broken one costs more.
    * @returns null once the signal has aborted
    */
   async #patiently<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
@@ -98,7 +98,7 @@ export class EventStreams {
     }
     const shared = await opening
     shared.followers += 1
-    // The last follower may have left, and closed it, while this one waited.
+    // While this follower waited, the last other one may have left and closed the tail.
     if (this.#shared.get(name) !== opening) {
       shared.followers -= 1
       return this.#join(key)
@@ -113,8 +113,8 @@ export class EventStreams {
     try {
       const tail = new SessionTail(db, key, await findNewestSequence(db, key))
       refresh = () => {
-        // A database that is away is asked again by the next wake-up or poll.
-        tail.refresh().catch(error => log.warn({ err: error }, 'a tail could not be read'))
+        // The next wake-up or poll asks again if the database is away.
+        tail.refresh().catch(error => log.warn({ err: error }, 'could not read new events; the next poll tries again'))
       }
       const polling = setInterval(refresh, POLL_MS)
       refresh()

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { PageCache } from './page-cache.ts'
 
-it('drops what was used longest ago when it is full', () => {
+it('drops the least recently used page when it is full', () => {
   const cache = new PageCache(10)
   cache.set('a', 'aaaa')
   cache.set('b', 'bbbb')
@@ -10,7 +10,7 @@ it('drops what was used longest ago when it is full', () => {
   expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual(['aaaa', undefined, 'cccc'])
 })
 
-it('does not take what would not fit alone', () => {
+it('does not take a page that is larger than its bound', () => {
   const cache = new PageCache(3)
   cache.set('a', 'a')
   cache.set('long', 'long')

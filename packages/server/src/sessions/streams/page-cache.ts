@@ -1,9 +1,9 @@
-/** Text of pages held in this process, in UTF-16 units; a log is ASCII for the most part, so about as many bytes. */
+/** Bound of the text of all pages, in UTF-16 units; a log is mostly ASCII, so about as many bytes. */
 const MAX_LENGTH = 16 * 1024 * 1024
 
 /**
- * Full pages of logs by where they begin. A page that is full can never change, so it is right for ever and needs no
- * invalidation; it holds no authority, which is judged for each request. What was used longest ago goes first.
+ * Caches full pages of logs by their first position. A full page can never change, so it needs no invalidation. It
+ * holds no authority, which each request checks. The least recently used page goes first.
  */
 export class PageCache {
   readonly #maxLength: number

@@ -6,8 +6,8 @@ import { readLogHead, readLogPage } from './event-sql.ts'
 import type { PageCache } from './page-cache.ts'
 
 /**
- * JSON text of a page of Events (interface 4.7). The envelopes are spliced in as they were stored, so that a page, a
- * stream and a webhook carry the same bytes. `lastSequence` is the newest in the log.
+ * Returns the JSON text of a page of Events. It splices in the envelopes as they were stored, so a page, a stream and a
+ * webhook carry the same bytes. `lastSequence` is the newest in the log.
  * @throws ApiError 404 `cloud_session_not_found`
  */
 export async function pageEvents(

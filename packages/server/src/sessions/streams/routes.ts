@@ -8,14 +8,14 @@ import { pageEvents } from './page-events.ts'
 import type { StreamBudget } from './stream-budget.ts'
 import { type StreamLife, type StreamRequest, withLife } from './stream-life.ts'
 
-/** What the streams of a process share. */
+/** The parts that all streams of a process share. */
 export interface Streaming {
   readonly streams: EventStreams
   readonly budget: StreamBudget
   readonly life: StreamLife
 }
 
-/** The Event log and the change feed over HTTP (interface 4.7). */
+/** Serves the Event log and the change feed over HTTP. */
 export function eventHandlers(
   context: Context,
   { streams, budget, life }: Streaming,
@@ -44,7 +44,7 @@ export function eventHandlers(
   }
 }
 
-/** A place in the budget for as long as the response lives: its signal aborts however it ends, and may have by now. */
+/** Holds a place in the budget while the response lives: its signal aborts however it ends, and may have by now. */
 async function hold(
   budget: StreamBudget,
   { principal, signal }: Pick<StreamRequest, 'principal' | 'signal'>,

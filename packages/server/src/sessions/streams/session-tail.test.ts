@@ -6,7 +6,7 @@ import { SessionTail } from './session-tail.ts'
 const key = { organizationId: 'o', sessionId: 's' }
 const KEPT_BYTES = 512 * 1024
 
-/** A log in memory that answers the tail's statement; reads can be held, and fail. */
+/** A log in memory that answers the tail's statement; a test can hold its reads or let them fail. */
 class MemoryLog implements Queryable {
   readonly envelopes: string[] = []
   reads = 0
@@ -31,7 +31,7 @@ class MemoryLog implements Queryable {
   }
 }
 
-/** Every frame that a tail keeps. */
+/** Returns every frame that a tail keeps. */
 function kept(tail: SessionTail) {
   for (let after = 0; after < tail.newest; after += 1) {
     const frames = tail.keptAfter(after)
@@ -42,8 +42,8 @@ function kept(tail: SessionTail) {
 
 const sequences = (frames: readonly { readonly sequence: number }[]) => frames.map(({ sequence }) => sequence)
 
-describe('what a tail keeps', () => {
-  test('begins behind any position between its first frame and its last', async () => {
+describe('the frames that a tail keeps', () => {
+  test('start right after a given position, if the tail has the next frame', async () => {
     const log = new MemoryLog()
     log.append(5)
     const tail = new SessionTail(log, key, 2)
@@ -53,12 +53,12 @@ describe('what a tail keeps', () => {
     expect([1, 2, 3, 4, 5, 6].map(after)).toEqual([[], [3, 4, 5], [4, 5], [5], [], []])
   })
 
-  test('is nothing before anything was read', () => {
+  test('are none before the first read', () => {
     const tail = new SessionTail(new MemoryLog(), key, 7)
     expect([0, 6, 7, 8].map(position => tail.keptAfter(position))).toEqual([[], [], [], []])
   })
 
-  test('is bounded in bytes, the oldest dropped first, without a gap', async () => {
+  test('are bounded in bytes, the oldest dropped first, without a gap', async () => {
     const log = new MemoryLog()
     const tail = new SessionTail(log, key, 0)
     for (let round = 0; round < 40; round += 1) {
@@ -71,7 +71,7 @@ describe('what a tail keeps', () => {
     expect([tail.newest, kept(tail).length]).toEqual([120, 13])
   })
 
-  test('is nothing of a frame that is larger than the bound, and the frames behind it', async () => {
+  test('exclude a frame that is larger than the bound, but not the frames after it', async () => {
     const log = new MemoryLog()
     const tail = new SessionTail(log, key, 0)
     log.append(1)
@@ -84,7 +84,7 @@ describe('what a tail keeps', () => {
     expect(tail.keptAfter(1)).toEqual([])
   })
 
-  test('is the frame as clients read it', async () => {
+  test('have the form that clients read', async () => {
     const log = new MemoryLog()
     log.envelopes.push('{"a":"täglich"}')
     const tail = new SessionTail(log, key, 0)
@@ -94,7 +94,7 @@ describe('what a tail keeps', () => {
 })
 
 describe('a refresh', () => {
-  test('reads on while pages are full, by their number or by their bytes', async () => {
+  test('reads on while pages are full, by their number of events or by their bytes', async () => {
     const many = new MemoryLog()
     many.append(450)
     const large = new MemoryLog()
@@ -109,7 +109,7 @@ describe('a refresh', () => {
     }
   })
 
-  test('during a refresh is answered by one more read, however many ask', async () => {
+  test('causes one more read if another is active, however many callers ask', async () => {
     const log = new MemoryLog()
     const held = Promise.withResolvers<void>()
     log.gate = held.promise
@@ -123,7 +123,7 @@ describe('a refresh', () => {
     expect([log.reads, tail.newest]).toEqual([2, 1])
   })
 
-  test('at any moment around the end of another finds what was appended before it', async () => {
+  test('finds the events appended before it, at any moment around the end of another', async () => {
     for (let moment = 0; moment < 20; moment += 1) {
       const log = new MemoryLog()
       const held = Promise.withResolvers<void>()
@@ -139,7 +139,7 @@ describe('a refresh', () => {
     }
   })
 
-  test('that failed is made up for by the next', async () => {
+  test('makes up for one that failed', async () => {
     const log = new MemoryLog()
     log.append(1)
     const tail = new SessionTail(log, key, 0)
@@ -152,7 +152,7 @@ describe('a refresh', () => {
 })
 
 describe('waiting for a position to be passed', () => {
-  test('ends when it is, not before', async () => {
+  test('ends when the tail passes it, not before', async () => {
     const log = new MemoryLog()
     const tail = new SessionTail(log, key, 0)
     let passed = false
@@ -168,7 +168,7 @@ describe('waiting for a position to be passed', () => {
     await tail.passed(1, new AbortController().signal)
   })
 
-  test('ends with its signal', async () => {
+  test('ends when its signal aborts', async () => {
     const tail = new SessionTail(new MemoryLog(), key, 0)
     await tail.passed(0, AbortSignal.abort())
     const end = new AbortController()
@@ -177,7 +177,7 @@ describe('waiting for a position to be passed', () => {
     await waiting
   })
 
-  test('leaves nothing behind on a signal that outlives it', async () => {
+  test('leaves no listener on a signal that outlives it', async () => {
     const log = new MemoryLog()
     const tail = new SessionTail(log, key, 0)
     const { signal } = new AbortController()

@@ -3,7 +3,7 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 import { listEventsWithin } from './event-sql.ts'
 
 const PAGE = { events: 200, bytes: 1024 * 1024 }
-/** Frames kept for readers that are a little behind; one that falls further behind reads pages of its own. */
+/** Size of the frames kept for readers slightly behind; a reader further behind reads pages of its own. */
 const KEPT_BYTES = 512 * 1024
 
 /** An Event as the bytes of its server-sent frame, encoded once for all streams. */
@@ -15,7 +15,8 @@ export interface Frame {
 const encoder = new TextEncoder()
 
 /**
- * The next frames of stored Events: `id` and `data`, and no `event` field, since clients read the type in the envelope.
+ * Reads the next frames of stored Events: `id` and `data`, and no `event` field, since clients read the type in the
+ * envelope.
  */
 export async function readFrames(db: Queryable, key: SessionKey, after: number): Promise<Frame[]> {
   const events = await listEventsWithin(db, key, after, PAGE)
@@ -26,8 +27,8 @@ export async function readFrames(db: Queryable, key: SessionKey, after: number):
 }
 
 /**
- * The live end of one Session's log in this process: however many streams follow the Session, what is appended is read
- * once.
+ * Follows the live end of one Session's log in this process, and reads each appended Event once, however many streams
+ * follow the Session.
  *
  * `newest` is the last sequence read here. `#kept` holds the frames up to it, contiguous, the oldest dropped first.
  * Streams hold positions, not queues, so a slow one costs no memory: it finds its next frame here, or in the table.
@@ -52,14 +53,14 @@ export class SessionTail {
     return this.#newest
   }
 
-  /** Frames after a sequence as far as they are kept; empty where the next one is not. */
+  /** Returns the kept frames after a sequence; none if the tail does not keep the next one. */
   keptAfter(sequence: number): readonly Frame[] {
     const first = this.#kept[0]
     if (first === undefined || sequence + 1 < first.sequence || sequence >= this.#newest) return []
     return this.#kept.slice(sequence + 1 - first.sequence)
   }
 
-  /** Reads what was appended. A call during a read is answered by one more read after it. */
+  /** Reads the appended Events. A call during a read causes one more read after it. */
   refresh(): Promise<void> {
     this.#again = true
     this.#reading ??= this.#read()
@@ -90,7 +91,7 @@ export class SessionTail {
         if (frames.length > 0) this.#keep(frames)
       }
     } finally {
-      // In the same step as the last look at `#again`, so that a call in between begins a read of its own.
+      // In the same step as the last check of `#again`, so that a call in between begins a read of its own.
       this.#reading = null
     }
   }
@@ -111,7 +112,7 @@ export class SessionTail {
   }
 }
 
-/** Whether there may be more behind what was read. */
+/** Returns true if there may be more Events after these frames. */
 function isFull(frames: readonly Frame[]): boolean {
   return frames.length >= PAGE.events || frames.reduce((sum, { bytes }) => sum + bytes.length, 0) >= PAGE.bytes
 }

@@ -5,7 +5,7 @@ import type { StreamLedger } from './stream-ledger.ts'
 /** A place in the budget, held while a stream is open. */
 export interface StreamPlace extends Disposable {}
 
-/** Seconds after which a refused open is worth another try. */
+/** Seconds after which a client should retry a refused open. */
 const RETRY_SECONDS = 2
 
 /**
@@ -27,6 +27,7 @@ export class StreamBudget {
   }
 
   /**
+   * Takes a place for one stream.
    * @throws ApiError 429 `cloud_rate_limit_exceeded` or 503 `event_stream_unavailable`, both with `Retry-After`
    * @throws DatabaseUnavailable
    */

@@ -19,8 +19,8 @@ export async function holdStreams(
 }
 
 /**
- * Renews what a process holds, on `open_streams_of_holder`, and drops what processes that are gone have left.
- * @returns the authorities that it has rows of
+ * Renews the rows of a process, on `open_streams_of_holder`, and deletes the lapsed rows of dead ones.
+ * @returns the authorities that the process has rows of
  */
 export async function renewStreams(db: Queryable, holder: string, lifeMs: number): Promise<Set<string>> {
   const { rows } = await db.query<{ authority: string }>({
@@ -34,7 +34,7 @@ export async function renewStreams(db: Queryable, holder: string, lifeMs: number
   return new Set(rows.map(({ authority }) => authority))
 }
 
-/** Gives back all that a process holds, on `open_streams_of_holder`. */
+/** Gives back every stream that a process holds, on `open_streams_of_holder`. */
 export async function releaseStreams(db: Queryable, holder: string): Promise<void> {
   await db.query({ text: 'delete from open_streams where holder = $1', values: [holder] })
 }

@@ -5,25 +5,25 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { holdStreams, releaseStreams, renewStreams } from './stream-ledger-sql.ts'
 
-/** What this process has of one authority. */
+/** The streams of one authority in this process. */
 interface Account {
   /** Streams that are open here. */
   held: number
-  /** As the row says; null where that is not known. */
+  /** The count in the row; null if it is not known. */
   written: number | null
   /** Opens that wait for a place. */
   waiting: PromiseWithResolvers<boolean>[]
   settling: Promise<void> | null
 }
 
-/** How long the row of a process that is gone counts, and how often one that lives renews it. */
+/** How long the row of a dead process counts, and how often a live one renews its rows. */
 const LIFE_MS = 20_000
 const RENEWAL_MS = 5_000
 
 /**
- * Counts the streams of each authority over all processes. An open costs one statement, a close another one, which nobody
- * waits for; frames cost none. What comes together goes together: of each authority there is one statement under way, and
- * it writes how many streams this process holds then, so no order of statements can make the row wrong. A process that
+ * Counts the streams of each authority over all processes. An open costs one statement, a close another, which nobody
+ * waits for; frames cost none. Each authority has one statement in flight, and opens that arrive together share one. It
+ * writes how many streams this process holds then, so no order of statements can make the row wrong. A process that
  * dies stops renewing its rows, and they lapse.
  */
 export class StreamLedger implements Service {
@@ -53,7 +53,7 @@ export class StreamLedger implements Service {
     this.#renewing.wake()
   }
 
-  /** Gives back what is still held, so that nobody waits for it to lapse. */
+  /** Gives back every held stream, so that nobody waits for its row to lapse. */
   async drain(): Promise<void> {
     await this.#renewing[Symbol.asyncDispose]()
     await Promise.all([...this.#accounts.values()].map(({ settling }) => settling))
@@ -64,14 +64,14 @@ export class StreamLedger implements Service {
     await this.drain()
   }
 
-  /** Whether this process alone has all that an authority may have. */
+  /** Returns true if this process alone holds as many streams as an authority may have. */
   isSpentHere(authority: string): boolean {
     return (this.#accounts.get(authority)?.held ?? 0) >= this.#bound
   }
 
   /**
-   * Takes a place for one stream, to be given back once.
-   * @returns whether there was one
+   * Takes a place for one stream; the caller gives it back once.
+   * @returns true if there was a place
    * @throws DatabaseUnavailable
    */
   take(authority: string): Promise<boolean> {
@@ -96,7 +96,7 @@ export class StreamLedger implements Service {
     else if (account.held === 0) this.#accounts.delete(authority)
   }
 
-  /** Writes until nothing is due, and has let go of the account by the time it looks for the last time. */
+  /** Writes until nothing is due, and lets go of the account in the same step as its last check. */
   async #write(authority: string, account: Account): Promise<void> {
     const of = { authority, holder: this.#holder, bound: this.#bound, lifeMs: this.#lifeMs }
     while (isDue(account)) {
@@ -110,7 +110,7 @@ export class StreamLedger implements Service {
       } catch (error) {
         account.written = null
         for (const open of opens) open.reject(error)
-        // Whatever else is wrong with the row, the renewal mends once the database is back.
+        // The renewal mends any other fault of the row once the database is back.
         if (account.waiting.length > 0) continue
         if (opens.length === 0) this.#complain(error)
         break
@@ -120,7 +120,9 @@ export class StreamLedger implements Service {
     if (account.held === 0 && account.waiting.length === 0) this.#accounts.delete(authority)
   }
 
-  /** Rows may be missing after a crash of the database, or be there by a statement whose answer was lost. */
+  /**
+   * Mends the rows: a crash of the database may lose one, and a statement whose answer was lost may have written one.
+   */
   async #renew(): Promise<void> {
     if (this.#accounts.size === 0) return
     const renewed = await renewStreams(this.#db, this.#holder, this.#lifeMs)
@@ -135,8 +137,8 @@ export class StreamLedger implements Service {
 
   #complain(error: unknown): void {
     if (error instanceof DatabaseUnavailable)
-      this.#log.warn({ err: error }, 'the count of streams waits for the database')
-    else this.#log.error({ err: error }, 'the count of streams could not be kept')
+      this.#log.warn({ err: error }, 'the database is away; the count of open streams is written once it is back')
+    else this.#log.error({ err: error }, 'could not write the count of open streams')
   }
 }
 

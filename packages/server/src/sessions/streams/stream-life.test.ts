@@ -16,12 +16,12 @@ const principal = (expiresAt: Date | null): Principal => ({
   expiresAt,
 })
 
-/** Says nothing until its signal aborts. */
+/** Yields nothing until its signal aborts. */
 async function* silence(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve))
 }
 
-/** Runs a stream to its end: when it ended, by the fake clock, and what it said. */
+/** Runs a stream to its end and records when it ended, by the fake clock, and the text that it sent. */
 function run(request: Partial<StreamRequest> & { expiresAt?: Date | null } = {}, changed: Partial<StreamLife> = {}) {
   const outcome: { endedAt: number | null; said: string } = { endedAt: null, said: '' }
   const start = Date.now()
@@ -47,7 +47,7 @@ describe('a stream ends', () => {
     [0, 300_000],
     [0.5, 450_000],
     [0.999_999, 599_999],
-  ])('at an age between the least and the most: %f of it', async (random, ageMs) => {
+  ])('at a random age, %f of the way from the minimum to the maximum', async (random, ageMs) => {
     const stream = run({}, { random: () => random })
     await pass(ageMs - 1)
     expect(stream.endedAt).toBeNull()
@@ -56,7 +56,7 @@ describe('a stream ends', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('when its credential does, if that is sooner', async () => {
+  test('when its credential expires, if that is sooner', async () => {
     const sooner = run({ expiresAt: new Date(Date.now() + 7_000) })
     const later = run({ expiresAt: new Date(Date.now() + 900_000) })
     const over = run({ expiresAt: new Date(Date.now() - 1) })
@@ -66,7 +66,7 @@ describe('a stream ends', () => {
     for (const { said } of [sooner, later, over]) expect(said).toBe('retry: 500\n\n')
   })
 
-  test.each([0, 0.3, 0.999_999_999])('asking for a return within a second: %f', async random => {
+  test.each([0, 0.3, 0.999_999_999])('with a request to return within a second, at random %f', async random => {
     const stream = run({}, { random: () => random })
     await pass(600_000)
     const retryMs = Number(/^retry: (\d+)\n\n$/.exec(stream.said)?.[1])
@@ -74,7 +74,7 @@ describe('a stream ends', () => {
     expect(retryMs).toBeLessThanOrEqual(1_000)
   })
 
-  test('without a word once its credential is revoked', async () => {
+  test('silently once its credential is revoked', async () => {
     const answers = [true, true, false]
     const stream = run({ stillAuthorized: async () => answers.shift() ?? true })
     await pass(29_999)
@@ -84,7 +84,7 @@ describe('a stream ends', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('not because its credential cannot be judged', async () => {
+  test('no sooner if its credential cannot be checked', async () => {
     const stream = run({ stillAuthorized: () => Promise.reject(new Error('away')) })
     await pass(449_999)
     expect(stream.endedAt).toBeNull()
@@ -92,7 +92,7 @@ describe('a stream ends', () => {
     expect(stream).toEqual({ endedAt: 450_000, said: 'retry: 500\n\n' })
   })
 
-  test('without a word when its client has left', async () => {
+  test('silently when its client has left', async () => {
     const client = new AbortController()
     const stream = run({ signal: client.signal })
     await pass(1_000)
@@ -102,7 +102,7 @@ describe('a stream ends', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('with the failure of its source', async () => {
+  test('with the error of its source', async () => {
     const request = { principal: principal(null), signal: new AbortController().signal }
     const frames = withLife(
       () => {
@@ -116,7 +116,7 @@ describe('a stream ends', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('when nobody asks for more of it', async () => {
+  test('when its reader returns early', async () => {
     const frames = withLife(
       async function* () {
         yield new Uint8Array(1)

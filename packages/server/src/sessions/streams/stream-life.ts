@@ -1,16 +1,16 @@
 import type { Principal } from '../../identity/guard/principal.ts'
 import type { Clock } from '../../kit/clock.ts'
 
-/** How long streams live (interface 4.7, 8.4). */
+/** How long a stream lives, and how often its credential is checked. */
 export interface StreamLife {
   readonly minMs: number
   readonly maxMs: number
-  /** Between two looks at whether the credential still stands. */
+  /** Pause between two checks of the credential. */
   readonly authorityMs: number
   readonly random: () => number
 }
 
-/** What a stream was asked for with. */
+/** The parts of a request that its stream needs. */
 export interface StreamRequest {
   readonly principal: Principal
   readonly signal: AbortSignal
@@ -23,10 +23,10 @@ const MAX_RETRY_MS = 1_000
 const encoder = new TextEncoder()
 
 /**
- * Gives a stream its end: a random age, so that clients of one deployment do not come back together; the end of its
- * credential; or the moment the credential is found revoked. The first two tell the client to come back within a second,
- * the last tells it nothing: its next request does.
- * @param open starts the frames; its signal aborts when the stream is to end
+ * Ends a stream at a random age, so that the clients of a deployment do not return together, when its credential
+ * expires, or when a check finds its credential revoked. The first two tell the client to come back within a second.
+ * The last tells it nothing: its next request does.
+ * @param open starts the frames; its signal aborts when the stream must end
  */
 export async function* withLife(
   open: (signal: AbortSignal) => AsyncIterable<Uint8Array>,
@@ -47,7 +47,7 @@ export async function* withLife(
         revoked = true
         end.abort()
       },
-      // Not known is not revoked: it is asked again.
+      // A failed check is not a revocation: the next one asks again.
       () => undefined,
     )
   }, life.authorityMs)
