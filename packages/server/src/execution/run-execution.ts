@@ -38,22 +38,22 @@ import { ResumeUnavailable } from './workspace/restore-session.ts'
 import { sealRun } from './workspace/seal-run.ts'
 import { SourceUnavailable } from './workspace/session-source.ts'
 
-/** Between two tries while the database or a connection is away. */
+/** Delay before a retry while the database or a connection is away. */
 const RETRY_MS = 250
-/** Connections in a row that a supervisor may close without having sent anything new; then it is taken for broken. */
+/** A supervisor may close this many connections in a row without sending anything new; then it counts as broken. */
 const MAX_VAIN_CONNECTIONS = 10
 
 /**
  * Executes a claimed Run to its end, or until the claim is lost or the worker stops.
  *
- * Whatever fails on the way, the rows and the journal say where to go on: a database that is away, a connection that
- * broke and a predecessor that died are all met by reading them again. It never throws; a fault of ours is logged and
- * costs a handover, which are counted, so that poison work ends.
+ * After any failure, the rows and the journal say where to continue. So a lost database, a broken connection and a dead
+ * predecessor are all handled by reading them again. It never throws. A fault of the service is logged and costs a
+ * handover; handovers are counted, so a Run that kills its workers ends.
  */
 export async function executeRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   await workOff(context, claim, signal)
   if (signal.aborted) return
-  // Most Runs are sealed, and their sandboxes are frozen for that. Whatever is missed here is the sweeper's.
+  // Most Runs are sealed, which froze their sandboxes. The sweeper freezes any that this misses.
   await freezeAtRest(context, claim).catch(error => {
     context.log.warn({ err: error, sessionId: claim.sessionId }, 'a sandbox could not be frozen yet')
   })
@@ -76,17 +76,21 @@ async function workOff(context: ExecutionContext, claim: RunClaim, signal: Abort
   }
 }
 
-/** What an execution has learnt on the way. */
+/** State that an execution has gathered. */
 interface Known {
-  /** The Run as the claim found it, until something was tried. */
+  /** The Run as the claim found it, until the first step. */
   claimed: RunRow | null
-  /** Connections that ended with nothing of the journal committed since the one before, and where that stood. */
+  /** Consecutive connections that committed nothing of the journal, and its offset then. */
   vain: { offset: number; count: number }
-  /** The Run could not be parked, and keeps its sandbox. */
+  /** The Run could not be parked and keeps its sandbox. */
   unparkable: boolean
 }
 
-/** Goes on from what the rows say. @returns whether nothing is left to do */
+/**
+ * Takes the next step that the rows call for.
+ *
+ * @returns true if nothing is left to do
+ */
 async function step(context: ExecutionContext, given: RunClaim, signal: AbortSignal, known: Known): Promise<boolean> {
   const run = known.claimed ?? (await findRun(context.db, given, given.runId))
   known.claimed = null
@@ -107,7 +111,7 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
     await finishRun(context, claim, refused ?? executionLost)
     return true
   }
-  // Nothing was made for it yet, or nothing is left of it but its checkpoint.
+  // Nothing exists for it yet, or only its checkpoint is left.
   if (run.cancel_requested_at !== null && (await findLiveLease(context.db, claim)) === null) {
     await finishRun(context, claim, { status: 'cancelled', stopReason: 'aborted' })
     return true
@@ -124,11 +128,11 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
       return true
     }
     if (error instanceof SourceUnavailable) {
-      context.log.warn({ err: error, runId: run.id }, 'the repository of a session is not to be had')
+      context.log.warn({ err: error, runId: run.id }, 'the repository of a session is not available')
       await finishRun(context, claim, { status: 'failed', stopReason: 'error', errorCode: 'source_unavailable' })
       return true
     }
-    // A parked Run has its checkpoint to be tried with again, which is counted as a handover.
+    // A parked Run keeps its checkpoint and is tried again from it; each try counts as a handover.
     if (error instanceof ProvisionFailed && run.status === 'dispatching') {
       context.log.warn({ err: error, runId: run.id }, 'a sandbox could not be made')
       await loseAttempt(context, claim, { sandboxLost: false, outcome: executionLost })
@@ -142,7 +146,7 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
   }
 }
 
-/** A Run whose sealing keeps losing its workers goes without. */
+/** Seals an ended Run. If sealing keeps losing its workers, the Run goes without a checkpoint. */
 async function sealEnded(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   if (claim.run.handovers <= context.limits.maxHandovers) {
     await freezeToSeal(context, claim, signal)
@@ -161,7 +165,7 @@ function isLoss(error: unknown): error is Error {
   )
 }
 
-/** Whether a supervisor that accepts connections and closes them again has done so too often. */
+/** Returns true if a supervisor has too often accepted a connection and closed it again. */
 async function isBroken(context: ExecutionContext, claim: RunClaim, { vain }: Known): Promise<boolean> {
   const { journal_offset: offset = -1 } = (await findLiveLease(context.db, claim)) ?? {}
   vain.count = offset === vain.offset ? vain.count + 1 : 1
@@ -169,13 +173,13 @@ async function isBroken(context: ExecutionContext, claim: RunClaim, { vain }: Kn
   return vain.count > MAX_VAIN_CONNECTIONS
 }
 
-/** Nothing is begun whose authority ended while the Run waited for a worker. */
+/** Refuses to begin a Run whose authority ended while it waited for a worker. */
 const refuseAuthority = ({ revoked, run }: RunClaim): Outcome | null =>
   revoked && run.status === 'dispatching'
     ? { status: 'failed', stopReason: 'error', errorCode: 'authority_revoked_dispatch' }
     : null
 
-/** A Run that cannot be run here at all ends before anything is made for it. */
+/** Refuses a Run that cannot run here before anything is made for it. */
 function refuseRuntime(context: ExecutionContext, run: RunRow, entry: RuntimeEntry | null): Outcome | null {
   const id = run.runtime
   const lacksModel = id === null || entry?.modelEnv !== undefined
@@ -184,11 +188,14 @@ function refuseRuntime(context: ExecutionContext, run: RunRow, entry: RuntimeEnt
   }
   const missing = entry === null ? 'it is not in the catalog' : (entry.missing?.() ?? null)
   if (missing === null) return null
-  context.log.warn({ runId: run.id, runtime: id, missing }, 'a runtime is not to be had')
+  context.log.warn({ runId: run.id, runtime: id, missing }, 'a runtime is not available')
   return { status: 'failed', stopReason: 'error', errorCode: 'runtime_unavailable' }
 }
 
-/** The sandbox is gone, frozen or no longer speaks the protocol. With its lease's end it is the sweeper's. */
+/**
+ * Ends the lease of a sandbox that is gone, frozen or no longer speaks the protocol; the sweeper then destroys the
+ * sandbox.
+ */
 async function loseSandbox(context: ExecutionContext, claim: RunClaim, cause: Error): Promise<void> {
   context.log.warn({ err: cause, runId: claim.run.id }, 'a sandbox was lost')
   await loseAttempt(context, claim, { sandboxLost: true, outcome: executionLost })
@@ -203,7 +210,7 @@ async function attach(
   known: Known,
 ): Promise<'done' | 'again'> {
   const { db, driver, gateway, limits } = context
-  // What needs no sandbox is read while there comes to be one.
+  // Reads everything that needs no sandbox while the sandbox is being made.
   const reading = Promise.all([
     findTurn(db, claim, claim.run.turn_id),
     findSession(db, claim),
@@ -233,7 +240,7 @@ async function attach(
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace
   const rows = { claim, turn, lease, waiting, unheard, budgets }
   const attempt = new Attempt(context, { ...rows, runtime, connection, cwd, redactor })
-  // Of a foreign agent nobody knows whether it can go on in the middle of a prompt (completions, Answers).
+  // A foreign agent may be unable to continue in the middle of a prompt, so only native Runs are parked.
   const parks = runtime.id === NATIVE_RUNTIME && !known.unparkable
   const watched = { claim, lease, attempt, connection, parks, budgets }
   using _watch = watchAttempt(context, watched, reason => interrupt.abort(reason))

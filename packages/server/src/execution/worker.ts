@@ -26,8 +26,8 @@ interface Held {
 /**
  * Claims Runs, executes them and renews its claims.
  *
- * A claim that is not renewed lapses, and any worker takes it over; the old one finds out by its first refused write or
- * by the next heartbeat. Nothing here depends on two workers agreeing on the time beyond that.
+ * A claim that is not renewed lapses, and any worker takes it over. The old worker learns of it at its next refused
+ * write or heartbeat. Nothing else depends on two workers agreeing on the time.
  */
 export class Worker implements Service {
   readonly name = 'worker'
@@ -56,7 +56,7 @@ export class Worker implements Service {
     this.#heartbeat.wake()
   }
 
-  /** Claims nothing more and lets go of what it holds. The agents go on; whoever takes over attaches to them. */
+  /** Claims nothing more and releases its claims. The agents go on, and the next worker attaches to them. */
   async drain(): Promise<void> {
     if (this.#draining) return
     this.#draining = true
@@ -66,7 +66,7 @@ export class Worker implements Service {
     for (const { abort } of held) abort.abort(new WorkerStopping())
     await Promise.all(held.map(({ done }) => done))
     await this.#heartbeat[Symbol.asyncDispose]()
-    // With a database that is away they lapse by themselves.
+    // If the database is away, the claims lapse by themselves.
     await lapseClaims(this.#context.db, this.holder, this.#context.clock.now()).catch(() => undefined)
     this.#context.wakeups.publish(topics.queue)
   }
@@ -90,7 +90,7 @@ export class Worker implements Service {
     }
   }
 
-  /** What it works on. A Run that waits for people takes up no more than a connection, however long they take. */
+  /** Counts the Runs that are worked on. A Run that waits for people costs only a connection. */
   async #busy(): Promise<number> {
     const held = this.#held.size
     if (held < this.#context.limits.concurrency) return held
@@ -99,7 +99,7 @@ export class Worker implements Service {
 
   #take(claim: Claim, work: (signal: AbortSignal) => Promise<void>): void {
     const key = `${claim.organizationId}/${claim.sessionId}`
-    // This worker may itself be the one whose claim lapsed, after a pause of the whole process.
+    // This worker may itself hold the lapsed claim, after the whole process was paused.
     this.#held.get(key)?.abort.abort(new ClaimLost())
     const abort = new AbortController()
     const { log } = this.#context
@@ -117,7 +117,7 @@ export class Worker implements Service {
     this.#held.set(key, { claim, abort, done })
   }
 
-  /** A claim that comes back with its Run unfinished was given up; it must not be renewed as if it were worked on. */
+  /** Lapses a claim whose Run is unfinished: this worker has abandoned it and must not renew it. */
   async #release(claim: Claim, signal: AbortSignal): Promise<void> {
     if (!signal.aborted) await lapseClaim(this.#context.db, claim, this.#context.clock.now())
   }

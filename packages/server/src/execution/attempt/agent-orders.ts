@@ -29,33 +29,33 @@ import type { SupervisorConnection } from '../supervisor/connection.ts'
 import { placeInputs } from '../workspace/place-inputs.ts'
 import { keepRecap } from '../workspace/recap.ts'
 
-/** Between the request to end and the kill of an agent that is to be stopped. */
+/** Time between asking an agent to end and killing it. */
 export const STOP_GRACE_MS = 1_000
 
-/** What the orders of an attempt are made of. */
+/** Everything that the orders of an attempt are built from. */
 export interface OrderParts {
   readonly claim: RunClaim
   readonly turn: TurnRow
   readonly runtime: RuntimeEntry
   readonly lease: LeaseRow
-  /** Where the agent works. */
+  /** The agent's working directory. */
   readonly cwd: string
   readonly connection: SupervisorConnection
   readonly budgets: RunBudgets
-  /** What people said to the Run while it was parked. */
+  /** Answers that people gave while the Run was parked. */
   readonly unheard: readonly InteractionRow[]
 }
 
 /**
- * What an attempt has its agent told. Each order has a key that the supervisor takes once, and is sent once by a worker:
- * to give it again, here or after a takeover, does nothing.
+ * Sends the orders of one attempt to its agent. The supervisor takes each key once, and this worker sends each key
+ * once. So a repeated order has no effect, here or after a takeover.
  */
 export class AgentOrders {
   readonly #context: ExecutionContext
   readonly #parts: OrderParts
   readonly #of: PromptOf
   readonly #given = new Set<string>()
-  /** What came before, for an agent that cannot load it; told with its first prompt. */
+  /** The earlier conversation, for an agent that cannot load it; its first prompt includes this. */
   #recap: string | null
   /** The model that the agent's process was started for. */
   #startedFor: string | null
@@ -68,7 +68,10 @@ export class AgentOrders {
     this.#startedFor = parts.lease.agent_model
   }
 
-  /** Whether its process was told of another model when it started. Its successor loads the conversation. */
+  /**
+   * True if the Run needs another model than the agent's process was started for. The next process loads the
+   * conversation.
+   */
   get otherModel(): boolean {
     return this.#modelOfAgent() !== this.#startedFor
   }
@@ -78,12 +81,15 @@ export class AgentOrders {
     await this.#parts.connection.send(order.key, order.line)
   }
 
-  /** Answers a request at once. It is not remembered, as is an order that is come to again: an agent may ask for ever. */
+  /**
+   * Answers a request at once. Replies, unlike orders, are not tracked for deduplication: an agent may send any number
+   * of requests.
+   */
   async reply({ key, line }: Order): Promise<void> {
     await this.#parts.connection.send(key, line)
   }
 
-  /** Ends the agent's process, whose end follows in the journal. */
+  /** Stops the agent's process; the journal then records its end. */
   async stop(key: string): Promise<void> {
     await this.#parts.connection.stop(key, STOP_GRACE_MS)
   }
@@ -107,8 +113,8 @@ export class AgentOrders {
   }
 
   /**
-   * A process that follows another one loads the conversation that earlier Runs left; one that cannot is told it by the
-   * log. Without earlier work there is nothing to load, whatever an attempt that was lost has said.
+   * Opens the agent's session. A later process loads the conversation of earlier Runs; if it cannot, its first prompt
+   * recaps the log. Without earlier work there is nothing to load, even if a lost attempt wrote to the log.
    */
   async openSession({ generation, loadsSessions, sessionId }: AgentFacts): Promise<void> {
     const { claim, cwd, lease, unheard } = this.#parts
@@ -118,7 +124,7 @@ export class AgentOrders {
     await this.give(openSession(generation, cwd, loads ? sessionId : null))
   }
 
-  /** The Turn; where the Run was parked, what people have said since. */
+  /** Sends the Turn or, after the Run was parked, the answers that people have given since. */
   async prompt({ generation, sessionId }: AgentFacts): Promise<void> {
     for (const row of this.#parts.unheard) await this.#placeFilesOf(row)
     const meta = this.#promptMeta()
@@ -126,8 +132,10 @@ export class AgentOrders {
   }
 
   /**
-   * What people said to plans of a foreign agent's that it has not heard: ACP has no field for it beside the refusal. It is
-   * the agent's next prompt, in the same Run. Null where there is nothing to say.
+   * Returns a second prompt of the same Run with the feedback that people gave on a foreign agent's plans. ACP has no
+   * field for feedback beside the refusal.
+   *
+   * @returns null if there is no feedback
    */
   async feedback({ activePrompt, generation, sessionId }: AgentFacts): Promise<Order | null> {
     const { claim, lease, runtime } = this.#parts
@@ -144,7 +152,7 @@ export class AgentOrders {
     await this.give(cancelPrompt(this.#of, sessionId))
   }
 
-  /** What people have said to the agent's requests, whichever worker was there when they said it. */
+  /** Gives the agent people's answers to its requests, including those given while another worker held the Run. */
   async giveAnswers(): Promise<void> {
     for (const row of await listUndelivered(this.#context.db, this.#parts.lease.id)) {
       if (row.status === 'open') continue
@@ -177,7 +185,7 @@ export class AgentOrders {
     }
   }
 
-  /** The model that its variables tell the agent of; null where they tell of none. */
+  /** Returns the model that the agent's environment names, or null if its runtime does not name one. */
   #modelOfAgent(): string | null {
     const { claim, runtime } = this.#parts
     return runtime.modelEnv === undefined ? null : modelOf(this.#context, claim.run, runtime)

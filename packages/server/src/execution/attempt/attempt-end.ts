@@ -19,19 +19,20 @@ import { collectPresented, keepPresented } from '../workspace/present-files.ts'
 import { recordPosition, spentOn } from './record-reading.ts'
 import { keepResult, type Result } from './run-result.ts'
 
-/** The agent had more to say than the log takes of one Run. */
+/** The agent's Events exceeded the budget of one Run. */
 export const outOfEvents: Outcome = { status: 'failed', stopReason: 'max_response', errorCode: EVENT_BUDGET }
 export const cancelled: Outcome = { status: 'cancelled', stopReason: 'aborted' }
 
-/** What a Run ends with, and the length of a last message that is too long to be its summary. */
+/** A Run's outcome, and the length of a last message that is too long to be its summary. */
 export interface Decided {
   readonly outcome: Outcome
   readonly longBytes?: number
 }
 
 /**
- * What the Run ends with by the agent's end; null where the agent is gone without an answer and the attempt is lost.
- * Who asked for a stop gets `cancelled`, whatever the agent made of it.
+ * Returns the Run's outcome for the way its agent ended. After a stop was requested, any answer counts as `cancelled`.
+ *
+ * @returns null if the agent is gone without an answer, which loses the attempt
  */
 export async function decideEnd(
   context: ExecutionContext,
@@ -58,8 +59,9 @@ export async function decideEnd(
 }
 
 /**
- * An agent that is told by the gateway that its Run has spent its budget stops in a way of its own. Where it does not say
- * why, what it spent does.
+ * Returns the outcome, with `cost_budget` as its reason if the Run has spent its cost budget. The gateway refuses such
+ * a Run's calls, and agents react in ways of their own. So the booked cost decides, unless the agent gave another
+ * reason.
  */
 async function stoppedByCost(
   context: ExecutionContext,
@@ -76,7 +78,7 @@ async function stoppedByCost(
   return { ...rest, status: 'completed', stopReason: 'cost_budget' }
 }
 
-/** The agent's own summary, else its last message. */
+/** Uses the agent's own summary, else its last message. */
 function withSummary(outcome: Outcome, lastAnswer: LastAnswer | null): Decided {
   const { summary = lastAnswer, ...rest } = outcome
   if (summary === null || summary === '') return { outcome: rest }
@@ -85,8 +87,10 @@ function withSummary(outcome: Outcome, lastAnswer: LastAnswer | null): Decided {
 }
 
 /**
- * Records the end of an attempt with all that was read before it, in one transaction: the Run's result and what it
- * presented first, then its end. A Run that has ended already only has its agent's state kept. @throws ClaimLost
+ * Records the end of an attempt and everything read before it, in one transaction. The Run's result and presented files
+ * come first, then its end. If the Run has already ended, only its agent's state is kept.
+ *
+ * @throws ClaimLost
  */
 export async function recordEnd(
   context: ExecutionContext,
@@ -97,13 +101,13 @@ export async function recordEnd(
   const settled = context.gateway.settled(claim.runId)
   const keeping = keepResult(context.blobs, decided?.outcome.summary, decided?.longBytes)
   keeping.catch(() => undefined)
-  // What an agent presented to a Run that is over already is the next one's to keep.
+  // If the Run is already over, presented files stay for the next Run.
   const isOver = (await taskOf(context.db, claim)) === 'seal'
   await using presented = isOver ? null : await collectPresented(context, claim, leaseId)
   const [result] = await Promise.all([keeping, settled])
   await underFence(context, claim, async (tx, task) => {
     const open = task === 'run'
-    // Nothing here waits for what was read: the order of sending is that of the log.
+    // Nothing here awaits the reading: the order in which statements are sent is the order of the log.
     const batch = toBatch(tx, claim, open ? reading.drafts : [], now)
     const read = [
       batch.envelopes.length > 0 ? appendBatch(tx, claim, batch) : null,
@@ -128,7 +132,10 @@ interface Leaving {
   readonly now: Date
 }
 
-/** What began on the sandbox is sealed after, unless it crashed otherwise than by its deadline. */
+/**
+ * Ends the Run. A Run that began on the sandbox is sealed afterwards, unless it crashed for any reason but its
+ * deadline.
+ */
 async function endWithResult(
   tx: Queryable,
   claim: RunClaim,
@@ -139,7 +146,7 @@ async function endWithResult(
   const drafts = await keepResultRow(tx, claim, result, now)
   const told = drafts.length > 0 ? appendEvents(tx, claim, drafts, now) : null
   await keep()
-  // The sandbox is given up with its bound, and with it the agent that waits for people (completions, Resolutions).
+  // The deadline costs the sandbox, and with it the agent that waits for people.
   if (outcome === deadlineExceeded) await closeInteractions(tx, claim, 'workspace_lost', now)
   const { summary, ...rest } = outcome
   const tells = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest

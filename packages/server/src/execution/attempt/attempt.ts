@@ -20,22 +20,22 @@ import { EventBudget } from './event-budget.ts'
 import { ReadingKeeper } from './reading-keeper.ts'
 import { RunIsOver } from './record-reading.ts'
 
-/** What an attempt goes on from. */
+/** The state that an attempt continues from. */
 export interface AttemptParts extends OrderParts {
-  /** What the agent has asked and not been answered. */
+  /** The agent's requests that nobody has answered yet. */
   readonly waiting: readonly InteractionRow[]
-  /** Masks all that the sandbox knows. */
+  /** Masks every secret that the sandbox was given. */
   readonly redactor: Redactor
 }
 
 /**
- * One attempt of a Run on an attached supervisor, from whatever point a predecessor left it at.
+ * One attempt of a Run on an attached supervisor, continuing wherever a predecessor left it.
  *
- * What to do next is a function of what the journal says (`nextStep`), and every order carries a key that the supervisor
- * takes once. So a worker that takes over does not need to know how far the last one came: it reads, commits, and gives
- * the orders that follow; those already given are dropped.
+ * `nextStep` derives each step from the journal, and every order carries a key that the supervisor takes once. So a
+ * worker that takes over does not need its predecessor's progress: it reads, commits and gives the orders that follow.
+ * The supervisor drops those already given.
  *
- * Order of writes: read, commit (events, questions, offset and facts in one transaction behind the fence), acknowledge,
+ * Order of writes: read; commit events, questions, offset and facts in one transaction behind the fence; acknowledge;
  * order.
  */
 export class Attempt {
@@ -50,24 +50,24 @@ export class Attempt {
   readonly #keeper: ReadingKeeper
   readonly #orders: AgentOrders
   readonly #budget: EventBudget
-  /** The agent had the prompt already when this worker came. */
+  /** The agent already had the prompt when this worker attached. */
   readonly #resumed: boolean
   #begun: boolean
   /** The agent may have asked to leave plan mode. */
   #planned: boolean
-  /** What is said to an agent that has answered its prompt, by that answer. */
+  /** The follow-up order to the answer in `end`; null if there is none. */
   #further: { readonly end: AgentEnd; readonly order: Order | null } | null = null
   #parking = false
   #promptGiven = false
-  /** People may have answered since answers were last looked for. */
+  /** People may have answered since the last look. */
   #answersDue = true
   #cancelling = false
   #settled = false
-  /** Read the backlog, and gave the orders that follow from it. */
+  /** This worker has read the backlog and given the orders that follow from it. */
   #takenOver = false
   #caughtUp = false
   #last: Promise<void> = Promise.resolve()
-  /** Outcome that this worker has decided on; it takes effect when the agent has stopped. */
+  /** The outcome that this worker has decided on; it takes effect when the agent has stopped. */
   #forced: Outcome | null = null
   #stopKey: string | null = null
   #stopped = false
@@ -104,22 +104,23 @@ export class Attempt {
     this.#begun = claim.run.started_at !== null
   }
 
-  /** Whether the agent has been given the prompt: the start-up deadline no longer applies. */
+  /** True once the agent has the prompt: the start-up deadline no longer applies. */
   get prompted(): boolean {
     return this.#conversation.prompted
   }
 
-  /** Whether it was left for the Run to be parked. */
+  /** True if this worker left the agent so that the Run can be parked. */
   get parking(): boolean {
     return this.#parking
   }
 
   /**
    * Works until the Run has ended or the attempt is lost, and records which.
-   * @throws ClaimLost, or what the connection failed with
+   *
+   * @throws ClaimLost, or the connection's error
    */
   async run(): Promise<void> {
-    // Orders wait until the backlog is read: they must not be decided on facts that the journal has overtaken.
+    // Orders wait until the backlog is read: facts that the journal has overtaken must not decide them.
     if (this.#connection.size <= this.#replayFrom) {
       this.#caughtUp = true
       await this.#exclusive(() => this.#goOn())
@@ -134,7 +135,7 @@ export class Attempt {
     }
   }
 
-  /** Passes a cancellation on to the agent; the rest is the agent's, until the grace is over. */
+  /** Passes a cancellation to the agent, which may then end on its own until the grace is over. */
   cancel(): Promise<void> {
     return this.#exclusive(async () => {
       this.#letGo()
@@ -142,7 +143,7 @@ export class Attempt {
     })
   }
 
-  /** Gives the agent what people have answered. */
+  /** Gives the agent the answers of people. */
   answer(): Promise<void> {
     return this.#exclusive(async () => {
       this.#answersDue = true
@@ -150,7 +151,11 @@ export class Attempt {
     })
   }
 
-  /** Leaves the agent where it is, for the Run to be parked. @returns whether that can be done */
+  /**
+   * Leaves the agent as it is so that the Run can be parked.
+   *
+   * @returns false if it cannot be parked now
+   */
   async park(): Promise<boolean> {
     await this.#exclusive(async () => {
       if (this.#settled || this.#forced !== null || this.#cancelling || !this.#caughtUp) return
@@ -162,8 +167,8 @@ export class Attempt {
   }
 
   /**
-   * The Run's time is over: an agent that is at work is asked to stop, so that its conversation is whole when it is
-   * sealed; whatever it answers, the Run has crashed by its deadline (interface 6.4).
+   * Ends a Run whose time is over. An agent at work is first asked to stop, so that the sealed conversation is whole.
+   * Whatever it answers, the Run ends with `outcome`.
    */
   expire(outcome: Outcome): Promise<void> {
     return this.#exclusive(async () => {
@@ -176,14 +181,17 @@ export class Attempt {
   }
 
   /**
-   * Ends the Run with this outcome once the agent has nothing of it: at once while it is ready and has no prompt, else
-   * when it is gone, for which it gets a second.
+   * Ends the Run with this outcome: at once if the agent is ready and has no prompt, else when the agent is gone, for
+   * which it gets a second.
    */
   stop(outcome: Outcome, why: string): Promise<void> {
     return this.#exclusive(() => this.#stop(outcome, why))
   }
 
-  /** One thing at a time: what was read is recorded before a deadline or a cancellation is looked at, and vice versa. */
+  /**
+   * Runs `work` after all earlier work: a reading is recorded before a deadline or cancellation is handled, and vice
+   * versa.
+   */
   #exclusive(work: () => Promise<void>): Promise<void> {
     const done = this.#last.then(work)
     this.#last = done.catch(() => undefined)
@@ -206,7 +214,8 @@ export class Attempt {
     }
     this.#caughtUp ||= position >= this.#connection.size
     if (feedback !== null) {
-      // Nothing is committed until the journal has it: whoever takes over meanwhile reads the same answer again.
+      // Nothing is committed until the journal has the order, so a worker that takes over meanwhile reads the same
+      // answer.
       if (this.#caughtUp) await this.#orders.give(feedback)
       return
     }
@@ -214,7 +223,7 @@ export class Attempt {
     if (this.#caughtUp) await this.#goOn()
   }
 
-  /** A prompt that follows on the one that the agent has answered, unless the Run is to end. */
+  /** Returns the prompt that follows the agent's answer, or null if the Run is to end. */
   async #feedback(): Promise<Order | null> {
     const { end, facts } = this.#conversation
     if (end?.kind !== 'answered' || facts.state !== 'ready' || this.#cancelling || this.#forced !== null) return null
@@ -230,21 +239,21 @@ export class Attempt {
       if (spent !== null) this.#budget.spend(spent)
     } catch (error) {
       if (!(error instanceof RunIsOver)) throw error
-      // Nothing more belongs to the Run. What its agent still says is read until it has stopped.
+      // Nothing more belongs to the Run. This worker only reads the agent's output until the agent has stopped.
       this.#letGo()
     }
     this.#planned ||= reading.asked.some(({ ask }) => ask.kind === 'exit_plan_mode')
-    // What is remembered has been answered with the commit.
+    // A remembered approval rule answers a request in the same commit.
     if (reading.asked.length > 0) this.#answersDue = true
   }
 
   /**
-   * Gives the orders that are due. Once that has worked the claim counts as worked on: what makes a Run poison would
-   * have struck again by now, since all that is in the journal is behind us.
+   * Gives the orders that are due. After the first time, the Run's handovers count from zero again: the whole journal
+   * has been read, so input that kills workers would have struck by now.
    */
   async #goOn(): Promise<void> {
     if (this.#budget.isSpent && this.#forced === null && !this.#cancelling) {
-      // Nobody is asked anything any more either.
+      // People are not asked anything any more either.
       this.#conversation.cancelling = true
       await this.#stop(outOfEvents, 'events')
     }
@@ -309,13 +318,14 @@ export class Attempt {
       await this.#settle()
       return
     }
-    // With the token: a record of the same stop by a predecessor may have been read already, and none would follow.
+    // The key includes the token: this worker may have read the record of a predecessor's stop, and no second one would
+    // follow.
     const { runId, run, token } = this.#claim
     this.#stopKey = `stop/${runId}/${run.attempts}/${why}/${token}`
     await this.#orders.stop(this.#stopKey)
   }
 
-  /** The agent is to hear no more of the Run than what ends it. */
+  /** From now on the agent gets nothing of the Run but its end. */
   #letGo(): void {
     this.#cancelling = true
     this.#conversation.cancelling = true
@@ -327,22 +337,22 @@ export class Attempt {
     return facts.state === 'ready' && !prompted && !this.#promptGiven
   }
 
-  /** Whether the agent can do nothing more for this Run. */
+  /** True if the agent can do nothing more for this Run. */
   #isOver(): boolean {
     const { end, facts } = this.#conversation
     const ended = end !== null && !isRefused(this.#conversation)
     return ended || (this.#stopped && (facts.state === 'exited' || facts.state === 'none'))
   }
 
-  /** Records the end of the attempt with all that was read before it, in one transaction. */
+  /** Records the end of the attempt and everything read before it, in one transaction. */
   async #settle(): Promise<void> {
-    // First, because what is open may be the answer that the outcome tells of.
+    // Comes first: an open message may be the answer that becomes the outcome's summary.
     this.#conversation.close()
     const reading = this.#budget.admit(this.#conversation.take())
     const decided = this.#forced === null ? await this.#decided() : { outcome: this.#forced }
     await recordEnd(this.#context, this.#claim, { leaseId: this.#leaseId, reading, decided, begun: this.#begun })
     this.#settled = true
-    // The loop may be waiting for the journal on behalf of a Run that is over.
+    // The loop may still be waiting for the journal of a Run that is over.
     await this.#connection[Symbol.asyncDispose]()
   }
 

@@ -9,13 +9,14 @@ import { inOneFlight } from '../claim/under-fence.ts'
 import { discardPresented } from '../workspace/present-files.ts'
 
 /**
- * The Run begins on its sandbox, ahead of its prompt: `running`, and one `started` event for each attempt.
+ * Starts the Run on its sandbox before its prompt: sets `running` and appends one `started` event for each attempt.
+ *
  * @throws ClaimLost
  */
 export async function beginRun(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<void> {
   const { id, attempts } = claim.run
   const data = { status: 'running', attempt: attempts }
-  // Neither goes on behind the back of whoever tries again: what is discarded late may be the agent's by then.
+  // Waits for both even if one fails: a late discard after a retry could delete the agent's new files.
   await allSettled([
     discardPresented(context, claim, leaseId),
     inOneFlight(context, claim, (tx, now) => [

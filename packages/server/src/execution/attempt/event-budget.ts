@@ -3,27 +3,27 @@ import type { RunRow } from '../../sessions/runs/run.ts'
 import type { Reading } from '../agent/conversation.ts'
 import type { Spent } from '../claim/spent-events.ts'
 
-/** What the agent of one Run may put into the log. */
+/** Bounds of the Events that one Run's agent may append. */
 export interface EventBounds {
   readonly events: number
-  /** Of the envelopes, and of what people are asked. A reading that is over it is kept to its end. */
+  /** Bytes of envelopes and of requests to people. A reading that exceeds them is kept to its end. */
   readonly bytes: number
 }
 
 /**
- * The budget of Events of one Run. What is spent stands in the Run's row, and is counted on here, so that it holds over
- * takeovers and attempts.
+ * The budget of Events of one Run. The Run's row stores the amount spent, so the budget holds over takeovers and
+ * attempts.
  *
- * Once it is spent, everything is left out but the ends of tool calls whose beginning is in the log, without their content.
+ * Once the budget is spent, only the ends of tool calls that the log has begun are kept, without their content.
  */
 export class EventBudget {
   readonly #bounds: EventBounds
   #events: number
   #bytes: number
   #over: boolean
-  /** Left out and not recorded yet. */
+  /** Events that were left out and not recorded yet. */
   #dropped = 0
-  /** Tool calls whose beginning is in the log; null while it is in the log for all but `#untold`. */
+  /** Tool calls whose beginning is in the log. Null while the log has every beginning but those in `#untold`. */
   readonly #told: ReadonlySet<string> | null
   readonly #untold = new Set<unknown>()
 
@@ -39,7 +39,7 @@ export class EventBudget {
     return this.#over || this.#events >= this.#bounds.events || this.#bytes >= this.#bounds.bytes
   }
 
-  /** What of a reading is to be kept. */
+  /** Returns the part of a reading that is to be kept. */
   admit(reading: Reading): Reading {
     const { drafts, asked, openCalls } = reading
     let room = this.isSpent ? 0 : this.#bounds.events - this.#events
@@ -65,7 +65,7 @@ export class EventBudget {
     }
   }
 
-  /** Counts what was recorded of a reading. */
+  /** Counts the recorded part of a reading. */
   spend({ events, bytes }: Spent): void {
     this.#events += events
     this.#bytes += bytes

@@ -8,10 +8,10 @@ import type { SupervisorConnection } from '../supervisor/connection.ts'
 import { presentBeforeWaiting } from '../workspace/present-files.ts'
 import { recordReading } from './record-reading.ts'
 
-/** Text chunks wait this long in the journal only, before an offset is committed without an event. */
+/** Text chunks may wait in the journal for this many bytes before an offset is committed without an event. */
 const COMMIT_BYTES = 256 * 1024
 
-/** Commits what an attempt has read, then acknowledges it, then tells whoever follows the log. */
+/** Commits the readings of an attempt, then acknowledges them, then notifies readers of the log. */
 export class ReadingKeeper {
   readonly #context: ExecutionContext
   readonly #claim: RunClaim
@@ -36,8 +36,9 @@ export class ReadingKeeper {
   }
 
   /**
-   * Keeps a reading, where it says something or has grown long.
-   * @returns what it put into the log; null where it is not kept yet
+   * Commits a reading if it has content or has grown long.
+   *
+   * @returns the Events it appended; null if the reading waits
    * @throws ClaimLost, RunIsOver
    */
   async keep(reading: Reading): Promise<Spent | null> {

@@ -14,15 +14,16 @@ import { type Claim, holdsFence, type RunClaim, saveReading, type Task } from '.
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import type { Spent } from '../claim/spent-events.ts'
 
-/** The Run has ended by somebody else's command; its worker lets go of the agent and seals. */
+/** Another command has ended the Run; its worker releases the agent and seals. */
 export class RunIsOver extends Error {
   override readonly name = 'RunIsOver'
 }
 
 /**
- * Commits a reading of the journal behind the fence: Events, what people are asked, what is known of the agent and the
- * offset, all or nothing.
- * @returns what it put into the log
+ * Commits a reading of the journal behind the fence: Events, requests to people, facts about the agent, and the offset,
+ * all or nothing.
+ *
+ * @returns the Events it appended
  * @throws ClaimLost, RunIsOver
  */
 export function recordReading(
@@ -34,11 +35,11 @@ export function recordReading(
   return context.db.transaction(async tx => {
     const now = context.clock.now()
     const { drafts, asked, withdrawn, dropped } = reading
-    // Without an append nothing takes the Session's lock ahead of the Run's.
+    // Without an append no statement takes the Session's lock before the Run's.
     const counted = drafts.length > 0 || dropped === 0
     if (asked.length === 0 && withdrawn.length === 0 && counted) {
-      // What an agent does at every step goes in one flight, and is taken back where the claim does not stand. The
-      // Session's lock comes first, by the append: every other transaction takes the two in this order.
+      // The common case sends everything in one round trip, and rolls back if the claim does not stand. The append
+      // takes the Session's lock first: every other transaction takes the two locks in this order.
       const batch = toBatch(tx, claim, drafts, now)
       const appended = drafts.length > 0 ? appendBatch(tx, claim, batch) : null
       const held = holdsFence(tx, claim, now)
@@ -62,7 +63,7 @@ function mustRun(task: Task | null): void {
   if (task !== 'run') throw new RunIsOver()
 }
 
-/** How far the journal is read, and what of people's business it settles. */
+/** Stores the journal's offset and the interactions that the reading settles. */
 export async function recordPosition(
   tx: Queryable,
   claim: Claim,
@@ -80,8 +81,8 @@ export async function recordPosition(
 }
 
 /**
- * Opens what is asked, between the Events that come before and after it, and closes what was taken back. What is asked is
- * kept beside its Event, and may be longer: it counts as one more.
+ * Opens requests in their place among the Events, and closes withdrawn ones. Each request counts as one more event: its
+ * row is stored beside the Event, and may be longer.
  */
 async function recordAsking(
   tx: Queryable,

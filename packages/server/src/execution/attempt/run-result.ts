@@ -2,7 +2,7 @@ import type { NewArtifact } from '../../sessions/artifacts/keep-artifact.ts'
 import type { Blobs } from '../../storage/blobs/blobs.ts'
 import { MAX_SUMMARY_BYTES } from '../agent/prompt-outcome.ts'
 
-/** What becomes of a Run's summary as an Artifact. */
+/** How a Run's summary is stored as an Artifact. */
 export type Result =
   | { readonly kind: 'none' }
   | { readonly kind: 'kept'; readonly artifact: Omit<NewArtifact, 'runId'> }
@@ -14,9 +14,10 @@ export type Result =
 const NAME = 'summary.md'
 
 /**
- * Puts a Run's summary into the blob store, ahead of the transaction that ends the Run; one over its cap is left out
- * whole (interface 8.5). Bytes that no row comes to name are swept.
- * @param longBytes length of what would have been the summary, where it is not at hand for being too long
+ * Puts a Run's summary into the blob store before the transaction that ends the Run. A summary over its cap is left out
+ * whole. The housekeeper later sweeps bytes that no row names.
+ *
+ * @param longBytes length of a last message that is too long to be at hand
  */
 export async function keepResult(blobs: Blobs, summary: string | undefined, longBytes?: number): Promise<Result> {
   if (longBytes !== undefined) return tooLarge(longBytes)
@@ -27,9 +28,9 @@ export async function keepResult(blobs: Blobs, summary: string | undefined, long
   return { kind: 'kept', artifact: { kind: 'run_result', name: NAME, mediaType: 'text/markdown', sizeBytes, sha256 } }
 }
 
-/** A worker that took over finds in the log what an event holds, which is less than a summary may be. */
+/** A worker that took over reads the last message from the log, whose events hold less than a summary may. */
 function tooLarge(sizeBytes: number): Result {
   const over = sizeBytes > MAX_SUMMARY_BYTES
-  const reason = over ? `over the cap of ${MAX_SUMMARY_BYTES} bytes` : 'longer than what the log holds of it'
+  const reason = over ? `over the cap of ${MAX_SUMMARY_BYTES} bytes` : 'longer than the part that the log holds'
   return { kind: 'too_large', omission: { kind: 'run_result', name: NAME, sizeBytes, reason } }
 }

@@ -18,27 +18,27 @@ import { SandboxFrozenError } from '../supervisor/errors.ts'
 import { STOP_GRACE_MS } from './agent-orders.ts'
 import type { Attempt } from './attempt.ts'
 
-/** An agent whose authority has ended is killed after this long, however patient cancellations are. */
+/** Bounds the grace of an agent whose authority has ended, even if cancellations get longer. */
 const REVOKED_GRACE_MS = 3_000
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** An attempt under way, and what it is held to. */
+/** A running attempt and its bounds. */
 export interface Watched {
   readonly claim: RunClaim
   readonly lease: LeaseRow
   readonly attempt: Attempt
   readonly connection: SupervisorConnection
-  /** The Run is parked once it has waited for people long enough, or as long as its sandbox lasts. */
+  /** True if the Run is parked when it has waited for people for `parkMs`, or until its sandbox ends. */
   readonly parks: boolean
   readonly budgets: RunBudgets
 }
 
 /**
- * Watches over an attempt: cancellation and its grace, the deadlines of start and Run, and a supervisor that has gone
- * silent; and keeps the lease from running out of idle time. Each ends the agent or interrupts the connection; what
- * follows is decided by the attempt. An agent that does not end although its supervisor was told to end it costs the
- * sandbox.
+ * Watches an attempt for a cancellation and its grace, for the deadlines of start and Run, and for a silent supervisor.
+ * It also renews the lease before its idle time runs out. Each event ends the agent or interrupts the connection; the
+ * attempt then decides the outcome. If the agent survives its supervisor's order to stop, the sandbox counts as lost.
+ *
  * @param interrupt ends the connection for this reason
  */
 export function watchAttempt(
@@ -62,7 +62,7 @@ export function watchAttempt(
   const end = async (outcome: Outcome, why: string) => {
     await attempt.stop(outcome, why)
     later(async () => {
-      throw new SandboxFrozenError('the agent was to be ended and is not')
+      throw new SandboxFrozenError('the agent did not end after its supervisor was told to stop it')
     }, STOP_GRACE_MS + limits.pingMs)
   }
 
@@ -78,7 +78,7 @@ export function watchAttempt(
     clearTimeout(deadline?.timer)
     deadline = { at, timer: later(strike, at - clock.now().getTime()) }
   }
-  /** The Run may have begun to wait for people since the deadline was set, which moves it. */
+  /** Reads the Run again: it may have begun to wait for people, which moves the deadline. */
   const strike = async () => {
     const run = await findRun(context.db, claim, claim.run.id)
     if (run === null || run.ended_at !== null) return
@@ -95,7 +95,7 @@ export function watchAttempt(
     if (cancelling) return
     const run = await findRun(context.db, claim, claim.run.id)
     if (run === null) throw new ClaimLost()
-    // One that was cancelled while it waited for people is over; its agent is let go, and what it left is sealed.
+    // A Run cancelled while it waited for people has ended; this worker releases its agent and seals its work.
     if (run.ended_at !== null && (await taskOf(context.db, claim)) !== 'seal') throw new ClaimLost()
     if (cancelling) return
     if (run.cancel_requested_at === null) {
@@ -113,7 +113,7 @@ export function watchAttempt(
   }
   const lookAgain = () => {
     look().catch(error => {
-      // A database that is away is the attempt's to notice, when it has something to write.
+      // The attempt notices a database that is away when it next writes.
       if (!(error instanceof DatabaseUnavailable)) interrupt(error)
     })
   }
@@ -141,7 +141,9 @@ export function watchAttempt(
     lookAgain()
     later(pulse, limits.pulseMs)
   }
-  /** A worker that lost its claim during a long pause may freeze the sandbox of a Run that others have gone on with. */
+  /**
+   * Thaws the sandbox: a worker that lost its claim during a long pause may have frozen it under another worker's Run.
+   */
   const thaw = async () => {
     const frozen = await context.driver.thaw(lease.id)
     if (frozen) context.log.warn({ runId: claim.run.id, leaseId: lease.id }, 'a sandbox was frozen under its run')
@@ -158,13 +160,14 @@ export function watchAttempt(
   }
 }
 
-/** What a Run whose time budget is spent ends with; it is stopped as by a deadline, and nothing of it is lost. */
+/** The outcome of a Run that spent its time budget. It is stopped as at a deadline, but completes and loses no work. */
 const timeBudgetSpent: Outcome = { status: 'completed', stopReason: 'time_budget' }
 
 /**
- * A Run ends with the bound of its own time or ahead of that of its sandbox, whichever comes first; where its budget of
- * time is spent before, with that. Its own time stands still while it waits for people.
- * @returns milliseconds since 1970, and what the Run ends with then
+ * Returns when the Run must end: at its own bound, ahead of its sandbox's bound, or when its time budget is spent,
+ * whichever is first. Its own time stands still while it waits for people.
+ *
+ * @returns milliseconds since 1970, and the outcome at that time
  */
 function deadlineOf(
   { started_at, awaiting_since, awaited_ms }: RunRow,
@@ -181,7 +184,7 @@ function deadlineOf(
 const waitedLong = ({ awaiting_since: since }: RunRow, parkMs: number, now: Date): boolean =>
   since !== null && now.getTime() - since.getTime() >= parkMs
 
-/** A database that is away is the attempt's to notice. */
+/** Ignores a database that is away; the attempt notices it. */
 function unlessAway(error: unknown): void {
   if (!(error instanceof DatabaseUnavailable)) throw error
 }

@@ -6,7 +6,7 @@ import { GatewayCheck } from './gateway-check.ts'
 
 const waitFor = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 5 })
 
-/** Answers at a loopback origin, and can be made to answer otherwise. */
+/** Listens at a loopback origin; the test may replace the answer. */
 async function listen(answer: RequestListener) {
   const place = { answer, asked: 0 }
   const server = createServer((request, response) => {
@@ -40,7 +40,7 @@ async function check(url: string) {
   return { checking, said: () => lines.map(({ level, msg }) => `${pino().levels.labels[level]} ${msg.slice(0, 20)}`) }
 }
 
-test('a gateway is seen once, and nothing is said', async () => {
+test('probes a gateway once, and logs nothing', async () => {
   const { place, url } = await listen(gateway)
   const { checking, said } = await check(url)
   await waitFor(() => expect(place.asked).toBe(1))
@@ -53,17 +53,17 @@ test.each([
   ['an API without the role', api],
   ['another service', answering(200, { data: [] })],
   ['a redirection', ((_, response) => response.writeHead(302, { location: '/' }).end()) as RequestListener],
-])('%s is an error at once, until a gateway is there', async (_, other) => {
+])('reports %s as an error at once, until a gateway answers', async (_, other) => {
   const { place, url } = await listen(other)
   const { checking, said } = await check(url)
   await waitFor(() => expect(said()).toEqual(['error BERTH_GATEWAY_URL (e']))
-  await expect(checking.check()).rejects.toThrow(`there is no gateway at ${url}`)
+  await expect(checking.check()).rejects.toThrow(`the server at ${url} is no gateway`)
   place.answer = gateway
-  await waitFor(() => expect(said()).toEqual(['error BERTH_GATEWAY_URL (e', 'info the gateway is there']))
+  await waitFor(() => expect(said()).toEqual(['error BERTH_GATEWAY_URL (e', 'info the gateway answers ']))
   await checking.check()
 })
 
-test('one that does not answer yet keeps nothing from being ready, and is complained of once', async () => {
+test('stays ready while the gateway does not answer yet, and warns once', async () => {
   const { place, url } = await listen(answering(503, { error: 'service_unavailable' }))
   const { checking, said } = await check(url)
   await waitFor(() => expect(said()).toEqual(['warn the gateway does not']))
@@ -75,7 +75,7 @@ test('one that does not answer yet keeps nothing from being ready, and is compla
   await waitFor(() => expect(said()).toHaveLength(2))
 })
 
-test('a port that nobody listens on is no wrong one', async () => {
+test('stays ready while nobody listens on the port', async () => {
   const { url, close } = await listen(gateway)
   await close()
   const { checking, said } = await check(url)

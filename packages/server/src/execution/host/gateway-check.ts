@@ -2,93 +2,97 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Service } from '../../kit/service.ts'
 
-/** Answers within this long, or not. */
+/** Time that the gateway has for an answer. */
 const PATIENCE_MS = 5_000
-/** Between two looks, until the gateway has been seen. */
+/** First pause between two probes; each further one doubles. */
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 30_000
-/** A gateway that is still starting is not complained of sooner. */
-const QUIET_LOOKS = 6
+/** A gateway that is still starting gets this many probes before a warning. */
+const QUIET_PROBES = 6
 
-/** What is there at the gateway's URL. */
-type Sight = 'gateway' | 'other' | 'nothing'
+/** The kind of server found at the gateway's URL. */
+type ProbeResult = 'gateway' | 'other' | 'nothing'
 
 /**
- * Looks, when a worker starts, whether the gateway is where the settings say: with a wrong URL every call that an agent
- * makes to a model would be refused, long after. It looks until it has seen it. One that does not answer yet may be
- * starting; something else in its place is an error at once, and the process is not ready.
+ * Probes the gateway's URL when a worker starts. Otherwise a wrong URL would show only later, when every model call of
+ * an agent fails. It probes until the gateway answers. A gateway without an answer may be starting; another server in
+ * its place is an error at once, and the process is not ready.
  */
 export class GatewayCheck implements Service {
   readonly name = 'gateway-check'
   readonly #of: { readonly url: () => string; readonly log: Logger; readonly pauseMs: number }
   readonly #stop = new AbortController()
-  #looking: Promise<void> = Promise.resolve()
-  #sight: Sight = 'nothing'
+  #probing: Promise<void> = Promise.resolve()
+  #result: ProbeResult = 'nothing'
 
   constructor(of: { readonly url: () => string; readonly log: Logger; readonly pauseMs?: number }) {
     this.#of = { pauseMs: FIRST_PAUSE_MS, ...of }
   }
 
-  /** Looks in the background; the URL must be known by now. */
+  /** Probes in the background; the URL must be known by now. */
   async start(): Promise<void> {
-    this.#looking = this.#look()
+    this.#probing = this.#probeUntilSeen()
   }
 
-  /** @throws Error while something else than the gateway was last seen at its URL */
+  /** @throws Error while the last probe found another server at the gateway's URL */
   async check(): Promise<void> {
-    if (this.#sight === 'other') throw new Error(`there is no gateway at ${this.#of.url()}`)
+    if (this.#result === 'other')
+      throw new Error(`the server at ${this.#of.url()} is no gateway: correct BERTH_GATEWAY_URL`)
   }
 
   async drain(): Promise<void> {
     this.#stop.abort()
-    await this.#looking
+    await this.#probing
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.drain()
   }
 
-  async #look(): Promise<void> {
+  async #probeUntilSeen(): Promise<void> {
     const { signal } = this.#stop
-    let complained: Sight | null = null
-    for (let looks = 1; !signal.aborted; looks += 1) {
-      const before = this.#sight
-      this.#sight = await sightOf(this.#of.url(), signal)
+    let reported: ProbeResult | null = null
+    for (let probes = 1; !signal.aborted; probes += 1) {
+      const before = this.#result
+      this.#result = await probe(this.#of.url(), signal)
       if (signal.aborted) return
-      if (this.#sight === 'gateway') {
-        if (complained !== null) this.#of.log.info({ gatewayUrl: this.#of.url() }, 'the gateway is there now')
+      if (this.#result === 'gateway') {
+        if (reported !== null) this.#of.log.info({ gatewayUrl: this.#of.url() }, 'the gateway answers now')
         return
       }
-      if (this.#sight !== before || looks === QUIET_LOOKS) complained = this.#complain(looks) ?? complained
-      const pauseMs = Math.min(this.#of.pauseMs * 2 ** (looks - 1), LONGEST_PAUSE_MS)
+      if (this.#result !== before || probes === QUIET_PROBES) reported = this.#report(probes) ?? reported
+      const pauseMs = Math.min(this.#of.pauseMs * 2 ** (probes - 1), LONGEST_PAUSE_MS)
       await sleep(pauseMs, undefined, { signal }).catch(() => undefined)
     }
   }
 
-  #complain(looks: number): Sight | null {
+  #report(probes: number): ProbeResult | null {
     const { url, log } = this.#of
-    if (this.#sight === 'other') {
+    if (this.#result === 'other') {
       log.error(
         { gatewayUrl: url() },
-        'BERTH_GATEWAY_URL (else BERTH_AUTH_URL) leads to no gateway: models will refuse agents',
+        'BERTH_GATEWAY_URL (else BERTH_AUTH_URL) does not lead to a gateway, so agents have no models: correct it',
       )
-    } else if (looks >= QUIET_LOOKS) {
-      log.warn({ gatewayUrl: url() }, 'the gateway does not answer yet: agents have no models; looking on')
+    } else if (probes >= QUIET_PROBES) {
+      log.warn({ gatewayUrl: url() }, 'the gateway does not answer yet, so agents have no models; probing continues')
     } else {
       return null
     }
-    return this.#sight
+    return this.#result
   }
 }
 
-/** By how it refuses a call without a credential: only the gateway's paths have an error body of OpenAI's. */
-async function sightOf(url: string, stopping: AbortSignal): Promise<Sight> {
+/**
+ * Returns the kind of server by its answer to a call without a credential: only the gateway refuses with OpenAI's error
+ * body.
+ */
+async function probe(url: string, stopping: AbortSignal): Promise<ProbeResult> {
   try {
     const answer = await fetch(`${url}/v1/models`, {
       redirect: 'manual',
       signal: AbortSignal.any([stopping, AbortSignal.timeout(PATIENCE_MS)]),
     })
-    // What stands before a gateway that is starting says so, in words of its own.
+    // A proxy in front of a gateway that is starting answers so.
     if (answer.status >= 500) {
       await answer.body?.cancel()
       return 'nothing'

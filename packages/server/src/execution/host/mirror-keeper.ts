@@ -4,10 +4,12 @@ import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 
 const HOUR_MS = 60 * 60_000
-/** A mirror that no Session, review or delivery has needed for that long is fetched again where one does. */
+/**
+ * A mirror that no Session, review or delivery has used for this long is removed, and fetched again when one needs it.
+ */
 const UNUSED_MS = 30 * 24 * HOUR_MS
 
-/** Keeps the mirrors of this host from growing without end. */
+/** Removes unused mirrors from this host. */
 export class MirrorKeeper implements Service {
   readonly name = 'mirror-keeper'
   readonly #context: Pick<ExecutionContext, 'db' | 'clock' | 'log' | 'host' | 'mirrors'>
@@ -21,8 +23,9 @@ export class MirrorKeeper implements Service {
       HOUR_MS,
       error => {
         if (this.#stopping.signal.aborted) return
-        if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'mirrors wait for the database')
-        else context.log.error({ err: error }, 'mirrors could not be tidied')
+        if (error instanceof DatabaseUnavailable)
+          context.log.warn({ err: error }, 'tidying mirrors waits for the database')
+        else context.log.error({ err: error }, 'tidying mirrors failed')
       },
     )
   }

@@ -2,7 +2,7 @@ import { Loop, type Service } from '../../kit/service.ts'
 import { ANNOUNCE_MS, announceHost } from '../../runtimes/runtime-hosts.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 
-/** Tells the deployment what this worker's host can run; what is installed while it serves is found too. */
+/** Announces the runtimes of this worker's host to the deployment, including those installed while it serves. */
 export class RuntimeAnnouncer implements Service {
   readonly name = 'runtime announcer'
   readonly #context: ExecutionContext
@@ -17,7 +17,7 @@ export class RuntimeAnnouncer implements Service {
     )
   }
 
-  /** The first time is waited for: whoever asks next finds it. */
+  /** Waits for the first announcement, so the next request finds the runtimes. */
   async start(): Promise<void> {
     await this.#announce()
     this.#loop.wake()

@@ -16,19 +16,19 @@ import { topics } from '../../storage/postgres/wakeups.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { freezeAtRest } from '../workspace/freeze-lease.ts'
 
-/** How long an end of the service waits for sandboxes that are being destroyed; what is left is found at its start. */
+/** On shutdown, waits this long for sandboxes that are being destroyed; the next start destroys the rest. */
 const PATIENCE_MS = 5_000
 
 /**
- * Keeps leases and sandboxes together: ends leases whose deadline has passed, destroys sandboxes that no lease names,
- * ends leases whose sandbox is gone, or whose Session is archived, and freezes sandboxes that no Run works in. Leases with a
- * Run are the worker's: only their bound concerns the sweeper.
+ * Keeps leases and sandboxes consistent. It ends leases whose deadline has passed, whose sandbox is gone, or whose
+ * Session is archived. It destroys sandboxes that no lease names, and freezes sandboxes that no Run works in. While a
+ * lease has a Run, the worker handles everything but the lease's bound.
  */
 export class Sweeper implements Service {
   readonly name = 'sweeper'
   readonly #context: ExecutionContext
   readonly #loop: Loop
-  /** Sandboxes that are being destroyed. One that withstands holds up nothing else. */
+  /** Sandboxes that are being destroyed; one that hangs delays nothing else. */
   readonly #destroying = new Map<string, Promise<void>>()
   #unsubscribe = () => {}
 
@@ -64,7 +64,7 @@ export class Sweeper implements Service {
     await this.drain()
   }
 
-  /** One pass over what has to do with this host; any host ends leases that are due, and those of hosts that are gone. */
+  /** Sweeps the leases and sandboxes of this host once. Any host ends leases that are due and those of lost hosts. */
   async sweep(): Promise<void> {
     const { db, driver, clock, host } = this.#context
     for (const lease of await findDueLeases(db, clock.now(), 100)) {
@@ -77,7 +77,8 @@ export class Sweeper implements Service {
       await this.#end(lease.organization_id, lease.session_id, lease.id, 'archived')
     }
     for (const lease of await findLiveLeasesOfHost(db, host)) await this.#look(lease)
-    // What is listed now was made under a row committed before: a sandbox without a live row has outlived its lease.
+    // A lease's row is committed before its sandbox is made, so a listed sandbox without a live row has outlived its
+    // lease.
     for (const leaseId of await driver.list()) {
       if (!this.#destroying.has(leaseId) && !(await leaseIsLive(db, leaseId))) this.#destroy(leaseId)
     }
@@ -93,8 +94,8 @@ export class Sweeper implements Service {
   }
 
   /**
-   * Ends a lease whose sandbox is gone, and freezes one that runs: a worker has died between the end of a Run and the
-   * freeze, or a process withstood the signals. A sandbox that cannot be looked at holds up no other.
+   * Ends a lease whose sandbox is gone, and freezes a sandbox that runs. That happens after a worker died between the
+   * end of a Run and the freeze, or after a process withstood the signals. A failure here does not stop the sweep.
    */
   async #look({ organization_id: organizationId, session_id: sessionId, id }: LeaseRow): Promise<void> {
     const { driver, log } = this.#context
@@ -118,11 +119,11 @@ export class Sweeper implements Service {
     const key = { organizationId, sessionId }
     const ended = await db.transaction(async tx => {
       const session = await lockSession(tx, key)
-      // Looked at again under the lock: a Turn may have been admitted, or the lease replaced, since the list was read.
+      // Checks again under the lock: a Turn may have been admitted or the lease replaced since the list was read.
       if (session === null || session.active_run_id !== null || session.finalizing || !(await leaseIsLive(tx, leaseId)))
         return false
       const now = clock.now()
-      // Whoever still works for an archived Session holds a fence that archiving could not take.
+      // A worker that still serves an archived Session holds a fence that archiving could not take.
       if (reason === 'archived') await freeExecution(tx, key)
       if (reason === 'expired' && (session.lease_expires_at?.getTime() ?? 0) > now.getTime()) return false
       return endLease(tx, key, reason, now)

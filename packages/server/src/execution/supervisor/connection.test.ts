@@ -43,14 +43,14 @@ async function readUntil(
 
 const isExit = (record: JournalRecord) => record.type === 'x'
 
-describe('the agent outlives its workers', () => {
+describe('an agent that outlives its workers', () => {
   const orders = [
     { key: 'initialize', line: request(0, 'initialize', { protocolVersion: 1, clientCapabilities: {} }) },
     { key: 'session', line: request(1, 'session/new', { cwd: '/', mcpServers: [] }) },
     { key: 'prompt', line: prompt(2, 'count 10000') },
   ]
 
-  test('10 000 updates over 100 lost connections: each once, in order', { timeout: 60_000 }, async () => {
+  test('delivers each of 10 000 updates once and in order over 100 lost connections', { timeout: 60_000 }, async () => {
     await using supervisor = await runSupervisor()
     let committed = 0
     let repeatedBytes = 0
@@ -60,11 +60,11 @@ describe('the agent outlives its workers', () => {
     for (let fence = 1, finished = false; !finished; fence += 1) {
       await using worker = await attach(supervisor, fence, committed)
       await worker.start({ key: 'start', command: [process.execPath, AGENT], env: environment, cwd: '/' })
-      // Every worker repeats every order that may have been sent: the agent must get each once.
+      // Each worker repeats every order that may have been sent; the agent must get each once.
       for (const order of orders.slice(0, answers.size + 1)) await worker.send(order.key, order.line)
       let left = fence <= 100 ? 40 + ((fence * 37) % 90) : Number.POSITIVE_INFINITY
       for await (const record of recordsOf(worker)) {
-        // A worker that dies here has read records that it never committed.
+        // This worker dies with records that it read and never committed.
         if (left <= 0) {
           repeatedBytes += record.end - record.start
           break
@@ -92,7 +92,7 @@ describe('the agent outlives its workers', () => {
     expect(repeatedBytes).toBeGreaterThan(0)
   })
 
-  test('an order given to one worker is not carried out again for the next, whatever it asks', async () => {
+  test('does not repeat an order for the next worker, whatever that one asks under the same key', async () => {
     await using supervisor = await runSupervisor()
     await using first = await attach(supervisor)
     await first.start(bash('k1', 'while read -r line; do echo "got $line"; done'))
@@ -107,8 +107,8 @@ describe('the agent outlives its workers', () => {
   })
 })
 
-describe('fence', () => {
-  test('a lower token is refused, an equal one takes over', async () => {
+describe('the fence', () => {
+  test('refuses a lower token, and lets an equal one take over', async () => {
     await using supervisor = await runSupervisor()
     await using old = await attach(supervisor, 5)
     await expect(attach(supervisor, 4)).rejects.toMatchObject({ name: 'FenceLostError', fence: 5 })
@@ -118,7 +118,7 @@ describe('fence', () => {
     await same.ping(5000)
   })
 
-  test('what a replaced worker has sent and what it still sends does nothing', async () => {
+  test('ignores the earlier and later orders of a replaced worker', async () => {
     await using supervisor = await runSupervisor()
     const socket = await supervisor.connect()
     socket.on('error', () => {})
@@ -129,7 +129,7 @@ describe('fence', () => {
     expect((await readUntil(winner, () => true)).map(text)).toEqual(['i mine line'])
   })
 
-  test('an offset inside a record or beyond the journal is no place to start', async () => {
+  test('refuses to start from an offset inside a record or beyond the journal', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.send('key', 'line')
@@ -141,8 +141,8 @@ describe('fence', () => {
   })
 })
 
-describe('what agents write', () => {
-  test('bytes that are no UTF-8, blank lines and a last line without newline are kept', async () => {
+describe('the output of an agent', () => {
+  test('keeps invalid UTF-8, blank lines and a last line without a newline', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('k', String.raw`printf '\xff\x00\xfe\n\n  \r\nend'`))
@@ -150,7 +150,7 @@ describe('what agents write', () => {
     expect(lines.map(line => line.toString('latin1'))).toEqual(['\xff\x00\xfe', '', '  \r', 'end'])
   })
 
-  test('lines carry the time at which they were written, not read', async () => {
+  test('stamps lines with the time of writing, not of reading', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     const before = Date.now()
@@ -165,7 +165,7 @@ describe('what agents write', () => {
     expect((await readUntil(later, isExit)).map(record => record.at)).toEqual(read.map(record => record.at))
   })
 
-  test('100 MB on one line is one record that says so, and the next line is read', async () => {
+  test('turns a line of 100 MB into one record with its size, and reads the next line', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('k', 'head -c 100000000 /dev/zero | tr "\\0" x; echo; echo after'))
@@ -173,7 +173,7 @@ describe('what agents write', () => {
     expect(records.slice(1).map(text)).toEqual(['! {"bytes":100000000}', 'o after', 'x {"code":0,"signal":null}'])
   })
 
-  test('the longest line is kept, one byte more is not', async () => {
+  test('keeps the longest line, and drops a line of one byte more', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     const line = (bytes: number) => `head -c ${bytes} /dev/zero | tr "\\0" x; echo;`
@@ -184,7 +184,7 @@ describe('what agents write', () => {
     expect(dropped && text(dropped)).toBe(`! {"bytes":${MAX_LINE_BYTES + 1}}`)
   })
 
-  test('endless output stops at the bound until it is acknowledged', async () => {
+  test('stops endless output at the bound until a worker acknowledges it', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('k', 'exec yes "$(head -c 4000 /dev/zero | tr "\\0" y)"'))
@@ -205,7 +205,7 @@ describe('what agents write', () => {
     }
   })
 
-  test('takes no more disk than what may be read again, whoever reads it', async () => {
+  test('takes no more disk than workers may read again, over many workers', async () => {
     await using supervisor = await runSupervisor()
     const lines = 40_000
     const start = bash('k', `exec seq -f %04000.0f 1 ${lines}`)
@@ -216,7 +216,7 @@ describe('what agents write', () => {
       await worker.start(start)
       line = committed.line
       for await (const record of recordsOf(worker)) {
-        // Each dies with records read that it never committed.
+        // Each worker dies with records that it read and never committed.
         if (record.end > 20 * 1024 * 1024 * fence) break
         if (record.type !== 'o' || record.end <= committed.end) continue
         line += 1
@@ -235,7 +235,7 @@ describe('what agents write', () => {
     expect((await readUntil(last, isExit)).at(-1)?.payload.toString()).toBe('{"code":0,"signal":null}')
   })
 
-  test('an agent that is paused at the bound can be ended without acknowledging anything', async () => {
+  test('can end an agent that is paused at the bound without acknowledging anything', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('k', 'exec yes "$(head -c 4000 /dev/zero | tr "\\0" y)"'))
@@ -246,7 +246,7 @@ describe('what agents write', () => {
     expect(last?.end).toBeLessThan(MAX_UNACKNOWLEDGED_BYTES + 8 * 1024 * 1024)
   })
 
-  test('an agent that does not read its input is ended before memory is', async () => {
+  test('ends an agent that does not read its input before memory runs out', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('k', 'exec sleep 1000'))
@@ -258,7 +258,7 @@ describe('what agents write', () => {
     expect(records.at(-1)?.payload.toString()).toBe('{"code":null,"signal":"STDIN_FULL"}')
   })
 
-  test('stderr: lines are cut, the first and the last are kept, what is between is counted', async () => {
+  test('cuts lines of stderr, keeps the first and the last, and counts those between', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('k', 'head -c 9000 /dev/zero | tr "\\0" e >&2; echo >&2; seq -f "line %.0f" 1 200000 >&2'))
@@ -271,8 +271,8 @@ describe('what agents write', () => {
   })
 })
 
-describe('starting and ending', () => {
-  test('an agent has the given environment and directory', async () => {
+describe('the start and the end of an agent', () => {
+  test('gives the agent its environment and directory', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     const script = 'console.log(JSON.stringify([process.env, process.cwd()]))'
@@ -284,7 +284,7 @@ describe('starting and ending', () => {
     expect(cwd).toBe('/usr')
   })
 
-  test('a descriptor that leaked down to the supervisor goes no further', async () => {
+  test('passes no descriptor that leaked to the supervisor on to the agent', async () => {
     await using supervisor = await runSupervisor({ prefix: ['bash', '-c', 'exec 200</dev/null "$@"', 'leak'] })
     await using worker = await attach(supervisor)
     await worker.start(bash('k', 'ls /proc/$$/fd; true'))
@@ -292,7 +292,7 @@ describe('starting and ending', () => {
     expect(open).toEqual(['o 0', 'o 1', 'o 2'])
   })
 
-  test('what cannot be started says why', async () => {
+  test('says why an agent cannot be started', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start({ key: 'a', command: ['no-such-program'], env: environment, cwd: '/' })
@@ -312,7 +312,7 @@ describe('starting and ending', () => {
     expect((await readUntil(worker, isExit)).map(record => record.type)).toEqual(['s', 'x'])
   })
 
-  test('a second agent is refused while the first runs', async () => {
+  test('refuses a second agent while the first runs', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('one', 'read -r line'))
@@ -326,7 +326,7 @@ describe('starting and ending', () => {
     expect((await readUntil(worker, isExit)).map(record => record.type)).toEqual(['i', 'x'])
   })
 
-  test('input for nobody is journaled behind the end of the agent', async () => {
+  test('journals input after the end of the agent', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('start', 'exit 7'))
@@ -336,7 +336,7 @@ describe('starting and ending', () => {
     expect((await readUntil(worker, record => record.type === 'k')).map(text)).toEqual(['i late x', 'k stop '])
   })
 
-  test('a crash is told with its code or signal, behind all output', async () => {
+  test('records a crash with its code or signal, after all output', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('a', 'echo last; echo words >&2; kill -SEGV $$'))
@@ -345,7 +345,7 @@ describe('starting and ending', () => {
     expect(records.at(-1)?.type).toBe('x')
   })
 
-  test('stop ends an agent that ignores it, and its children', async () => {
+  test('kills an agent that ignores a stop, and its children', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('a', 'trap "" TERM; (trap "" TERM; while :; do sleep 1; done) & echo $!; wait; wait'))
@@ -356,7 +356,7 @@ describe('starting and ending', () => {
     await processEnd(Number(line?.payload.toString()))
   })
 
-  test('a second stop brings the kill forward, never back', async () => {
+  test('moves the kill forward for a second stop, never back', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('a', 'trap "" TERM; echo up; while :; do sleep 1; done'))
@@ -367,7 +367,7 @@ describe('starting and ending', () => {
     expect((await readUntil(worker, isExit)).at(-1)?.payload.toString()).toBe('{"code":null,"signal":"SIGKILL"}')
   })
 
-  test('stop lets an agent finish that obeys', async () => {
+  test('lets an agent that obeys a stop finish', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('a', 'trap "echo bye; exit 4" TERM; echo up; while :; do read -r -t 1 line; done'))
@@ -376,14 +376,14 @@ describe('starting and ending', () => {
     expect((await readUntil(worker, isExit)).map(text)).toEqual(['k stop ', 'o bye', 'x {"code":4,"signal":null}'])
   })
 
-  test('children that hold the pipes do not hold back the end', async () => {
+  test('records the end although children hold the pipes', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     await worker.start(bash('a', 'sleep 1000 & exit 0'))
     expect((await readUntil(worker, isExit)).at(-1)?.payload.toString()).toBe('{"code":0,"signal":null}')
   })
 
-  test('signals that an agent sends around do not end the supervisor', async () => {
+  test('keeps the supervisor alive whatever signals an agent sends', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const) {
@@ -396,7 +396,7 @@ describe('starting and ending', () => {
     expect(names.join(' ')).not.toContain('node')
   })
 
-  test('a supervisor that dies closes the connection', async () => {
+  test('closes the connection when the supervisor dies', async () => {
     const supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     const reading = expect(readUntil(worker, isExit)).rejects.toBeInstanceOf(ConnectionClosedError)
@@ -407,26 +407,26 @@ describe('starting and ending', () => {
   })
 })
 
-describe('a disk that takes no more', () => {
+describe('a full disk', () => {
   test('ends the agent, says so, and refuses the next one', async () => {
     await using supervisor = await runSupervisor({ prefix: ['prlimit', '--fsize=100000'] })
     await using worker = await attach(supervisor)
     await worker.start(bash('a', 'exec yes'))
     const records = await readUntil(worker, isExit)
     expect(records.at(-1)?.payload.toString()).toBe('{"code":null,"signal":"JOURNAL_FAILED","error":"EFBIG"}')
-    // The write that failed had been carried out in part; what is left of the file are whole records.
+    // The failed write was partial; the file must hold whole records only.
     const journal = readFileSync(supervisor.journalPath, 'latin1')
     expect(journal.length).toBe(records.at(-2)?.end)
     expect(journal.endsWith('\n')).toBe(true)
     await worker.send('lost', 'x')
     await worker.start(bash('b', 'true'))
     expect((await readUntil(worker, () => true)).map(text)).toEqual(['f b {"code":"JOURNAL_FAILED","error":"EFBIG"}'])
-    // Another worker reads the same end.
+    // The next worker reads the same end.
     await using next = await attach(supervisor, 2, records.at(-2)?.end)
     expect((await readUntil(next, record => record.type === 'f')).map(record => record.type)).toEqual(['x', 'f'])
   })
 
-  test('from the first byte on', async () => {
+  test('ends the agent even if the first byte does not fit', async () => {
     await using supervisor = await runSupervisor({ journalPath: '/dev/full' })
     await using worker = await attach(supervisor)
     await worker.start(bash('a', 'sleep 1000'))
@@ -435,8 +435,8 @@ describe('a disk that takes no more', () => {
   })
 })
 
-describe('silence', () => {
-  /** Both ends of a wire in memory, so that silence needs no waiting. */
+describe('a silent supervisor', () => {
+  /** Both ends of an in-memory connection, so that silence needs no waiting. */
   function silentWire(): { near: Duplex; far: PassThrough } {
     const far = new PassThrough()
     return { near: Duplex.from({ readable: far, writable: new PassThrough().resume() }), far }
@@ -458,7 +458,7 @@ describe('silence', () => {
     }
   }
 
-  test('before the greeting means frozen', async () => {
+  test('counts as frozen before its greeting', async () => {
     const clock = timers()
     const { near } = silentWire()
     const opening = SupervisorConnection.open(near, { fence: 1, from: 0, setTimer: clock.setTimer })
@@ -467,7 +467,7 @@ describe('silence', () => {
     expect(near.destroyed).toBe(true)
   })
 
-  test('of a stopped supervisor means frozen', async () => {
+  test('counts as frozen when it is stopped', async () => {
     await using supervisor = await runSupervisor()
     await using worker = await attach(supervisor)
     process.kill(supervisor.pid, 'SIGSTOP')
@@ -478,7 +478,7 @@ describe('silence', () => {
     await using _ = await attach(supervisor, 2)
   })
 
-  test('does not count while bytes come in or this side holds them back', async () => {
+  test('does not count as frozen while bytes arrive or this side pauses them', async () => {
     const clock = timers()
     const { near, far } = silentWire()
     far.write('{"welcome":{"fence":1,"size":0}}\n')
@@ -494,7 +494,7 @@ describe('silence', () => {
     await pinged
   })
 
-  test('an abort ends the wait', async () => {
+  test('is no longer awaited after an abort', async () => {
     const { near } = silentWire()
     const abort = new AbortController()
     const opening = SupervisorConnection.open(near, { fence: 1, from: 0, signal: abort.signal })

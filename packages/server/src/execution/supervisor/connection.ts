@@ -3,13 +3,13 @@ import type { SupervisorGreeting, WorkerMessage } from '@berth/supervisor'
 import { ConnectionClosedError, FenceLostError, SandboxFrozenError, SupervisorProtocolError } from './errors.ts'
 import { type JournalRecord, SupervisorStream } from './stream.ts'
 
-/** Records that wait for the caller; at this many bytes the socket is no longer read. */
+/** Records that wait for the caller; beyond this many bytes the socket is not read. */
 const MAX_WAITING_BYTES = 1024 * 1024
-/** What a record costs besides its bytes: a million empty lines must not count as nothing. */
+/** Memory that a record costs besides its bytes: a million empty lines must not count as nothing. */
 const RECORD_OVERHEAD_BYTES = 256
 const HELLO_DEADLINE_MS = 2000
 
-/** Runs `callback` after `delayMs`; the function it returns calls that off. */
+/** Runs `callback` after `delayMs`; the returned function cancels that. */
 export type SetTimer = (callback: () => void, delayMs: number) => () => void
 
 export interface SupervisorConnectionOptions {
@@ -17,9 +17,9 @@ export interface SupervisorConnectionOptions {
   readonly fence: number
   /** Offset of the journal up to which everything is committed. */
   readonly from: number
-  /** How long a supervisor may take to answer before it counts as frozen. */
+  /** Milliseconds without an answer after which the supervisor counts as frozen. */
   readonly helloDeadlineMs?: number
-  /** Ends the connection. */
+  /** Closes the connection. */
   readonly signal?: AbortSignal
   readonly setTimer?: SetTimer
 }
@@ -31,11 +31,11 @@ interface Ping {
 }
 
 /**
- * A worker's end of the line to one supervisor: orders go in, the journal comes out.
+ * A worker's connection to one supervisor: orders go in, the journal comes out.
  *
- * Every order carries a key; after a lost connection the caller attaches again from its last committed offset and
- * repeats, with the same keys, the orders whose records it has not read. The journal, not the fulfilment of an order's
- * promise, says that it was carried out: that only means that the bytes left this process.
+ * Every order carries a key. After a lost connection the caller attaches again from its last committed offset. It
+ * repeats, with the same keys, the orders whose records it has not read. Only the journal proves that an order was
+ * carried out: the promise of an order only means that the bytes left this process.
  */
 export class SupervisorConnection implements AsyncDisposable {
   readonly #stream: Duplex
@@ -80,7 +80,8 @@ export class SupervisorConnection implements AsyncDisposable {
   }
 
   /**
-   * Attaches over `stream`, which belongs to the connection from here on, also when this fails.
+   * Attaches over `stream`, which the connection owns from here on, even if this fails.
+   *
    * @throws SandboxFrozenError silence until the deadline
    * @throws FenceLostError a worker with a higher token has attached
    * @throws ConnectionClosedError the stream ended first
@@ -110,14 +111,15 @@ export class SupervisorConnection implements AsyncDisposable {
     }
   }
 
-  /** Size of the journal at the moment of attaching: what lies before it happened without this worker. */
+  /** Size of the journal when this worker attached; everything before it happened without this worker. */
   get size(): number {
     return this.#size
   }
 
   /**
-   * The journal in order, from the offset attached at, each time with all records that have arrived: what one
-   * transaction can commit together. Never ends by itself; one reader at a time.
+   * Yields the journal in order from the attached offset. Each batch holds all records that have arrived, for one
+   * transaction to commit together. Never ends by itself; one reader at a time.
+   *
    * @throws ConnectionClosedError after the last record that arrived whole
    */
   async *batches(): AsyncGenerator<readonly JournalRecord[], never> {
@@ -149,14 +151,16 @@ export class SupervisorConnection implements AsyncDisposable {
     return this.#write({ in: { key, line } })
   }
 
-  /** Ends the agent, by force after `graceMs`: a `k` record with this key follows, and an `x` if one was running. */
+  /**
+   * Ends the agent, by force after `graceMs`. A `k` record with this key follows, and an `x` if an agent was running.
+   */
   stop(key: string, graceMs: number): Promise<void> {
     return this.#write({ stop: { key, graceMs } })
   }
 
   /**
-   * Tells how far the journal is committed, which lets a paused agent write on, and from where it will be read again:
-   * what lies before that the supervisor lets go of. Only the newest offsets matter.
+   * Tells the supervisor how far the journal is committed, which lets a paused agent continue. It may drop everything
+   * before `keep`, where the next read begins. Only the newest offsets matter.
    */
   ack(offset: number, keep: number): void {
     this.#unsentAck = { ack: offset, keep }
@@ -164,8 +168,9 @@ export class SupervisorConnection implements AsyncDisposable {
   }
 
   /**
-   * Resolves once the supervisor has answered. Time only runs while it is silent: not while its bytes come in, nor
-   * while this side holds them back because records wait for the caller.
+   * Resolves once the supervisor has answered. The deadline only runs while the supervisor is silent. It does not run
+   * while bytes arrive, or while this side pauses the socket because records wait for the caller.
+   *
    * @throws SandboxFrozenError silence for `deadlineMs`
    */
   async ping(deadlineMs: number): Promise<void> {
@@ -192,9 +197,9 @@ export class SupervisorConnection implements AsyncDisposable {
     }
   }
 
-  /** Leaves. The agent goes on. */
+  /** Closes the connection. The agent goes on. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#fail(new ConnectionClosedError('this side left'))
+    this.#fail(new ConnectionClosedError('this side closed the connection'))
   }
 
   #greeted(line: string): void {
@@ -244,7 +249,7 @@ export class SupervisorConnection implements AsyncDisposable {
     this.#fail(reason instanceof Error ? reason : new ConnectionClosedError('aborted', { cause: reason }))
   }
 
-  /** The first failure is the one that counts. Records that arrived before it can still be read. */
+  /** Keeps the first failure. Records that arrived before it can still be read. */
   #fail(error: Error): void {
     if (this.#failure) return
     this.#failure = error
@@ -268,7 +273,7 @@ function parseGreeting(line: string): SupervisorGreeting | undefined {
     if (hasNumber(value, 'refused', 'fence')) return value as SupervisorGreeting
     if (hasNumber(value, 'invalid', 'size')) return value as SupervisorGreeting
   } catch {
-    // Not JSON: no greeting.
+    // No JSON, so no greeting.
   }
   return undefined
 }

@@ -1,4 +1,4 @@
-/** The supervisor accepted the connection and then stayed silent: it is stopped, not gone. */
+/** The supervisor accepted the connection and stayed silent: its sandbox is stopped, not gone. */
 export class SandboxFrozenError extends Error {
   override readonly name = 'SandboxFrozenError'
 }
@@ -15,12 +15,12 @@ export class FenceLostError extends Error {
   }
 }
 
-/** The connection ended. Says nothing about the sandbox: attach again to learn. */
+/** The connection ended. The sandbox may still live: attach again to find out. */
 export class ConnectionClosedError extends Error {
   override readonly name = 'ConnectionClosedError'
 }
 
-/** What came is not the protocol. Agent and supervisor share a user, so no byte from inside is to be trusted. */
+/** The bytes violate the protocol. Agent and supervisor share a user, so no byte from inside the sandbox is trusted. */
 export class SupervisorProtocolError extends Error {
   override readonly name = 'SupervisorProtocolError'
 }

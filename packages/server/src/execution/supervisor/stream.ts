@@ -13,14 +13,14 @@ import { SupervisorProtocolError } from './errors.ts'
 const NEWLINE = 0x0a
 const SPACE = 0x20
 const MAX_GREETING_BYTES = 1024
-/** The longest record an honest supervisor sends: a whole message behind its key. */
+/** The longest record of an honest supervisor: a whole message behind its key. */
 const MAX_RECORD_BYTES = MAX_MESSAGE_BYTES + MAX_KEY_LENGTH + 32
 
 interface Position {
-  /** Offsets of the record's first byte and of the byte behind its newline. Commit `end`. */
+  /** Offsets of the record's first byte and of the byte after its newline. Commit `end`. */
   readonly start: number
   readonly end: number
-  /** What follows type, key and time, as bytes: an agent may write anything. */
+  /** The bytes after type, key and time; an agent may write any. */
   readonly payload: Buffer
 }
 
@@ -29,7 +29,7 @@ interface Keyed {
 }
 
 interface Timed {
-  /** When it happened inside the sandbox. */
+  /** Time inside the sandbox. */
   readonly at: Date
 }
 
@@ -41,7 +41,7 @@ export type JournalRecord = {
     (Type extends TimedRecordType ? Timed : { readonly at?: undefined })
 }[RecordType]
 
-/** Receives what a supervisor sends, in order: the greeting once, then records and answers to pings. */
+/** Receives a supervisor's output in order: the greeting once, then records and answers to pings. */
 export interface SupervisorSink {
   greeting(line: string): void
   record(record: JournalRecord): void
@@ -49,7 +49,7 @@ export interface SupervisorSink {
 }
 
 /**
- * Cuts a supervisor's bytes into greeting, records and pongs. Holds no more than one record; payloads are views of the
+ * Splits a supervisor's bytes into greeting, records and pongs. Buffers at most one record; payloads are views of the
  * chunks they came in.
  */
 export class SupervisorStream {
@@ -107,7 +107,7 @@ export class SupervisorStream {
     const words = new Words(line.subarray(2))
     const key = isOneOf(keyedRecordTypes, type) ? words.take() : undefined
     const at = isOneOf(timedRecordTypes, type) ? readTime(words.take()) : undefined
-    // Which type has a key and which a time is decided by the two lists above, as it is in the type of a record.
+    // The two lists above decide which types have a key or a time, and so does the type of a record.
     return {
       type,
       start,
@@ -136,13 +136,13 @@ class Words {
   }
 }
 
-/** What a `Date` holds at most. */
+/** The largest time that a `Date` can hold. */
 const MAX_TIME_MS = 8.64e15
 
 function readTime(word: string): Date {
   const ms = Number(word)
   if (!/^\d+$/.test(word) || ms > MAX_TIME_MS) {
-    throw new SupervisorProtocolError('the supervisor sent a record with a time that is none')
+    throw new SupervisorProtocolError('the supervisor sent a record with an invalid time')
   }
   return new Date(ms)
 }
