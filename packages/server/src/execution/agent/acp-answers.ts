@@ -2,13 +2,13 @@ import type { InteractionRow } from '../../sessions/interactions/interaction.ts'
 import { type Order, refuse, reply } from './acp-orders.ts'
 import type { AgentRequest } from './acp-questions.ts'
 
-/** JSON-RPC's code for a request that its caller took back. */
+/** JSON-RPC's error code for a request that its caller withdrew. */
 const REQUEST_CANCELLED = -32800
 
 export const agentRequestOf = (row: Pick<InteractionRow, 'agent_request'>): AgentRequest =>
   JSON.parse(row.agent_request)
 
-/** What an Interaction that was closed says to the agent that asked. */
+/** Returns the reply to the agent for an Interaction that was closed. */
 export function answerTo(row: InteractionRow): Order {
   const request = agentRequestOf(row)
   const { journal_offset: offset, resolution } = row
@@ -33,5 +33,5 @@ function permissionResult(row: InteractionRow, request: Extract<AgentRequest, { 
 
 const selected = (optionId: string) => ({ outcome: 'selected', optionId })
 
-/** The answer to a permission request that is not granted: by the agent's own option where it has one. */
+/** Denies a permission request: by the agent's own option if it offers one, else as cancelled. */
 export const denial = (deny: string | null) => (deny === null ? { outcome: 'cancelled' } : selected(deny))

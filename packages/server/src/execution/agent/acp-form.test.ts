@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readForm } from './acp-form.ts'
 
-/** A form of one property, without what is the same for all. */
+/** Reads a form with this one property, and returns only the fields that depend on the property. */
 function field(property: object): object {
   const [{ question: _, fieldId: __, ...rest } = { question: '', options: [] }] = readForm('m', {
     properties: { p: property },
@@ -27,7 +27,7 @@ describe('a property of a form', () => {
       },
     ],
     [
-      'text with bounds and a format of its own',
+      'text with bounds and an unknown format',
       { type: 'string', minLength: -1, maxLength: 1e9, pattern: 'x'.repeat(200), format: 'ssn' },
       { options: [], valueType: 'string' },
     ],
@@ -72,7 +72,7 @@ describe('a property of a form', () => {
       },
     ],
     [
-      'more than a schema has words for',
+      'facts that the schema cannot express',
       { type: 'string', enum: ['a'], _meta: { berth: { header: 'H', recommendedIndex: 0, customFieldId: 'c' } } },
       {
         options: ['a'],
@@ -85,7 +85,7 @@ describe('a property of a form', () => {
       },
     ],
     [
-      'a recommendation that is none',
+      'an invalid recommendation',
       { type: 'string', enum: ['a'], _meta: { berth: { recommendedIndex: 7 } } },
       { options: ['a'], optionValues: ['a'], valueType: 'string' },
     ],
@@ -94,7 +94,7 @@ describe('a property of a form', () => {
   })
 
   test.each([{ type: 'object' }, { type: 'array', items: {} }, { type: 7 }, 'string', null])(
-    'is left out where nobody can fill it in: %j',
+    'is left out if nobody can fill it in: %j',
     property => {
       expect(readForm('m', { properties: { p: property, q: { type: 'number' } } })).toMatchObject([{ fieldId: 'q' }])
     },
@@ -112,11 +112,11 @@ describe('a form', () => {
     ])
   })
 
-  test('without properties takes any words', () => {
+  test('takes any text if it has no properties', () => {
     expect(readForm('Go on?', {})).toEqual([{ question: 'Go on?', options: [], allowCustom: true }])
   })
 
-  test('keeps to four questions, twenty options and the figures of each text', () => {
+  test('holds at most four questions, twenty options and the bounded length of each text', () => {
     const long = '😀'.repeat(3000)
     const wide = {
       type: 'string',
@@ -134,7 +134,7 @@ describe('a form', () => {
     }
   })
 
-  test('that is anything at all becomes something that can be shown', () => {
+  test('can be shown whatever the agent sends', () => {
     const property = fc.dictionary(
       fc.constantFrom('type', 'enum', 'oneOf', 'items', 'default', 'title', 'minLength', 'maxItems', '_meta'),
       fc.oneof(fc.constantFrom('string', 'array', 'boolean', 'integer'), fc.jsonValue()),

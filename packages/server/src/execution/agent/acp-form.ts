@@ -5,11 +5,11 @@ import { clip } from './clip.ts'
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * The questions of an ACP elicitation form, as people see them. Whatever the agent sends becomes something that can be
- * shown: excess is cut or left out, a property of an unknown type is left out, and a form without properties is one
- * question that takes any text.
+ * Returns the questions of an ACP elicitation form, as people see them. Any input becomes a form that can be shown.
+ * Excess is cut or left out, and so are properties of unknown types. A form without properties is one question that
+ * takes any text.
  *
- * What the schema has no words for an agent says in a property's `_meta.berth`: `header`, `recommendedIndex`,
+ * Agents put facts that the schema cannot express into a property's `_meta.berth`: `header`, `recommendedIndex`,
  * `allowCustom`, `customFieldId`.
  */
 export function readForm(message: string, schema: Json): Question[] {
@@ -19,7 +19,7 @@ export function readForm(message: string, schema: Json): Question[] {
   for (const [name, given] of properties) {
     if (questions.length === bounds.questions) break
     const property = asObject(given)
-    // A name that is cut would name another field, or none.
+    // A truncated name would identify another field, or none.
     if (property === null || [...name].length > bounds.fieldCharacters) continue
     const field = readField(property)
     if (field === null) continue
@@ -88,7 +88,7 @@ interface Choice {
   readonly label: string
 }
 
-/** Titled (`oneOf`, `anyOf`) or bare (`enum`); null where anything may be said. */
+/** Reads titled (`oneOf`, `anyOf`) or bare (`enum`) choices; null if any text is allowed. */
 function readChoices(schema: Json): Choice[] | null {
   const titled = schema['oneOf'] ?? schema['anyOf']
   if (Array.isArray(titled)) {
@@ -138,7 +138,7 @@ function patternOf(property: Json): Pick<Question, 'pattern'> {
   return pattern === undefined || [...pattern].length > bounds.patternCharacters ? {} : { pattern }
 }
 
-/** A bound beyond ours asks for nothing that could be met or missed here. */
+/** Drops a bound beyond Berth's own: no answer here could meet or miss it. */
 function counts<Name extends string>(
   property: Json,
   names: readonly Name[],

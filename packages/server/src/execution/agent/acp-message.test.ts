@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { readAgentMessage, readPermissionCall, readUpdate } from './acp-message.ts'
 import { Conversation } from './conversation.ts'
 
-describe('a line of an agent', () => {
+describe("the reader of an agent's lines", () => {
   test.each([
     ['', 'noise'],
     ['Loading model…', 'noise'],
@@ -17,18 +17,18 @@ describe('a line of an agent', () => {
     ['{"jsonrpc":"2.0","id":1,"result":{}}', 'response'],
     ['{"jsonrpc":"2.0","id":"a","method":"x"}', 'request'],
     ['{"jsonrpc":"2.0","method":"x","params":[1]}', 'notification'],
-  ])('%j is read as %s', (line, kind) => {
+  ])('reads %j as %s', (line, kind) => {
     expect(readAgentMessage(line).kind).toBe(kind)
   })
 
-  test.each(['"broken"', '7', '[]', '{}', 'true'])('an answer with the error %s has failed', error => {
+  test.each(['"broken"', '7', '[]', '{}', 'true'])('takes an answer with the error %s as failed', error => {
     expect(readAgentMessage(`{"jsonrpc":"2.0","id":1,"error":${error}}`)).toMatchObject({ error: {} })
     expect(readAgentMessage('{"jsonrpc":"2.0","id":1,"error":null,"result":{}}')).toMatchObject({ error: null })
   })
 })
 
 describe('texts of an agent', () => {
-  test('lose what no store takes', () => {
+  test('lose characters that PostgreSQL cannot store', () => {
     const content = { type: 'text', text: 'a\u0000b\ud800c' }
     expect(readUpdate({ update: { sessionUpdate: 'agent_message_chunk', content } })).toMatchObject({ text: 'a�b�c' })
     const rawInput = { 'k\u0000': ['\udfff', { deep: '\u0000' }], n: 1.5, b: false, z: null }
@@ -43,7 +43,7 @@ describe('inputs of tools', () => {
     readUpdate({ update: { sessionUpdate: 'tool_call', toolCallId: 'c', rawInput } })
   const nested = (depth: number): unknown => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
 
-  test('that are deeper than readers go are left out whole', () => {
+  test('are left out whole if they are nested too deep', () => {
     expect(inputOf(nested(64))).toMatchObject({ call: { input: nested(64), truncated: false } })
     for (const depth of [66, 1_000_000]) {
       const read = inputOf(nested(depth))
@@ -52,7 +52,7 @@ describe('inputs of tools', () => {
     }
   })
 
-  test('that are longer than an event holds are left out whole', () => {
+  test('are left out whole if they are longer than an event holds', () => {
     const bytes = (count: number) => ({ a: 'x'.repeat(count - '{"a":""}'.length) })
     expect(inputOf(bytes(65_536))).toMatchObject({ call: { truncated: false } })
     expect(inputOf(bytes(65_537))).toMatchObject({ call: { truncated: true } })
@@ -61,8 +61,8 @@ describe('inputs of tools', () => {
   })
 })
 
-describe('garbage', () => {
-  /** Words of the protocol in places where they make no sense. */
+describe('garbage from an agent', () => {
+  /** Words of the protocol, for places where they make no sense. */
   const words = [
     ...['jsonrpc', '2.0', 'id', 'method', 'params', 'result', 'error', 'update', 'sessionUpdate', 'content', 'type'],
     ...['session/update', 'session/request_permission', 'tool_call', 'tool_call_update', 'agent_message_chunk', 'text'],
@@ -105,7 +105,7 @@ describe('garbage', () => {
     fc.record({ jsonrpc: fc.constant('2.0'), id: fc.constantFrom(1, 2, 3, 1001), result: json, error: json }),
   )
 
-  test('of any kind neither throws nor makes an event that cannot be stored', () => {
+  test('neither throws nor makes an event that cannot be stored', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -130,7 +130,7 @@ describe('garbage', () => {
           }
           conversation.close()
           const { asked, ...rest } = conversation.take()
-          // The agent's own id of a request goes back to it as it came, kept as escaped text; nobody else is shown it.
+          // The agent gets its own request id back unchanged, kept as escaped text; nobody else sees it.
           const text = JSON.stringify({ ...rest, asked: asked.map(({ agentRequest: _, ...question }) => question) })
           expect(text).not.toMatch(/\\u0000|\\ud[89a-f]/)
         },
@@ -139,7 +139,7 @@ describe('garbage', () => {
     )
   })
 
-  test('in the place of a permission request is no call', () => {
+  test('is not taken for the call of a permission request', () => {
     for (const toolCall of [undefined, null, 'a', [], {}, { toolCallId: '' }]) {
       expect(readPermissionCall({ toolCall })).toEqual({ kind: 'other' })
     }

@@ -7,13 +7,13 @@ import { clip } from './clip.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Longest identifier of an agent's that is taken, in bytes of UTF-8: of a session, a tool call, an option, a request. */
+/** Longest identifier taken from an agent, in bytes of UTF-8: of a session, a tool call, an option or a request. */
 export const MAX_IDENTIFIER_BYTES = 1024
-/** Longest `delegationId` (interface 6.4). */
+/** Longest `delegationId` that an Event may hold. */
 const MAX_DELEGATION_ID = 255
 const MAX_TITLE_BYTES = 1024
 
-/** A line of an agent, told apart; whatever is not JSON-RPC is `noise`. */
+/** One line of an agent, classified; a line that is not JSON-RPC is `noise`. */
 export type AgentMessage =
   | {
       readonly kind: 'response'
@@ -26,8 +26,8 @@ export type AgentMessage =
   | { readonly kind: 'noise' }
 
 /**
- * Reads one line of an agent. Agents are not trusted: nothing here throws, and a shape that ACP does not know is
- * noise rather than an error, so that one bad line cannot end a Run.
+ * Reads one line of an agent. Agents are not trusted: this never throws. A shape unknown to ACP is noise, so one bad
+ * line cannot end a Run.
  */
 export function readAgentMessage(line: string): AgentMessage {
   const message = parseObject(line)
@@ -44,7 +44,7 @@ export function readAgentMessage(line: string): AgentMessage {
   return { kind: 'response', id, result: asObject(message['result']), error }
 }
 
-/** A fact of the conversation, as ACP's `session/update` tells it. */
+/** A fact of the conversation, from ACP's `session/update`. */
 export type Update =
   | {
       readonly kind: 'text'
@@ -53,17 +53,18 @@ export type Update =
       readonly messageId?: string
     }
   | { readonly kind: 'tool'; readonly call: ToolUpdate }
-  /** The agent stops to be answered: what it was saying is said. */
+  /** The agent stops to wait for an answer: its message so far is complete. */
   | { readonly kind: 'pause' }
   | { readonly kind: 'other' }
 
 /**
- * What a `tool_call` or `tool_call_update` says; absent fields leave what is known. Everything is within its bound, and
- * masked but for the input, of which a part is never shown, and for what is printed, where a secret may lie across pieces.
+ * The content of a `tool_call` or `tool_call_update`; absent fields keep their earlier values. Every field is within
+ * its bound and masked, with two exceptions. The input is not, because no part of it is shown. Printed output is not,
+ * because a secret may span pieces.
  */
 export interface ToolUpdate {
   readonly id: string
-  /** Whether this may be the first that is heard of the call; an update alone never is. */
+  /** True if this may be the first update of its call; a `tool_call_update` never is. */
   readonly begins: boolean
   readonly name?: string
   readonly kind?: ToolKind
@@ -71,21 +72,18 @@ export interface ToolUpdate {
   readonly status?: ToolCallStatus
   readonly input?: unknown
   readonly text?: string
-  /** The next piece of what a command prints. */
+  /** The next piece of a command's output. */
   readonly printed?: string
-  /** The tool's result in its own form, as text; without one if it is too long. */
+  /** The tool's result in its own form, as text; without text if it is too long. */
   readonly result?: { readonly text?: string; readonly truncated: boolean }
   readonly diffs?: readonly Diff[]
-  /** Set where a delegated agent made the call (interface 6.4). */
+  /** Set if a delegated agent made the call. */
   readonly delegationId?: string
-  /** Whether something was left out, by the agent or for its size. */
+  /** True if the agent or a bound left something out. */
   readonly truncated: boolean
 }
 
-/**
- * Reads the params of a `session/update` notification. Chunks of a message are left as they are: a secret may lie across
- * several.
- */
+/** Reads the params of a `session/update` notification. Message chunks stay unmasked: a secret may span several. */
 export function readUpdate(params: Json, redactor: Redactor = ownCredentials): Update {
   const update = asObject(params['update'])
   switch (update?.['sessionUpdate']) {
@@ -105,7 +103,7 @@ export function readUpdate(params: Json, redactor: Redactor = ownCredentials): U
   }
 }
 
-/** The call that a permission is asked for; some agents announce a call by nothing else. */
+/** Reads the call of a permission request; some agents announce a call only this way. */
 export function readPermissionCall(params: Json, redactor: Redactor = ownCredentials): Update {
   const call = asObject(params['toolCall'])
   return call === null ? { kind: 'other' } : readTool(call, true, redactor)
@@ -151,15 +149,15 @@ function readTool(update: Json, begins: boolean, redactor: Redactor): Update {
 const contentOf = (call: Json): Json[] =>
   Array.isArray(call['content']) ? call['content'].map(asObject).filter(item => item !== null) : []
 
-/** The whole text among a tool call's content, however long; null where it has none. */
+/** Returns the whole text in a tool call's content, however long; null if it has none. */
 export function readCallText(call: Json): string | null {
   const texts = contentOf(call).filter(item => item['type'] === 'content')
   return texts.length === 0 ? null : texts.map(item => contentText(item['content']) ?? '').join('\n')
 }
 
 /**
- * What a command printed since the last update. ACP has no word for it where the agent runs the command itself; agents
- * send it in `_meta`, under one of these names.
+ * Returns a command's output since the last update. ACP has no field for it if the agent runs the command itself;
+ * agents send it in `_meta` under one of these names.
  */
 function readPrinted(update: Json): string | undefined {
   const meta = asObject(update['_meta'])
@@ -167,7 +165,9 @@ function readPrinted(update: Json): string | undefined {
   return asText(chunk?.['data'])
 }
 
-/** A tool's result as text: its own, or that of its `output`, or JSON. One that is too long is left out. */
+/**
+ * Returns a tool's result as text: the result itself, its `output`, or its JSON. A result that is too long is left out.
+ */
 function readResult(raw: unknown, isCut: boolean, redactor: Redactor): NonNullable<ToolUpdate['result']> {
   const said = asText(raw) ?? asText(asObject(raw)?.['output'])
   if (said !== undefined) return cutMasked(redactor, said, MAX_TEXT_BYTES, isCut)
@@ -182,7 +182,7 @@ function readDiff(item: Json): Diff[] {
   return [{ path, oldText: asText(item['oldText']) ?? '', newText }]
 }
 
-/** The `_meta.berth` member by which any agent may tell more than ACP has words for. */
+/** Returns the `_meta.berth` member, in which any agent may send facts that ACP has no field for. */
 export function berthMeta(holder: Json | null): Json {
   return asObject(asObject(holder?.['_meta'])?.['berth']) ?? {}
 }
@@ -196,8 +196,8 @@ export function asText(value: unknown): string | undefined {
 }
 
 /**
- * An identifier as an agent gave it; undefined where it is none or is too long. It is never cut: what is left would
- * identify something else.
+ * Returns an agent's identifier, or undefined if it is none or too long. It is never cut: the rest would identify
+ * something else.
  */
 export function asIdentifier(value: unknown): string | undefined {
   const text = asText(value)
@@ -210,7 +210,7 @@ export function isOverlong(identifier: unknown): boolean {
 }
 
 function parseObject(line: string): Json | null {
-  // Most noise is plain text; do not pay for an exception on every line of it.
+  // Most noise is plain text; avoid an exception for every line of it.
   if (!line.startsWith('{')) return null
   try {
     return asObject(JSON.parse(line))

@@ -1,8 +1,9 @@
 import { AGENT_METHODS, PROTOCOL_VERSION } from '@agentclientprotocol/sdk'
 
 /**
- * Wire ids of our requests to an agent. They are a function of what is asked, not a counter of a connection: a worker
- * that re-attaches recognises the answer to what its predecessor asked. Integers, because older agents read no others.
+ * Ids of Berth's requests to an agent. Each id follows from the request, not from a counter of the connection, so a
+ * worker that re-attaches recognises the answers to its predecessor's requests. They are integers because older agents
+ * read no other ids.
  */
 export const wireIds = {
   initialize: 1,
@@ -11,7 +12,7 @@ export const wireIds = {
   prompt: (turnSequence: number, attempt: number) => 1000 + turnSequence * 1000 + attempt,
 } as const
 
-/** A line for the agent under its idempotency key. */
+/** One line for the agent, with its idempotency key. */
 export interface Order {
   readonly key: string
   readonly line: string
@@ -20,8 +21,8 @@ export interface Order {
 const request = (id: number, method: string, params: unknown) => JSON.stringify({ jsonrpc: '2.0', id, method, params })
 
 /**
- * First request to a new agent process. Files and terminals are the sandbox's, so none are offered from outside; people
- * are asked by forms.
+ * The first request to a new agent process. Files and terminals belong to the sandbox, so Berth offers none from
+ * outside. Questions to people are offered as forms.
  */
 export function initialize(generation: number): Order {
   return {
@@ -55,16 +56,18 @@ export interface PromptOf {
   readonly turnSequence: number
 }
 
-/** What the keys of an attempt's prompt begin with, whichever agent process it was given to. */
+/** The prefix of all keys of an attempt's prompt, for any agent process. */
 export const promptKeyOf = ({ runId, attempt }: PromptOf): string => `prompt/${runId}/${attempt}/`
 
-/** What was said to a plan, as the next prompt of the same attempt: its key names the newest request that it answers. */
+/**
+ * Places feedback on a plan as the next prompt of the same attempt; its key names the newest request that it answers.
+ */
 export const feedbackPlace = (generation: number, offset: number): string => `${generation}/feedback/${offset}`
 
-/** The newest request that a prompt answers, by its key; -1 where it is an attempt's first. */
+/** Returns the offset of the newest request that a prompt answers, by its key; -1 for an attempt's first prompt. */
 export const feedbackUntil = (key: string | null): number => Number(/\/feedback\/(\d+)$/.exec(key ?? '')?.[1] ?? -1)
 
-/** A prompt that the journal holds behind its agent's end reached nobody; the next process gets it under its own key. */
+/** A prompt that the journal holds after its agent's end reached nobody; the next process gets it under its own key. */
 export function prompt(
   of: PromptOf,
   place: number | string,
@@ -85,7 +88,7 @@ export function cancelPrompt(of: PromptOf, sessionId: string): Order {
   return { key: `cancel/${of.runId}/${of.attempt}`, line: JSON.stringify(message) }
 }
 
-/** Keys an answer by where the request stands in the journal: an agent may use an id twice. */
+/** Keys a reply by its request's offset in the journal, because an agent may reuse an id. */
 export const replyKey = (offset: number): string => `reply/${offset}`
 
 export function reply(offset: number, id: number | string, result: object): Order {

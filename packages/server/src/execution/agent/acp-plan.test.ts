@@ -8,20 +8,20 @@ const knownCall = { text: undefined, input: undefined, truncated: false }
 describe('a plan', () => {
   test.each([
     ['40,000 characters of two bytes', 'ü'.repeat(40_000)],
-    ['as many characters as may be shown, of four bytes each', '😀'.repeat(bounds.planCharacters)],
-    ['nothing', ''],
-  ])('of %s is shown whole', (_, plan) => {
+    ['the most characters that may be shown, of four bytes each', '😀'.repeat(bounds.planCharacters)],
+    ['no text', ''],
+  ])('is shown whole if it has %s', (_, plan) => {
     expect(readPlan(saying(plan), null)).toEqual({ plan })
     expect(readPlan({ rawInput: { plan } }, null)).toEqual({ plan })
   })
 
-  test('of more is cut within the bound, and says so at its end', () => {
+  test('is cut at the bound if it is longer, and says so at its end', () => {
     const { plan, planTruncated } = readPlan(saying('😀'.repeat(bounds.planCharacters + 1)), null)
     expect([[...plan].length, planTruncated]).toEqual([bounds.planCharacters, true])
     expect(plan).toMatch(/^😀{65000}.*longer than can be shown/su)
   })
 
-  test('that only the announced call holds says so if that was cut', () => {
+  test('says so if only the announced call holds it and was cut', () => {
     expect(readPlan({}, { ...knownCall, text: 'All of it.' })).toEqual({ plan: 'All of it.' })
     expect(readPlan({}, { ...knownCall, input: { plan: 'All of it.' } })).toEqual({ plan: 'All of it.' })
     expect(readPlan({}, { ...knownCall, text: 'The beginning', truncated: true })).toEqual({

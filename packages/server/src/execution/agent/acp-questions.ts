@@ -9,33 +9,33 @@ import type { KnownCall } from './transcript.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** What the answer to an agent's request is made of; kept beside the Interaction until the journal holds the answer. */
+/** The data for a reply to an agent's request; the Interaction keeps it until the journal holds the reply. */
 export type AgentRequest =
   | {
       readonly method: 'permission'
       readonly id: number | string
-      /** Null where it is declined. */
+      /** Null for a declined request. */
       readonly allow: string | null
       readonly deny: string | null
     }
   | { readonly method: 'form'; readonly id: number | string }
 
-/** A request of an agent that people are to be asked. */
+/** An agent's request to people. */
 export interface Question {
   readonly ask: Ask
   readonly agentRequest: AgentRequest
-  /** There is nothing that people could decide, or could be shown. */
+  /** True if people could decide nothing, or could not be shown the action. */
   readonly declined?: boolean
 }
 
-/** The proposed action is shown whole or not at all: nobody can approve what they do not see. */
+/** An action is shown whole or not at all: nobody can approve an action they do not see. */
 const MAX_INPUT_BYTES = 256 * 1024
 
 /**
- * A permission request as people see it: leaving plan mode where the call is one to switch the mode, else an approval.
- * Declined where there is nothing to decide: the agent offers no way to allow it this once, or what it is about to do is
- * too much to show.
- * @param call what the transcript knows of the call; a request need not repeat it
+ * Returns a permission request as people see it: leaving plan mode if the call switches the mode, else an approval. It
+ * is declined if the agent offers no option to allow the action once, or if the action is too large to show.
+ *
+ * @param call the transcript's record of the call; a request need not repeat it
  */
 export function readPermission(
   id: number | string,
@@ -70,7 +70,9 @@ export function readPermission(
   return { ask: { kind: 'approval', approval }, agentRequest, declined: allow === null || input === null }
 }
 
-/** The option by which an agent is told no; null where it offers none. Its always-options are never chosen. */
+/**
+ * Returns the option that denies a request once; null if the agent offers none. Options for always are never chosen.
+ */
 export const denyOptionOf = (params: Json): string | null => optionIdOf(optionsOf(params), 'reject_once')
 
 const optionsOf = (params: Json): Json[] =>
@@ -79,7 +81,7 @@ const optionsOf = (params: Json): Json[] =>
 const optionIdOf = (options: readonly Json[], kind: string): string | null =>
   asText(options.find(option => option['kind'] === kind)?.['optionId']) ?? null
 
-/** A form of an agent's; declined where it is none: what people were to do elsewhere they are not sent to. */
+/** Returns an agent's form. A request to send people elsewhere is declined. */
 export function readElicitation(id: number | string, params: Json): Question {
   const schema = asObject(params['requestedSchema'])
   const questions = readForm(asText(params['message']) ?? '', schema ?? {})
@@ -87,7 +89,7 @@ export function readElicitation(id: number | string, params: Json): Question {
   return { ask: { kind: 'ask_user', questions }, agentRequest: { method: 'form', id }, declined }
 }
 
-/** What the tool is given; where the agent does not say, what it shows of the call. */
+/** Returns the tool's input; if the agent gives none, the shown text of the call. */
 function inputOf(given: Json, call: KnownCall | null): Record<string, unknown> | null {
   const raw = given['rawInput'] ?? undefined
   if (raw === undefined && call?.input === undefined && call?.truncated === true) return null

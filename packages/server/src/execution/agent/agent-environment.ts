@@ -2,10 +2,10 @@ import { PROXY_PORT } from '@berth/supervisor'
 
 const proxy = `http://127.0.0.1:${PROXY_PORT}`
 
-/** Names of the sandbox's own loopback, for which no client asks the proxy. */
+/** Names of the sandbox's own loopback, for which clients bypass the proxy. */
 const ownNames = ['localhost', '127.0.0.1', '::1'] as const
 
-/** Environment of every agent; the sandbox's proxy is the only way out. */
+/** Returns the environment of every agent; the sandbox's proxy is its only route to a network. */
 export function agentEnvironment(reach: readonly string[]): Readonly<Record<string, string>> {
   const direct = directNames(reach)
   return {
@@ -25,8 +25,9 @@ export function agentEnvironment(reach: readonly string[]): Readonly<Record<stri
 }
 
 /**
- * A loopback endpoint under `reach` is the service's, and only the proxy leads there: its name must not count as the
- * sandbox's own. The exception is by name, since most clients read no port in `NO_PROXY`.
+ * Returns the names that bypass the proxy. A loopback endpoint under `reach` belongs to the service, and only the proxy
+ * reaches it, so its name must not bypass the proxy. The exception is by name, since most clients read no port in
+ * `NO_PROXY`.
  */
 function directNames(reach: readonly string[]): string {
   const proxied = new Set(reach.map(origin => URL.parse(origin)?.hostname.replace(/^\[(.*)\]$/, '$1')))

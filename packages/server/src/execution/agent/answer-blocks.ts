@@ -2,21 +2,21 @@ import { type InteractionRow, requestOf } from '../../sessions/interactions/inte
 import { asObject } from './acp-message.ts'
 
 /**
- * What people have said to a Run that was parked, as the prompt by which its agent goes on: the process that asked is
- * gone, and the one that has loaded its conversation finds the question there without an answer.
+ * Returns people's answers to a parked Run as the prompt on which its agent continues. The process that asked is gone.
+ * The one that has loaded its conversation finds the questions there without answers.
  */
 export function answerBlocks(rows: readonly InteractionRow[]): object[] {
   return rows.map(row => ({ type: 'text', text: `${questionOf(row)}\n\n${answerOf(row)}` }))
 }
 
-/** The same for an agent that has heard that its plan was refused, and not why: in the person's own words. */
+/** Returns the feedback, in the person's words, for an agent that only knows that its plan was refused. */
 export const feedbackBlocks = (rows: readonly InteractionRow[]): object[] =>
   rows.flatMap(({ answer }) => {
     const { text }: { text?: string } = answer === null ? {} : JSON.parse(answer)
     return text === undefined ? [] : [{ type: 'text', text }]
   })
 
-/** The same for an agent that reads `_meta.berth.answers`. */
+/** Returns the answers for an agent that reads `_meta.berth.answers`. */
 export const answersMeta = (rows: readonly InteractionRow[]): object[] =>
   rows.map(row => ({ kind: row.kind, ...(row.answer !== null && asObject(JSON.parse(row.answer))) }))
 

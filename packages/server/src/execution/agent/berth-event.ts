@@ -4,15 +4,16 @@ import { asObject, asText } from './acp-message.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** The extension notification by which an agent tells what ACP has no words for. */
+/** The extension notification for facts that ACP has no message for. */
 export const BERTH_EVENT = '_berth/event'
 
-/** Longest id or status that is taken from an agent. */
+/** Longest id or status taken from an agent. */
 const MAX_WORD_BYTES = 255
 
 /**
- * The Event that an agent's `_berth/event` tells of: `{ type, data }`, with `data` as completions have it. Null for a
- * type or a shape that is none; what else `data` holds is left out.
+ * Returns the Event in an agent's `_berth/event` notification `{ type, data }`; other members of `data` are left out.
+ *
+ * @returns null for an unknown type or shape
  */
 export function readBerthEvent(params: Json, runId: string): EventDraft | null {
   const data = asObject(params['data']) ?? {}

@@ -1,21 +1,21 @@
 import type { Redactor } from '../../kit/redactor.ts'
 import { cutMasked, MAX_TEXT_BYTES, storable } from '../../sessions/log/bounded-text.ts'
 
-/** A file as it was and as it is. */
+/** A file before and after a change. */
 export interface Diff {
   readonly path: string
   readonly oldText: string
   readonly newText: string
 }
 
-/** All sides of an activity's diffs together; what is beyond is left out whole. */
+/** Bound of both sides of all diffs of an activity together; diffs beyond it are left out whole. */
 const MAX_DIFFS_BYTES = 1024 * 1024
-/** Longest path that Linux takes. */
+/** Longest path that Linux accepts. */
 const MAX_PATH_BYTES = 4096
-/** Readers of JSON give up at some depth, and so does V8's writer: by an exception. */
+/** JSON readers give up at some depth; V8's writer does so with an exception. */
 const MAX_DEPTH = 64
 
-/** Masks each side of each diff and cuts it, and leaves out those that are too many. */
+/** Masks and cuts each side of each diff, and leaves out diffs beyond the bound. */
 export function boundDiffs(
   given: readonly Diff[],
   redactor: Redactor,
@@ -39,8 +39,8 @@ export function boundDiffs(
 }
 
 /**
- * A tool's input as an event can hold it. One that is too long or too deep is left out whole: half a JSON value says
- * something else than the whole.
+ * Returns a tool's input as an event can hold it. An input that is too long or too deep is left out whole: half a JSON
+ * value means something else.
  */
 export function boundInput(
   given: unknown,
@@ -53,7 +53,7 @@ export function boundInput(
   return fits ? { value, truncated: false } : { value: undefined, truncated: true }
 }
 
-/** Copies a value of `JSON.parse` with its texts made storable; undefined once it cannot fit any more. */
+/** Copies a value of `JSON.parse` with storable texts; undefined if it cannot fit. */
 function copy(value: unknown, depth: number, left: { bytes: number }): unknown {
   left.bytes -= typeof value === 'string' ? value.length + 2 : 1
   if (left.bytes < 0) return undefined

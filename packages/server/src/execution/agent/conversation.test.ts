@@ -15,7 +15,7 @@ const none: AgentFacts = { generation: 0, state: 'none', loadsSessions: false, s
 const ready: AgentFacts = { generation: 1, state: 'ready', loadsSessions: true, sessionId: 's1', activePrompt: null }
 const working: AgentFacts = { ...ready, activePrompt: promptKey }
 
-/** A record without its place. */
+/** A record without its offsets. */
 type Entry = {
   readonly [Type in RecordType]: { readonly type: Type; readonly payload: string } & (Type extends KeyedRecordType
     ? { readonly key: string }
@@ -50,7 +50,7 @@ const given = (key: string): Entry => ({ type: 'i', key, payload: '{}' })
 const started: Entry = { type: 's', key: 'start/1', payload: '{"pid":7}' }
 const exited = (signal: string | null = null): Entry => ({ type: 'x', payload: JSON.stringify({ code: 1, signal }) })
 
-/** Places entries one behind the other, from byte 0 on, a second apart. */
+/** Places entries one after another from byte 0, one second apart. */
 function journal(entries: readonly Entry[]): JournalRecord[] {
   const records: JournalRecord[] = []
   for (const [index, entry] of entries.entries()) {
@@ -66,7 +66,7 @@ function journal(entries: readonly Entry[]): JournalRecord[] {
   return records
 }
 
-/** What a conversation makes of these entries when it reads them all. */
+/** Returns a conversation that has read all these entries. */
 function read(facts: AgentFacts, ...entries: Entry[]): Conversation {
   const conversation = new Conversation(of, facts, 0)
   for (const record of journal(entries)) conversation.apply(record)
@@ -101,7 +101,7 @@ describe('an agent', () => {
     ['names no session', [started, answer(wireIds.initialize), answer(wireIds.newSession, { sessionId: 7 })]],
     ['cannot load a session', [started, answer(wireIds.initialize), refusal(wireIds.loadSession)]],
     ['cannot be started', [{ type: 'f' as const, key: 'start/1', payload: '{"code":"ENOENT"}' }]],
-  ])('that %s cannot be used', (_, entries) => {
+  ])('cannot be used if it %s', (_, entries) => {
     const conversation = read(none, ...entries)
     expect(conversation.end).toMatchObject({ kind: 'unstartable' })
     expect(conversation.facts.state).not.toBe('ready')
@@ -117,7 +117,7 @@ describe('an agent', () => {
     ],
     ['const', form({ type: 'string', oneOf: [{ const: 'x'.repeat(1025), title: 'short' }] })],
     ['const', form({ type: 'array', items: { enum: ['a', 'x'.repeat(1025)] } })],
-  ])('whose request has an %s beyond 1024 bytes is told so, and nothing of it is kept', (member, asked) => {
+  ])('hears that the %s of its request exceeds 1024 bytes, and nothing of the request is kept', (member, asked) => {
     const conversation = read(working, asked)
     const [reply] = conversation.takeReplies()
     const error = { code: -32602, message: `${member} takes at most 1024 bytes` }
@@ -126,7 +126,7 @@ describe('an agent', () => {
     expect(conversation.waits).toBe(false)
   })
 
-  test('whose identifiers have 1024 bytes is asked for people', () => {
+  test('may ask people with identifiers of 1024 bytes', () => {
     expect(read(working, asks('x'.repeat(1024))).take().asked).toHaveLength(1)
   })
 
@@ -134,7 +134,7 @@ describe('an agent', () => {
     expect(read(working, calls('x'.repeat(1025))).take()).toMatchObject({ drafts: [], toolCalls: 0 })
   })
 
-  test('that answers what nobody asked changes nothing', () => {
+  test('changes nothing by an answer that nobody asked for', () => {
     const strays = [
       answer(wireIds.newSession, { sessionId: 'x' }),
       answer(wireIds.initialize),
@@ -144,24 +144,24 @@ describe('an agent', () => {
     expect(read(ready, ...strays)).toMatchObject({ facts: ready, end: null })
   })
 
-  test('has the prompt once it was given it, and what it says from then on is the run', () => {
+  test('has the prompt once it was given it, and its output from then on belongs to the run', () => {
     const conversation = read(ready, says('before'), calls('before'), given(promptKey), says('after'))
     expect(conversation.prompted).toBe(true)
     conversation.close()
     expect(conversation.take().drafts.map(draft => draft.data['text'])).toEqual(['after'])
   })
 
-  test('does not have a prompt that was written behind its end, nor that of another run', () => {
+  test('does not have a prompt that was written after its end, nor that of another run', () => {
     expect(read(ready, exited(), given(promptKey)).prompted).toBe(false)
     expect(read(ready, given('prompt/another/1/1')).prompted).toBe(false)
     expect(read(ready, given(`${promptKeyOf({ ...of, attempt: 2 })}1`)).prompted).toBe(false)
   })
 
   test.each([
-    ['with its prompt loses the attempt', working, { kind: 'exited', signal: 'SIGKILL' }],
-    ['while it starts loses the attempt', { ...none, state: 'started' } as const, { kind: 'exited' }],
-    ['idle loses nothing: another process gets the prompt', ready, null],
-  ])('that ends %s', (_, facts, end) => {
+    ['loses the attempt while it has its prompt', working, { kind: 'exited', signal: 'SIGKILL' }],
+    ['loses the attempt while it starts', { ...none, state: 'started' } as const, { kind: 'exited' }],
+    ['loses nothing while it is idle: another process gets the prompt', ready, null],
+  ])('that exits %s', (_, facts, end) => {
     const conversation = read(facts, exited('SIGKILL'))
     if (end === null) expect(conversation.end).toBeNull()
     else expect(conversation.end).toMatchObject(end)
@@ -175,7 +175,7 @@ describe('an agent', () => {
     expect(conversation.lastAnswer).toBe('done')
   })
 
-  test('does not end by the answer to a prompt that another one follows', () => {
+  test('does not end the run by its answer if another prompt follows', () => {
     const further = `${promptKey}/feedback/7`
     const entries = [says('no'), answer(promptId, { stopReason: 'end_turn' }), given(further), says('yes')]
     const conversation = read(working, ...entries)
@@ -184,7 +184,7 @@ describe('an agent', () => {
     expect(conversation.take().drafts.map(({ data }) => data['text'])).toEqual(['no', 'yes'])
   })
 
-  test('does each tool call once, whatever becomes of it', () => {
+  test('makes each tool call once, however it ends', () => {
     const conversation = read(working, calls('a'), ends('a'), ends('a'), calls('b'), exited())
     conversation.close()
     expect(conversation.take()).toMatchObject({ toolCalls: 2 })
@@ -198,7 +198,7 @@ describe('a request of an agent', () => {
       .takeReplies()
       .map(order => JSON.parse(order.line))
 
-  test('for permission is put to people, once however often it is read', () => {
+  test('for permission is put to people once, however often it is read', () => {
     const conversation = read(working, says('x'), asks('a'), says('y'))
     expect(conversation.takeReplies()).toEqual([])
     expect(conversation.take().asked).toMatchObject([
@@ -220,7 +220,7 @@ describe('a request of an agent', () => {
     })
   })
 
-  test('that comes on top of too many is declined, and on top of far too many turned down by its own option', () => {
+  test('is declined after too many, and refused by its own option after far too many', () => {
     const conversation = read(working, ...Array.from({ length: 130 }, (_, id) => asks(id)))
     const { asked } = conversation.take()
     expect([asked.length, asked.findIndex(({ declined }) => declined)]).toEqual([128, 32])
@@ -228,12 +228,12 @@ describe('a request of an agent', () => {
     expect(outcomes).toEqual(['no', 'no'])
   })
 
-  test('is taken back by its id, the newest of that id', () => {
+  test('is withdrawn by its id, and the newest with that id is meant', () => {
     const entries = [asks(1), asks(1), agent({ method: '$/cancel_request', params: { requestId: 1 } })]
     expect(read(working, ...entries).take().withdrawn).toEqual([journal(entries)[1]?.start])
   })
 
-  test('for permission announces its call, where nothing else does', () => {
+  test('for permission announces its call if nothing else does', () => {
     const { drafts, toolCalls } = read(working, asks(1, 'session/request_permission', 'c'), ends('c')).take()
     expect([types(drafts), toolCalls]).toEqual([['run.progress', 'run.progress', 'activity.completed'], 1])
   })
@@ -242,7 +242,7 @@ describe('a request of an agent', () => {
     expect(repliesTo(asks(1, 'fs/read_text_file'))).toMatchObject([{ id: 1, error: { code: -32601 } }])
   })
 
-  test('is answered under the key of its place, so that an id may be used twice', () => {
+  test('is answered under the key of its offset, so that an agent may reuse an id', () => {
     const other = asks(1, 'fs/read_text_file')
     const keys = read(working, other, other)
       .takeReplies()
@@ -251,7 +251,7 @@ describe('a request of an agent', () => {
     expect(keys).toEqual(places)
   })
 
-  test('holds back the place to read from until the journal has its answer', () => {
+  test('holds back the offset to read from until the journal has its answer', () => {
     const entries = [says('x'), asks(1, 'fs/read_text_file'), says('y'), calls('c'), ends('c')]
     const [, request, , , last] = journal(entries)
     expect(read(working, ...entries).take().replayFrom).toBe(request?.start)
@@ -260,7 +260,7 @@ describe('a request of an agent', () => {
     expect(last?.end).toBeGreaterThan(request?.start ?? 0)
   })
 
-  test('may be one of very many that nothing has answered yet', () => {
+  test('may be one of very many without an answer', () => {
     const [noise, request] = journal([{ type: 'e', payload: 'warning' }, asks(1, 'fs/read_text_file')])
     if (noise === undefined || request === undefined) throw new Error('a journal without its records')
     const conversation = new Conversation(of, working, 0)
@@ -269,7 +269,7 @@ describe('a request of an agent', () => {
     expect(conversation.take().replayFrom).toBe(noise.end)
   })
 
-  test('of a process that has ended is answered no more', () => {
+  test('is no longer answered after its process has ended', () => {
     const conversation = read(working, asks(1), exited())
     expect(conversation.takeReplies()).toEqual([])
     const reading = conversation.take()
@@ -289,8 +289,8 @@ describe('a conversation that is taken over', () => {
   }
 
   /**
-   * Reads a journal with workers that die: each commits at the first cut and is gone at the second, having read what it
-   * never committed. The next one begins where the rows say.
+   * Reads a journal with workers that die. Each commits at the first cut and dies at the second, having read records
+   * that it never committed. The next one begins at the offset in the rows.
    */
   function readWithDeaths(records: readonly JournalRecord[], deaths: readonly (readonly [number, number])[]): Whole {
     const drafts: EventDraft[] = []
@@ -337,7 +337,7 @@ describe('a conversation that is taken over', () => {
     { weight: 1, arbitrary: fc.constantFrom<Entry>({ type: 'e', payload: 'warning' }, { type: '!', payload: '{}' }) },
   )
 
-  /** Lets the journal hold the answers to most requests, a few records behind them. */
+  /** Puts the answers to most requests into the journal, a few records after the requests. */
   function answered(entries: readonly Entry[], lag: number): Entry[] {
     const all = [...entries]
     for (let index = 0; index < all.length; index += 1) {
@@ -371,7 +371,7 @@ describe('a conversation that is taken over', () => {
     )
   })
 
-  test('knows the last answer only where it ended in its own time', () => {
+  test('knows the last answer only if that ended after its committed offset', () => {
     const records = journal([
       given(promptKey),
       says('long ago'),

@@ -33,14 +33,14 @@ import { findOverlong } from './overlong-identifier.ts'
 import { outcomeOfAnswer } from './prompt-outcome.ts'
 import { type LastAnswer, Transcript } from './transcript.ts'
 
-/** What is known of the agent process of a lease; committed with the journal's offset. */
+/** The known state of a lease's agent process; committed together with the journal's offset. */
 export interface AgentFacts {
-  /** Counts the agent processes of the lease. */
+  /** Number of agent processes that the lease has had. */
   readonly generation: number
   readonly state: 'none' | 'started' | 'initialized' | 'ready' | 'exited'
   readonly loadsSessions: boolean
   readonly sessionId: string | null
-  /** Key of the prompt that the agent has and has not answered. */
+  /** Key of the prompt that the agent has not answered yet. */
   readonly activePrompt: string | null
 }
 
@@ -48,60 +48,60 @@ export interface AgentFacts {
 export type AgentEnd =
   | { readonly kind: 'answered'; readonly outcome: Outcome }
   | { readonly kind: 'exited'; readonly signal: string | null }
-  /** `resuming`: it would not load the conversation that it was to go on with. */
+  /** `resuming`: the agent refused to load the conversation that it was to continue. */
   | { readonly kind: 'unstartable'; readonly detail: string; readonly resuming: boolean }
 
-/** What reading the journal gave since the last time it was taken. */
+/** The results of reading the journal since the last `take()`. */
 export interface Reading {
   readonly drafts: EventDraft[]
-  /** What people are to be asked, in the order of asking. */
+  /** Requests to people, in the order of asking. */
   readonly asked: readonly NewAsk[]
-  /** Offsets of earlier requests that their agent does not wait for any more. */
+  /** Offsets of earlier requests that their agent has withdrawn. */
   readonly withdrawn: readonly number[]
-  /** Offsets of requests whose answer the journal holds, or whose agent is gone. */
+  /** Offsets of requests that the journal answers, or whose agent is gone. */
   readonly settled: readonly number[]
-  /** Events that are left out because the Run's budget of them is spent. */
+  /** Number of Events left out because the Run's budget of Events is spent. */
   readonly dropped: number
-  /** Tool calls that have begun. */
+  /** Number of tool calls that have begun. */
   readonly toolCalls: number
-  /** Those that have not ended by now; null where that is as it was. */
+  /** Tool calls that have not ended; null if they have not changed. */
   readonly openCalls: readonly OpenCall[] | null
   /** End of the last record read. */
   readonly offset: number
-  /** Where a worker that attaches later must begin. */
+  /** Offset at which a worker that attaches later must begin. */
   readonly replayFrom: number
   readonly facts: AgentFacts
-  /** The agent has now been given the prompt, and with it what it was told of earlier. */
+  /** The agent received the prompt in this reading, with everything that the prompt tells it. */
   readonly prompted: boolean
 }
 
-/** A request that people are to be asked, with the number of drafts of the reading that come before it. */
+/** A request to people, with the number of the reading's drafts that come before it. */
 export interface NewAsk extends Asked {
   readonly draftsBefore: number
 }
 
-/** Requests of one agent that may wait for people at once. What it asks beyond is declined. */
+/** Requests of one agent that may wait for people at once; further ones are declined. */
 const MAX_WAITING_ASKS = 32
-/** Requests of one agent that are in the log at once, with those declined. Beyond it is told no and nothing is kept. */
+/** Requests of one agent that the log tells at once, declined ones included. Further ones are refused and not kept. */
 const MAX_TOLD_ASKS = 128
 
 /**
  * Reads the journal of a sandbox as the conversation of one attempt.
  *
- * Records that end at or before the committed offset are read only to rebuild what was open when a predecessor
- * committed it; what they caused is in the log already and is not given out again.
+ * Records that end at or before the committed offset only rebuild items that were open at a predecessor's commit. Their
+ * effects are in the log already and are not emitted again.
  *
- * An agent's words are masked here, before any of them is cut: whatever a conversation gives out is clean of what the
- * sandbox knows.
+ * An agent's output is masked here before any of it is cut: a conversation emits none of the secrets that the sandbox
+ * was given.
  */
 export class Conversation {
   readonly #prompt: PromptOf
   readonly #committed: number
   readonly #transcript: Transcript
   readonly #redactor: Redactor
-  /** Requests of the agent whose answer the journal does not hold yet, by the key of that answer. */
+  /** Offsets of the agent's requests whose reply the journal does not hold yet, by the key of the reply. */
   readonly #unanswered = new Map<string, number>()
-  /** Requests that people are asked, or were: offset to JSON-RPC id, until the journal holds their answer. */
+  /** Requests that were put to people: offset to JSON-RPC id, until the journal holds their reply. */
   readonly #waiting: Map<number, number | string>
   #facts: AgentFacts
   #offset: number
@@ -114,15 +114,15 @@ export class Conversation {
   #settled: number[] = []
   readonly #replies = new Map<string, Order>()
   #end: AgentEnd | null = null
-  /** Time of the last record that has one. What this worker ends is dated by it. */
+  /** Time of the last record that has one; items that this worker ends get this time. */
   #at = new Date(0)
   #lastAnswer: LastAnswer | null | undefined
-  /** Set once cancellation is asked for: nobody is asked anything any more. */
+  /** Set once a cancellation is requested: people are not asked anything any more. */
   cancelling = false
 
   /**
    * @param waiting requests before the committed offset that people are asked: offset to JSON-RPC id
-   * @param redactor of the Session, with all that the sandbox knows
+   * @param redactor the Session's, which masks every secret that the sandbox was given
    */
   constructor(
     prompt: PromptOf,
@@ -148,19 +148,19 @@ export class Conversation {
     return this.#end
   }
 
-  /** Whether the agent waits for an answer that people give. */
+  /** True if the agent waits for an answer from people. */
   get waits(): boolean {
     return this.#waiting.size > 0
   }
 
-  /** Whether the agent has this attempt's prompt. */
+  /** True if the agent has this attempt's prompt. */
   get prompted(): boolean {
     return this.#facts.activePrompt?.startsWith(promptKeyOf(this.#prompt)) === true
   }
 
   /**
-   * The assistant's last message. Undefined where none has ended since the
-   * committed offset: one that ended before may have begun before the replay did, and only the log has the whole.
+   * The assistant's last message. Undefined if none has ended since the committed offset: an earlier one may have begun
+   * before the replay, so only the log has it whole.
    */
   get lastAnswer(): LastAnswer | null | undefined {
     return this.#lastAnswer
@@ -187,7 +187,7 @@ export class Conversation {
         this.#unanswered.delete(record.key)
         this.#replies.delete(record.key)
         if (!replayed) this.#answerGiven(record.key)
-        // What was said ahead of a further prompt is said.
+        // A further prompt ends the message before it.
         if (feedbackUntil(record.key) >= 0) this.#told({ kind: 'pause' }, record.start, replayed)
         if (!replayed && record.key.startsWith(promptKeyOf(this.#prompt)) && this.#facts.state === 'ready') {
           this.#know({ activePrompt: record.key })
@@ -203,7 +203,7 @@ export class Conversation {
     }
   }
 
-  /** Ends what is open in the transcript; its events join the reading. */
+  /** Ends open items of the transcript; their events join the reading. */
   close(): void {
     this.#take(this.#transcript.close(this.#at))
     this.#unanswered.clear()
@@ -211,7 +211,7 @@ export class Conversation {
   }
 
   take(): Reading {
-    // They are in the order of the journal.
+    // Map order is journal order.
     const [firstUnanswered = this.#offset] = this.#unanswered.values()
     const reading: Reading = {
       drafts: this.#drafts,
@@ -248,7 +248,7 @@ export class Conversation {
 
   #exited(payload: string): void {
     const { signal } = asObject(parse(payload)) ?? {}
-    // An agent that was ready and had no prompt took nothing with it: the next process gets the prompt.
+    // A ready agent without a prompt takes no work with it: the next process gets the prompt.
     const idle = this.#facts.state === 'ready' && !this.prompted
     this.#unanswered.clear()
     this.#replies.clear()
@@ -274,7 +274,7 @@ export class Conversation {
   }
 
   #told(update: Update, offset: number, replayed: boolean): void {
-    // Before the prompt an agent repeats an earlier conversation; after its answer nothing belongs to the Run.
+    // Before its prompt an agent repeats an earlier conversation; after its answer no output belongs to the Run.
     if (!this.prompted) return
     const drafts = this.#transcript.apply(update, offset, this.#at)
     if (!replayed) this.#take(drafts)
@@ -355,15 +355,15 @@ export class Conversation {
     return asObject(this.#redactor.value(params)) ?? {}
   }
 
-  /** A call that waits for people has ended when they have spoken, whatever becomes of its process. */
+  /** Marks a call as waiting for people; it has ended once they answer, even if its process is gone. */
   #asks(toolCallId: string | undefined): void {
     if (toolCallId !== undefined && this.#transcript.markAsking(toolCallId)) this.#callsMoved = true
   }
 
   /**
-   * Has people asked, or has it recorded that they are not: what cannot be asked, and what is too much. Nothing is kept
-   * of what comes when nobody is to be asked. A request that was read before is recorded already, or was refused, and then
-   * is again: an order is carried out once.
+   * Puts a request to people, or records it as declined if it cannot be shown or exceeds the bound. While people are
+   * not to be asked, the request is refused and not kept. A replayed request was either recorded before or refused; it
+   * is then refused again, and the supervisor carries out an order only once.
    */
   #ask(question: Question, offset: number, replayed: boolean, refusal: () => Order): void {
     if (replayed && this.#waiting.has(offset)) return
@@ -382,7 +382,7 @@ export class Conversation {
     this.#replies.set(order.key, order)
   }
 
-  /** The agent does not want an answer any more; the newest request of that id is meant. */
+  /** The agent withdrew a request; the newest with that id is meant. */
   #takenBack(id: unknown): void {
     const [offset] = [...this.#waiting].filter(entry => entry[1] === id).at(-1) ?? []
     if (offset !== undefined) this.#withdrawn.push(offset)
@@ -396,7 +396,7 @@ export class Conversation {
     }
   }
 
-  /** The process that asked is gone, and nobody waits for an answer. */
+  /** The asking process is gone, so nothing waits for answers any more. */
   #forgetWaiting(): void {
     this.#withdrawn.push(...this.#waiting.keys())
     this.#settled.push(...this.#waiting.keys())

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { inputFileName } from './input-file-name.ts'
 
-test('a name that fits stays, and a longer one keeps its beginning, its extension and its difference', () => {
+test('keeps a name that fits, and shortens a longer one to its beginning, a digest and its extension', () => {
   expect(inputFileName('a.txt')).toBe('a.txt')
   expect(inputFileName('x'.repeat(255))).toBe('x'.repeat(255))
   const [one, other] = ['1', '2'].map(last => inputFileName(`${'😀'.repeat(100)}${last}.txt`))

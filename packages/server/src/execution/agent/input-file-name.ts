@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
 
-/** What file systems take. */
+/** Longest file name, in bytes, that file systems accept. */
 const mostBytes = 255
 const mostExtensionBytes = 32
 
 /**
- * The name of a Turn's file inside the sandbox. A name counts characters and a file system bytes: one that is too long
- * keeps its beginning and its extension, and gets a digest of the whole so that no two become one.
+ * Returns the name of a Turn's file inside the sandbox. Names are bounded in characters, file systems in bytes. A name
+ * that is too long keeps its beginning and extension, and gets a digest so that two names never become one.
  */
 export function inputFileName(name: string): string {
   if (Buffer.byteLength(name) <= mostBytes) return name

@@ -21,7 +21,7 @@ describe('the next step of an attempt', () => {
     ['no agent', at('none'), 'start the agent'],
     ['an agent that is gone', at('exited'), 'start the agent'],
     ['a new agent', at('started'), 'initialize'],
-    ['one that has said what it can', at('initialized'), 'open a session'],
+    ['one that has told its capabilities', at('initialized'), 'open a session'],
     ['one that is ready', {}, 'prompt'],
     ['one whose prompt is under way', { promptGiven: true }, 'prompt'],
     ['one that was started for another model', { otherModel: true }, 'restart for the model'],
@@ -43,14 +43,10 @@ describe('the next step of an attempt', () => {
       },
       'wait',
     ],
-    ['an end that is decided', { forced: true }, 'wait'],
-    ['an end that is decided, of one that is cancelled', { ...prompted, forced: true, cancelling: true }, 'wait'],
-    [
-      'an end that is decided, of one that will not be set up',
-      { ...at('started'), end: unstartable, forced: true },
-      'wait',
-    ],
-  ])('of %s', (_, standing, step) => {
+    ['an end that this worker decided', { forced: true }, 'wait'],
+    ['a decided end of one that is cancelled', { ...prompted, forced: true, cancelling: true }, 'wait'],
+    ['a decided end of one that will not be set up', { ...at('started'), end: unstartable, forced: true }, 'wait'],
+  ])('is right for %s', (_, standing, step) => {
     expect(nextStep({ ...ready, ...standing })).toBe(step)
   })
 })

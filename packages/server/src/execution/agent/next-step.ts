@@ -1,21 +1,21 @@
 import type { AgentEnd, AgentFacts } from './conversation.ts'
 
-/** What is known of an attempt when it is asked what to do next. */
+/** The state that decides an attempt's next step. */
 export interface Standing {
   readonly facts: AgentFacts
   /** The agent has this attempt's prompt. */
   readonly prompted: boolean
   readonly end: AgentEnd | null
-  /** This worker has decided how the Run ends, and waits for the agent to stop. */
+  /** This worker has decided the Run's outcome, and waits for the agent to stop. */
   readonly forced: boolean
   readonly cancelling: boolean
-  /** The prompt is under way to the agent; the journal does not hold it yet. */
+  /** The prompt is on its way to the agent; the journal does not hold it yet. */
   readonly promptGiven: boolean
   /** The agent's process was started for another model than the Run's. */
   readonly otherModel: boolean
 }
 
-/** What an attempt does next with its agent. */
+/** The next thing that an attempt does with its agent. */
 export type Step =
   | 'wait'
   | 'give up'
@@ -29,8 +29,8 @@ export type Step =
   | 'prompt'
 
 /**
- * What follows from the journal, so that a worker that takes over comes to the same as its predecessor would have: a step
- * towards a prompted agent, from wherever it stands, unless the Run is to end.
+ * Returns the next step towards a prompted agent, unless the Run is to end. It follows from the journal alone, so a
+ * worker that takes over takes the same step as its predecessor would have.
  */
 export function nextStep(standing: Standing): Step {
   const { facts, prompted, cancelling } = standing
@@ -38,7 +38,7 @@ export function nextStep(standing: Standing): Step {
   if (isRefused(standing)) return 'give up'
   if (prompted) return cancelling && facts.sessionId !== null ? 'cancel the prompt' : 'wait'
   if (cancelling && !standing.promptGiven) return 'cancel the run'
-  // A Run that was given up left its agent at work. That agent ends before another Run begins.
+  // An abandoned Run left its agent at work. That agent ends before another Run begins.
   if (facts.activePrompt !== null) return 'end the earlier prompt'
   switch (facts.state) {
     case 'none':
@@ -54,8 +54,8 @@ export function nextStep(standing: Standing): Step {
 }
 
 /**
- * Whether the agent lives and will not be set up. Orders are given once to a process, so the next Run could ask nothing
- * more of this one: it ends with the Run that it refused.
+ * Returns true if the agent lives and cannot be set up. A process gets each order only once, so the next Run could ask
+ * it nothing more: it ends with the Run that it refused.
  */
 export function isRefused({ end, facts }: Pick<Standing, 'end' | 'facts'>): boolean {
   return end?.kind === 'unstartable' && (facts.state === 'started' || facts.state === 'initialized')

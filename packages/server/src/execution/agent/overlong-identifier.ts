@@ -3,8 +3,8 @@ import { asObject, isOverlong } from './acp-message.ts'
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Names the first identifier of a request that is too long; null where all can be kept. Rows keep what the answer to a
- * request is made of, until the agent has it.
+ * Names the first identifier of a request that is too long, or returns null. Rows keep the data for the reply until the
+ * agent has it, so identifiers must fit.
  */
 export function findOverlong(id: number | string, params: Json): string | null {
   const call = asObject(params['toolCall'])
@@ -21,7 +21,7 @@ export function findOverlong(id: number | string, params: Json): string | null {
   return found.find(([, identifiers]) => identifiers.some(isOverlong))?.[0] ?? null
 }
 
-/** What a form's property may be answered with: its row keeps that beside what people are shown. */
+/** Returns the values that a form's property offers; the Interaction's row keeps them beside the shown form. */
 function choiceValues(given: unknown): unknown[] {
   const property = asObject(given)
   return [property, asObject(property?.['items'])].flatMap(schema => {

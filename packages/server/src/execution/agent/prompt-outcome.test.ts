@@ -35,7 +35,7 @@ test.each([
   ],
   [{ stopReason: 'end_turn', ...berth({ errorCode: 'Error: at /root/x.ts:3' }) }, 'completed', 'completed', undefined],
   [{ stopReason: 'end_turn', _meta: 'x' }, 'completed', 'completed', undefined],
-])('the answer %j ends the run as %s, %s, %s', (result, status, stopReason, errorCode) => {
+])('ends the run for the answer %j as %s, %s, %s', (result, status, stopReason, errorCode) => {
   expect(outcomeOfAnswer(result, null)).toEqual({ status, stopReason, ...(errorCode !== undefined && { errorCode }) })
 })
 
@@ -43,22 +43,22 @@ test.each([
   [{ code: -32603, message: 'boom' }, 'agent_error'],
   [{}, 'agent_error'],
   [null, 'agent_protocol'],
-])('the error %j fails the run with %s, and its message goes nowhere', (error, errorCode) => {
+])('fails the run for the error %j with %s, and keeps its message from everyone', (error, errorCode) => {
   expect(outcomeOfAnswer(null, error)).toEqual({ status: 'failed', stopReason: 'error', errorCode })
 })
 
-test('an agent may summarise what it did', () => {
+test("takes the agent's summary", () => {
   expect(outcomeOfAnswer({ stopReason: 'end_turn', ...berth({ summary: 'done\u0000' }) }, null)).toMatchObject({
     summary: 'done�',
   })
 })
 
-test('an agent may count its turns', () => {
+test("takes the agent's count of turns", () => {
   const turnsOf = (turns: unknown) => outcomeOfAnswer({ stopReason: 'end_turn', ...berth({ turns }) }, null).turns
   expect([3, 0, -1, 1.5, '3', 2 ** 40, null].map(turnsOf)).toEqual([3, 0, ...Array(5).fill(undefined)])
 })
 
-test('the platform alone says that it lost an agent', () => {
+test('takes no reason from an agent that only the platform may give', () => {
   for (const stopReason of ['engine_unreachable', 'execution_deadline']) {
     expect(outcomeOfAnswer({ stopReason: 'end_turn', ...berth({ stopReason }) }, null).stopReason).toBe('completed')
   }

@@ -5,22 +5,22 @@ import { asText, berthMeta } from './acp-message.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Longest run summary that is kept; a longer one is left out whole (interface 8.5). */
+/** Longest run summary that is kept; a longer one is left out whole. */
 export const MAX_SUMMARY_BYTES = 100_000
 
-/** Said by the platform alone (interface 6.4), of agents that it lost. */
+/** Stop reasons that only the platform gives, to agents that it lost. */
 const platformReasons: readonly string[] = ['engine_unreachable', 'execution_deadline']
 
-/** Reasons that say by themselves that the agent failed; where one is told, so is how. */
+/** Stop reasons that mean by themselves that the agent failed. */
 const failures: readonly string[] = ['error', 'repeated_tool_failure']
 
 /**
- * What an agent's answer to its prompt means for the Run. ACP has words for why an agent stopped, not for whether it
- * failed; an agent that knows says so in `_meta.berth` (`stopReason`, `errorCode`, `turns`, `summary`, and `summaryCut` of
- * a summary that is the end of a longer text).
+ * Returns the Run's outcome for an agent's answer to its prompt. ACP has fields for why an agent stopped, not for
+ * whether it failed. An agent that knows says so in `_meta.berth`: `stopReason`, `errorCode`, `turns`, `summary`, and
+ * `summaryCut` if the summary is only the end of a longer text.
  *
- * A Run that a budget stopped is `completed`, with that reason (interface 6.4). One that its agent gave up, with `error`,
- * `repeated_tool_failure` or any `errorCode`, is `failed`; `aborted` is `cancelled`.
+ * A Run that a budget stopped is `completed`, with that reason. `error`, `repeated_tool_failure` or any `errorCode`
+ * makes it `failed`; `aborted` makes it `cancelled`.
  */
 export function outcomeOfAnswer(result: Json | null, error: Json | null, redactor: Redactor = ownCredentials): Outcome {
   if (result === null) {

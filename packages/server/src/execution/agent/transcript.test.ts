@@ -7,11 +7,11 @@ import { Transcript } from './transcript.ts'
 
 const of = { runId: 'run', attempt: 1, turnSequence: 0 }
 
-/** Updates stand ten bytes and a second apart. */
+/** Updates are ten bytes and one second apart. */
 const offsetOf = (index: number) => index * 10
 const timeOf = (index: number) => new Date(index * 1000)
 
-/** Everything that comes of these updates, the agent's end included. */
+/** Returns all events of these updates, including those at the agent's end. */
 function fold(updates: readonly Update[]): EventDraft[] {
   const transcript = new Transcript(of)
   const drafts = updates.flatMap((update, index) => transcript.apply(update, offsetOf(index), timeOf(index)))
@@ -31,7 +31,7 @@ const update = (id: string, fields: object) =>
   readUpdate({ update: { sessionUpdate: 'tool_call_update', toolCallId: id, ...fields } })
 const text = (content: string) => ({ content: [{ type: 'content', content: { type: 'text', text: content } }] })
 
-/** An event in a few words. */
+/** Sums up an event in a few words. */
 function brief({ type, data }: EventDraft): string {
   const what = data['text'] ?? data['output'] ?? data['name']
   return [type.replace('svc.', ''), data['role'] ?? data['status'], what].join(' ')
@@ -39,7 +39,7 @@ function brief({ type, data }: EventDraft): string {
 const briefly = (updates: readonly Update[]) => fold(updates).map(brief)
 
 describe('messages', () => {
-  test('chunks of one role are one message, at its end', () => {
+  test('join the chunks of one role, and are told at their end', () => {
     expect(briefly([think('a'), think('b'), say('c'), say('d'), think('e')])).toEqual([
       'message.created reasoning ab',
       'message.created assistant cd',
@@ -47,7 +47,7 @@ describe('messages', () => {
     ])
   })
 
-  test('a new message id or a tool call ends the one before', () => {
+  test('end at a new message id or a tool call', () => {
     expect(briefly([say('a', '1'), say('b', '2'), call('c'), say('d', '2')])).toEqual([
       'message.created assistant a',
       'message.created assistant b',
@@ -58,11 +58,11 @@ describe('messages', () => {
     ])
   })
 
-  test('an empty one is none', () => {
+  test('are not told if they are empty', () => {
     expect(fold([say(''), think(''), say('')])).toEqual([])
   })
 
-  test('a long one is cut at 64 KiB between two characters, and says so', () => {
+  test('are cut at 64 KiB between two characters, and say so', () => {
     const [event] = fold(Array.from({ length: 30_000 }, () => say('🚢')))
     expect(event?.data).toMatchObject({ text: '🚢'.repeat(16_384), truncated: true })
     const [whole] = fold([say('x'.repeat(65_536))])
@@ -71,7 +71,7 @@ describe('messages', () => {
 })
 
 describe('tool calls', () => {
-  test('tell of their beginning, their end and what they did', () => {
+  test('tell their beginning, their end and their effect', () => {
     const events = fold([
       call('c', { rawInput: { command: 'ls' } }),
       update('c', { status: 'completed', ...text('a\nb') }),
@@ -90,21 +90,21 @@ describe('tool calls', () => {
   const printed = (data: string, name = 'terminal_output_delta') => ({ _meta: { [name]: { data, terminal_id: 'c' } } })
 
   test.each([
-    ['what their command printed, bit by bit', [printed('a\n'), printed('b\0\n')], 'a\nb\ufffd\n'],
-    ['the same by its older name', [printed('a', 'terminal_output')], 'a'],
-    ['what they show rather than what was printed', [printed('a'), text('shown')], 'shown'],
-    ['what was printed rather than their result', [printed('a'), { rawOutput: { exit_code: 0 } }], 'a'],
+    ['the output of their command, piece by piece', [printed('a\n'), printed('b\0\n')], 'a\nb\ufffd\n'],
+    ['that output under its older name', [printed('a', 'terminal_output')], 'a'],
+    ['the shown text rather than the printed output', [printed('a'), text('shown')], 'shown'],
+    ['the printed output rather than their result', [printed('a'), { rawOutput: { exit_code: 0 } }], 'a'],
     ['their result', [{ rawOutput: 'done' }], 'done'],
     ['the output of their result', [{ rawOutput: { output: 'done', metadata: {} } }], 'done'],
     ['their result as JSON', [{ rawOutput: { exit_code: 1 } }], '{"exit_code":1}'],
     ['no result beside a diff', [{ rawOutput: 'x', content: [{ type: 'diff', path: 'p', newText: 'n' }] }], undefined],
-  ] as const)('have for their output %s', (_, updates, output) => {
+  ] as const)('take as their output %s', (_, updates, output) => {
     const events = fold([call('c'), ...updates.map(each => update('c', each)), update('c', { status: 'completed' })])
     expect(events.at(-1)?.data['output']).toBe(output)
     expect(events.at(-1)?.data).not.toHaveProperty('truncated')
   })
 
-  test('say nothing of what they are called with while they run', () => {
+  test('do not tell their input while they run', () => {
     const [started] = fold([call('c', { title: 'rm -rf /secret', rawInput: { a: 1 }, name: 'bash' })])
     expect(Object.keys(started?.data ?? {}).toSorted()).toEqual([
       'activityId',
@@ -116,7 +116,7 @@ describe('tool calls', () => {
     expect(started?.data['name']).toBe('bash')
   })
 
-  test('that are open when the agent ends have failed', () => {
+  test('fail if they are open when the agent ends', () => {
     expect(briefly([call('a'), call('b')]).slice(2)).toEqual([
       'run.progress failed execute',
       'activity.completed failed execute',
@@ -125,18 +125,18 @@ describe('tool calls', () => {
     ])
   })
 
-  test('are not begun again by an update that comes after their end', () => {
+  test('do not begin again by an update after their end', () => {
     const done = update('a', { status: 'completed' })
     expect(fold([call('a'), done, done, update('a', text('late'))])).toEqual(fold([call('a'), done]))
   })
 
-  test('may share an id, one after the other, and are two activities all the same', () => {
+  test('are separate activities even if a later one reuses an id', () => {
     const done = update('a', { status: 'completed' })
     const activities = fold([call('a'), done, call('a'), done]).map(event => event.data['activityId'])
     expect(new Set(activities).size).toBe(2)
   })
 
-  test('bear other ids in another attempt, which has another journal', () => {
+  test('get other ids in another attempt, which has another journal', () => {
     const [first] = new Transcript(of).apply(call('a'), 0, timeOf(0))
     const [second] = new Transcript({ ...of, attempt: 2 }).apply(call('a'), 0, timeOf(0))
     expect(first?.data['activityId']).not.toBe(second?.data['activityId'])
@@ -144,7 +144,7 @@ describe('tool calls', () => {
 
   test.each([
     ['output', text('ü'.repeat(40_000)), { output: 'ü'.repeat(32_768) }],
-    ['what was printed', printed('ü'.repeat(40_000)), { output: 'ü'.repeat(32_768) }],
+    ['printed output', printed('ü'.repeat(40_000)), { output: 'ü'.repeat(32_768) }],
     ['a result', { rawOutput: 'ü'.repeat(40_000) }, { output: 'ü'.repeat(32_768) }],
     ['a result in JSON over 64 KiB', { rawOutput: { a: 'x'.repeat(65_536) } }, {}],
     ['title', { title: 'x'.repeat(2000) }, { title: 'x'.repeat(1024) }],
@@ -154,7 +154,7 @@ describe('tool calls', () => {
       { content: [{ type: 'diff', path: 'p', oldText: 'o'.repeat(70_000), newText: 'n'.repeat(70_000) }] },
       { diff: [{ path: 'p', oldText: 'o'.repeat(65_536), newText: 'n'.repeat(65_536) }] },
     ],
-  ])('are bounded: %s is cut, and the activity says so', (_, fields, expected) => {
+  ])('cut %s that is too long, and say so', (_, fields, expected) => {
     const completed = fold([call('c'), update('c', { status: 'completed', ...fields })]).at(-1)
     expect(completed?.data).toMatchObject({ truncated: true, ...expected })
   })
@@ -168,7 +168,7 @@ describe('tool calls', () => {
     expect(Buffer.byteLength(JSON.stringify(completed?.data))).toBeLessThan(1_100_000)
   })
 
-  test('are open in a bounded number, the one named longest ago failing first', () => {
+  test('are open in a bounded number, and the one named longest ago fails first', () => {
     const transcript = new Transcript(of, 2)
     const given = [call('a'), call('b'), call('a'), call('c'), update('b', { status: 'completed' })]
     const drafts = given.flatMap((each, index) => transcript.apply(each, offsetOf(index), timeOf(index)))
@@ -195,7 +195,7 @@ describe('tool calls', () => {
     )
   })
 
-  test.each(['name with spaces', 'x'.repeat(129), '', '/bin/rm -rf'])('whose name is %j go by their kind', name => {
+  test.each(['name with spaces', 'x'.repeat(129), '', '/bin/rm -rf'])('go by their kind if their name is %j', name => {
     expect(fold([call('c', { name })])[0]?.data['name']).toBe('execute')
   })
 })
@@ -208,11 +208,11 @@ describe('the last answer', () => {
     return transcript.lastAnswer
   }
 
-  test('is the last message of the assistant, longer than an event holds', () => {
+  test("is the assistant's last message, even beyond the bound of an event", () => {
     expect(lastAnswerOf([say('first'), think('hm'), say('x'.repeat(100_000)), think('done')])).toBe('x'.repeat(100_000))
   })
 
-  test('is none where it is longer than a summary may be', () => {
+  test('is only a length if it is longer than a summary may be', () => {
     expect(lastAnswerOf([say('first'), call('c'), say('x'.repeat(100_001))])).toEqual({ sizeBytes: 100_001 })
   })
 })
@@ -236,7 +236,7 @@ const anyUpdate: fc.Arbitrary<Update> = fc.oneof(
 )
 
 describe('a fold that is taken over', () => {
-  /** Reads up to each crash, then as another worker: from `openSince`, dropping what was given out before. */
+  /** Reads up to each crash, then as another worker: from `openSince`, dropping events that were emitted before. */
   function foldWithCrashes(updates: readonly Update[], crashes: readonly number[], maxOpen?: number): EventDraft[] {
     const given: EventDraft[] = []
     let transcript = new Transcript(of, maxOpen)
@@ -257,7 +257,7 @@ describe('a fold that is taken over', () => {
     return [...given, ...transcript.close(timeOf(updates.length))]
   }
 
-  test('gives the same events as one that is not, wherever it is cut', () => {
+  test('gives the same events as an uninterrupted one, wherever it is cut', () => {
     fc.assert(
       fc.property(
         fc.array(anyUpdate, { maxLength: 40 }),
@@ -273,7 +273,7 @@ describe('a fold that is taken over', () => {
   })
 })
 
-test('a secret is masked in what a command prints, across pieces and before the cut, and in results', () => {
+test("masks a secret in a command's output, across pieces and before the cut, and in results", () => {
   const secret = 'a-secret-of-the-sandbox'
   const redactor = new Redactor([secret])
   const transcript = new Transcript(of, undefined, redactor)

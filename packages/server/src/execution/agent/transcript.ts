@@ -9,23 +9,23 @@ import type { PromptOf } from './acp-orders.ts'
 import { boundInput } from './bounded-activity.ts'
 import { MAX_SUMMARY_BYTES } from './prompt-outcome.ts'
 
-/** An agent may begin calls and end none of them. Beyond this many the one that it named longest ago has failed. */
+/** An agent may begin calls and never end them. Beyond this many, the one named longest ago counts as failed. */
 const MAX_OPEN_CALLS = 256
-/** UTF-16 units of the output and the diffs of all open calls; what does not fit is left out. */
+/** UTF-16 units of the output and the diffs of all open calls; the excess is left out. */
 const MAX_OPEN_LENGTH = 16 * 1024 * 1024
 const MAX_KEPT_INPUT_BYTES = 4096
 
-/** What an assistant said last: its text, or how much it was where that is more than a summary may be. */
+/** The assistant's last message: its text, or its size if it is longer than a summary may be. */
 export type LastAnswer = string | { readonly sizeBytes: number }
 
 interface OpenMessage {
   readonly role: 'assistant' | 'reasoning'
   readonly agentMessageId: string | undefined
   readonly offset: number
-  /** Masks what arrives, whichever way the agent divides it, before anything is cut. */
+  /** Masks incoming text before it is cut, however the agent divides it. */
   readonly masking: MaskingStream
   readonly text: TextCollector
-  /** Kept apart for the Run's summary, whose bound is another one. */
+  /** Collects the message for the Run's summary, which has another bound. */
   readonly whole: TextCollector
 }
 
@@ -45,7 +45,7 @@ interface CallInFold {
   asks: boolean
 }
 
-/** What is known of a tool call that has not ended. */
+/** The known state of a tool call that has not ended. */
 export interface KnownCall {
   readonly activityId: string
   readonly toolName: string
@@ -59,41 +59,41 @@ export interface KnownCall {
 /**
  * Folds an agent's updates into transcript and progress events.
  *
- * The fold is deterministic in the journal: read again from `openSince`, it gives the same events for the same
- * records. That is what lets a worker that re-attaches rebuild the state of its dead predecessor without storing it:
- * it replays from the oldest open item and drops what ends at or before the committed offset. So no rule here may lean
- * on anything that was over before an open item began.
+ * The fold is deterministic in the journal: read again from `openSince`, it gives the same events for the same records.
+ * So a worker that re-attaches rebuilds the state of its dead predecessor without storing it. It replays from the
+ * oldest open item, and drops events that end at or before the committed offset. No rule here may depend on anything
+ * that was over before an open item began.
  */
 export class Transcript {
   readonly #of: PromptOf
   readonly #redactor: Redactor
   readonly #maxOpenCalls: number
   #message: OpenMessage | null = null
-  /** In the order in which they were last begun: a fold that began behind the first time of some finds them so too. */
+  /** Ordered by their last beginning, so that a fold that starts later orders them the same way. */
   readonly #calls = new Map<string, CallInFold>()
   #openLength = 0
   #lastAnswer: LastAnswer | null = null
 
-  /** @param redactor of the Session, with all that the sandbox knows */
+  /** @param redactor the Session's, which masks every secret that the sandbox was given */
   constructor(of: PromptOf, maxOpenCalls: number = MAX_OPEN_CALLS, redactor: Redactor = ownCredentials) {
     this.#of = of
     this.#redactor = redactor
     this.#maxOpenCalls = maxOpenCalls
   }
 
-  /** Journal offset at which the oldest item that is still open began; undefined when nothing is open. */
+  /** Journal offset at which the oldest open item began; undefined if nothing is open. */
   get openSince(): number | undefined {
     let oldest = this.#message?.offset
     for (const call of this.#calls.values()) oldest = Math.min(oldest ?? call.offset, call.offset)
     return oldest
   }
 
-  /** The last message of the assistant that has ended in this fold, for the Run's summary. */
+  /** The assistant's last message that has ended in this fold, for the Run's summary. */
   get lastAnswer(): LastAnswer | null {
     return this.#lastAnswer
   }
 
-  /** A tool call that has not ended, by the agent's id for it. */
+  /** Returns a tool call that has not ended, by the agent's id for it. */
   callOf(id: string): KnownCall | null {
     const call = this.#calls.get(id)
     if (call === undefined) return null
@@ -102,7 +102,7 @@ export class Transcript {
     return { activityId: this.#activityId(call), toolName: nameOf(call), kind, title, input, text, truncated }
   }
 
-  /** What a Run's row is to keep of the calls that have not ended, the oldest first. */
+  /** The calls that have not ended, oldest first, as the Run's row keeps them. */
   get openCalls(): OpenCall[] {
     return [...this.#calls.values()].map(call => {
       const { value: input } = call.asks ? boundInput(call.input, MAX_KEPT_INPUT_BYTES) : { value: undefined }
@@ -114,7 +114,11 @@ export class Transcript {
     })
   }
 
-  /** Says that a call waits for people. @returns whether it is open, and was not known to */
+  /**
+   * Marks a call as waiting for people.
+   *
+   * @returns true if the call is open and was not marked before
+   */
   markAsking(id: string): boolean {
     const call = this.#calls.get(id)
     if (call === undefined || call.asks) return false
@@ -122,7 +126,12 @@ export class Transcript {
     return true
   }
 
-  /** @param offset where the update stands in the journal; @param at when it was written */
+  /**
+   * Returns the events of one update.
+   *
+   * @param offset the update's offset in the journal
+   * @param at when the agent wrote it
+   */
   apply(update: Update, offset: number, at: Date): EventDraft[] {
     if (update.kind === 'other') return []
     if (update.kind === 'pause') return this.#endMessage()
@@ -142,7 +151,7 @@ export class Transcript {
     return ended
   }
 
-  /** Ends what is open, when the agent has stopped: a tool call without an end has failed. */
+  /** Ends open items when the agent has stopped: a tool call without an end has failed. */
   close(at: Date): EventDraft[] {
     const drafts = this.#endMessage()
     for (const [id, call] of this.#calls) drafts.push(...this.#endCall(id, call, 'failed', at))
@@ -170,10 +179,10 @@ export class Transcript {
   }
 
   #tool(update: ToolUpdate, offset: number, at: Date): EventDraft[] {
-    // Also before an update that is dropped: a fold that began later does not know which calls there have been.
+    // Also before a dropped update: a fold that began later does not know which calls there have been.
     const drafts = this.#endMessage()
     const known = this.#calls.get(update.id)
-    // Agents send updates of calls that have ended. Such an update must not begin the call a second time.
+    // Agents send updates of ended calls, which must not begin the call a second time.
     if (known === undefined && !update.begins) return drafts
     const call = known ?? openCall(offset, at)
     this.#openLength -= lengthOf(call)
@@ -227,14 +236,14 @@ export class Transcript {
     return { type, runId: this.#of.runId, visibility: 'transcript', data }
   }
 
-  /** By its place, not by the agent's id for it, which an agent may use again. */
+  /** Identifies a call by its offset, because an agent may reuse its own ids. */
   #activityId(call: CallInFold): string {
     return this.#id('activity', call.offset)
   }
 
   /**
-   * Ids of messages and activities follow from the journal, so that a replay gives the same ones. The attempt is part of
-   * it, because each sandbox has a journal of its own and things may stand at the same place in two of them.
+   * Derives the ids of messages and activities from the journal, so that a replay gives the same ones. The seed
+   * includes the attempt: each sandbox has its own journal, and items of two journals may share an offset.
    */
   #id(kind: string, offset: number): string {
     const seed = `${this.#of.runId}/${this.#of.attempt}/${kind}/${offset}`
@@ -283,14 +292,14 @@ function merge(call: CallInFold, update: ToolUpdate, redactor: Redactor): void {
   call.truncated ||= update.truncated
 }
 
-/** What the tool shows of its work, else what its command printed, else its result if no diff tells it. */
+/** Returns the text that the tool shows of its work, else its command's output, else its result if no diff shows it. */
 function outputOf({ text, printed, result, diffs, truncated }: CallInFold) {
   if (text !== undefined || (printed === null && diffs !== undefined)) return { output: text, truncated }
   const shown = printed ?? result
   return { output: shown?.text, truncated: truncated || shown?.truncated === true }
 }
 
-/** Of what may be long. Input and title are within bounds of their own. */
+/** Counts the parts that may be long. Input and title have bounds of their own. */
 function lengthOf({ text = '', printed, result, diffs = [] }: CallInFold): number {
   const said = text.length + (printed?.text.length ?? 0) + (result?.text?.length ?? 0)
   return diffs.reduce((sum, { oldText, newText }) => sum + oldText.length + newText.length, said)
@@ -304,7 +313,7 @@ function leaveOut(call: CallInFold): void {
   call.truncated = true
 }
 
-/** The tool's own name where the agent gives one that is a name, else its kind. */
+/** Returns the tool's own name if it is a valid one, else its kind. */
 function nameOf(call: CallInFold): string {
   return call.name !== undefined && /^[\w.:-]{1,128}$/.test(call.name) ? call.name : call.kind
 }
