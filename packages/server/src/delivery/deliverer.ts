@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
-import { Loop, type Service } from '../kit/service.ts'
-import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
+import { Loop } from '../kit/loop.ts'
+import type { Service } from '../kit/service.ts'
+import { logFailure } from '../storage/postgres/log-failure.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import type { Desk, Task } from './desk.ts'
 
@@ -35,10 +36,8 @@ export class Deliverer implements Service {
     this.#context = context
     this.#desks = desks
     this.#limits = limits
-    const log = (error: unknown) => {
-      if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'deliveries wait for the database')
-      else context.log.error({ err: error }, 'deliveries could not be claimed')
-    }
+    const messages = { waiting: 'deliveries wait for the database', failed: 'deliveries could not be claimed' }
+    const log = (error: unknown) => logFailure(context.log, error, messages)
     this.#claiming = new Loop(() => this.#claim(), limits.pollMs, log)
     this.#renewing = new Loop(() => this.#renew(), limits.claimMs / 4, log)
   }
@@ -50,7 +49,7 @@ export class Deliverer implements Service {
   }
 
   /** Stops what is under way; whoever claims it next goes on from its row. */
-  async drain(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     if (this.#stopping) return
     this.#stopping = true
     this.#unsubscribe()
@@ -59,10 +58,6 @@ export class Deliverer implements Service {
     for (const { abort } of held) abort.abort(new Error('the service stops'))
     await Promise.all(held.map(({ done }) => done))
     await this.#renewing[Symbol.asyncDispose]()
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.drain()
   }
 
   async #claim(): Promise<void> {
@@ -82,10 +77,8 @@ export class Deliverer implements Service {
       .work(abort.signal)
       .catch(error => {
         if (abort.signal.aborted) return
-        const { log } = this.#context
-        if (error instanceof DatabaseUnavailable)
-          log.warn({ err: error, desk: desk.name }, 'work waits for the database')
-        else log.error({ err: error, desk: desk.name }, 'work was given up for now')
+        const log = this.#context.log.child({ desk: desk.name })
+        logFailure(log, error, { waiting: 'work waits for the database', failed: 'work was given up for now' })
       })
       .finally(() => {
         held.delete(one)

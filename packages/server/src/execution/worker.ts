@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { Loop, type Service } from '../kit/service.ts'
-import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
+import { Loop } from '../kit/loop.ts'
+import type { Service } from '../kit/service.ts'
+import { logFailure } from '../storage/postgres/log-failure.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { ClaimLost, WorkerStopping } from './claim/claim-lost.ts'
 import {
@@ -37,15 +38,13 @@ export class Worker implements Service {
   readonly #claiming: Loop
   readonly #heartbeat: Loop
   #unsubscribe = () => {}
-  #draining = false
+  #stopping = false
 
   constructor(context: ExecutionContext) {
     this.#context = context
     this.holder = `${context.host}/${process.pid}/${randomUUID().slice(0, 8)}`
-    const log = (error: unknown) => {
-      if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'the worker waits for the database')
-      else context.log.error({ err: error }, 'the worker failed')
-    }
+    const messages = { waiting: 'the worker waits for the database', failed: 'the worker failed' }
+    const log = (error: unknown) => logFailure(context.log, error, messages)
     this.#claiming = new Loop(() => this.#claim(), context.limits.pollMs, log)
     this.#heartbeat = new Loop(() => this.#renew(), context.limits.fenceMs / 4, log)
   }
@@ -57,9 +56,9 @@ export class Worker implements Service {
   }
 
   /** Claims nothing more and releases its claims. The agents go on, and the next worker attaches to them. */
-  async drain(): Promise<void> {
-    if (this.#draining) return
-    this.#draining = true
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#stopping) return
+    this.#stopping = true
     this.#unsubscribe()
     await this.#claiming[Symbol.asyncDispose]()
     const held = [...this.#held.values()]
@@ -71,14 +70,10 @@ export class Worker implements Service {
     this.#context.wakeups.publish(topics.queue)
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.drain()
-  }
-
   async #claim(): Promise<void> {
     const { db, clock, limits, host } = this.#context
     const free = limits.concurrency - (await this.#busy())
-    if (free <= 0 || this.#draining) return
+    if (free <= 0 || this.#stopping) return
     const now = clock.now()
     const by = { holder: this.holder, host, now, expiresAt: new Date(now.getTime() + limits.fenceMs) }
     const adopted = await adoptLapsed(db, by, free)

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { forgetBuckets } from '../identity/guard/forget-buckets.ts'
 import { forgetRuntimeCredentials } from '../identity/runtime-credentials/forget-runtime-credentials.ts'
-import { Loop, type Service } from '../kit/service.ts'
+import { LoopingService } from '../kit/looping-service.ts'
 import type { CollectableBlobs } from '../storage/blobs/blobs.ts'
 import { collectBlobs } from '../storage/blobs/collect-blobs.ts'
 import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
+import { logFailure } from '../storage/postgres/log-failure.ts'
 import { type Chore, doChore } from './chore.ts'
 import { readNamedBlobs } from './named-blobs.ts'
 
@@ -14,46 +15,29 @@ const LOOK_MS = 60_000
 const HOUR_MS = 60 * 60_000
 
 /** Does what has to be done now and then, once for all processes of a deployment. */
-export class Housekeeper implements Service {
-  readonly name = 'housekeeper'
+export class Housekeeper extends LoopingService {
+  override readonly name = 'housekeeper'
   readonly #context: Context
   readonly #holder = randomUUID()
   readonly #chores: readonly Chore[]
-  readonly #loop: Loop
   readonly #stopping = new AbortController()
 
   constructor(context: Context, blobs: CollectableBlobs, options: { readonly blobGraceMs: number }) {
+    super(LOOK_MS)
     this.#context = context
     this.#chores = [
       forgetFullBuckets(context),
       forgetCredentials(context),
       collectGarbage(context, blobs, options.blobGraceMs),
     ]
-    this.#loop = new Loop(
-      () => this.#look(),
-      LOOK_MS,
-      error => {
-        if (error instanceof DatabaseUnavailable)
-          context.log.warn({ err: error }, 'housekeeping waits for the database')
-        else if (!this.#stopping.signal.aborted) context.log.error({ err: error }, 'a chore failed')
-      },
-    )
   }
 
-  async start(): Promise<void> {
-    this.#loop.wake()
-  }
-
-  async drain(): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping.abort()
-    await this.#loop[Symbol.asyncDispose]()
+    await super[Symbol.asyncDispose]()
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.drain()
-  }
-
-  async #look(): Promise<void> {
+  protected async round(): Promise<void> {
     const { db, clock } = this.#context
     for (const chore of this.#chores) {
       await doChore(db, clock, this.#holder, {
@@ -61,6 +45,14 @@ export class Housekeeper implements Service {
         work: signal => chore.work(AbortSignal.any([signal, this.#stopping.signal])),
       })
     }
+  }
+
+  protected failed(error: unknown): void {
+    if (this.#stopping.signal.aborted && !(error instanceof DatabaseUnavailable)) return
+    logFailure(this.#context.log, error, {
+      waiting: 'housekeeping waits for the database',
+      failed: 'a chore failed',
+    })
   }
 }
 

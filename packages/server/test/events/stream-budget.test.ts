@@ -133,7 +133,7 @@ describe('the budget of an authority in several processes', () => {
     const [here, other] = [budget({ perAuthority: 1 }), budget({ perAuthority: 1 })]
     const one = installation()
     await other.take(one)
-    await other.ledger.drain()
+    await other.ledger[Symbol.asyncDispose]()
     await here.take(one)
   })
 

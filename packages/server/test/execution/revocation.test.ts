@@ -207,7 +207,7 @@ describe('a run whose installation is revoked', () => {
     const other = sessions.find(({ id }) => id !== first?.sessionId)
     if (first === undefined || other === undefined) throw new Error('a pass would find nothing')
     await unlock.get(other.id)?.()
-    await expect(sweeper.sweep()).rejects.toThrow(DatabaseUnavailable)
+    await expect(sweeper.round()).rejects.toThrow(DatabaseUnavailable)
     expect(await statusOf(other)).toBe('failed')
     await unlock.get(first.sessionId)?.()
     for (const session of sessions) expect(await end(session)).toEqual(neverBegun)

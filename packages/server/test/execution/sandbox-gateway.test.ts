@@ -112,7 +112,7 @@ test('a worker that takes over brings a credential of its own', async () => {
   const first = await startWorker()
   const session = await start(`${models}; touch begun; until [ -e go ]; do sleep 0.1; done; ${models}`)
   await until('the first call', () => asked.length === 1)
-  await first.drain()
+  await first[Symbol.asyncDispose]()
   await startWorker()
   await until('the second worker', () => minted.length === 2)
   await touch(service.db.database, service.dataDir, session, 'go')

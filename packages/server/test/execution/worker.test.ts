@@ -223,7 +223,7 @@ describe('leases and sandboxes', () => {
     await real?.create({ leaseId: stray, command: ['sleep', '600'], bounds, mounts: [], egress: { reach: [] } })
     expect(await sandboxProcesses(test.dataDir, stray)).not.toEqual([])
     const sweeper = new Sweeper(context)
-    await sweeper.sweep()
+    await sweeper.round()
     await until('the end of the stray', async () => !(await context.driver.list()).includes(stray))
     expect(await sandboxProcesses(test.dataDir, stray)).toEqual([])
   })

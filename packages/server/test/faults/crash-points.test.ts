@@ -82,7 +82,7 @@ async function turn(cases: readonly Case[], message: string, phase: CrashPhase |
 
 async function expire(): Promise<void> {
   await test.db.database.query("update leases set expires_at = 'epoch' where ended_at is null")
-  await new Sweeper(context).sweep()
+  await new Sweeper(context).round()
 }
 
 /** Content of their own, so that no Session's blobs are another's. */

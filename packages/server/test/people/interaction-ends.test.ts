@@ -117,7 +117,7 @@ describe('what is open', () => {
     const clock = { at: Date.parse(approval.deadline ?? '') - 1, now: () => new Date(clock.at) }
     const context = { ...(await workerContext(resuming.test, stack)), clock }
     const sweeper = new InteractionSweeper(context)
-    await sweeper.sweep()
+    await sweeper.round()
     expect(await open(session)).toHaveLength(1)
     clock.at += 1
     const { installationId: id, organizationId } = resuming.test.tenant
@@ -131,7 +131,7 @@ describe('what is open', () => {
     const decision = { requestId: approval.request.approval?.requestId ?? '', choice: 'allow_once' as const }
     const late = decideInteraction(context, owner, keyOf(session), approval.id, { ...decision, idempotencyKey: 'late' })
     await expect(late).rejects.toMatchObject({ code: 'cloud_interaction_conflict', fields: {} })
-    await sweeper.sweep()
+    await sweeper.round()
     expect(await open(session)).toEqual([])
     expect(await decide(session, approval)).toMatchObject({
       status: 409,

@@ -117,7 +117,7 @@ it('a sandbox that an archived session holds all the same is freed by the sweepe
     [session.organizationId, session.id],
   )
   expect(await held(session)).toEqual(['lease', 'fence'])
-  await new Sweeper(context).sweep()
+  await new Sweeper(context).round()
   expect(await held(session)).toEqual([])
   const { rows } = await db().query('select end_reason from leases where session_id = $1', [session.id])
   expect(rows).toEqual([{ end_reason: 'archived' }])

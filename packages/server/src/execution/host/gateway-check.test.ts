@@ -44,7 +44,7 @@ test('probes a gateway once, and logs nothing', async () => {
   const { place, url } = await listen(gateway)
   const { checking, said } = await check(url)
   await waitFor(() => expect(place.asked).toBe(1))
-  await checking.drain()
+  await checking[Symbol.asyncDispose]()
   await checking.check()
   expect([place.asked, said()]).toEqual([1, []])
 })

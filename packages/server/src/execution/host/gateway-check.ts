@@ -40,13 +40,9 @@ export class GatewayCheck implements Service {
       throw new Error(`the server at ${this.#of.url()} is no gateway: correct BERTH_GATEWAY_URL`)
   }
 
-  async drain(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     await this.#probing
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.drain()
   }
 
   async #probeUntilSeen(): Promise<void> {

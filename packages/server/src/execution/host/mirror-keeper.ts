@@ -1,6 +1,6 @@
-import { Loop, type Service } from '../../kit/service.ts'
+import { LoopingService } from '../../kit/looping-service.ts'
 import { findLeaseTimes } from '../../sessions/leases/lease-times.ts'
-import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { logFailure } from '../../storage/postgres/log-failure.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 
 const HOUR_MS = 60 * 60_000
@@ -10,43 +10,33 @@ const HOUR_MS = 60 * 60_000
 const UNUSED_MS = 30 * 24 * HOUR_MS
 
 /** Removes unused mirrors from this host. */
-export class MirrorKeeper implements Service {
-  readonly name = 'mirror-keeper'
+export class MirrorKeeper extends LoopingService {
+  override readonly name = 'mirror-keeper'
   readonly #context: Pick<ExecutionContext, 'db' | 'clock' | 'log' | 'host' | 'mirrors'>
   readonly #stopping = new AbortController()
-  readonly #loop: Loop
 
   constructor(context: Pick<ExecutionContext, 'db' | 'clock' | 'log' | 'host' | 'mirrors'>) {
+    super(HOUR_MS)
     this.#context = context
-    this.#loop = new Loop(
-      () => this.#tidy(),
-      HOUR_MS,
-      error => {
-        if (this.#stopping.signal.aborted) return
-        if (error instanceof DatabaseUnavailable)
-          context.log.warn({ err: error }, 'tidying mirrors waits for the database')
-        else context.log.error({ err: error }, 'tidying mirrors failed')
-      },
-    )
   }
 
-  async start(): Promise<void> {
-    this.#loop.wake()
-  }
-
-  async drain(): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping.abort(new Error('the service stops'))
-    await this.#loop[Symbol.asyncDispose]()
+    await super[Symbol.asyncDispose]()
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.drain()
-  }
-
-  async #tidy(): Promise<void> {
+  protected async round(): Promise<void> {
     const { db, clock, host, log, mirrors } = this.#context
     const unusedSince = new Date(clock.now().getTime() - UNUSED_MS)
     const told = await mirrors.tidy({ unusedSince, readers: () => findLeaseTimes(db, host) }, this.#stopping.signal)
     if (told.setAside + told.deleted > 0) log.info(told, 'tidied the mirrors')
+  }
+
+  protected failed(error: unknown): void {
+    if (this.#stopping.signal.aborted) return
+    logFailure(this.#context.log, error, {
+      waiting: 'tidying mirrors waits for the database',
+      failed: 'tidying mirrors failed',
+    })
   }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Loop, type Service } from '../../kit/service.ts'
+import { LoopingService } from '../../kit/looping-service.ts'
 import { endLease } from '../../sessions/leases/end-lease.ts'
 import {
   findDueLeases,
@@ -12,6 +12,7 @@ import {
 import { freeExecution } from '../../sessions/runs/end-run.ts'
 import { lockSession } from '../../sessions/session/session-sql.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { freezeAtRest } from '../workspace/freeze-lease.ts'
@@ -24,34 +25,26 @@ const PATIENCE_MS = 5_000
  * Session is archived. It destroys sandboxes that no lease names, and freezes sandboxes that no Run works in. While a
  * lease has a Run, the worker handles everything but the lease's bound.
  */
-export class Sweeper implements Service {
-  readonly name = 'sweeper'
+export class Sweeper extends LoopingService {
+  override readonly name = 'sweeper'
   readonly #context: ExecutionContext
-  readonly #loop: Loop
   /** Sandboxes that are being destroyed; one that hangs delays nothing else. */
   readonly #destroying = new Map<string, Promise<void>>()
   #unsubscribe = () => {}
 
   constructor(context: ExecutionContext) {
+    super(context.limits.sweepMs)
     this.#context = context
-    this.#loop = new Loop(
-      () => this.sweep(),
-      context.limits.sweepMs,
-      error => {
-        if (error instanceof DatabaseUnavailable) context.log.warn({ err: error }, 'the sweeper waits for the database')
-        else context.log.error({ err: error }, 'the sweeper failed')
-      },
-    )
   }
 
-  async start(): Promise<void> {
-    this.#unsubscribe = this.#context.wakeups.subscribe(topics.leases, () => this.#loop.wake())
-    this.#loop.wake()
+  override async start(): Promise<void> {
+    this.#unsubscribe = this.#context.wakeups.subscribe(topics.leases, () => this.wake())
+    await super.start()
   }
 
-  async drain(): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     this.#unsubscribe()
-    await this.#loop[Symbol.asyncDispose]()
+    await super[Symbol.asyncDispose]()
     const enough = new AbortController()
     await Promise.race([
       Promise.all(this.#destroying.values()),
@@ -60,12 +53,8 @@ export class Sweeper implements Service {
     enough.abort()
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.drain()
-  }
-
   /** Sweeps the leases and sandboxes of this host once. Any host ends leases that are due and those of lost hosts. */
-  async sweep(): Promise<void> {
+  async round(): Promise<void> {
     const { db, driver, clock, host } = this.#context
     for (const lease of await findDueLeases(db, clock.now(), 100)) {
       await this.#end(lease.organization_id, lease.session_id, lease.id, 'expired')
@@ -82,6 +71,13 @@ export class Sweeper implements Service {
     for (const leaseId of await driver.list()) {
       if (!this.#destroying.has(leaseId) && !(await leaseIsLive(db, leaseId))) this.#destroy(leaseId)
     }
+  }
+
+  protected failed(error: unknown): void {
+    logFailure(this.#context.log, error, {
+      waiting: 'the sweeper waits for the database',
+      failed: 'the sweeper failed',
+    })
   }
 
   #destroy(leaseId: string): void {

@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts'
-import { Loop, type Service } from '../../kit/service.ts'
-import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { LoopingService } from '../../kit/looping-service.ts'
+import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import { abandonUnfinished } from '../leases/end-lease.ts'
@@ -19,34 +19,13 @@ const AT_ONCE = 100
  * One that waits for a worker, for its sandbox or for people ends here. The sweeper runs in every process, whatever its
  * roles, so a waiting Run ends even if no worker is left.
  */
-export class AuthoritySweeper implements Service {
-  readonly name = 'authority-sweeper'
+export class AuthoritySweeper extends LoopingService {
+  override readonly name = 'authority-sweeper'
   readonly #context: Context
-  readonly #loop: Loop
 
   constructor(context: Context, sweepMs: number = SWEEP_MS) {
+    super(sweepMs)
     this.#context = context
-    this.#loop = new Loop(
-      () => this.sweep(),
-      sweepMs,
-      error => {
-        if (error instanceof DatabaseUnavailable)
-          context.log.warn({ err: error }, 'the database is away; revoked runs end once it is back')
-        else context.log.error({ err: error }, 'could not end a revoked run; the next sweep tries again')
-      },
-    )
-  }
-
-  async start(): Promise<void> {
-    this.#loop.wake()
-  }
-
-  async drain(): Promise<void> {
-    await this.#loop[Symbol.asyncDispose]()
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.drain()
   }
 
   /**
@@ -54,12 +33,19 @@ export class AuthoritySweeper implements Service {
    * example, does not hold up the others.
    * @throws the first failure, after the last Run
    */
-  async sweep(): Promise<void> {
+  async round(): Promise<void> {
     const failures: unknown[] = []
     for (const run of await findUnauthorizedRuns(this.#context.db, AT_ONCE)) {
       await this.#end(run).catch(error => failures.push(error))
     }
     if (failures.length > 0) throw failures[0]
+  }
+
+  protected failed(error: unknown): void {
+    logFailure(this.#context.log, error, {
+      waiting: 'the database is away; revoked runs end once it is back',
+      failed: 'could not end a revoked run; the next sweep tries again',
+    })
   }
 
   async #end({ runId, ...key }: RunKey): Promise<void> {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Log } from '../../kit/log.ts'
-import { Loop, type Service } from '../../kit/service.ts'
+import { LoopingService } from '../../kit/looping-service.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { holdStreams, releaseStreams, renewStreams } from './stream-ledger-sql.ts'
 
 /** The streams of one authority in this process. */
@@ -26,42 +26,29 @@ const RENEWAL_MS = 5_000
  * writes how many streams this process holds then, so no order of statements can make the row wrong. A process that
  * dies stops renewing its rows, and they lapse.
  */
-export class StreamLedger implements Service {
-  readonly name = 'stream-ledger'
+export class StreamLedger extends LoopingService {
+  override readonly name = 'stream-ledger'
   readonly #db: Queryable
   readonly #log: Log
   readonly #bound: number
   readonly #lifeMs: number
   readonly #holder = randomUUID()
   readonly #accounts = new Map<string, Account>()
-  readonly #renewing: Loop
 
   /** @param bound streams that one authority may have open at once, in all processes together */
   constructor(db: Queryable, log: Log, bound: number, { lifeMs = LIFE_MS, renewalMs = RENEWAL_MS } = {}) {
+    super(renewalMs)
     this.#db = db
     this.#log = log
     this.#bound = bound
     this.#lifeMs = lifeMs
-    this.#renewing = new Loop(
-      () => this.#renew(),
-      renewalMs,
-      error => this.#complain(error),
-    )
   }
 
-  async start(): Promise<void> {
-    this.#renewing.wake()
-  }
-
-  /** Gives back every held stream, so that nobody waits for its row to lapse. */
-  async drain(): Promise<void> {
-    await this.#renewing[Symbol.asyncDispose]()
+  /** Stops, and gives back every held stream, so that nobody waits for its row to lapse. */
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await super[Symbol.asyncDispose]()
     await Promise.all([...this.#accounts.values()].map(({ settling }) => settling))
-    await releaseStreams(this.#db, this.#holder).catch(error => this.#complain(error))
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.drain()
+    await releaseStreams(this.#db, this.#holder).catch(error => this.failed(error))
   }
 
   /** Returns true if this process alone holds as many streams as an authority may have. */
@@ -112,7 +99,7 @@ export class StreamLedger implements Service {
         for (const open of opens) open.reject(error)
         // The renewal mends any other fault of the row once the database is back.
         if (account.waiting.length > 0) continue
-        if (opens.length === 0) this.#complain(error)
+        if (opens.length === 0) this.failed(error)
         break
       }
     }
@@ -123,7 +110,7 @@ export class StreamLedger implements Service {
   /**
    * Mends the rows: a crash of the database may lose one, and a statement whose answer was lost may have written one.
    */
-  async #renew(): Promise<void> {
+  protected async round(): Promise<void> {
     if (this.#accounts.size === 0) return
     const renewed = await renewStreams(this.#db, this.#holder, this.#lifeMs)
     for (const authority of renewed.difference(this.#accounts)) {
@@ -135,10 +122,11 @@ export class StreamLedger implements Service {
     }
   }
 
-  #complain(error: unknown): void {
-    if (error instanceof DatabaseUnavailable)
-      this.#log.warn({ err: error }, 'the database is away; the count of open streams is written once it is back')
-    else this.#log.error({ err: error }, 'could not write the count of open streams')
+  protected failed(error: unknown): void {
+    logFailure(this.#log, error, {
+      waiting: 'the database is away; the count of open streams is written once it is back',
+      failed: 'could not write the count of open streams',
+    })
   }
 }
 

@@ -1,0 +1,50 @@
+/**
+ * Calls `work` when woken and at least every `intervalMs`, never twice at once; a call that is asked for while one is
+ * under way follows it. Errors go to `onError` and end nothing.
+ */
+export class Loop implements AsyncDisposable {
+  readonly #work: () => Promise<void>
+  readonly #intervalMs: number
+  readonly #onError: (error: unknown) => void
+  #timer: NodeJS.Timeout | null = null
+  #running: Promise<void> | null = null
+  #again = false
+  #stopped = false
+
+  constructor(work: () => Promise<void>, intervalMs: number, onError: (error: unknown) => void) {
+    this.#work = work
+    this.#intervalMs = intervalMs
+    this.#onError = onError
+  }
+
+  wake(): void {
+    if (this.#stopped) return
+    if (this.#running !== null) {
+      this.#again = true
+      return
+    }
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    this.#running = this.#run()
+  }
+
+  /** Resolves once the call under way, if any, has ended; none follows. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped = true
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    do {
+      this.#again = false
+      try {
+        await this.#work()
+      } catch (error) {
+        this.#onError(error)
+      }
+    } while (this.#again && !this.#stopped)
+    this.#running = null
+    if (!this.#stopped) this.#timer = setTimeout(() => this.wake(), this.#intervalMs)
+  }
+}

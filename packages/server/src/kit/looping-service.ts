@@ -1,0 +1,37 @@
+import { Loop } from './loop.ts'
+import type { Service } from './service.ts'
+
+/** A service that repeats one round of work, from its start until it is disposed of. */
+export abstract class LoopingService implements Service {
+  abstract readonly name: string
+  readonly #loop: Loop
+
+  /** @param intervalMs from the end of one round to the start of the next, unless something wakes the service sooner */
+  constructor(intervalMs: number) {
+    this.#loop = new Loop(
+      () => this.round(),
+      intervalMs,
+      error => this.failed(error),
+    )
+  }
+
+  async start(): Promise<void> {
+    this.wake()
+  }
+
+  /** Resolves when the round under way has ended; none follows. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#loop[Symbol.asyncDispose]()
+  }
+
+  /** Does the work once. A round that throws ends nothing: the next one follows as usual. */
+  protected abstract round(): Promise<void>
+
+  /** Reports what a round threw. */
+  protected abstract failed(error: unknown): void
+
+  /** Asks for a round now, or for one more after the round under way. */
+  protected wake(): void {
+    this.#loop.wake()
+  }
+}
