@@ -10,7 +10,7 @@ import { fetchModelList } from './providers/provider-list.ts'
 import type { CallTranslated } from './providers/upstream.ts'
 import type { Gateway } from './serve-request.ts'
 
-/** What the gateway is made of. */
+/** The dependencies and settings of a gateway. */
 export interface GatewayOptions {
   readonly models: Pick<CatalogOptions, 'providers' | 'aliases' | 'fallbacks' | 'details'>
   readonly limits: ProviderLimits & Gateway['limits']
@@ -21,13 +21,13 @@ export interface GatewayOptions {
 
 const listPatienceMs = 10_000
 
-/** Makes the gateway. Disposing of it keeps what is to be accounted, and closes the connections to the providers. */
+/** Creates the gateway. Disposing of it stores pending accounting and closes the connections to providers. */
 export function createGateway(context: Pick<Context, 'db' | 'clock' | 'log'>, options: GatewayOptions) {
   const { db, clock, log } = context
   const { models, limits, masterKey, registry, callTranslated } = options
   const clients = new Map(models.providers.map(provider => [provider.id, new ProviderClient(provider, limits)]))
   const booking = new Booking(db, clock, err =>
-    log.error({ err }, 'model requests could not be accounted; trying again'),
+    log.error({ err }, 'could not store the usage of model requests; retrying'),
   )
   const catalog = new ModelCatalog({
     ...models,
@@ -36,7 +36,8 @@ export function createGateway(context: Pick<Context, 'db' | 'clock' | 'log'>, op
       const client = clients.get(id)
       return client === undefined ? [] : fetchModelList(client, AbortSignal.timeout(listPatienceMs))
     },
-    onError: (err, provider) => log.warn({ err, provider }, 'a provider did not tell its models'),
+    onError: (err, provider) =>
+      log.warn({ err, provider }, 'could not list the models of a provider; using its last known list'),
   })
   const gateway: Gateway = {
     catalog,

@@ -5,7 +5,7 @@ import { FrameReader, FrameTooLarge, frameData } from './formats/frame-splitter.
 import { generateFormat } from './formats/generate-format.ts'
 import { messagesFormat } from './formats/messages-format.ts'
 import { chatFormat, responsesFormat } from './formats/openai-formats.ts'
-import type { StreamTap } from './formats/stream-tap.ts'
+import type { StreamRelay } from './formats/stream-relay.ts'
 import type { FormattedRequest, ProviderCall, WireFormat } from './formats/wire-format.ts'
 import { connectionError, type ProviderClient } from './providers/provider-client.ts'
 import type { CountedWire, GatewayUsage, Wire } from './providers/upstream.ts'
@@ -14,21 +14,21 @@ import { upstreamCode, upstreamError } from './providers/upstream-status.ts'
 import { wordsOfError } from './providers/upstream-words.ts'
 import { toFailure } from './translate/failure.ts'
 
-/** A request for a provider that speaks its format. */
+/** A request to a provider that speaks its format. */
 export interface PassedRequest extends FormattedRequest {
   readonly wire: Wire
-  /** Those that are passed on. */
+  /** Headers to pass on. */
   readonly headers: Readonly<Record<string, string>>
-  /** Aborted when the client has left or time is over; the reason is then an UpstreamError. */
+  /** Aborted if the client leaves or the time is up; in the latter case the reason is an UpstreamError. */
   readonly signal: AbortSignal
-  /** What must be done before the client gets the last of a stream. */
-  readonly beforeEnd: (tap: StreamTap) => Promise<void>
+  /** Runs before the client gets the last piece of a stream. */
+  readonly beforeEnd: (relay: StreamRelay) => Promise<void>
 }
 
-/** What a provider answered, its first frame in hand. */
+/** A provider's answer. A stream has its first frame in hand. */
 export type PassedAnswer =
   | { readonly kind: 'whole'; readonly body: Buffer; readonly usage: GatewayUsage | null }
-  | { readonly kind: 'stream'; readonly tap: StreamTap; readonly pieces: AsyncIterable<Buffer | string> }
+  | { readonly kind: 'stream'; readonly relay: StreamRelay; readonly pieces: AsyncIterable<Buffer | string> }
 
 const formats = {
   chat: chatFormat,
@@ -43,8 +43,8 @@ const maxErrorBytes = 64 * 1024
 const readOutMs = 1000
 
 /**
- * Passes a request to a provider byte for byte, but for what its format sets in it.
- * @throws UpstreamError while nothing has been answered
+ * Passes a request to a provider byte for byte, except for the members that its format sets.
+ * @throws UpstreamError if the failure comes before the first byte of the answer
  */
 export async function passThrough(client: ProviderClient, request: PassedRequest): Promise<PassedAnswer> {
   const format: WireFormat = formats[request.wire]
@@ -59,14 +59,17 @@ export async function passThrough(client: ProviderClient, request: PassedRequest
     if (!String(answer.headers['content-type']).startsWith('text/event-stream')) {
       throw upstreamError('upstream_invalid_response')
     }
-    return await stream(answer, format.tap(request), request)
+    return await stream(answer, format.relay(request), request)
   } catch (error) {
     answer.close()
     throw connectionError(error, request.signal, 'upstream_cut')
   }
 }
 
-/** Passes on a request that asks for a count, and no model for anything. @throws UpstreamError */
+/**
+ * Passes on a request to count tokens, which runs no model.
+ * @throws UpstreamError
+ */
 export async function passCount(
   client: ProviderClient,
   request: Omit<PassedRequest, 'beforeEnd'> & { readonly wire: CountedWire },
@@ -82,7 +85,10 @@ export async function passCount(
 
 type Sent = Pick<PassedRequest, 'bytes' | 'places' | 'headers' | 'signal'>
 
-/** An answer of the provider's that is one. @throws UpstreamError */
+/**
+ * Sends a request and returns the provider's answer if its status is 200.
+ * @throws UpstreamError
+ */
 async function send(client: ProviderClient, call: ProviderCall, { bytes, places, headers, signal }: Sent) {
   const body = spliceMembers(bytes, call.members, places)
   const answer = await client.send({ method: 'POST', path: call.path, headers, body, signal })
@@ -99,7 +105,7 @@ async function readJson(answer: UpstreamAnswer) {
   return { bytes, json }
 }
 
-/** A provider's refusal. Only what is said of the request itself is passed on. */
+/** Reads a provider's refusal. Its words reach the client only if they concern the request itself. */
 async function refusalOf(answer: UpstreamAnswer): Promise<UpstreamError> {
   const text = await answer.readAll(maxErrorBytes).then(
     bytes => String(bytes ?? ''),
@@ -114,7 +120,7 @@ async function refusalOf(answer: UpstreamAnswer): Promise<UpstreamError> {
   })
 }
 
-/** `Retry-After` in seconds or as a date, or OpenAI's `retry-after-ms`. */
+/** Reads `Retry-After` (seconds or a date) or OpenAI's `retry-after-ms`. Returns seconds. */
 function readRetryAfter(headers: Readonly<Record<string, string | string[] | undefined>>): number | undefined {
   const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
   if (milliseconds >= 0) return Math.ceil(milliseconds / 1000)
@@ -124,17 +130,20 @@ function readRetryAfter(headers: Readonly<Record<string, string | string[] | und
   return Number.isFinite(seconds) ? Math.max(0, Math.ceil(seconds)) : undefined
 }
 
-/** Waits for the first frame, so that a stream that breaks before it can still be tried elsewhere. */
-async function stream(answer: UpstreamAnswer, tap: StreamTap, request: PassedRequest): Promise<PassedAnswer> {
+/** Waits for the first frame, so that a stream that breaks before it can be retried or fall back. */
+async function stream(answer: UpstreamAnswer, relay: StreamRelay, request: PassedRequest): Promise<PassedAnswer> {
   const reader = new FrameReader(answer, maxFrameBytes)
   const first = await reader.next()
   if (first === null) throw upstreamError('upstream_cut')
   const refusal = first[0]?.includes('"error"') === true ? errorIn(first[0]) : null
   if (refusal !== null) throw refusal
-  return { kind: 'stream', tap, pieces: pieces(first, reader, tap, answer, request) }
+  return { kind: 'stream', relay, pieces: pieces(first, reader, relay, answer, request) }
 }
 
-/** The failure that a provider begins a stream with: nothing was said yet, so it is a status, and may be tried elsewhere. */
+/**
+ * Returns the error in a provider's first frame. Nothing has been sent yet, so it becomes a status, and another
+ * provider may take the request.
+ */
 function errorIn(frame: Buffer): UpstreamError | null {
   const data = parseObject(frameData(frame))
   if (data === null || data['choices'] !== undefined || data['response'] !== undefined) return null
@@ -145,31 +154,31 @@ function errorIn(frame: Buffer): UpstreamError | null {
 async function* pieces(
   first: Buffer[],
   rest: FrameReader,
-  tap: StreamTap,
+  relay: StreamRelay,
   answer: UpstreamAnswer,
   request: PassedRequest,
 ): AsyncGenerator<Buffer | string> {
   let complete = false
   try {
     for (let frames: Buffer[] | null = first; frames !== null; frames = await rest.next()) {
-      const taken = takeAll(frames, tap)
-      if (tap.done) {
-        await request.beforeEnd(tap)
+      const taken = takeAll(frames, relay)
+      if (relay.done) {
+        await request.beforeEnd(relay)
         complete = true
         yield taken
         return
       }
       if (taken.length > 0) yield taken
     }
-    const last = tap.end()
-    if (last === null) throw upstreamError(tap.failed ? 'upstream_failed' : 'upstream_cut')
-    await request.beforeEnd(tap)
+    const last = relay.end()
+    if (last === null) throw upstreamError(relay.failed ? 'upstream_failed' : 'upstream_cut')
+    await request.beforeEnd(relay)
     if (last !== '') yield last
   } catch (error) {
     const failure = error instanceof FrameTooLarge ? upstreamError('upstream_invalid_response') : error
     const told = connectionError(failure, request.signal, 'upstream_cut')
     if (told instanceof UpstreamError) {
-      const words = tap.fail(told)
+      const words = relay.fail(told)
       if (words !== '') yield words
     }
     throw told
@@ -179,13 +188,13 @@ async function* pieces(
   }
 }
 
-/** The frames as the client gets them. What was not changed and came together goes out together. */
-function takeAll(frames: readonly Buffer[], tap: StreamTap): Buffer {
+/** Returns the frames for the client. Frames that arrived together leave together. */
+function takeAll(frames: readonly Buffer[], relay: StreamRelay): Buffer {
   const taken: Buffer[] = []
   for (const frame of frames) {
-    const kept = tap.take(frame)
+    const kept = relay.take(frame)
     if (kept !== null) taken.push(typeof kept === 'string' ? Buffer.from(kept) : kept)
-    if (tap.done) break
+    if (relay.done) break
   }
   return taken.length === 1 ? (taken[0] ?? Buffer.alloc(0)) : Buffer.concat(taken)
 }

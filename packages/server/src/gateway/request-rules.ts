@@ -10,12 +10,12 @@ interface Fault {
 }
 
 /**
- * What the contract refuses by name, whatever the model (interface 4.12).
+ * Refuses fields that the gateway supports for no model, because it keeps no state.
  * @throws ApiError 400 `invalid_request`
  */
 export function refuseState(wire: Wire, body: Body): void {
   if (wire === 'generate' && body['cachedContent'] !== undefined) {
-    throw refused({ param: 'cachedContent', message: 'is not supported: it is nothing that the gateway has made' })
+    throw refused({ param: 'cachedContent', message: 'is not supported: the gateway keeps no cached content' })
   }
   if (wire !== 'responses') return
   const replay = 'is not supported: send the input and output items of earlier turns in `input` instead'
@@ -23,14 +23,14 @@ export function refuseState(wire: Wire, body: Body): void {
   if (present('previous_response_id')) throw refused({ param: 'previous_response_id', message: replay })
   if (present('conversation')) throw refused({ param: 'conversation', message: replay })
   if (body['background'] === true) {
-    throw refused({ param: 'background', message: 'is not supported: nothing is kept that could be asked for later' })
+    throw refused({ param: 'background', message: 'is not supported: the gateway keeps no response to ask for later' })
   }
 }
 
-/** Whether a model is served in a format by translation, where its provider does not speak it. */
+/** Returns whether the gateway can translate a format if the provider does not speak it. */
 export const isTranslated = (wire: Wire): wire is TranslatedWire => wire === 'chat' || wire === 'responses'
 
-/** Whether a model is served in a format. */
+/** Returns whether a model is served in a format. */
 export const serves = (model: ResolvedModel, wire: Wire): boolean => isTranslated(wire) || model.wire.includes(wire)
 
 const formatNames: Readonly<Record<Wire, string>> = {
@@ -41,7 +41,7 @@ const formatNames: Readonly<Record<Wire, string>> = {
 }
 const maxNamed = 10
 
-/** Says which of the models that are open to the caller are served in the format. */
+/** Returns a 400 that names the open models served in the format. */
 export function refuseFormat(id: string, wire: Wire, open: readonly ResolvedModel[]): ApiError {
   const format = formatNames[wire]
   const served = open.filter(model => serves(model, wire)).map(model => `'${model.id}'`)
@@ -54,14 +54,14 @@ export function refuseFormat(id: string, wire: Wire, open: readonly ResolvedMode
 }
 
 /**
- * Fields that mean nothing to the model as it is configured.
+ * Refuses fields that the model does not support as configured.
  * @throws ApiError 400 `invalid_request`
  */
 export function refuseMeaningless(body: Body, model: ResolvedModel): void {
-  // To read a member of a large body may parse all of it.
+  // Reading a member of a large body may parse all of it.
   const tools = model.tools ? null : body['tools']
   if (Array.isArray(tools) && tools.length > 0) {
-    throw refused({ param: 'tools', message: `means nothing to '${model.id}', which calls no tools` })
+    throw refused({ param: 'tools', message: `is not supported by '${model.id}', which calls no tools` })
   }
   if (model.reasoning) return
   const param = hasEffort(body['reasoning_effort'])
@@ -69,7 +69,7 @@ export function refuseMeaningless(body: Body, model: ResolvedModel): void {
     : hasEffort(effortOf(body['reasoning']))
       ? 'reasoning.effort'
       : null
-  if (param !== null) throw refused({ param, message: `means nothing to '${model.id}', which does not reason` })
+  if (param !== null) throw refused({ param, message: `is not supported by '${model.id}', which does not reason` })
 }
 
 const effortOf = (reasoning: unknown): unknown =>

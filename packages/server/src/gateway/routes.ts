@@ -7,7 +7,7 @@ import { type Gateway, serveRequest } from './serve-request.ts'
 
 const json = 'application/json; charset=utf-8'
 
-/** What the format of an operation needs to know of a request. */
+/** The part of a request that the handler of an operation extracts. */
 type Asked = Pick<ModelRequest, 'modelId' | 'streams'>
 
 const inBody = ({ body }: GatewayRequest): Asked => ({
@@ -19,7 +19,7 @@ const inPath =
   (streams: boolean) =>
   ({ params }: GatewayRequest): Asked => ({ modelId: String(params['model']), streams })
 
-/** The gateway's operations (interface 4.12; docs/decisions/0008). */
+/** The handlers of the gateway's operations; see docs/gateway.md and docs/decisions/0008-formats-of-providers.md. */
 export function gatewayHandlers(gateway: Gateway): GatewayHandlers {
   const handle =
     (wire: Wire, asked = inBody) =>

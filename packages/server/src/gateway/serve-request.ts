@@ -7,7 +7,7 @@ import type { Booking } from './accounting/booking.ts'
 import type { GatewayMetrics } from './accounting/gateway-metrics.ts'
 import { refuseSpent } from './accounting/refuse-spent.ts'
 import { RequestMeter } from './accounting/request-meter.ts'
-import { saysSomething } from './formats/chat-tap.ts'
+import { saysSomething } from './formats/chat-relay.ts'
 import { passThrough } from './pass-through.ts'
 import type { ModelCatalog } from './providers/model-catalog.ts'
 import type { ModelRequest } from './providers/model-request.ts'
@@ -16,7 +16,7 @@ import type { CallTranslated, ResolvedModel, TranslatedCall, TranslatedWire } fr
 import { mayFallBack, mayHaveCost, mayRetry, upstreamError } from './providers/upstream-status.ts'
 import { isTranslated, refuseFormat, refuseMeaningless, refuseState, serves } from './request-rules.ts'
 
-/** What the gateway works with. */
+/** The gateway's parts. */
 export interface Gateway {
   readonly catalog: ModelCatalog
   readonly clients: ReadonlyMap<string, ProviderClient>
@@ -28,20 +28,20 @@ export interface Gateway {
   readonly limits: { readonly totalMs: number; readonly retries: number; readonly retryWaitMs: number }
 }
 
-/** JSON at once, or whole server-sent events. */
+/** JSON, or a stream of whole server-sent events. */
 export type ModelAnswer = Buffer | string | AsyncIterable<Buffer | string>
 
 interface Attempt {
   readonly model: ResolvedModel
   readonly meter: RequestMeter
   readonly signal: AbortSignal
-  /** Ends the attempt's clock. */
+  /** Stops the attempt's timer. */
   readonly release: () => void
 }
 
 /**
- * Answers a request with the model it names or, before anything was answered, with what may take its place.
- * @throws ApiError 400, 402, 404, 429, 503; UpstreamError with what the last provider said
+ * Answers a request with the model that it names, or with a fallback if no answer has begun.
+ * @throws ApiError 400, 402, 404, 429 or 503, or UpstreamError with the last provider's message
  */
 export async function serveRequest(gateway: Gateway, request: ModelRequest): Promise<ModelAnswer> {
   refuseState(request.wire, request.body)
@@ -63,8 +63,8 @@ export async function serveRequest(gateway: Gateway, request: ModelRequest): Pro
 }
 
 /**
- * The model that a request names, and behind it those that may take its place.
- * @throws ApiError 404 where there is none, 400 where it does not speak the format
+ * Returns the model that a request names, followed by its fallbacks.
+ * @throws ApiError 404 if there is no such model, 400 if it does not speak the format
  */
 export async function candidatesOf(
   { catalog }: Pick<Gateway, 'catalog'>,
@@ -73,7 +73,7 @@ export async function candidatesOf(
   const { allowedModels } = caller
   const isAllowed = ({ catalogId }: ResolvedModel) => allowedModels === null || allowedModels.has(catalogId)
   const [first, ...others] = await catalog.candidates(modelId)
-  // A fallback serves who may ask for the model, not who may not.
+  // A fallback is open only to callers that may use the requested model.
   if (first === undefined || !isAllowed(first)) throw modelNotFound(modelId, catalog.isEmpty)
   if (!serves(first, wire)) throw refuseFormat(modelId, wire, (await catalog.list()).filter(isAllowed))
   return [first, ...others.filter(other => isAllowed(other) && serves(other, wire))]
@@ -99,7 +99,7 @@ async function tryEach(
   throw upstreamError('upstream_failed')
 }
 
-/** A fallback must not refuse what the model itself would have taken, nor make a Run's cost unknown. */
+/** Returns whether a fallback would refuse a field that the model supports, or make a Run's cost unknown. */
 function isUnfit({ body, caller }: ModelRequest, model: ResolvedModel): boolean {
   try {
     refuseMeaningless(body, model)
@@ -136,19 +136,19 @@ async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt)
       ...request,
       model,
       signal,
-      beforeEnd: tap => {
-        if (tap.begun) meter.firstToken()
-        if (tap.partial === true) meter.mayHaveCostMore()
-        return meter.beforeEnd(tap.usage, tap.failed)
+      beforeEnd: relay => {
+        if (relay.begun) meter.firstToken()
+        if (relay.partial === true) meter.mayHaveCostMore()
+        return meter.beforeEnd(relay.usage, relay.failed)
       },
     })
     if (passed.kind === 'stream') {
-      const { tap } = passed
+      const { relay } = passed
       return metered(passed.pieces, attempt, request, {
-        usage: async () => tap.usage,
-        begun: () => tap.begun,
-        partial: () => tap.partial === true,
-        breaksOff: tap.breaksOff === true,
+        usage: async () => relay.usage,
+        begun: () => relay.begun,
+        partial: () => relay.partial === true,
+        breaksOff: relay.breaksOff === true,
       })
     }
     attempt.release()
@@ -156,10 +156,10 @@ async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt)
     return passed.body
   }
   const { wire, body: sent, places } = request
-  // A translation reads every member, and the first that it reads of a large body may parse all of it.
+  // Translation reads every member, and the first read of a large body may parse all of it.
   const body = places === undefined ? sent : { ...sent }
   if (places !== undefined) await nextTurn()
-  if (!isTranslated(wire)) throw new Error(`${model.catalogId} was asked in a format that it does not speak`)
+  if (!isTranslated(wire)) throw new Error(`${model.catalogId} cannot be called in the format ${wire}`)
   const { clock, tools } = gateway
   const languageModel = await client.languageModel(model.model)
   const beforeEnd: TranslatedCall['beforeEnd'] = (usage, failed) => {
@@ -179,7 +179,7 @@ async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt)
   return JSON.stringify(translated.body)
 }
 
-/** Passes a stream on, and books it however it ends: whole, broken, or left by who asked for it. */
+/** Passes a stream on and books it when it ends, breaks or is abandoned by the client. */
 async function* metered(
   pieces: AsyncIterable<Buffer | string>,
   { meter, release }: Attempt,
@@ -187,9 +187,9 @@ async function* metered(
   seen: {
     readonly usage: () => Promise<Parameters<RequestMeter['completed']>[0]>
     readonly begun: (piece: Buffer | string) => boolean
-    /** What is known of the usage of a stream that was left may be a part of it. */
+    /** Whether the usage of an abandoned stream may be incomplete. */
     readonly partial: () => boolean
-    /** A stream that failed is not ended, for its format has no words that every client understands. */
+    /** Whether a failed stream is broken off, because its format has no error frame that every client knows. */
     readonly breaksOff?: boolean
   },
 ): AsyncGenerator<Buffer | string> {
@@ -207,7 +207,7 @@ async function* metered(
     whole = true
   } catch (error) {
     failure = error
-    // The stream has said it in its own words.
+    // The stream has already reported it in its own format.
     if (!(error instanceof UpstreamError) || seen.breaksOff === true) throw error
   } finally {
     release()
@@ -218,16 +218,19 @@ async function* metered(
   }
 }
 
-/** Whether frames made here hold something that the model said; a role or an item that is still empty is nothing. */
+/** Returns whether translated frames hold model output; a role or an empty item does not count. */
 const hasBegun = (frames: string, wire: TranslatedWire) =>
   wire === 'chat' ? saysSomething(frames) : frames.includes('"delta":"')
 
-/** The client's signal, and a bound on the whole: a provider that drips for ever ends as well. */
+/**
+ * Combines the client's signal with a limit on the whole request, which also ends a provider that sends slowly for
+ * ever.
+ */
 function bounded(signal: AbortSignal, totalMs: number): { signal: AbortSignal; release: () => void } {
   const controller = new AbortController()
   const leave = () => {
     const { reason } = signal
-    // A stopping service has a refusal for its reason; a client that left has none.
+    // The reason of a stopping service is a refusal; a client that left has none.
     const stopping = reason instanceof Error && reason.name === 'ApiError'
     controller.abort(stopping ? upstreamError('service_unavailable') : new ClientLeft('the client left'))
   }

@@ -25,14 +25,14 @@ const record = (given: Partial<RequestRecord> = {}): RequestRecord => ({
   ...given,
 })
 
-/** A database that keeps what it was told, while it is there. */
+/** A fake database that records every statement and can be taken offline. */
 function scriptedDatabase() {
   const state = {
     away: false,
     kept: [] as { id: string; outcome: string }[][],
-    /** Of each statement: whether it waits for the disk. */
+    /** For each statement, whether it waits for the disk. */
     flushed: [] as unknown[],
-    /** What a statement that waits for the disk waits for. */
+    /** While set, statements that wait for the disk block on it. */
     hold: undefined as PromiseWithResolvers<void> | undefined,
   }
   const query: Database['query'] = async statement => {
@@ -46,7 +46,7 @@ function scriptedDatabase() {
   return { state, db: { query, transaction: work => work({ query }) } satisfies Database }
 }
 
-test('what is booked while the database is away waits, and is kept once it is back', async () => {
+test('a booking keeps records while the database is away and writes them once it is back', async () => {
   const { state, db } = scriptedDatabase()
   const failed = Promise.withResolvers<unknown>()
   const booking = new Booking(db, systemClock, failed.resolve)
@@ -54,7 +54,7 @@ test('what is booked while the database is away waits, and is kept once it is ba
   const first = record()
   const kept = [booking.keep({ ...first, outcome: 'open' }), booking.keep(record())]
   await failed.promise
-  // What became of a request meanwhile takes the place of what waits.
+  // A later record of the same request replaces the one that still waits.
   kept.push(booking.keep(first))
   state.away = false
   await Promise.all(kept)
@@ -64,7 +64,7 @@ test('what is booked while the database is away waits, and is kept once it is ba
   await booking[Symbol.asyncDispose]()
 })
 
-test('more than can wait is told, so that nothing is served that could not be accounted', async () => {
+test('a booking reports itself full, so the gateway serves nothing that it could not account for', async () => {
   const { state, db } = scriptedDatabase()
   state.away = true
   const failed = Promise.withResolvers<unknown>()
@@ -80,7 +80,7 @@ test('more than can wait is told, so that nothing is served that could not be ac
   expect(state.kept.flat()).toHaveLength(10_000)
 })
 
-test('the end of a request whose row is kept waits for no other, and not for the disk', async () => {
+test('a booking settles a request whose row exists without waiting for other records or for the disk', async () => {
   const { state, db } = scriptedDatabase()
   const booking = new Booking(db, systemClock, () => {})
   const of = { runId: randomUUID(), sessionId: randomUUID() }
@@ -94,7 +94,7 @@ test('the end of a request whose row is kept waits for no other, and not for the
   await booking[Symbol.asyncDispose]()
 })
 
-test('what is settled of a Run is waited for by whoever asks, and by the end of all', async () => {
+test("a booking holds up callers that ask for a Run's settlements, and its own disposal", async () => {
   const { state, db } = scriptedDatabase()
   const booking = new Booking(db, systemClock, () => {})
   const [runId, other] = [randomUUID(), randomUUID()]
@@ -114,7 +114,7 @@ test('what is settled of a Run is waited for by whoever asks, and by the end of 
   expect(state.kept.flat()).toHaveLength(2)
 })
 
-test("a Run's request does not wait for others to come, and the end waits for all", async () => {
+test("a booking writes a Run's request at once, and writes everything before it closes", async () => {
   const { state, db } = scriptedDatabase()
   const booking = new Booking(db, systemClock, () => {})
   await booking.keep(record())

@@ -14,14 +14,14 @@ const retryMs = 500
 const closeMs = 5_000
 
 /**
- * Keeps what requests used. A request of a key is answered without waiting for it, so a process that is killed loses
- * what it has not yet kept: some milliseconds' worth. A Run's is kept at once, and before its answer ends, or before its
- * Run asks again or ends. While the database is away records wait, up to a bound beyond which the gateway takes no more
- * requests: nothing is served that could not be accounted.
- *
- * What settles a request whose row is there, `open` and on disk, is waited for only until all see it. Should the database
- * crash in the moment before it is on disk too, the row says that the cost is not known, and a Run that has ended since
- * has taken it to disk with its own end.
+ * Stores the usage of requests in batches.
+ * A request with an API key is answered before its usage is stored, so a killed process loses some milliseconds of
+ * usage. A Run's usage is stored at once: before its answer ends, or before the Run's next request or end. While the
+ * database is away, records queue. Beyond `maxWaiting` the gateway refuses requests, because it could not account for
+ * them.
+ * A settlement updates a row that is already `open` on disk, so callers wait only until it is visible. If the database
+ * crashes before the settlement reaches the disk, the row still says that the cost is unknown. The end of the Run
+ * forces it to disk in any case.
  */
 export class Booking implements AsyncDisposable {
   readonly #lasting: Lane
@@ -36,36 +36,36 @@ export class Booking implements AsyncDisposable {
     return this.#lasting.size + this.#settling.size >= maxWaiting
   }
 
-  /**
-   * Resolves once the record is kept, on disk. A later record of the same request takes the place of one that still
-   * waits.
-   */
+  /** Resolves when the record is on disk. A later record of the same request replaces one that still waits. */
   keep(record: RequestRecord): Promise<void> {
     return this.#lasting.keep(record, record.runId !== null)
   }
 
-  /** Resolves once the end of a request is kept whose row was kept before. */
+  /** Resolves when the settlement of a request is visible; the request's row must be on disk already. */
   settle(record: RequestRecord): Promise<void> {
     return this.#settling.keep(record, true)
   }
 
-  /** Resolves once all is kept that was to be settled of a Run so far; null where nothing is. */
+  /** Resolves when every settlement of a Run so far is stored. Returns null if none is pending. */
   settled(runId: string): Promise<unknown> | null {
     return this.#settling.keptOf(runId)
   }
 
-  /** Keeps what waits, within a bound. */
+  /** Stores the waiting records, for at most `closeMs`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#lasting.close(), this.#settling.close()])
   }
 }
 
-/** Keeps many records in one statement: whatever comes while one is under way, or within a moment after it, goes next. */
+/**
+ * Stores many records in one statement. Records that arrive during a statement, or within `gatherMs` after it, share
+ * the next.
+ */
 class Lane {
   readonly #keepAll: (records: readonly RequestRecord[]) => Promise<void>
   readonly #onError: (error: unknown) => void
   readonly #waiting = new Map<string, Waiting>()
-  /** What the statement under way keeps. */
+  /** The records that the current statement stores. */
   #batch: readonly Waiting[] = []
   #running: Promise<void> | null = null
   #urgent = false
@@ -81,7 +81,7 @@ class Lane {
     return this.#waiting.size
   }
 
-  /** @param urgent whether somebody waits for it */
+  /** @param urgent whether a caller waits for the record */
   keep(record: RequestRecord, urgent: boolean): Promise<void> {
     const before = this.#waiting.get(record.id)
     const kept = before?.kept ?? Promise.withResolvers<void>()
@@ -91,7 +91,7 @@ class Lane {
     return kept.promise
   }
 
-  /** Resolves once nothing of a Run's that is here now waits; null where nothing does. */
+  /** Resolves when all records of a Run that are here now are stored. Returns null if there are none. */
   keptOf(runId: string): Promise<unknown> | null {
     const waiting = [...this.#batch, ...this.#waiting.values()].filter(({ record }) => record.runId === runId)
     return waiting.length === 0 ? null : Promise.all(waiting.map(({ kept }) => kept.promise))
@@ -107,8 +107,8 @@ class Lane {
   }
 
   async #run(): Promise<void> {
-    // What is to go to a provider or a client goes first: sending a statement wakes the database, which takes the processor
-    // for itself. A connection to a provider that was at rest is written to a turn of the loop later.
+    // Let writes to providers and clients go first: the statement wakes the database, which then takes the processor.
+    // Two turns, because a write to an idle provider connection happens one turn later.
     await new Promise(setImmediate)
     await new Promise(setImmediate)
     while (this.#waiting.size > 0 && !this.#closing) {
@@ -136,7 +136,7 @@ class Lane {
     this.#hurry()
   }
 
-  /** Waits for more, until somebody waits for what is there. */
+  /** Waits for more records, until a caller waits for one of them. */
   #gather(): Promise<void> {
     return new Promise(resolve => {
       const wait = setTimeout(resolve, gatherMs)

@@ -1,6 +1,6 @@
 import type { GatewayUsage, TokenPrice } from '../providers/upstream.ts'
 
-/** US dollars of a request; null where its price or its tokens are not known. */
+/** Returns the cost of a request in US dollars, or null if its price or its tokens are unknown. */
 export function costOf(usage: GatewayUsage | null, price: TokenPrice | undefined): number | null {
   if (usage === null || price === undefined) return null
   const { inputTokens, cachedInputTokens, outputTokens } = usage

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 const seconds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
-/** What the gateway counts. */
+/** The gateway's metrics. */
 export interface GatewayMetrics {
   readonly requests: Counter<'provider' | 'wire' | 'outcome'>
   readonly open: Gauge
@@ -14,53 +14,53 @@ export interface GatewayMetrics {
   readonly fallbacks: Counter<'provider'>
 }
 
-/** Registers them. Labels are what the operator configured, never what a caller sent. */
+/** Registers the metrics. Labels come from the operator's configuration, never from a caller. */
 export function gatewayMetrics(registry: Registry): GatewayMetrics {
   const registers = [registry]
   const ofWire = ['provider', 'wire'] as const
   return {
     requests: new Counter({
       name: 'berth_gateway_requests_total',
-      help: 'Model requests that reached a provider, by how they ended.',
+      help: 'Model requests that reached a provider, by outcome.',
       labelNames: ['provider', 'wire', 'outcome'],
       registers,
     }),
     open: new Gauge({ name: 'berth_gateway_requests_open', help: 'Model requests under way.', registers }),
     duration: new Histogram({
       name: 'berth_gateway_request_seconds',
-      help: 'From a model request to the end of its answer.',
+      help: 'Seconds from a model request to the end of its answer.',
       labelNames: ofWire,
       buckets: seconds,
       registers,
     }),
     firstToken: new Histogram({
       name: 'berth_gateway_first_token_seconds',
-      help: 'From a streamed model request to the first thing the model said.',
+      help: 'Seconds from a model request to the first token of its stream.',
       labelNames: ofWire,
       buckets: seconds,
       registers,
     }),
     tokens: new Counter({
       name: 'berth_gateway_tokens_total',
-      help: 'Tokens by kind; input without the cached ones, reasoning as a part of output.',
+      help: 'Tokens by kind. Input excludes cached input; output includes reasoning.',
       labelNames: ['provider', 'kind'],
       registers,
     }),
     cost: new Counter({
       name: 'berth_gateway_cost_usd_total',
-      help: 'US dollars, as far as prices are known.',
+      help: 'Cost in US dollars of requests with a known price.',
       labelNames: ['provider'],
       registers,
     }),
     retries: new Counter({
       name: 'berth_gateway_retries_total',
-      help: 'Model requests sent to the same model again.',
+      help: 'Model requests retried with the same model.',
       labelNames: ['provider'],
       registers,
     }),
     fallbacks: new Counter({
       name: 'berth_gateway_fallbacks_total',
-      help: 'Model requests that went on from a provider that failed to another.',
+      help: 'Model requests passed from a failed provider to another.',
       labelNames: ['provider'],
       registers,
     }),

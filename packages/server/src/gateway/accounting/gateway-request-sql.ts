@@ -1,7 +1,7 @@
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 
-/** A request that reached a provider, as it is kept. */
+/** The stored row of a request that reached a provider. */
 export interface RequestRecord {
   readonly id: string
   readonly organizationId: string
@@ -22,10 +22,11 @@ export interface RequestRecord {
 }
 
 /**
- * Keeps requests, and adds what they cost to the budgets they count against. A request is settled once: it may be kept
- * again, as when nobody knows whether a commit arrived, and only a row that is new or `open` changes anything. Ids in
- * one call are distinct. Budgets are found by their unique index; each is one row, changed once.
- * @param flushed whether to wait until it is on disk; where not, all see it, and a crash of the database may undo it
+ * Stores requests and adds their cost to the budgets that they count against.
+ * A request is settled once: only a new or `open` row changes anything, so a caller may repeat a write after a lost
+ * commit answer. Ids in one call are distinct. Each budget is one row, found by its unique index and updated once.
+ * @param flushed whether to wait for the disk; if false, the rows are visible at once but a database crash may undo
+ * them
  */
 export async function keepRequests(
   db: Queryable,

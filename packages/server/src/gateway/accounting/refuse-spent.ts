@@ -2,12 +2,13 @@ import type { GatewayCaller } from '../../identity/guard/gateway-caller.ts'
 import { refusal } from '../../kit/refusal.ts'
 import type { ResolvedModel } from '../providers/upstream.ts'
 
-/** OpenAI's clients try a 429 again by themselves; a budget that is spent is no reason to. */
+/** OpenAI's clients retry a 429 by themselves, but a spent budget will not recover within a retry. */
 const noRetry = { 'x-should-retry': 'false' }
 
 /**
- * Refuses who has spent what it may. Requests that are under way at the same time do not know of each other, so a budget
- * is passed by what they cost at most.
+ * Refuses a caller that has spent its budget.
+ * Concurrent requests do not see each other's cost, so spending may exceed a budget by at most the cost of the requests
+ * in flight.
  * @throws ApiError 429 `insufficient_quota`, 402 `cost_budget_exceeded`, 402 `cost_unknown`
  */
 export function refuseSpent(caller: GatewayCaller, model: ResolvedModel, now: Date): void {

@@ -8,7 +8,7 @@ import { costOf } from './cost.ts'
 import type { GatewayMetrics } from './gateway-metrics.ts'
 import type { RequestRecord } from './gateway-request-sql.ts'
 
-/** Measures one request and books it once, however it ends. */
+/** Measures one request and books it exactly once, however it ends. */
 export class RequestMeter {
   readonly #booking: Booking
   readonly #metrics: GatewayMetrics
@@ -32,7 +32,7 @@ export class RequestMeter {
     this.#startedAt = gateway.clock.now()
     this.#model = model
     this.#metrics.open.inc()
-    // A Run's cost is read when it ends: a request that nobody settles must then be seen.
+    // A Run's cost is read when the Run ends, so a request that never settles must already have a row.
     if (request.caller.run !== null) void this.#open()
   }
 
@@ -44,12 +44,12 @@ export class RequestMeter {
     this.#firstTokenMs ??= Math.round(performance.now() - this.#begunMs)
   }
 
-  /** An attempt broke off that the provider may ask money for. */
+  /** Records that an attempt broke off for which the provider may charge. */
   mayHaveCostMore(): void {
     this.#unknownCost = true
   }
 
-  /** Books a stream before its last bytes are sent, where it is a Run's; the agent may end the Run when it has them. */
+  /** Books a stream before its last bytes are sent: an agent may end its Run as soon as it has them. */
   async beforeEnd(usage: GatewayUsage | null, failed: boolean): Promise<void> {
     await this.#book(failed ? 'failed' : 'completed', failed ? 'upstream_failed' : null, usage)
   }
@@ -74,8 +74,8 @@ export class RequestMeter {
   }
 
   /**
-   * Only a Run's request waits for it to be kept, and not where the row says already that its cost is not known and
-   * whoever handed it over waits instead.
+   * Books the request. Only a Run's request waits for its booking. It does not wait if its row already says that the
+   * cost is unknown and the worker that made it waits instead.
    */
   async #book(outcome: RequestRecord['outcome'], code: string | null, usage: GatewayUsage | null): Promise<void> {
     if (this.#booked !== null) return this.#booked

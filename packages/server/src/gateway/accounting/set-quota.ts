@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** What an organization, or one of its keys, may spend on models in each period. */
+/** The amount that an organization, or one of its keys, may spend on models in each period. */
 export interface Quota {
   readonly organizationId: string
-  /** Absent: of the whole organization. */
+  /** Absent for a budget of the whole organization. */
   readonly apiKeyId?: string
   readonly period: 'day' | 'month' | 'total'
-  /** Null takes the budget away. */
+  /** Null removes the budget. */
   readonly limitUsd: number | null
 }
 
 /**
- * Sets, changes or takes away a budget; what was spent in the period so far counts against a changed one.
- * @returns false for a key that the organization does not have
+ * Sets, changes or removes a budget. Spending in the current period still counts against a changed budget.
+ * @returns false if the organization does not have the key
  */
 export async function setQuotaOf(db: Queryable, budget: Quota, now: Date): Promise<boolean> {
   const { organizationId, apiKeyId = null, period, limitUsd } = budget

@@ -1,19 +1,19 @@
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 
-/** What a Run used of the gateway so far. */
+/** A Run's use of the gateway so far. */
 export interface RunUsage {
-  /** Calls of models. */
+  /** The number of model requests. */
   readonly requests: number
   readonly usage: GatewayUsage
   readonly costUsd: number
-  /** False where something it did has no known cost, or was not accounted to its end. */
+  /** False if a request has no known cost, or was not accounted to its end. */
   readonly costComplete: boolean
-  /** Requests that are under way, or whose gateway was killed. */
+  /** The number of requests in progress, or left open by a killed gateway. */
   readonly open: number
 }
 
-/** Adds up a Run's requests; leans on the index of Runs. A Run that asked no model cost nothing. */
+/** Sums a Run's requests, using the index on Runs. A Run without requests costs nothing. */
 export async function usageOfRun(
   db: Queryable,
   run: { readonly organizationId: string; readonly sessionId: string; readonly runId: string },

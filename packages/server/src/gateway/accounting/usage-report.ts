@@ -1,10 +1,10 @@
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** What usage is added up by. */
+/** The dimensions that a usage report can group by. */
 export const usageGroupings = ['model', 'provider', 'organization', 'key', 'run', 'day'] as const
 export type UsageGrouping = (typeof usageGroupings)[number]
 
-/** What one group used. */
+/** The usage of one group. */
 export interface UsageRow {
   readonly group: string
   readonly requests: number
@@ -14,7 +14,7 @@ export interface UsageRow {
   readonly outputTokens: number
   readonly reasoningTokens: number
   readonly costUsd: number
-  /** Requests whose cost is not part of `costUsd`, because nobody knows it. */
+  /** The number of requests with unknown cost, which `costUsd` leaves out. */
   readonly unknownCost: number
 }
 
@@ -27,7 +27,7 @@ const groups: Readonly<Record<UsageGrouping, string>> = {
   day: "to_char(started_at at time zone 'UTC', 'YYYY-MM-DD')",
 }
 
-/** Adds up what was used since a time, the costliest first; leans on the index by time. */
+/** Sums usage since a time, highest cost first, using the index on time. */
 export async function reportUsage(db: Queryable, by: UsageGrouping, since: Date): Promise<readonly UsageRow[]> {
   const { rows } = await db.query<UsageRow & { readonly costUsd: string | number }>({
     text: `

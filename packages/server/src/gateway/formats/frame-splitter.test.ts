@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { FrameSplitter, FrameTooLarge, frameData } from './frame-splitter.ts'
 
-test('frames are the same wherever the bytes were cut', () => {
+test('a splitter yields the same frames however the bytes are chunked', () => {
   const frames = fc.array(fc.tuple(fc.string({ unit: 'grapheme' }), fc.constantFrom('\n', '\r\n', '\r')), {
     maxLength: 6,
   })
@@ -23,7 +23,7 @@ test('frames are the same wherever the bytes were cut', () => {
   )
 })
 
-test('a frame without end is refused', () => {
+test('a splitter refuses a frame that exceeds the limit', () => {
   const splitter = new FrameSplitter(10)
   expect(() => splitter.push(Buffer.from('data: 0123456789'))).toThrow(FrameTooLarge)
 })

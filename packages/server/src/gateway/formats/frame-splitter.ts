@@ -1,4 +1,4 @@
-/** A frame was larger than any provider's. */
+/** A frame exceeded the size limit. */
 export class FrameTooLarge extends Error {
   override readonly name = 'FrameTooLarge'
 }
@@ -7,8 +7,8 @@ const newline = 0x0a
 const carriage = 0x0d
 
 /**
- * Cuts a stream of bytes into whole server-sent events, each with the blank line that ends it. Bytes are never decoded,
- * so a character that is split between two chunks stays whole.
+ * Cuts a stream of bytes into whole server-sent events, each with the blank line that ends it. It never decodes bytes,
+ * so a character split between two chunks stays whole.
  */
 export class FrameSplitter {
   readonly #maxBytes: number
@@ -21,7 +21,7 @@ export class FrameSplitter {
   /** @throws FrameTooLarge */
   push(chunk: Buffer): Buffer[] {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
-    // What was searched before ends no frame, but may hold the first half of what does.
+    // The rest holds no complete frame end, but its last 3 bytes may begin one.
     let searched = Math.max(0, this.#rest.length - 3)
     const endOf = bytes.includes('\r\r', searched, 'latin1') ? frameEnd : lineFeedEnd
     const frames: Buffer[] = []
@@ -39,7 +39,7 @@ export class FrameSplitter {
   }
 }
 
-/** Reads whole frames from a body, as many at once as came together. */
+/** Reads whole frames from a body; each read returns all frames that have arrived. */
 export class FrameReader {
   readonly #body: { read(): Promise<Buffer | null> }
   readonly #splitter: FrameSplitter
@@ -49,7 +49,10 @@ export class FrameReader {
     this.#splitter = new FrameSplitter(maxBytes)
   }
 
-  /** The next frames; null at the end, whatever of a frame had come by then. @throws what the body throws */
+  /**
+   * Returns the next frames, or null at the end of the body; an unfinished frame at the end is dropped.
+   * @throws Error if the body fails
+   */
   async next(): Promise<Buffer[] | null> {
     for (;;) {
       const chunk = await this.#body.read()
@@ -60,7 +63,10 @@ export class FrameReader {
   }
 }
 
-/** Past the first blank line at or after `from`; -1 where there is none. Lines end with LF, CRLF or CR. */
+/**
+ * Returns the offset after the first blank line at or after `from`, or -1 if there is none. Lines end with LF, CRLF or
+ * CR.
+ */
 function frameEnd(bytes: Buffer, from: number): number {
   const fed = lineFeedEnd(bytes, from)
   const returned = bytes.indexOf('\r\r', from, 'latin1')
@@ -78,7 +84,7 @@ function lineFeedEnd(bytes: Buffer, from: number): number {
   }
 }
 
-/** The data of a frame; empty for a comment. */
+/** Returns the data of a frame; empty for a comment. */
 export function frameData(frame: Buffer): string {
   return frame
     .toString('utf8')

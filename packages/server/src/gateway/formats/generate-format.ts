@@ -1,14 +1,14 @@
 import { isObject } from '../../kit/json.ts'
-import { GenerateTap, readGenerateUsage } from './generate-tap.ts'
+import { GenerateRelay, readGenerateUsage } from './generate-relay.ts'
 import type { CountingFormat, FormattedRequest } from './wire-format.ts'
 
-/** Google's own models are below `models`; others, such as tuned ones, say where they are. */
+/** Google's own models live under `models/`; other names, such as tuned models, carry their own prefix. */
 const nameOf = ({ model }: FormattedRequest['model']): string => (model.includes('/') ? model : `models/${model}`)
 
 const pathTo = ({ model }: FormattedRequest, action: string): string =>
   `/${nameOf(model).split('/').map(encodeURIComponent).join('/')}:${action}`
 
-/** Google's generateContent. It names its model in the path, and in the body only where that repeats it. */
+/** Google's generateContent. The path names the model; the body repeats it only if the client's body did. */
 export const generateFormat: CountingFormat = {
   call: request => ({
     path: pathTo(request, request.streams ? 'streamGenerateContent?alt=sse' : 'generateContent'),
@@ -28,7 +28,7 @@ export const generateFormat: CountingFormat = {
     if (!Array.isArray(answer['candidates']) && !isObject(answer['promptFeedback'])) return null
     return { body: bytes, usage: readGenerateUsage(answer['usageMetadata']) }
   },
-  tap: () => new GenerateTap(),
+  relay: () => new GenerateRelay(),
 }
 
 const namingModel = ({ body, model }: FormattedRequest): Readonly<Record<string, string>> =>

@@ -1,5 +1,5 @@
 import { spliceMembers } from '../../kit/json-splice.ts'
-import { MessagesTap, readMessagesUsage } from './messages-tap.ts'
+import { MessagesRelay, readMessagesUsage } from './messages-relay.ts'
 import type { CountingFormat, FormattedRequest } from './wire-format.ts'
 
 const callAt = (path: string, { query, model }: FormattedRequest) => ({
@@ -7,7 +7,7 @@ const callAt = (path: string, { query, model }: FormattedRequest) => ({
   members: { model: JSON.stringify(model.model) },
 })
 
-/** Anthropic's Messages. */
+/** Anthropic's Messages API. */
 export const messagesFormat: CountingFormat = {
   call: request => callAt('/messages', request),
   countCall: request => callAt('/messages/count_tokens', request),
@@ -16,5 +16,5 @@ export const messagesFormat: CountingFormat = {
     const body = spliceMembers(bytes, { model: JSON.stringify(model.id) })
     return { body, usage: readMessagesUsage(answer['usage']) }
   },
-  tap: ({ model }) => new MessagesTap(model.id),
+  relay: ({ model }) => new MessagesRelay(model.id),
 }

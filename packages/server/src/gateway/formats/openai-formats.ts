@@ -1,16 +1,16 @@
 import { isObject } from '../../kit/json.ts'
 import { spliceMembers } from '../../kit/json-splice.ts'
-import { ChatTap } from './chat-tap.ts'
-import { outputText, ResponsesTap } from './responses-tap.ts'
+import { ChatRelay } from './chat-relay.ts'
+import { outputText, ResponsesRelay } from './responses-relay.ts'
 import { sealedMark, withoutSealed, withoutSealedSignatures } from './sealed-reasoning.ts'
-import { readUsage } from './stream-tap.ts'
+import { readUsage } from './stream-relay.ts'
 import type { WireFormat } from './wire-format.ts'
 
 const withUsage = (options: unknown) => ({ ...(isObject(options) ? options : {}), include_usage: true })
 
 const keepsUsage = (options: unknown) => isObject(options) && options['include_usage'] === true
 
-/** Chat Completions. In a stream the usage is asked for, without which nothing could be accounted. */
+/** Chat Completions. The gateway asks for usage in every stream, because accounting needs it. */
 export const chatFormat: WireFormat = {
   call: ({ body, bytes, streams, model }) => ({
     path: '/chat/completions',
@@ -24,10 +24,10 @@ export const chatFormat: WireFormat = {
     if (!Array.isArray(answer['choices'])) return null
     return { body: spliceMembers(bytes, { model: JSON.stringify(model.id) }), usage: readUsage(answer['usage']) }
   },
-  tap: ({ body }) => new ChatTap(keepsUsage(body['stream_options'])),
+  relay: ({ body }) => new ChatRelay(keepsUsage(body['stream_options'])),
 }
 
-/** Responses. Reasoning that a translated model said is left out. */
+/** Responses. The gateway removes reasoning that it sealed for a translated model. */
 export const responsesFormat: WireFormat = {
   call: ({ body, bytes, model }) => ({
     path: '/responses',
@@ -42,5 +42,5 @@ export const responsesFormat: WireFormat = {
     const members = { model: JSON.stringify(model.id), output_text: JSON.stringify(outputText(output)) }
     return { body: spliceMembers(bytes, members), usage: readUsage(answer['usage']) }
   },
-  tap: ({ body, model }) => new ResponsesTap(model.id, body),
+  relay: ({ body, model }) => new ResponsesRelay(model.id, body),
 }

@@ -12,7 +12,7 @@ const user = { role: 'user', content: 'Hi' }
 const result = { type: 'function_call_output', call_id: 'a', output: 'ok' }
 type Item = Record<string, unknown>
 
-/** What a client keeps of an answer made of these parts. */
+/** Returns the items that a client keeps of an answer made of these parts. */
 async function say(parts: readonly LanguageModelV4StreamPart[], model: Partial<ResolvedModel> = {}): Promise<Item[]> {
   const body = { model: 'm', input: 'Hi', stream: true }
   const languageModel = scriptedLanguageModel([{ type: 'response-metadata' }, ...parts, finish], model.kind)
@@ -23,7 +23,7 @@ async function say(parts: readonly LanguageModelV4StreamPart[], model: Partial<R
   return checkResponsesStream(text)['output'] as Item[]
 }
 
-/** What the provider is told the assistant said, when these items are replayed. */
+/** Returns the assistant messages that the provider receives when a client replays these items. */
 async function replay(items: readonly Item[], model: Partial<ResolvedModel> = {}, organizationId = 'ours') {
   const languageModel = scriptedLanguageModel([], model.kind)
   const body = { model: 'm', input: [user, ...items, { role: 'user', content: 'Go on' }] }
@@ -38,8 +38,8 @@ const thinking = (metadata: Record<string, string>, ...deltas: string[]): Langua
   { type: 'reasoning-end', id: 'r' },
 ]
 
-describe('what a provider wants back', () => {
-  it("survives: Anthropic's thinking, with the text it was signed with", async () => {
+describe('sealed reasoning', () => {
+  it("returns Anthropic's thinking with the text that it was signed with", async () => {
     const items = await say([...thinking({ signature: 'sig' }, 'Let me ', 'see'), call])
     expect(items[0]).toMatchObject({ type: 'reasoning', summary: [{ type: 'summary_text', text: 'Let me see' }] })
     const unsummed = [{ ...items[0], id: undefined, summary: [] }, ...items.slice(1), result]
@@ -51,7 +51,7 @@ describe('what a provider wants back', () => {
     ])
   })
 
-  it("survives: Anthropic's redacted thinking, of which there is nothing to read", async () => {
+  it("returns Anthropic's redacted thinking, which has no readable text", async () => {
     const items = await say([...thinking({ redactedData: 'xyz' }), call])
     expect(items[0]).toMatchObject({ type: 'reasoning', summary: [] })
     expect(await replay([...items, result])).toMatchObject([
@@ -62,7 +62,7 @@ describe('what a provider wants back', () => {
   const google = { kind: 'google', provider: 'google' } as const
   const signed = { google: { thoughtSignature: 'sig' } }
 
-  it("survives: Gemini's signatures on calls, whenever they are told", async () => {
+  it("returns Gemini's signatures on calls, early or late in the stream", async () => {
     const early = await say(
       [{ type: 'tool-input-start', id: 'a', toolName: 'look', providerMetadata: signed }, call],
       google,
@@ -83,7 +83,7 @@ describe('what a provider wants back', () => {
     }
   })
 
-  it("survives: Gemini's signature on text", async () => {
+  it("returns Gemini's signature on text", async () => {
     const items = await say(
       [
         { type: 'text-start', id: 't' },
@@ -96,7 +96,7 @@ describe('what a provider wants back', () => {
     expect(await replay(items, google)).toEqual([[{ type: 'text', text: 'Done', providerOptions: signed }]])
   })
 
-  it('survives where the provider signs nothing', async () => {
+  it('returns reasoning that the provider did not sign', async () => {
     const model = { kind: 'openai-compatible', provider: 'deepseek' } as const
     const thought: LanguageModelV4StreamPart[] = [
       { type: 'reasoning-start', id: 'r' },
@@ -109,7 +109,7 @@ describe('what a provider wants back', () => {
     ])
   })
 
-  it('is left out for another provider or model, and by another provider for this one', async () => {
+  it('is left out for another provider or model, in both directions', async () => {
     const items = await say([...thinking({ signature: 'sig' }, 'Hm'), call])
     expect(isSealedReasoning(items[0]?.['encrypted_content'])).toBe(true)
     const elsewhere = [
@@ -123,7 +123,7 @@ describe('what a provider wants back', () => {
     }
   })
 
-  it('is refused where it was altered', async () => {
+  it('is refused if it was altered', async () => {
     const items = await say([...thinking({ signature: 'sig' }, 'Hm'), call])
     const content = items[0]?.['encrypted_content'] as string
     const at = content.length - 10
@@ -136,7 +136,7 @@ describe('what a provider wants back', () => {
     }
   })
 
-  it('is refused to another organization', async () => {
+  it('is refused for another organization', async () => {
     const items = await say([...thinking({ signature: 'sig' }, 'Hm'), call])
     await expect(replay([...items, result], {}, 'others')).rejects.toMatchObject({
       status: 400,
@@ -144,7 +144,7 @@ describe('what a provider wants back', () => {
     })
   })
 
-  it('is left out where what it led to is missing', async () => {
+  it('is left out if the text or call after it is missing', async () => {
     const [reasoning] = await say([...thinking({ signature: 'sig' }, 'Hm'), call])
     expect(await replay([reasoning ?? {}])).toEqual([])
     expect(await replay([{ role: 'assistant', content: 'Well' }, reasoning ?? {}])).toEqual([

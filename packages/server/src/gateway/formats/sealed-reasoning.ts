@@ -3,13 +3,13 @@ import { isObject, type Json } from '../../kit/json.ts'
 import type { TranslatedCall } from '../providers/upstream.ts'
 import { refuse } from './refuse.ts'
 
-/** Marks opaque content as ours, so that a provider's own is told apart from ours that was altered. */
+/** Marks content that this deployment sealed. It tells altered content of ours from a provider's own. */
 const mark = 'berth.1.'
 const contextOf = ({ organizationId }: Pick<Sealing, 'organizationId'>) => `gateway/reasoning/${organizationId}`
 
 /**
- * What a provider wants back unchanged when its words are replayed. A thinking block is wanted with its text; a
- * signature may as well be wanted with a call or with the text before it.
+ * Provider data that must come back unchanged when a client replays an answer. Thinking comes back with its text; a
+ * signature may also belong to a call or to the preceding text.
  */
 export type Kept =
   | { readonly on: 'reasoning'; readonly text: string; readonly metadata?: SharedV4ProviderMetadata }
@@ -18,20 +18,23 @@ export type Kept =
 
 export type Sealing = Pick<TranslatedCall, 'model' | 'organizationId' | 'seal' | 'open'>
 
-/** Whether a reasoning item's `encrypted_content` was made here: no provider can make anything of it. */
+/** Returns whether this deployment made a reasoning item's `encrypted_content`. No provider can read such content. */
 export function isSealedReasoning(content: unknown): boolean {
   return typeof content === 'string' && content.startsWith(mark)
 }
 
-/** Makes `encrypted_content`: opaque, authenticated, of use to its organization with the same provider and model only. */
+/**
+ * Seals data as opaque, authenticated `encrypted_content`. Only the same organization, provider and model can use it.
+ */
 export function sealReasoning(kept: Kept, sealing: Sealing): string {
   const { model } = sealing
   return mark + sealing.seal(JSON.stringify({ provider: model.provider, model: model.model, kept }), contextOf(sealing))
 }
 
 /**
- * Reads what `sealReasoning` made. Undefined for what another provider or model said, or a provider by itself: it has
- * no meaning here and is left out. @throws UpstreamError 400 for what claims to be ours and is not
+ * Opens content that `sealReasoning` made. Returns undefined for content of another provider or model, and for a
+ * provider's own content; the caller leaves both out.
+ * @throws UpstreamError 400 for content that carries the mark but does not open
  */
 export function openReasoning(content: unknown, param: string, sealing: Sealing): Kept | undefined {
   if (typeof content !== 'string' || !isSealedReasoning(content)) return undefined
@@ -47,10 +50,10 @@ function readSealed(content: string, param: string, sealing: Sealing): Readonly<
   } catch (cause) {
     throw refuse(param, `${param} was altered, or comes from another deployment or organization.`, cause)
   }
-  throw refuse(param, `${param} is not what this gateway makes.`)
+  throw refuse(param, `${param} was not made by this gateway.`)
 }
 
-/** The thought signature among a part's metadata, which Gemini puts on calls and text; other metadata is not kept. */
+/** Returns the thought signature in a part's metadata, which Gemini puts on calls and text. Drops other metadata. */
 export function signatureOf(metadata: SharedV4ProviderMetadata | undefined): SharedV4ProviderMetadata | undefined {
   for (const [name, fields] of Object.entries(metadata ?? {})) {
     const thoughtSignature = fields?.['thoughtSignature']
@@ -59,10 +62,10 @@ export function signatureOf(metadata: SharedV4ProviderMetadata | undefined): Sha
   return undefined
 }
 
-/** What sealed content begins with, for who looks for it in bytes. */
+/** The first bytes of sealed content, for callers that search bytes. */
 export const sealedMark = Buffer.from(mark)
 
-/** Input items without what was sealed here: a provider that is asked directly can make nothing of it. */
+/** Returns the input items without those sealed here, which a provider that speaks Responses cannot read. */
 export function withoutSealed(input: unknown): unknown {
   if (!Array.isArray(input)) return input
   return input.filter(
@@ -70,7 +73,7 @@ export function withoutSealed(input: unknown): unknown {
   )
 }
 
-/** Messages without the signatures that were sealed here, for the same reason. */
+/** Returns the messages without signatures sealed here, which the provider cannot read. */
 export function withoutSealedSignatures(messages: unknown): unknown {
   if (!Array.isArray(messages)) return messages
   return messages.map(message => {
@@ -85,7 +88,7 @@ function withoutSignature(call: unknown): unknown {
   return bare
 }
 
-/** Where clients of Gemini's own Chat Completions keep the signature of a call. */
+/** Reads the signature of a call from the field that clients of Gemini's Chat Completions use. */
 export function signatureIn(call: Json): unknown {
   const extra = call['extra_content']
   const google = isObject(extra) ? extra['google'] : undefined

@@ -1,42 +1,42 @@
 import type { Json } from '../../kit/json.ts'
 import type { MemberPlace } from '../../kit/json-splice.ts'
 import type { GatewayUsage, ResolvedModel } from '../providers/upstream.ts'
-import type { StreamTap } from './stream-tap.ts'
+import type { StreamRelay } from './stream-relay.ts'
 
-/** Members that a format may set in a request's body. */
+/** Members that a format may set in a request body. */
 export const setMembers = ['model', 'messages', 'input', 'stream_options', 'generateContentRequest'] as const
 
-/** A request as its format sees it. */
+/** The parts of a request that a format needs. */
 export interface FormattedRequest {
   readonly body: Json
-  /** The body as it came. */
+  /** The body as received. */
   readonly bytes: Buffer
-  /** Where the members stand that a format may set, if that is known. */
+  /** The positions of the members that a format may set, if known. */
   readonly places?: readonly MemberPlace[] | undefined
-  /** Whether its answer comes as server-sent events. */
+  /** Whether the answer is a stream of server-sent events. */
   readonly streams: boolean
-  /** Parameters that are passed on. */
+  /** Query parameters to pass on. */
   readonly query: Json
   readonly model: ResolvedModel
 }
 
-/** What a request becomes at a provider. */
+/** The request that goes to a provider. */
 export interface ProviderCall {
-  /** Below the provider's base URL. */
+  /** Relative to the provider's base URL. */
   readonly path: string
-  /** What is set in the body, which stays as it came otherwise: JSON text by name. */
+  /** JSON text by name of the members to replace; the rest of the body stays as received. */
   readonly members: Readonly<Partial<Record<(typeof setMembers)[number], string>>>
 }
 
-/** All that is particular to a format that is passed through. */
+/** Everything specific to a format that the gateway passes through. */
 export interface WireFormat {
   call(request: FormattedRequest): ProviderCall
-  /** A provider's whole answer as the client gets it; null where it is none. */
+  /** Returns the client's version of a provider's whole answer, or null if the answer is invalid. */
   whole(answer: Json, bytes: Buffer, request: FormattedRequest): { body: Buffer; usage: GatewayUsage | null } | null
-  tap(request: FormattedRequest): StreamTap
+  relay(request: FormattedRequest): StreamRelay
 }
 
-/** A format in which tokens can be counted as well. */
+/** A format that can also count tokens. */
 export interface CountingFormat extends WireFormat {
   countCall(request: FormattedRequest): ProviderCall
 }

@@ -9,13 +9,13 @@ export type DescribedModel = Pick<
   'contextTokens' | 'outputTokens' | 'tools' | 'reasoning' | 'modalities' | 'price'
 > & { readonly id: string }
 
-/** What the catalog is made of. */
+/** The dependencies and settings of a catalog. */
 export interface CatalogOptions {
   readonly providers: readonly (Provider & { readonly models: readonly DescribedModel[] | undefined })[]
   readonly aliases: Readonly<Record<string, string>>
   readonly fallbacks: Readonly<Record<string, readonly string[]>>
   readonly details: Readonly<Record<string, DescribedModel>>
-  /** Asks a provider that is configured without models for its list. */
+  /** Lists the models of a provider that is configured without models. */
   readonly fetchList: (providerId: string) => Promise<readonly ListedModel[]>
   readonly clock: Clock
   readonly onError: (error: unknown, providerId: string) => void
@@ -23,7 +23,7 @@ export interface CatalogOptions {
 
 interface KnownList {
   readonly models: readonly DescribedModel[]
-  /** Whether the provider told it when it was asked last. */
+  /** Whether the provider answered the last request for its list. */
   readonly told: boolean
   readonly until: number
 }
@@ -31,10 +31,10 @@ interface KnownList {
 const unknownModel = { contextTokens: undefined, outputTokens: undefined, modalities: undefined, price: undefined }
 
 const listLifeMs = 300_000
-/** A provider that does not tell its list is asked again after this long; what it told last holds meanwhile. */
+/** How long a failed list counts before the provider is asked again; the last known list stays in use. */
 const failureLifeMs = 15_000
 
-/** The models of the deployment (interface 4.12): those that are configured, those that providers list, and aliases. */
+/** The models of the deployment: configured ones, ones that providers list, and aliases. */
 export class ModelCatalog {
   readonly #options: CatalogOptions
   readonly #lists = new Map<string, KnownList>()
@@ -48,13 +48,13 @@ export class ModelCatalog {
     return this.#options.providers.length === 0
   }
 
-  /** Whether an id may be one of a model; of a provider that lists its models itself, any may. */
+  /** Returns whether an id may name a model. Any id may, for a provider that lists its own models. */
   has(id: string): boolean {
     const found = this.#place(id)
     return found !== null && (found.provider.models?.some(model => model.id === found.model) ?? true)
   }
 
-  /** The model that an id stands for, and behind it those that may take its place; empty where there is none. */
+  /** Returns the model that an id names, followed by its fallbacks. Empty if there is no such model. */
   async candidates(id: string): Promise<readonly ResolvedModel[]> {
     const first = await this.#resolve(id, id)
     if (first === null) return []
@@ -64,7 +64,7 @@ export class ModelCatalog {
     return [first, ...others.filter(other => other !== null)]
   }
 
-  /** Every model by its catalog id, and then by its aliases. */
+  /** Lists every model by its catalog id, then the aliases. */
   async list(): Promise<readonly ResolvedModel[]> {
     const { providers, aliases } = this.#options
     const lists = await Promise.all(
@@ -90,8 +90,8 @@ export class ModelCatalog {
   }
 
   /**
-   * A model of a provider that did not tell its list. The request itself then says what is wrong, such as a key that is
-   * refused, and may fall back; "no such model" would name the wrong cause.
+   * Returns a model of a provider whose list failed. The request then reports the real cause, such as a refused key,
+   * and may fall back; "no such model" would be misleading.
    */
   #untold(provider: CatalogOptions['providers'][number], id: string): DescribedModel | null {
     if (provider.models !== undefined || this.#lists.get(provider.id)?.told !== false) return null
@@ -110,7 +110,7 @@ export class ModelCatalog {
     return slash === -1 || provider === undefined ? null : { provider, model: catalogId.slice(slash + 1) }
   }
 
-  /** One provider is asked once at a time, however many wait. */
+  /** Asks each provider at most once at a time, however many callers wait. */
   async #modelsOf(provider: CatalogOptions['providers'][number]): Promise<readonly DescribedModel[]> {
     if (provider.models !== undefined) return provider.models
     const known = this.#lists.get(provider.id)
@@ -137,7 +137,7 @@ export class ModelCatalog {
   }
 }
 
-/** Nothing is held against a model of which only the name is known. */
+/** Assumes every capability of a model whose name alone is known. */
 function describe(model: ListedModel): DescribedModel {
   return { ...model, tools: true, reasoning: true, modalities: model.modalities ?? ['text'] }
 }

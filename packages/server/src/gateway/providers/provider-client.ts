@@ -6,7 +6,7 @@ import type { Wire } from './upstream.ts'
 import { UpstreamAnswer } from './upstream-answer.ts'
 import { upstreamError } from './upstream-status.ts'
 
-/** A provider as it is configured. */
+/** A provider as configured. */
 export interface Provider {
   readonly id: string
   readonly kind: 'openai' | 'anthropic' | 'google' | 'openai-compatible'
@@ -15,7 +15,7 @@ export interface Provider {
   readonly wire: readonly Wire[]
 }
 
-/** How long a provider may take, and how many connections it gets. */
+/** A provider's time limits, and its number of connections. */
 export interface ProviderLimits {
   readonly connectMs: number
   readonly firstByteMs: number
@@ -32,12 +32,12 @@ const defaultBaseUrls: Readonly<Record<Provider['kind'], string>> = {
 }
 
 /**
- * A body this long is made, encoded and written in a turn of the event loop each. Others wait for the longest of the three
- * then, and not for all.
+ * Bodies of at least this length are built, encoded and written in separate turns of the event loop. Other requests
+ * then wait for the longest of the three, not for their sum.
  */
 const largeCharacters = 1024 ** 2
 
-/** The connections to one provider. Nothing is followed to another place: a redirect would carry the key there. */
+/** The connections to one provider. It follows no redirect: that would carry the key to another host. */
 export class ProviderClient {
   readonly provider: Provider
   readonly baseUrl: string
@@ -62,11 +62,14 @@ export class ProviderClient {
     })
   }
 
-  /** Asks the provider. @throws UpstreamError where no answer came, or the signal's reason where that is one */
+  /**
+   * Sends a request to the provider.
+   * @throws UpstreamError if no answer came, or the signal's reason if that is an Error
+   */
   async send(request: {
     readonly method: 'GET' | 'POST'
     readonly path: string
-    /** Beside those of the provider's own, whose credential is not theirs to name. */
+    /** Added to the provider's own headers; the credential is not among them. */
     readonly headers?: Readonly<Record<string, string>>
     readonly body?: Buffer
     readonly signal: AbortSignal
@@ -76,7 +79,7 @@ export class ProviderClient {
     return this.#ask({ method, path: this.#path + path, headers, body }, signal)
   }
 
-  /** The same provider as the `ai` library calls it. Its code is loaded by the first who needs it. */
+  /** Returns the provider's model for the `ai` library. The first caller loads the library. */
   async languageModel(model: string): Promise<LanguageModelV4> {
     this.#models ??= this.#loadModels()
     return (await this.#models)(model)
@@ -108,14 +111,14 @@ export class ProviderClient {
   }
 
   /**
-   * As much of `fetch` as the `ai` library's packages use: they post a string, and read status, headers and the body's
-   * stream. The whole of it took longer than all else that a translation does.
+   * The subset of `fetch` that the `ai` library's packages use: they post a string and read status, headers and a body
+   * stream. A full `fetch` took longer than the rest of a translation.
    */
   readonly #fetch: typeof globalThis.fetch = async (input, init = {}) => {
     const url = String(input)
-    if (!url.startsWith(`${this.#origin}/`)) throw new Error(`a call of ${this.provider.id} went to another place`)
+    if (!url.startsWith(`${this.#origin}/`)) throw new Error(`a request to ${this.provider.id} left its base URL`)
     const { body, signal, headers } = init
-    if (typeof body !== 'string') throw new Error('a body is not a string')
+    if (typeof body !== 'string') throw new Error('the body of a request is not a string')
     const isLarge = body.length > largeCharacters
     if (isLarge) await nextTurn()
     const request = {
@@ -140,8 +143,8 @@ export class ProviderClient {
 }
 
 /**
- * As much of a web stream as those packages use. Who reads an answer whole reads it from its connection; a stream is made
- * for who pipes it through others.
+ * The subset of a web stream that those packages use. A caller that reads the whole answer reads it straight from the
+ * connection; only a caller that pipes it gets a stream.
  */
 function bodyOf(answer: UpstreamAnswer) {
   return {
@@ -192,8 +195,8 @@ const codes: Readonly<Record<string, UpstreamCode>> = {
 }
 
 /**
- * What a failed connection means. Where the signal was aborted, its reason: an UpstreamError as it is, and a plain error
- * for a client that left.
+ * Returns the failure behind a connection error. If the signal was aborted, that is its reason: an UpstreamError, or a
+ * plain error for a client that left.
  */
 export function connectionError(error: unknown, signal: AbortSignal, otherwise: UpstreamCode): Error {
   if (signal.aborted) return signal.reason instanceof Error ? signal.reason : new Error('aborted', { cause: error })

@@ -1,7 +1,7 @@
 import { isObject, type Json } from '../../kit/json.ts'
 import type { ProviderClient } from './provider-client.ts'
 
-/** What a provider tells of a model in its list. */
+/** A provider's description of a model in its list. */
 export interface ListedModel {
   readonly id: string
   readonly contextTokens: number | undefined
@@ -13,18 +13,18 @@ export interface ListedModel {
 const maxModels = 5_000
 const maxBytes = 16 * 1024 ** 2
 
-/** Asks a provider for its models. What an entry does not say, or says in a way that is not known, is left open. */
+/** Asks a provider for its models. Fields that an entry omits, or states in an unknown form, stay undefined. */
 export async function fetchModelList(client: ProviderClient, signal: AbortSignal): Promise<readonly ListedModel[]> {
   const answer = await client.send({ method: 'GET', path: '/models', signal })
   if (answer.status !== 200) {
     answer.close()
-    throw new Error(`the list of models answered ${answer.status}`)
+    throw new Error(`the list of models has status ${answer.status}`)
   }
   const body = await answer.readAll(maxBytes)
-  if (body === null) throw new Error('the list is too long')
+  if (body === null) throw new Error('the list of models is too long')
   const parsed: unknown = JSON.parse(body.toString('utf8'))
   const entries = isObject(parsed) ? (parsed['data'] ?? parsed['models']) : null
-  if (!Array.isArray(entries)) throw new Error('the list of models is none')
+  if (!Array.isArray(entries)) throw new Error('the list of models is not an array')
   return entries
     .filter(isObject)
     .slice(0, maxModels)
@@ -32,7 +32,7 @@ export async function fetchModelList(client: ProviderClient, signal: AbortSignal
     .filter(model => model !== null)
 }
 
-/** OpenAI's `id`, Google's `models/<id>` and the fields by which servers of either kind tell sizes and prices. */
+/** Reads OpenAI's `id`, Google's `models/<id>`, and the size and price fields of servers of either kind. */
 function readEntry(entry: Json): ListedModel | null {
   const name = typeof entry['id'] === 'string' ? entry['id'] : entry['name']
   if (typeof name !== 'string' || !/^\S{1,200}$/.test(name)) return null
@@ -56,7 +56,7 @@ function readModalities(architecture: unknown): ListedModel['modalities'] {
   return known.length === 0 ? undefined : known
 }
 
-/** Dollars per token, as text. */
+/** Reads prices, which are dollars per token as text. */
 function readPrice(pricing: unknown): ListedModel['price'] {
   if (!isObject(pricing)) return undefined
   const perMillion = (value: unknown) => {

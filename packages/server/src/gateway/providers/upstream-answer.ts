@@ -1,13 +1,13 @@
 import type { Dispatcher } from 'undici'
 
-/** Bytes that wait for their reader before the provider's connection is no longer read. */
+/** Bytes that may wait for their reader before the provider's connection is paused. */
 const roomBytes = 64 * 1024
 
 type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
 
 /**
- * A provider's answer: its head, and its body for one reader, who takes all that has come at once. It is fed by the
- * connection itself. Of a stream of Node's or the web's each would cost a request more than all the rest of its way through.
+ * A provider's answer: its head, and a body for one reader, which gets all bytes that have arrived at once. The
+ * connection feeds it directly. A Node or web stream each cost a request more than the rest of its path.
  */
 export class UpstreamAnswer implements Dispatcher.DispatchHandler {
   status = 0
@@ -25,7 +25,11 @@ export class UpstreamAnswer implements Dispatcher.DispatchHandler {
     this.#signal = signal
   }
 
-  /** Sends a request. @returns once the head has come @throws what broke it, or the signal's reason */
+  /**
+   * Sends a request.
+   * @returns the answer when its head has arrived
+   * @throws the connection's error, or the signal's reason
+   */
   static ask(
     dispatcher: Dispatcher,
     request: Dispatcher.DispatchOptions,
@@ -38,7 +42,10 @@ export class UpstreamAnswer implements Dispatcher.DispatchHandler {
     return answer.#begun.promise
   }
 
-  /** What has come since; null at the end. @throws what broke it off, once what came before was read */
+  /**
+   * Returns the bytes since the last read, or null at the end.
+   * @throws the error that broke the connection, after the earlier bytes were read
+   */
   read(): Promise<Buffer | null> {
     const [only] = this.#chunks
     if (only !== undefined) {
@@ -53,7 +60,7 @@ export class UpstreamAnswer implements Dispatcher.DispatchHandler {
     return this.#reader.promise
   }
 
-  /** All that is left. Null where that is more than `maxBytes`; the connection is then closed. */
+  /** Returns the rest of the body, or null if it exceeds `maxBytes`; the connection is then closed. */
   async readAll(maxBytes: number): Promise<Buffer | null> {
     const chunks: Buffer[] = []
     let bytes = 0
@@ -69,12 +76,12 @@ export class UpstreamAnswer implements Dispatcher.DispatchHandler {
     return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, bytes)
   }
 
-  /** Closes the connection, where the answer has not ended. */
+  /** Closes the connection if the answer has not ended. */
   close(): void {
-    if (this.#end === null) this.#abort(new Error('the answer was left'))
+    if (this.#end === null) this.#abort(new Error('the answer was abandoned'))
   }
 
-  /** Reads the answer's end, if it comes within a time, so that the connection can be used again. */
+  /** Drains the answer, if it ends within a time, so that the connection can be reused. */
   finish(withinMs: number): void {
     this.#unwanted = true
     this.#drop()

@@ -1,7 +1,10 @@
 import { errors } from '@berth/contract'
 import { type UpstreamCode, UpstreamError } from '../../kit/upstream-error.ts'
 
-/** What a provider's refusal means for the client. Its key and its limits are the operator's, so 401 and 403 are not. */
+/**
+ * Maps a provider's status to a code. The provider's key and limits belong to the operator, so 401 and 403 do not pass
+ * through.
+ */
 const codes: Readonly<Record<number, UpstreamCode>> = {
   400: 'upstream_request_refused',
   401: 'upstream_credential_refused',
@@ -19,15 +22,15 @@ const codes: Readonly<Record<number, UpstreamCode>> = {
 }
 
 /**
- * The code of a status that a provider answered with instead of a success.
- * @param said the answer's body: Google calls a request with a wrong key a bad request
+ * Returns the code of a provider's error status.
+ * @param said the answer's body: Google answers a request with a wrong key as a bad request
  */
 export function upstreamCode(status: number, said = ''): UpstreamCode {
   if (said.includes('"API_KEY_INVALID"')) return 'upstream_credential_refused'
   return codes[status] ?? (status >= 400 && status < 500 ? 'upstream_request_refused' : 'upstream_failed')
 }
 
-/** Whether the same request may fare better a moment later. One that ran out of time would take as long again. */
+/** Returns whether a retry may succeed a moment later. A request that timed out would take as long again. */
 export function mayRetry(code: UpstreamCode): boolean {
   return [
     'upstream_rate_limited',
@@ -38,14 +41,14 @@ export function mayRetry(code: UpstreamCode): boolean {
   ].includes(code)
 }
 
-/** Whether another provider may take the request: not where it is the request that is wrong. */
+/** Returns whether another provider may take the request; not if the request itself is wrong. */
 export function mayFallBack(code: UpstreamCode): boolean {
   return !['upstream_request_refused', 'invalid_request', 'request_entity_too_large', 'service_unavailable'].includes(
     code,
   )
 }
 
-/** Whether a request that ended so may have cost something that nobody told. */
+/** Returns whether a request that ended with this code may have incurred an unreported cost. */
 export function mayHaveCost(code: UpstreamCode): boolean {
   return ['upstream_timeout', 'upstream_cut', 'upstream_invalid_response', 'service_unavailable'].includes(code)
 }
@@ -53,13 +56,13 @@ export function mayHaveCost(code: UpstreamCode): boolean {
 const sentences: Readonly<Record<UpstreamCode, string>> = {
   upstream_request_refused: 'The provider refused the request',
   upstream_credential_refused:
-    "The provider refused the gateway's credential; its operator must mend the configuration",
+    "The provider refused the gateway's credential; its operator must correct the configuration",
   upstream_rate_limited: "The provider's rate limit is reached",
   upstream_overloaded: 'The provider is overloaded',
   upstream_failed: 'The provider failed',
   upstream_timeout: 'The provider did not answer in time',
   upstream_unreachable: 'The provider cannot be reached',
-  upstream_invalid_response: 'The provider answered with something that is no answer',
+  upstream_invalid_response: 'The provider sent an invalid answer',
   upstream_cut: 'The provider broke off its answer',
   model_not_found: 'The provider does not serve this model',
   invalid_request: 'The request is not valid',
@@ -67,11 +70,11 @@ const sentences: Readonly<Record<UpstreamCode, string>> = {
   service_unavailable: 'The gateway is stopping',
 }
 
-/** A provider's failure by its code, with the status that the contract gives it. */
+/** Returns a provider's failure by its code, with the contract's status for it. */
 export function upstreamError(
   code: UpstreamCode,
   detail: {
-    /** What the provider said; it never holds a credential, see `upstreamWords`. */
+    /** The provider's message. It never holds a credential, see `upstreamWords`. */
     readonly words?: string | undefined
     readonly param?: string | null
     readonly retryAfterSeconds?: number | undefined

@@ -8,7 +8,7 @@ test.each([
   'invalid x-api-key: Bearer 0123456789',
   'no such key: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b',
   `refused svc_run_${'k'.repeat(43)}`,
-])('%j tells no credential', words => {
+])('masks the credential in %j', words => {
   expect(upstreamWords(words)).toMatch(/^[a-z -]+:? ?(provided: )?\[secret\]$/i)
 })
 
@@ -17,11 +17,11 @@ test.each([
   'messages.1.content.0: unexpected `tool_use_id` found: toolu_01A09q90qw90lq917835lq9',
   "The model 'claude-3-5-sonnet-20241022' does not take response_format.json_schema.strict",
   'This model allows 128000 tokens, and you asked for 130000',
-])('%j tells what was wrong', words => {
+])('keeps the whole of %j', words => {
   expect(upstreamWords(words)).toBe(words)
 })
 
-test('a provider that repeats what a client sent says nothing of the keys that this process has', () => {
+test("masks by form, so that an echo of a guess confirms none of this process's keys", () => {
   const secrets = ['CANARYPR-our-provider-word-3141592653', 'correct horse battery', 'Hunter2-is-the-password']
   using _ = knownSecrets.add(...secrets)
   for (const secret of secrets) {

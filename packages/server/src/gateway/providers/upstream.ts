@@ -1,13 +1,13 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Clock } from '../../kit/clock.ts'
 
-/** The formats that any model is served in (interface 4.12). */
+/** The formats that every model is served in. */
 export type TranslatedWire = 'chat' | 'responses'
 
-/** The formats that the gateway speaks: Anthropic's and Google's only to providers that speak them, too. */
+/** The formats that the gateway speaks. Anthropic's and Google's reach only providers that speak them. */
 export type Wire = TranslatedWire | CountedWire
 
-/** Those in which tokens can be counted, too. */
+/** The formats that can also count tokens. */
 export type CountedWire = 'messages' | 'generate'
 
 /** US dollars per million tokens. */
@@ -17,29 +17,29 @@ export interface TokenPrice {
   readonly output: number
 }
 
-/** A model that a request was resolved to. */
+/** The model that a request resolved to. */
 export interface ResolvedModel {
-  /** As the client asked for it, a catalog id or an alias; what answers carry as `model`. */
+  /** The client's name for it, a catalog id or an alias; answers carry it as `model`. */
   readonly id: string
   /** `<provider id>/<model id>`; differs from `id` behind an alias and after a fallback. */
   readonly catalogId: string
   /** Id of the provider. */
   readonly provider: string
   readonly kind: 'openai' | 'anthropic' | 'google' | 'openai-compatible'
-  /** What the provider calls it. */
+  /** The provider's name for it. */
   readonly model: string
-  /** The formats that its provider speaks by itself. */
+  /** The formats that its provider speaks natively. */
   readonly wire: readonly Wire[]
   readonly contextTokens: number | undefined
   readonly outputTokens: number | undefined
   readonly tools: boolean
   readonly reasoning: boolean
   readonly modalities: readonly ('text' | 'image' | 'audio' | 'file')[]
-  /** Absent: the cost of what it answers is unknown. */
+  /** Absent if unpriced; the cost of its answers is then unknown. */
   readonly price: TokenPrice | undefined
 }
 
-/** Tokens of one request. The cached ones are part of the input, the reasoning ones part of the output. */
+/** Tokens of one request. Cached tokens are part of the input, reasoning tokens part of the output. */
 export interface GatewayUsage {
   readonly inputTokens: number
   readonly cachedInputTokens: number
@@ -47,34 +47,35 @@ export interface GatewayUsage {
   readonly reasoningTokens: number
 }
 
-/** What a translated call is made of. */
+/** The input of a translated call. */
 export interface TranslatedCall {
-  /** The format the client speaks. */
+  /** The format that the client speaks. */
   readonly wire: TranslatedWire
-  /** The client's body; its schema holds. */
+  /** The client's body, valid by its schema. */
   readonly body: Readonly<Record<string, unknown>>
   readonly model: ResolvedModel
   readonly languageModel: LanguageModelV4
-  /** Whose request it is. What is sealed for one organization means nothing to another. */
+  /** The request's organization. Content sealed for one organization is useless to another. */
   readonly organizationId: string
-  /** Aborted when the client has left or time is over. */
+  /** Aborted if the client leaves or the time is up. */
   readonly signal: AbortSignal
   /** Makes an id with a prefix, such as `resp` or `msg`. */
   readonly ids: (prefix: string) => string
   readonly clock: Clock
-  /** Makes opaque text of what only this deployment may read back, in the same context. */
+  /** Seals text so that only this deployment can open it, in the same context. */
   readonly seal: (plaintext: string, context: string) => string
-  /** @throws where the text was altered, or sealed elsewhere or for another context */
+  /** @throws Error if the text was altered, or sealed elsewhere or for another context */
   readonly open: (sealed: string, context: string) => string
-  /** What must be done before the client gets the last of a stream. The usage of one that failed may be a part. */
+  /** Runs before the client gets the last piece of a stream. The usage of a failed stream may be partial. */
   readonly beforeEnd: (usage: GatewayUsage | null, failed: boolean) => Promise<void>
 }
 
 /**
- * What a translated call answers. `frames` are whole server-sent events, the terminal one or `[DONE]` included; they do
- * not throw for a failure of the provider, but say it in the format and end. They throw the signal's reason where the
- * client left. `usage` settles when the frames have ended
- * or were left, and never rejects; null where the provider did not tell.
+ * The answer of a translated call.
+ * `frames` are whole server-sent events, including the terminal one or `[DONE]`. If the provider fails, they report it
+ * in the format and end without throwing. If the client leaves, they throw the signal's reason.
+ * `usage` settles when the frames end or are abandoned, and never rejects. It is null if the provider did not report
+ * it.
  */
 export type TranslatedAnswer =
   | { readonly kind: 'json'; readonly body: Readonly<Record<string, unknown>>; readonly usage: GatewayUsage | null }
@@ -84,5 +85,8 @@ export type TranslatedAnswer =
       readonly usage: Promise<GatewayUsage | null>
     }
 
-/** Serves a request through a provider that does not speak its format. @throws UpstreamError before the first byte */
+/**
+ * Serves a request through a provider that does not speak its format.
+ * @throws UpstreamError before the first byte
+ */
 export type CallTranslated = (call: TranslatedCall) => Promise<TranslatedAnswer>

@@ -10,15 +10,15 @@ import { upstreamError } from '../providers/upstream-status.ts'
 import { toFailure } from './failure.ts'
 import { earlyUsage, toUsage } from './usage.ts'
 
-/** A call of the answer; `key` is one object from its begin to its end. */
+/** A call in the answer. The same object serves as its key from begin to end. */
 export interface CallKey {
   readonly callId: string
   readonly name: string
 }
 
 /**
- * Takes an answer in order. Every block begins before it goes on and ends once. Reasoning and calls may overlap with
- * anything; text never overlaps with text, and ends where a call or reasoning begins.
+ * Receives an answer in order. Every block begins before it continues, and ends once. Reasoning and calls may overlap
+ * with anything. Texts never overlap, and a text ends when a call or reasoning begins.
  */
 export interface AnswerSink {
   text(delta: string): void
@@ -31,7 +31,7 @@ export interface AnswerSink {
   callEnd(key: CallKey, args: string, metadata: SharedV4ProviderMetadata | undefined): void
 }
 
-/** How an answer ended. */
+/** The way an answer ended. */
 export type Outcome =
   | { readonly status: 'completed'; readonly called: boolean }
   | { readonly status: 'incomplete'; readonly reason: 'max_output_tokens' | 'content_filter' }
@@ -45,8 +45,8 @@ interface Block {
 interface OpenCall extends CallKey, Block {}
 
 /**
- * Makes order of what a provider's package streams: blocks that overlap, begin twice, go on without having begun or
- * never end, calls that share an id or come whole, metadata on any part of a block.
+ * Puts a provider package's stream in order. Packages overlap blocks, begin them twice, continue them before they begin
+ * or never end them. Calls may share an id or arrive whole, and metadata may come on any part of a block.
  */
 export class AnswerReader {
   readonly #sink: AnswerSink
@@ -67,12 +67,12 @@ export class AnswerReader {
     this.#oneCall = options.oneCall
   }
 
-  /** What is known of it so far. */
+  /** The usage known so far. */
   get usage(): GatewayUsage | null {
     return this.#usage
   }
 
-  /** Whether nothing that may follow counts. */
+  /** Whether the answer is over, so that later parts are ignored. */
   get over(): boolean {
     return this.#finish !== undefined || this.#failure !== undefined
   }
@@ -81,7 +81,7 @@ export class AnswerReader {
     if (!this.over) this.#failure = toFailure(error)
   }
 
-  /** Reads a whole answer as the stream that it might have been. */
+  /** Reads a whole answer as if it were a stream. */
   content(content: readonly LanguageModelV4Content[]): void {
     for (const [at, part] of content.entries()) {
       const id = String(at)
@@ -145,7 +145,7 @@ export class AnswerReader {
     }
   }
 
-  /** Says how the answer ended, and ends what was open, unless it failed: then it stays as it was left. */
+  /** Returns the outcome and ends all open blocks. After a failure they stay open. */
   end(): Outcome {
     const outcome = this.#outcome()
     if (outcome.status === 'failed') return outcome
@@ -168,7 +168,7 @@ export class AnswerReader {
       case 'error':
         return { status: 'failed', error: upstreamError('upstream_failed', { words: this.#finish.raw ?? '' }) }
       case 'other':
-        // With no reason of the provider's own, the stream just ceased.
+        // Without the provider's own reason, the stream was simply cut.
         if (this.#finish.raw !== undefined) return { status: 'completed', called: this.#callIds.size > 0 }
     }
     return { status: 'failed', error: upstreamError('upstream_cut') }

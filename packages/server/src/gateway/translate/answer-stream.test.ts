@@ -51,7 +51,7 @@ const args = (id: string, delta: string) => ({ type: 'tool-input-delta', id, del
 const call = (toolCallId: string, input: string) =>
   ({ type: 'tool-call', toolCallId, toolName: 'look', input }) as const
 
-describe('any stream of parts', () => {
+describe('every stream of parts', () => {
   const id = fc.constantFrom('', '0', '1', '2')
   const delta = fc.constantFrom('', 'a', '{"a":', '1}', 'é😀', '\n\n', 'data: x')
   const metadata = fc.option(
@@ -113,7 +113,7 @@ describe('any stream of parts', () => {
   const stream = fc.tuple(fc.array(plain as fc.Arbitrary<LanguageModelV4StreamPart>, { maxLength: 30 }), ending)
   const settings = fc.record({ parallel_tool_calls: fc.boolean() })
 
-  it('is a well-formed response', async () => {
+  it('becomes a well-formed response', async () => {
     await fc.assert(
       fc.asyncProperty(stream, settings, fc.constantFrom('anthropic', 'google'), async ([parts, end], body, kind) => {
         const { text } = await run('responses', [...parts, ...end], body, kind as 'google')
@@ -125,7 +125,7 @@ describe('any stream of parts', () => {
     )
   })
 
-  it('is a well-formed chat completion', async () => {
+  it('becomes a well-formed chat completion', async () => {
     await fc.assert(
       fc.asyncProperty(stream, settings, fc.constantFrom('anthropic', 'google'), async ([parts, end], body, kind) => {
         const { text } = await run('chat', [...parts, ...end], body, kind as 'google')
@@ -139,7 +139,7 @@ describe('any stream of parts', () => {
 })
 
 describe('a streamed response', () => {
-  it('keeps parallel calls that are told in turns apart', async () => {
+  it('keeps interleaved parallel calls apart', async () => {
     const parts = [
       ...text('t', 'Look', 'ing'),
       begin('a'),
@@ -167,7 +167,7 @@ describe('a streamed response', () => {
     ])
   })
 
-  it('ends text where a call begins, though the provider leaves it open', async () => {
+  it('ends a text when a call begins, even if the provider leaves it open', async () => {
     const open = text('t', 'Look').slice(0, -1)
     const parts = [
       ...open,
@@ -181,20 +181,20 @@ describe('a streamed response', () => {
     expect(items).toEqual(['added', 'done', 'added', 'done', 'added', 'done'])
   })
 
-  it('gives calls without an id, or with one that was taken, one of their own', async () => {
+  it('gives a new id to a call that has none or a duplicate', async () => {
     const parts = [call('', '{}'), call('', '{}'), call('x', '{}'), call('x', '{}'), finish('tool-calls')]
     const { output } = await responses(parts)
     expect(new Set((output as { call_id: string }[]).map(item => item.call_id)).size).toBe(4)
     expect((await chat(parts)).calls).toHaveLength(4)
   })
 
-  it('has an object for the arguments of a call that has none', async () => {
+  it('gives a call without arguments an empty object', async () => {
     expect((await responses([begin('a'), call('a', ''), finish('tool-calls')])).output).toMatchObject([
       { arguments: '{}' },
     ])
   })
 
-  it('is incomplete at the token limit, with a call that was cut short', async () => {
+  it('is incomplete at the token limit, as is a call that was cut short', async () => {
     const parts = [...text('t', 'cut'), begin('a'), args('a', '{"x'), finish('length')]
     const { status, incomplete_details, output } = await responses(parts)
     expect({ status, incomplete_details }).toEqual({
@@ -205,7 +205,7 @@ describe('a streamed response', () => {
     expect((await chat(parts)).finishReason).toBe('length')
   })
 
-  it('is incomplete where the provider filtered', async () => {
+  it('is incomplete if the provider filtered it', async () => {
     const parts = [...text('t', 'No'), finish('content-filter')]
     expect((await responses(parts)).incomplete_details).toEqual({ reason: 'content_filter' })
     expect((await chat(parts)).finishReason).toBe('content_filter')
@@ -217,7 +217,7 @@ describe('a streamed response', () => {
     ['is interrupted', [finish('interrupted', null)]],
     ['loses its connection', [new TypeError('terminated')]],
     ['reports an error', [{ type: 'error', error: { type: 'overloaded_error', message: 'busy' } } as const]],
-  ])('that %s has failed, and keeps what was seen', async (_, end) => {
+  ])('that %s fails, and keeps the output so far', async (_, end) => {
     const parts = [{ type: 'text-start', id: 't' }, { type: 'text-delta', id: 't', delta: 'Half' }, ...end] as Parts
     const response = await responses(parts)
     expect(response['status']).toBe('failed')
@@ -228,7 +228,7 @@ describe('a streamed response', () => {
     expect(error).toBeDefined()
   })
 
-  it('has what was used, also where that comes last', async () => {
+  it('reports usage, even if it arrives last', async () => {
     const { usage } = await responses([...text('t', 'Hi'), finish()])
     expect(usage).toMatchObject({
       input_tokens: 10,
@@ -246,7 +246,7 @@ describe('a streamed response', () => {
     })
   })
 
-  it('has one call where the client wants no parallel ones and the provider has no such control', async () => {
+  it('keeps one call if the client refuses parallel calls and the provider cannot prevent them', async () => {
     const parts = [call('a', '{}'), begin('b'), args('b', '{}'), call('b', '{}'), finish('tool-calls')]
     const { text } = await run('responses', parts, { parallel_tool_calls: false }, 'google')
     expect(checkResponsesStream(text)['output']).toMatchObject([{ call_id: 'a' }])
@@ -254,7 +254,7 @@ describe('a streamed response', () => {
 })
 
 describe('before the first byte', () => {
-  it('an error of the provider is a status of its own', async () => {
+  it("turns a provider's error into its own status", async () => {
     const error = { type: 'overloaded_error', message: 'busy' }
     const call = translatedCall({
       wire: 'responses',
@@ -267,7 +267,7 @@ describe('before the first byte', () => {
     await expect(callTranslated(call)).rejects.toMatchObject({ code: 'upstream_overloaded' })
   })
 
-  it('a setting that the package left out is refused by name', async () => {
+  it('refuses by name a setting that the package left out', async () => {
     const warnings = [{ type: 'unsupported', feature: 'topP', details: 'It has no topP. topP is ignored.' } as const]
     const languageModel = scriptedLanguageModel([{ type: 'stream-start', warnings }, finish()])
     const call = translatedCall({ wire: 'responses', body: { ...bodies.responses, top_p: 0.5 }, languageModel })
@@ -281,7 +281,7 @@ describe('before the last frame', () => {
   it.each([
     [[...text('t', 'Hi'), finish()], false],
     [text('t', 'Hi'), true],
-  ])('what was used is booked (%#)', async (parts, failed) => {
+  ])('books the usage (%#)', async (parts, failed) => {
     const booked: unknown[] = []
     const languageModel = scriptedLanguageModel([{ type: 'response-metadata' }, ...parts])
     const answer = await callTranslated(
@@ -307,7 +307,7 @@ describe('a client that leaves', () => {
   } as const
   const known = { inputTokens: 100, cachedInputTokens: 60, outputTokens: 1, reasoningTokens: 0 }
 
-  it('takes the upstream with it, and what is known is booked', async () => {
+  it('aborts the upstream request and reports the usage known so far', async () => {
     const languageModel = scriptedLanguageModel([
       { type: 'response-metadata' },
       opening,
@@ -322,7 +322,7 @@ describe('a client that leaves', () => {
     expect(await answer.usage).toEqual(known)
   })
 
-  it.each(['aborts', 'never reads'])('that %s before the first frame', async how => {
+  it.each(['aborts', 'never reads'])('aborts the upstream request if it %s before the first frame', async how => {
     const gone = new AbortController()
     const languageModel = scriptedLanguageModel([{ type: 'response-metadata' }, ...text('t', 'a'), finish()])
     const call = translatedCall({ wire: 'chat', body: bodies.chat, languageModel, signal: gone.signal })

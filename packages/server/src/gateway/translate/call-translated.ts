@@ -12,7 +12,10 @@ import { ResponsesWriter } from './responses-writer.ts'
 import type { Target } from './target.ts'
 import { refusalOf } from './warnings.ts'
 
-/** Serves a request through a provider's package. @throws UpstreamError before the first byte */
+/**
+ * Serves a request through a provider's package.
+ * @throws UpstreamError before the first byte
+ */
 export const callTranslated: CallTranslated = async call => {
   try {
     const target = await targetOf(call)
@@ -58,7 +61,7 @@ async function answer(call: TranslatedCall, read: Call): Promise<TranslatedAnswe
   const { writer, reader } = readerFor(call, read, false)
   reader.content(result.content)
   const { unified, raw } = result.finishReason
-  // A body that came whole was not cut, whether or not it says why it ends.
+  // A body that arrived whole was not cut, even if it gives no reason for its end.
   const finishReason = { unified, raw: raw ?? 'unknown' }
   reader.part({ type: 'finish', finishReason, usage: result.usage })
   const outcome = reader.end()
@@ -93,8 +96,8 @@ async function stream(call: TranslatedCall, read: Call): Promise<TranslatedAnswe
 }
 
 /**
- * Reads until the provider has something to say, so that what fails before is still a status of its own, and another
- * provider may be asked. A package's warnings come first.
+ * Reads until the provider sends its first content, after the package's warnings. An earlier failure still becomes its
+ * own status, and another provider may take the request.
  */
 async function firstParts(parts: PartReader, call: TranslatedCall, read: Call): Promise<LanguageModelV4StreamPart[]> {
   const taken: LanguageModelV4StreamPart[] = []
@@ -127,7 +130,7 @@ function translated(
   const close = () => {
     call.signal.removeEventListener('abort', close)
     from.close()
-    // What is left of the stream errors with the abortion; nobody is to hear of it.
+    // The rest of the stream rejects with the abort, and no caller needs that error.
     parts.cancel().catch(() => {})
     usage.resolve(reader.usage)
   }
@@ -144,7 +147,8 @@ function translated(
         const made = writer.take()
         if (made !== '') yield made
       }
-      // Aborting closes the stream, which looks like a cut. Who left hears no more; a deadline has words for it.
+      // Aborting closes the stream, which looks like a cut. A client that left gets nothing more; a deadline is
+      // reported.
       if (call.signal.aborted && !(call.signal.reason instanceof UpstreamError)) throw call.signal.reason
       if (call.signal.aborted) reader.fail(call.signal.reason)
       const outcome = reader.end()
@@ -160,7 +164,7 @@ function translated(
   return { kind: 'stream', frames: closing(frames(), close), usage: usage.promise }
 }
 
-/** A generator that is left before it began has no end of its own. */
+/** Closes the upstream even if the generator never started: its own `finally` does not run then. */
 function closing(frames: AsyncGenerator<string>, close: () => void): AsyncIterable<string> {
   return {
     [Symbol.asyncIterator]: () => ({

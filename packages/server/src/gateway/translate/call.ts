@@ -1,8 +1,8 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 
-/** A request as the provider's package takes it. */
+/** A request in the form of the provider's package. */
 export interface Call {
   readonly options: LanguageModelV4CallOptions
-  /** Only the first call of an answer counts: the client wants no parallel ones, and the provider knows no such control. */
+  /** Keep only the first call of an answer: the client refuses parallel calls, but the provider cannot prevent them. */
   readonly oneCall: boolean
 }

@@ -55,14 +55,14 @@ function readMessage(message: Json, param: string, prompt: PromptBuilder, target
       )
       break
     default:
-      throw refuse(`${param}.role`, `The role ${JSON.stringify(role)} has no meaning for this model.`)
+      throw refuse(`${param}.role`, `The role ${JSON.stringify(role)} is not supported by this model.`)
   }
 }
 
 function readAssistant(message: Json, param: string, prompt: PromptBuilder, sealing: Sealing): void {
   for (const field of ['audio', 'function_call']) {
     if (message[field] === undefined || message[field] === null) continue
-    throw refuse(`${param}.${field}`, `${field} of a message has no meaning for this model.`)
+    throw refuse(`${param}.${field}`, `${field} in a message is not supported by this model.`)
   }
   if (message['content'] !== undefined && message['content'] !== null) {
     for (const text of readTexts(message['content'], `${param}.content`)) prompt.text(text)
@@ -123,6 +123,6 @@ function readPart(part: Json, param: string, target: Target): UserPart {
       return filePart({ data, name: optionalString(file['filename'], `${path}.filename`) }, path, target)
     }
     default:
-      throw refuse(`${param}.type`, `Content of type ${JSON.stringify(part['type'])} has no meaning for this model.`)
+      throw refuse(`${param}.type`, `Content of type ${JSON.stringify(part['type'])} is not supported by this model.`)
   }
 }

@@ -11,7 +11,7 @@ import { readLimit, readSampling } from './sampling.ts'
 import { speaksChat, type Target } from './target.ts'
 import { readTools } from './tools.ts'
 
-/** Fields that only OpenAI's own service can honour, with the values that ask nothing of it. */
+/** Fields that only OpenAI's own service supports, each with a test for values that request nothing. */
 const needless: Readonly<Record<string, (value: unknown) => boolean>> = {
   audio: () => false,
   function_call: () => false,
@@ -29,13 +29,16 @@ const needless: Readonly<Record<string, (value: unknown) => boolean>> = {
   web_search_options: () => false,
 }
 
-/** Reads a Chat Completions request (interface 4.12). @throws UpstreamError 400 naming the field that has no meaning */
+/**
+ * Reads a Chat Completions request.
+ * @throws UpstreamError 400 that names an unsupported field
+ */
 export function readChatRequest(call: TranslatedCall, target: Target): Call {
   const { body } = call
   for (const [field, harmless] of Object.entries(needless)) {
     const value = body[field]
     if (value === undefined || value === null || harmless(value)) continue
-    throw refuse(field, `${field} has no meaning for ${target.model.id}.`)
+    throw refuse(field, `${field} is not supported by ${target.model.id}.`)
   }
   refuseObfuscation(body)
   const tools = readTools(body, 'chat')
@@ -64,13 +67,16 @@ export function readChatRequest(call: TranslatedCall, target: Target): Call {
 
 type Format = Pick<LanguageModelV4CallOptions, 'responseFormat'> & { readonly strict?: boolean }
 
-/** A format that the provider cannot keep is refused: an answer that only looks like it is worse than none. */
+/**
+ * Reads `response_format`. It refuses a format that the provider cannot guarantee: output that only resembles it is
+ * worse than none.
+ */
 function readFormat(given: unknown, target: Target): Format {
   if (!isObject(given) || given['type'] === 'text') return {}
   const { model } = target
   if (given['type'] === 'json_object') {
     if (model.kind !== 'anthropic') return { responseFormat: { type: 'json' } }
-    throw refuse('response_format', `${model.id} answers in JSON only by a schema: use json_schema.`)
+    throw refuse('response_format', `${model.id} returns JSON only by a schema: use json_schema.`)
   }
   if (given['type'] !== 'json_schema') {
     throw refuse('response_format.type', `response_format ${JSON.stringify(given['type'])} is not known.`)

@@ -8,15 +8,15 @@ import { chatUsage } from './usage.ts'
 interface ToolCall {
   readonly index: number
   readonly key: CallKey
-  /** What the provider wants back with the call. */
+  /** The sealed signature that the provider needs back with the call. */
   readonly sealed: string | undefined
   args: string
 }
 
 /**
- * Writes an answer as Chat Completions: as chunks, or whole (interface 4.12). The role comes first; a call's id and name
- * come with its first fragment only; the reason to finish comes once. A failure after the first byte is a `data:` error,
- * and then no `[DONE]` follows.
+ * Writes an answer as Chat Completions, streamed or whole.
+ * The role comes first. A call's id and name come only with its first fragment. The finish reason comes once. A failure
+ * after the first byte is a `data:` error, and no `[DONE]` follows it.
  */
 export class ChatWriter implements AnswerSink {
   readonly #streamed: boolean
@@ -61,7 +61,7 @@ export class ChatWriter implements AnswerSink {
 
   reasoningBegin(): void {}
 
-  /** A field that many clients of Chat Completions know, and OpenAI's ignore. */
+  /** Writes `reasoning_content`, which many Chat Completions clients know and OpenAI's ignore. */
   reasoning(_key: object, delta: string): void {
     this.#reasoning += delta
     this.#chunk({ reasoning_content: delta })
@@ -133,7 +133,7 @@ export class ChatWriter implements AnswerSink {
 
 const none: GatewayUsage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 }
 
-/** A signature stands where clients of Gemini's own Chat Completions look for it, and keep it. */
+/** Puts a signature into the field where clients of Gemini's Chat Completions look for it and keep it. */
 function toolCall({ key, args, sealed }: ToolCall) {
   return {
     id: key.callId,

@@ -8,10 +8,10 @@ import type { ToolOptions } from './tools.ts'
 type Effort = NonNullable<LanguageModelV4CallOptions['reasoning']>
 const efforts: ReadonlySet<string> = new Set(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
 
-/** Controls that each provider takes in a way of its own. */
+/** Controls that each provider takes in its own form. */
 interface Controls {
   readonly effort: Effort | undefined
-  /** The client asks to read what the model thinks. */
+  /** Whether the client asked for a summary of the reasoning. */
   readonly summary: boolean
   readonly oneCall: boolean
   readonly tier: string | undefined
@@ -22,15 +22,15 @@ interface Controls {
 
 type ProviderControls = Pick<LanguageModelV4CallOptions, 'reasoning' | 'providerOptions'>
 
-/** Names of the fields that the two formats call differently. */
+/** Field names that differ between the two formats. */
 const names = {
   chat: { effort: 'reasoning_effort', verbosity: 'verbosity' },
   responses: { effort: 'reasoning.effort', verbosity: 'text.verbosity' },
 } as const satisfies Record<TranslatedWire, object>
 
 /**
- * Reads effort, parallel calls, service tier, verbosity and whom the request is for. `prompt_cache_key` is a hint that
- * only OpenAI's own services know; it is taken and given back.
+ * Reads effort, parallel calls, service tier, verbosity and the end user. `prompt_cache_key` is a hint for OpenAI's own
+ * services; the gateway accepts it and echoes it.
  */
 export function readControls(
   body: Json,
@@ -54,7 +54,7 @@ export function readControls(
     oneCall,
     tier: typeof tier === 'string' && tier !== 'auto' ? tier : undefined,
     user: typeof user === 'string' && user !== '' ? user : undefined,
-    // Medium is what a model does by itself.
+    // Medium is the default of every model.
     verbosity: typeof given.verbosity === 'string' && given.verbosity !== 'medium' ? given.verbosity : undefined,
     strictAnswer: given.strictAnswer,
   }
@@ -95,7 +95,10 @@ function googleControls({ tier, summary, effort }: Controls, { model }: Target):
   return { providerOptions: { google } }
 }
 
-/** The options are always there: the package names its metadata after them, and a replay must find it again. */
+/**
+ * Builds the options even if they are empty: the package names its metadata after them, and a replay must find it
+ * again.
+ */
 function chatControls(controls: Controls, { native, optionsName }: Target): ProviderControls {
   const { tier, user, verbosity, strictAnswer, oneCall } = controls
   const options: JSONObject = {

@@ -15,7 +15,7 @@ import type { TranslatedWire } from '../providers/upstream.ts'
 import { upstreamCode, upstreamError } from '../providers/upstream-status.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
 
-/** A failure of a provider or of its package, as the gateway tells it. */
+/** Converts a failure of a provider or its package to the gateway's error. */
 export function toFailure(error: unknown, wire: TranslatedWire = 'responses'): UpstreamError {
   const input = wire === 'chat' ? 'messages' : 'input'
   if (error instanceof UpstreamError) return error
@@ -29,7 +29,7 @@ export function toFailure(error: unknown, wire: TranslatedWire = 'responses'): U
   const { status, words, said, retryAfterSeconds } = describe(error)
   if (status !== undefined) {
     const code = upstreamCode(status, said)
-    // What is said of the gateway's own credential is for its operator.
+    // A message about the gateway's own credential is for the operator only.
     const told = code !== 'upstream_credential_refused' && { words: upstreamWords(words) }
     return upstreamError(code, { ...told, retryAfterSeconds, cause: error })
   }
@@ -51,7 +51,7 @@ const connectionCodes: Readonly<Record<string, UpstreamCode>> = {
   UND_ERR_SOCKET: 'upstream_cut',
 }
 
-/** What broke lies at the bottom of what the packages and `fetch` wrap around it. */
+/** Finds the connection error inside the errors that the packages and `fetch` wrap around it. */
 function connectionFailure(error: unknown): UpstreamError | undefined {
   const code = (kind: UpstreamCode) => upstreamError(kind, { cause: error })
   let wrapped = error
@@ -63,7 +63,7 @@ function connectionFailure(error: unknown): UpstreamError | undefined {
     wrapped = wrapped.cause
   }
   if (APICallError.isInstance(error)) return code('upstream_unreachable')
-  // `terminated` is all that a body says whose connection broke.
+  // `terminated` is the only message of a body whose connection broke.
   return error instanceof TypeError || isAbort(error) ? code('upstream_cut') : undefined
 }
 
@@ -72,12 +72,12 @@ const isAbort = (error: unknown) => error instanceof Error && error.name === 'Ab
 interface Description {
   readonly status: number | undefined
   readonly words: string
-  /** The whole of what the provider said. */
+  /** The provider's complete response. */
   readonly said?: string | undefined
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** Kinds of error that Anthropic and OpenAI name in a stream, where no status tells. */
+/** Error types that Anthropic and OpenAI name in a stream, where no status exists. */
 const statuses: Readonly<Record<string, number>> = {
   authentication_error: 401,
   billing_error: 402,

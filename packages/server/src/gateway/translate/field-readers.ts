@@ -1,7 +1,7 @@
 import { isObject, type Json } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
 
-/** @param param where the value stands in the request, as the refusal names it */
+/** @param param path of the value in the request, for the error message */
 export function objectAt(value: unknown, param: string): Json {
   if (!isObject(value)) throw refuse(param, `${param} must be an object.`)
   return value
@@ -17,7 +17,7 @@ export function arrayAt(value: unknown, param: string): readonly unknown[] {
   return value
 }
 
-/** The string, or undefined for a field that is absent or null. */
+/** Returns the string, or undefined if the field is absent or null. */
 export function optionalString(value: unknown, param: string): string | undefined {
   return value === undefined || value === null ? undefined : stringAt(value, param)
 }

@@ -12,8 +12,8 @@ const cached = 'prompt_cache_breakpoint'
 const audio = set('data', 'format')
 
 /**
- * Members of a message of Chat Completions by its role: those that OpenAI documents, those that an answer of the gateway's
- * has, and those that OpenAI's library puts into an answer, here and below. Clients send an answer back as they have it.
+ * Members of a Chat Completions message by role. As in all sets below, they are the members that OpenAI documents, that
+ * the gateway's answers carry, and that OpenAI's library adds. Clients send an answer back with all of these.
  */
 export const chatMessages = byName({
   system: set('role', 'content', 'name'),
@@ -26,11 +26,11 @@ export const chatMessages = byName({
   tool: set('role', 'content', 'tool_call_id'),
 })
 
-/** Members of a call among `tool_calls`; `index` is of streams. */
+/** Members of a call in `tool_calls`; `index` occurs in streams. */
 export const chatCall = set('id', 'type', 'function', 'extra_content', 'index')
 export const chatCalled = set('name', 'arguments', 'parsed_arguments')
 
-/** Members of a content part of Chat Completions by its type, and of the object that it holds. */
+/** Members of a Chat Completions content part by type, and (`chatHeld`) of the object inside it. */
 export const chatParts = byName({
   text: set('type', 'text', cached),
   refusal: set('type', 'refusal'),
@@ -44,7 +44,7 @@ export const chatHeld = byName({
   file: set('file_data', 'file_id', 'filename'),
 })
 
-/** Members of an input item of Responses by its type. */
+/** Members of a Responses input item by type. */
 export const responsesItems = byName({
   message: set('type', 'role', 'content', 'id', 'status', 'phase'),
   function_call: set(
@@ -58,7 +58,7 @@ export const responsesItems = byName({
   reasoning: set('type', 'id', 'summary', 'content', 'encrypted_content', 'status'),
 })
 
-/** Members of a content part of Responses by its type, and of the object that it holds. */
+/** Members of a Responses content part by type, and (`responsesHeld`) of the object inside it. */
 export const responsesParts = byName({
   input_text: set('type', 'text', cached),
   output_text: set('type', 'text', 'annotations', 'logprobs', 'parsed'),
@@ -72,7 +72,7 @@ export const responsesHeld = byName({ input_audio: audio })
 
 const functionMembers = ['name', 'description', 'parameters', 'strict']
 
-/** Members of a function tool, and of what Chat Completions puts under `function`. */
+/** Members of a function tool. Chat Completions nests the rest under `function`. */
 export const tools: Readonly<Record<TranslatedWire, Members>> = {
   chat: set('type', 'function'),
   responses: set('type', ...functionMembers, 'allowed_callers', 'async', 'defer_loading', 'output_schema'),
@@ -82,10 +82,10 @@ export const chatFunction = set(...functionMembers)
 const maxNameCharacters = 100
 
 /**
- * Refuses a member that no one documents: the provider would never see it. Where nothing is known of the object, its role
- * or type is refused by who reads it.
- * @param param where the object stands in the request
- * @throws UpstreamError 400 naming the member
+ * Refuses an undocumented member, which would not reach the provider. If the object's role or type is unknown (`known`
+ * is undefined), the reader of the object refuses it.
+ * @param param path of the object in the request
+ * @throws UpstreamError 400 that names the member
  */
 export function refuseUnknown(value: Json, param: string, known: Members | undefined): void {
   if (known === undefined) return
@@ -95,7 +95,7 @@ export function refuseUnknown(value: Json, param: string, known: Members | undef
   throw refuse(path, `${path} is not documented and would not reach this model: leave it out.`)
 }
 
-/** The same for a content part and for the object that it holds under the name of its type. */
+/** Applies `refuseUnknown` to a content part and to the object under the name of its type. */
 export function refuseUnknownInPart(
   part: Json,
   param: string,

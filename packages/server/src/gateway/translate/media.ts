@@ -4,13 +4,13 @@ import { speaksChat, type Target } from './target.ts'
 
 const dataUrl = /^data:([^,;]*)((?:;[^,;]*)*),/i
 
-/** An image, by a URL that the provider can fetch or by a data URL. */
+/** Returns an image part for a data URL, or for a URL that the provider can fetch. */
 export function imagePart(url: string, param: string, target: Target): LanguageModelV4FilePart {
   need('image', target, param)
   return fromUrl(url, 'image/*', param, target)
 }
 
-/** A file, by URL, by data URL or in base64; `name` tells the type where nothing else does. */
+/** Returns a file part for a URL, a data URL or base64. `name` gives the media type if nothing else does. */
 export function filePart(
   source: { readonly url?: string | undefined; readonly data?: string | undefined; readonly name?: string | undefined },
   param: string,
@@ -29,7 +29,7 @@ export function filePart(
   return name === undefined ? part : { ...part, filename: name }
 }
 
-/** Recorded sound in base64, `format` being OpenAI's name for it. */
+/** Returns an audio part for base64 data; `format` is OpenAI's name of the format. */
 export function audioPart(data: string, format: string, param: string, target: Target): LanguageModelV4FilePart {
   need('audio', target, param)
   return base64(data, format === 'mp3' ? 'audio/mpeg' : `audio/${format}`)
@@ -87,7 +87,7 @@ const types: Readonly<Record<string, string>> = {
   webp: 'image/webp',
 }
 
-/** OpenAI's files are PDF where their name does not say otherwise. */
+/** Guesses the media type from a file name. OpenAI treats a file as PDF unless its name says otherwise. */
 function mediaTypeOf(name: string | undefined): string {
   const extension = /\.([a-z0-9]+)(?:[?#].*)?$/i.exec(name ?? '')?.[1]?.toLowerCase() ?? 'pdf'
   return types[extension] ?? 'application/pdf'

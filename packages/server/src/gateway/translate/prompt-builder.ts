@@ -27,17 +27,17 @@ interface Call {
 }
 
 /**
- * Puts a conversation into the order that every provider takes: what the assistant said in one turn is one message, and
- * the results of all its calls are one message right after it, wherever the request had them. Providers refuse a call
- * without its result, a result without its call, and a turn that ends in reasoning.
+ * Puts a conversation into the order that every provider accepts. The assistant's words of one turn form one message.
+ * The results of all its calls form one message right after it, wherever the request had them. Providers refuse a call
+ * without a result, a result without a call, and a turn that ends in reasoning.
  */
 export class PromptBuilder {
   readonly #target: Target
   readonly #turns: Turn[] = []
   readonly #calls = new Map<string, Call>()
-  /** Provider metadata of calls, which may stand before or after the call it belongs to. */
+  /** Provider metadata of calls, which may come before or after its call. */
   readonly #callMetadata = new Map<string, SharedV4ProviderMetadata>()
-  /** The turn that takes what the assistant says next; none once something else came. */
+  /** The assistant turn that takes further words; undefined after anything else. */
   #open: AssistantPart[] | undefined
 
   constructor(target: Target) {
@@ -63,7 +63,7 @@ export class PromptBuilder {
     this.#assistant().push({ type: 'reasoning', text, ...(metadata && { providerOptions: metadata }) })
   }
 
-  /** What the provider wants back with the text that came last, which may be none. */
+  /** Attaches provider metadata to the last text, or to an empty text if there is none. */
   textMetadata(metadata: SharedV4ProviderMetadata): void {
     const content = this.#assistant()
     const last = content.at(-1)
@@ -91,7 +91,7 @@ export class PromptBuilder {
     this.#open = undefined
   }
 
-  /** @param param names the conversation in refusals */
+  /** @param param names the conversation in error messages */
   build(param: string): LanguageModelV4Prompt {
     const prompt: LanguageModelV4Prompt = []
     const hoisted = speaksChat(this.#target.model) ? [] : this.#turns.filter(turn => turn.role === 'system')
@@ -101,7 +101,7 @@ export class PromptBuilder {
       else if (turn.role === 'user') prompt.push(turn)
       else if (hoisted.length === 0) prompt.push({ role: 'system', content: turn.text })
     }
-    if (prompt.length === hoisted.length) throw refuse(param, `${param} holds nothing to answer.`)
+    if (prompt.length === hoisted.length) throw refuse(param, `${param} holds nothing for the model to answer.`)
     return prompt
   }
 
@@ -133,7 +133,10 @@ export class PromptBuilder {
   }
 }
 
-/** Tool messages of Chat Completions hold text: what else a tool gave follows as the user's. */
+/**
+ * Reduces a tool's output to text, because Chat Completions tool messages hold only text. Files follow in a user
+ * message.
+ */
 function textOnly(output: LanguageModelV4ToolResultOutput, files: UserPart[]): LanguageModelV4ToolResultOutput {
   if (output.type !== 'content') return output
   const texts: string[] = []
@@ -145,7 +148,7 @@ function textOnly(output: LanguageModelV4ToolResultOutput, files: UserPart[]): L
   return { type: 'text', value: texts.join('\n') }
 }
 
-/** Arguments that a model cut short or got wrong are told to it as it wrote them. */
+/** Parses a call's arguments. Cut or malformed arguments go back to the model as it wrote them. */
 function readArguments(text: string): unknown {
   if (text.trim() === '') return {}
   try {

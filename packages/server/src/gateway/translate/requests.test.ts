@@ -27,8 +27,8 @@ const user = (content: unknown) => ({ role: 'user', content })
 const google = { kind: 'google', provider: 'google' } as const
 const compatible = { kind: 'openai-compatible', provider: 'ollama' } as const
 
-describe('the items of a response', () => {
-  it('are messages with parts of every kind', async () => {
+describe('the input items of a Responses request', () => {
+  it('become messages with parts of every kind', async () => {
     const { prompt } = await ask('responses', {
       instructions: 'Be brief.',
       input: [
@@ -75,11 +75,11 @@ describe('the items of a response', () => {
   it.each([
     ['after all calls', [call('a'), call('b'), output('b', 'B'), output('a', 'A')]],
     [
-      'with words between',
+      'around a message',
       [call('a'), { role: 'assistant', content: 'Wait' }, call('b'), output('a', 'A'), output('b', 'B')],
     ],
     ['after the next message', [call('a'), call('b'), user('Go on'), output('a', 'A'), output('b', 'B')]],
-  ])('group the outputs of a turn, %s', async (_, items) => {
+  ])('keep the outputs of a turn together if they come %s', async (_, items) => {
     const { prompt } = await ask('responses', { input: [user('Hi'), ...items] })
     const roles = prompt.map(message => message.role)
     expect(roles.slice(0, 3)).toEqual(['user', 'assistant', 'tool'])
@@ -89,12 +89,12 @@ describe('the items of a response', () => {
     ])
   })
 
-  it('keep turns of calls apart', async () => {
+  it('stay separate turns if each call has its output before the next', async () => {
     const { prompt } = await ask('responses', { input: [user('Hi'), call('a'), output('a'), call('b'), output('b')] })
     expect(prompt.map(message => message.role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool'])
   })
 
-  it('carry outputs with images: as such, or after a message that holds text alone', async () => {
+  it('carry images of tool outputs, in the tool message or in a user message after it', async () => {
     const seen = [
       { type: 'input_text', text: 'Here' },
       { type: 'input_image', image_url: 'data:image/png;base64,AAAA' },
@@ -110,7 +110,7 @@ describe('the items of a response', () => {
     expect(prompt[3]).toEqual({ role: 'user', content: [image] })
   })
 
-  it('tell the model what it wrote, where that is no JSON', async () => {
+  it("return a model's invalid JSON arguments to it unchanged", async () => {
     const { prompt } = await ask('responses', { input: [user('Hi'), call('a', '{"x'), output('a')] })
     expect(prompt[1]?.content).toMatchObject([{ input: { arguments: '{"x' } }])
   })
@@ -145,8 +145,8 @@ describe('the items of a response', () => {
   })
 })
 
-describe('the messages of a chat', () => {
-  it('are system, user, assistant and tool', async () => {
+describe('the messages of a Chat Completions request', () => {
+  it('become system, user, assistant and tool messages', async () => {
     const { prompt } = await ask('chat', {
       messages: [
         { role: 'developer', content: 'Be brief.' },
@@ -185,7 +185,7 @@ describe('the messages of a chat', () => {
     ])
   })
 
-  it('keep what the system says in its place where the provider lets it speak at any time', async () => {
+  it('keep the place of a system message if the provider allows one anywhere', async () => {
     const messages = [user('Hi'), { role: 'system', content: 'Now in French.' }, user('Go on')]
     const roles = async (model: Partial<ResolvedModel>) =>
       (await ask('chat', { messages }, model)).prompt.map(message => message.role)
@@ -245,7 +245,7 @@ describe('tools', () => {
     expect(options.tools).toHaveLength(count)
   })
 
-  it("are chosen in Chat's words", async () => {
+  it('are chosen in the form of Chat Completions', async () => {
     const tools = two.map(({ name }) => ({ type: 'function', function: { name } }))
     const look = { type: 'function', function: { name: 'look' } }
     expect((await ask('chat', { tools, tool_choice: look })).toolChoice).toEqual({ type: 'tool', toolName: 'look' })
@@ -255,7 +255,7 @@ describe('tools', () => {
     expect(options.tools).toMatchObject([{ name: 'look' }])
   })
 
-  it('are called one at a time where that is asked', async () => {
+  it('are called one at a time if the client asks for it', async () => {
     const body = { tools: [fn], parallel_tool_calls: false }
     expect((await ask('responses', body)).providerOptions).toEqual({ anthropic: { disableParallelToolUse: true } })
     expect((await ask('responses', body, compatible)).providerOptions).toEqual({
@@ -289,7 +289,7 @@ describe('tools', () => {
 })
 
 describe('settings', () => {
-  it('of a response', async () => {
+  it("of a Responses request reach the provider's options", async () => {
     const options = await ask(
       'responses',
       {
@@ -317,7 +317,7 @@ describe('settings', () => {
     expect(options).not.toHaveProperty('topP')
   })
 
-  it('of a chat', async () => {
+  it("of a Chat Completions request reach the provider's options", async () => {
     const options = await ask(
       'chat',
       {
@@ -343,7 +343,7 @@ describe('settings', () => {
     expect(options).not.toHaveProperty('presencePenalty')
   })
 
-  it('say who asks, and what a model may write at most where its provider must know', async () => {
+  it('carry the end user, and an output limit if the provider requires one', async () => {
     const options = await ask('responses', { safety_identifier: 'person', user: 'u' })
     expect(options.providerOptions).toEqual({ anthropic: { metadata: { userId: 'person' } } })
     expect(options.maxOutputTokens).toBe(8192)
@@ -436,7 +436,7 @@ describe('members that OpenAI does not document', () => {
     await expect(ask(wire, body)).rejects.toMatchObject({ status: 400, code: 'invalid_request', param })
   })
 
-  it('are told from those of an answer that is sent back', async () => {
+  it('do not include those of an answer that is sent back', async () => {
     const answered = {
       ...said,
       refusal: null,

@@ -4,7 +4,7 @@ import { responsesUsage } from './usage.ts'
 
 export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed'
 
-/** What changes about a response while it is made. */
+/** The parts of a response that change while it is made. */
 export interface ResponseProgress {
   readonly status: ResponseStatus
   readonly output: readonly Json[]
@@ -16,8 +16,8 @@ export interface ResponseProgress {
 }
 
 /**
- * A response with every field that OpenAI's clients expect, null where nothing is to be said (interface 4.12). What the
- * request fixed is made text once, however often a stream repeats it.
+ * Renders a response with every field that OpenAI's clients expect, null if there is no value. The part that the
+ * request fixes is serialised once, however often a stream repeats it.
  */
 export class ResponseResource {
   readonly id: string

@@ -50,11 +50,14 @@ function readItem(item: Json, param: string, prompt: PromptBuilder, target: Targ
       readReasoning(item, param, prompt, sealing)
       break
     default:
-      throw refuse(`${param}.type`, `An item of type ${JSON.stringify(item['type'])} has no meaning for this model.`)
+      throw refuse(`${param}.type`, `An item of type ${JSON.stringify(item['type'])} is not supported by this model.`)
   }
 }
 
-/** A summary without what the provider signed is not what the model thought, so it is not said to have been. */
+/**
+ * Reads a reasoning item. A summary alone, without the provider's signed content, is not the model's reasoning, so it
+ * is left out.
+ */
 function readReasoning(item: Json, param: string, prompt: PromptBuilder, sealing: Sealing): void {
   const kept = openReasoning(item['encrypted_content'], `${param}.encrypted_content`, sealing)
   if (kept === undefined) return
@@ -134,7 +137,7 @@ function readPart(part: Json, param: string, target: Target): UserPart {
       return audioPart(data, stringAt(audio['format'], `${param}.input_audio.format`), param, target)
     }
     default:
-      throw refuse(`${param}.type`, `Content of type ${JSON.stringify(part['type'])} has no meaning for this model.`)
+      throw refuse(`${param}.type`, `Content of type ${JSON.stringify(part['type'])} is not supported by this model.`)
   }
 }
 

@@ -8,7 +8,7 @@ import { readLimit, readSampling } from './sampling.ts'
 import type { Target } from './target.ts'
 import { readTools } from './tools.ts'
 
-/** Fields that only OpenAI's own service can honour, with the values that ask nothing of it. */
+/** Fields that only OpenAI's own service supports, each with a test for values that request nothing. */
 const needless: Readonly<Record<string, (value: unknown) => boolean>> = {
   access_programs: () => false,
   context_management: value => Array.isArray(value) && value.length === 0,
@@ -24,13 +24,16 @@ const needless: Readonly<Record<string, (value: unknown) => boolean>> = {
   truncation: value => value === 'disabled',
 }
 
-/** Reads a Responses request (interface 4.12). @throws UpstreamError 400 naming the field that has no meaning */
+/**
+ * Reads a Responses request.
+ * @throws UpstreamError 400 that names an unsupported field
+ */
 export function readResponsesRequest(call: TranslatedCall, target: Target): Call {
   const { body } = call
   for (const [field, harmless] of Object.entries(needless)) {
     const value = body[field]
     if (value === undefined || value === null || harmless(value)) continue
-    throw refuse(field, `${field} has no meaning for ${target.model.id}: its provider does not speak Responses.`)
+    throw refuse(field, `${field} is not supported by ${target.model.id}: its provider does not speak Responses.`)
   }
   refuseObfuscation(body)
   const { effort, summary } = readReasoningField(body['reasoning'])
@@ -55,12 +58,12 @@ function readReasoningField(reasoning: unknown): { readonly effort: unknown; rea
   for (const [name, value] of Object.entries(others)) {
     if (value === null || (name === 'mode' && value === 'standard') || (name === 'context' && value === 'auto'))
       continue
-    throw refuse(`reasoning.${name}`, `reasoning.${name} has no meaning for this model.`)
+    throw refuse(`reasoning.${name}`, `reasoning.${name} is not supported by this model.`)
   }
   return { effort, summary: typeof (summary ?? generate_summary) === 'string' }
 }
 
-/** Plain text only (completions, AI gateway). Gives the verbosity. */
+/** Refuses formats other than plain text. Returns the verbosity. */
 function readTextField(text: unknown): unknown {
   if (!isObject(text)) return undefined
   const format = text['format']
@@ -73,7 +76,7 @@ function readTextField(text: unknown): unknown {
   return text['verbosity']
 }
 
-/** Padding that hides the length of tokens is not made here; that it is not wanted needs no saying. */
+/** Refuses obfuscation, the padding that hides token lengths. `false` is accepted, because the gateway never pads. */
 export function refuseObfuscation(body: Json): void {
   const options = body['stream_options']
   if (!isObject(options) || options['include_obfuscation'] !== true) return

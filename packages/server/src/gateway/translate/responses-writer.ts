@@ -19,7 +19,7 @@ interface Message extends Item {
 
 interface Reasoning extends Item {
   text: string
-  /** Its summary has begun, which waits for the first word. */
+  /** Whether its summary has begun; it waits for the first delta. */
   told: boolean
   sealed: string | null
 }
@@ -29,20 +29,19 @@ interface FunctionCall extends Item, CallKey {
 }
 
 /**
- * Writes an answer as a response: as the events of a stream, each begun before it goes on and ended once, and as the
- * resource that they add up to (interface 4.12).
- *
- * An item is added, its parts are added, grow, are done, and it is done. Numbers rise by one from event to event; an
- * item's index is its place in `output`. What a failure leaves open stays `incomplete` and is not done.
+ * Writes an answer as a Responses stream, and as the resource that the events add up to.
+ * An item is added; its parts are added, grow and are done; then the item is done. Sequence numbers rise by one from
+ * event to event. An item's index is its place in `output`. Items that a failure leaves open become `incomplete` and
+ * get no done event.
  */
 export class ResponsesWriter implements AnswerSink {
   readonly #call: TranslatedCall
   readonly #resource: ResponseResource
-  /** Renders of each item, by index: the item as it now is. */
+  /** Renders each item's current state, by index. */
   readonly #output: (() => Json)[] = []
   readonly #reasonings = new Map<object, Reasoning>()
   readonly #calls = new Map<CallKey, FunctionCall>()
-  /** Calls whose signature was kept before them. */
+  /** Calls whose signature was written before them. */
   readonly #kept = new Set<CallKey>()
   readonly #streamed: boolean
   #message: Message | undefined
@@ -62,7 +61,7 @@ export class ResponsesWriter implements AnswerSink {
     this.#emitResponse('response.in_progress', progress)
   }
 
-  /** The frames since the last call. */
+  /** Returns the frames since the last call. */
   take(): string {
     const frames = this.#frames
     this.#frames = ''
@@ -120,7 +119,7 @@ export class ResponsesWriter implements AnswerSink {
     this.#done(item)
   }
 
-  /** What must come back with a call is a reasoning item before it; what is learnt later stands after it. */
+  /** Writes a call's signature as a reasoning item before the call. A signature that arrives later follows the call. */
   callBegin(key: CallKey, metadata: SharedV4ProviderMetadata | undefined): void {
     this.#keepOfCall(key, metadata)
     const { callId, name } = key

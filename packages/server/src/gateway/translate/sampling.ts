@@ -9,10 +9,10 @@ type Sampling = Pick<
 >
 
 const number = (value: unknown) => (typeof value === 'number' ? value : undefined)
-/** A value that changes nothing is as good as absent, and some providers refuse it. */
+/** Drops a neutral value: some providers refuse it, and it changes nothing. */
 const unless = (neutral: number, value: unknown) => (value === neutral ? undefined : number(value))
 
-/** Reads what governs sampling, and refuses what the provider would clamp, ignore or refuse. */
+/** Reads sampling settings. It refuses any that the provider would clamp, ignore or refuse. */
 export function readSampling(body: Json, reasons: boolean, target: Target): Sampling {
   const temperature = number(body['temperature'])
   const topP = unless(1, body['top_p'])
@@ -40,7 +40,7 @@ export function readSampling(body: Json, reasons: boolean, target: Target): Samp
   }
 }
 
-/** The output limit: the client's, or else the model's where the provider wants one. */
+/** Returns the output limit: the client's, or the model's if the provider requires one. */
 export function readLimit(asked: unknown, { model }: Target): Pick<LanguageModelV4CallOptions, 'maxOutputTokens'> {
   const limit = number(asked) ?? (model.kind === 'anthropic' ? model.outputTokens : undefined)
   return limit === undefined ? {} : { maxOutputTokens: limit }

@@ -1,19 +1,21 @@
 import type { ResolvedModel } from '../providers/upstream.ts'
 
-/** What a request is translated for: the model, and what its provider package says of it. */
+/** The target of a translation: the model, and facts about its provider's package. */
 export interface Target {
   readonly model: ResolvedModel
-  /** URLs by media type that the provider fetches itself. The gateway fetches nothing that a request names. */
+  /**
+   * Patterns by media type for URLs that the provider fetches itself. The gateway never fetches a URL from a request.
+   */
   readonly urls: Readonly<Record<string, readonly RegExp[]>>
-  /** Whether an OpenAI-compatible endpoint takes schemas for its answers. */
+  /** Whether an OpenAI-compatible endpoint supports schemas for its answers. */
   readonly structuredOutputs: boolean
-  /** The package is OpenAI's own, not the one for whatever is compatible. */
+  /** Whether the package is OpenAI's own, not the one for compatible endpoints. */
   readonly native: boolean
-  /** Name under which the provider's package reads its own options. */
+  /** The name under which the provider's package reads its options. */
   readonly optionsName: string
 }
 
-/** Whether a provider speaks OpenAI's Chat Completions, behind whatever package. */
+/** Returns whether a provider speaks OpenAI's Chat Completions, through either package. */
 export function speaksChat({ kind }: ResolvedModel): boolean {
   return kind === 'openai-compatible' || kind === 'openai'
 }

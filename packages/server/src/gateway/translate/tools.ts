@@ -9,10 +9,10 @@ import type { TranslatedWire } from '../providers/upstream.ts'
 import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
 import { chatFunction, refuseUnknown, tools as toolMembers } from './known-members.ts'
 
-/** Tools and their choice, as a call takes them. */
+/** Tools and tool choice, in the form of a call. */
 export type ToolOptions = Pick<LanguageModelV4CallOptions, 'tools' | 'toolChoice'>
 
-/** Reads `tools` and `tool_choice`. In Chat a function's fields are one level down, under `function`. */
+/** Reads `tools` and `tool_choice`. Chat Completions nests a function's fields under `function`. */
 export function readTools(body: Json, wire: TranslatedWire): ToolOptions {
   const given = body['tools'] ?? []
   const tools = arrayAt(given, 'tools').map((tool, at) => readTool(objectAt(tool, `tools[${at}]`), at, wire))
@@ -53,7 +53,7 @@ function readTool(tool: Json, at: number, wire: TranslatedWire): LanguageModelV4
   }
 }
 
-/** Providers want an object's schema and say so only of some; OpenAI takes it as said. */
+/** Normalises a parameter schema to that of an object. Some providers require the explicit type that OpenAI implies. */
 function readSchema(schema: unknown, param: string): LanguageModelV4FunctionTool['inputSchema'] {
   if (schema === undefined || schema === null || schema === true) return { type: 'object', properties: {} }
   const given = objectAt(schema, param)
@@ -73,7 +73,7 @@ function readChoice(choice: unknown, wire: TranslatedWire, names: ReadonlySet<st
   const fields = objectAt(choice, 'tool_choice')
   if (fields['type'] === 'function') return { type: 'tool', toolName: nameOf(fields, 'tool_choice', wire, names) }
   if (fields['type'] !== 'allowed_tools') {
-    throw refuse('tool_choice', `tool_choice of type ${JSON.stringify(fields['type'])} has no meaning for this model.`)
+    throw refuse('tool_choice', `tool_choice of type ${JSON.stringify(fields['type'])} is not supported by this model.`)
   }
   const param = wire === 'chat' ? 'tool_choice.allowed_tools' : 'tool_choice'
   const allowed = wire === 'chat' ? objectAt(fields['allowed_tools'], param) : fields

@@ -2,7 +2,7 @@ import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/pr
 import { isObject } from '../../kit/json.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 
-/** Null where the provider told nothing. */
+/** Converts a package's usage. Null if the provider reported none. */
 export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): GatewayUsage | null {
   if (inputTokens.total === undefined && outputTokens.total === undefined) return null
   return {
@@ -16,8 +16,8 @@ export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): Ga
 const count = (value: unknown) => (typeof value === 'number' && value > 0 ? value : 0)
 
 /**
- * What a stream tells of its usage before it ends, for when it does not: Anthropic opens with the input's tokens,
- * Google repeats the count so far in every chunk.
+ * Returns the usage that a stream reports before its end, for streams that never reach it. Anthropic reports input
+ * tokens first; Google repeats the totals so far in every chunk.
  */
 export function earlyUsage(part: LanguageModelV4StreamPart): GatewayUsage | undefined {
   if (part.type === 'custom' && part.kind === 'anthropic.message_start') {
@@ -44,7 +44,7 @@ export function earlyUsage(part: LanguageModelV4StreamPart): GatewayUsage | unde
   return undefined
 }
 
-/** As Responses put it. */
+/** Converts usage to the form of Responses. */
 export function responsesUsage(usage: GatewayUsage) {
   return {
     input_tokens: usage.inputTokens,
@@ -55,7 +55,7 @@ export function responsesUsage(usage: GatewayUsage) {
   }
 }
 
-/** As Chat Completions put it. */
+/** Converts usage to the form of Chat Completions. */
 export function chatUsage(usage: GatewayUsage) {
   return {
     prompt_tokens: usage.inputTokens,

@@ -3,7 +3,7 @@ import type { UpstreamError } from '../../kit/upstream-error.ts'
 import { refuse } from '../formats/refuse.ts'
 import type { TranslatedWire } from '../providers/upstream.ts'
 
-/** What packages call a setting, and what the formats do. */
+/** The formats' names of settings, by the packages' names. */
 const params: Readonly<Record<string, string>> = {
   frequencyPenalty: 'frequency_penalty',
   presencePenalty: 'presence_penalty',
@@ -17,8 +17,8 @@ const params: Readonly<Record<string, string>> = {
 }
 
 /**
- * The refusal that a package's warnings amount to: it left out a setting that the client gave, which is never done in
- * silence. Undefined where nothing was lost. What is known before a call is refused before it; this is for the rest.
+ * Turns a package's warnings into a refusal: a setting of the client is never dropped silently. Undefined if nothing
+ * was dropped. It covers settings that the gateway could not refuse before the call.
  */
 export function refusalOf(
   warnings: readonly SharedV4Warning[],
@@ -28,15 +28,15 @@ export function refusalOf(
   for (const warning of warnings) {
     if (warning.type !== 'unsupported') continue
     const { feature } = warning
-    // A limit of ours for a client that set none may be cut to the provider's.
+    // The gateway's own default limit, for a client that set none, may be cut to the provider's.
     if (feature === 'maxOutputTokens' && !asked.limited) continue
     const param = paramOf(feature, wire)
-    return refuse(param, reasonIn(warning.details) || `${param} has no meaning for this model.`)
+    return refuse(param, reasonIn(warning.details) || `${param} is not supported by this model.`)
   }
   return undefined
 }
 
-/** What a package says, but that it leaves the setting out: the request is refused instead. */
+/** Returns a package's reason without the sentence that the setting is ignored: the gateway refuses instead. */
 const reasonIn = (details = '') =>
   details
     .split(/(?<=\.) /)

@@ -3,13 +3,13 @@ import type { UpstreamError } from '../../kit/upstream-error.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
 import { frameData } from './frame-splitter.ts'
-import { readUsage, type StreamTap } from './stream-tap.ts'
+import { readUsage, type StreamRelay } from './stream-relay.ts'
 
-/** Items that are kept for the answer of a stream that fails; what is beyond is left out of it. */
+/** Limit of the items kept for the terminal event of a failed stream; later items are left out of it. */
 const maxKeptBytes = 4 * 1024 ** 2
 const terminal: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 
-/** The text of a response's messages, which OpenAI's own libraries put together on the client. */
+/** Returns the text of a response's messages. OpenAI's libraries compute this on the client. */
 export function outputText(output: unknown): string {
   if (!Array.isArray(output)) return ''
   return output
@@ -20,10 +20,10 @@ export function outputText(output: unknown): string {
 }
 
 /**
- * Responses as they pass through. Frames that carry the whole response are rewritten; of the others only their ending
- * items are read, to have something to end a broken stream with.
+ * Relays a Responses stream. It rewrites frames that carry the whole response. Of other frames it reads
+ * only finished items, which a terminal event for a broken stream needs.
  */
-export class ResponsesTap implements StreamTap {
+export class ResponsesRelay implements StreamRelay {
   begun = false
   done = false
   failed = false
@@ -36,7 +36,10 @@ export class ResponsesTap implements StreamTap {
   #last: Buffer | null = null
   #error: string | null = null
 
-  /** @param model the id that the client asked for @param body what it asked */
+  /**
+   * @param model the id that the client asked for
+   * @param body the client's request
+   */
   constructor(model: string, body: Json) {
     this.#model = model
     this.#body = body
@@ -90,7 +93,10 @@ export class ResponsesTap implements StreamTap {
     return frameOf({ ...data, response: { ...whole, error: cleanError(response['error']) } })
   }
 
-  /** OpenAI's `error` event ends nothing by itself; the terminal event that must follow repeats what it says. */
+  /**
+   * Rewrites OpenAI's `error` event. It does not end the stream; the terminal event that must follow repeats its
+   * message.
+   */
   #takeError(frame: Buffer): Buffer | string {
     const data = parseObject(frameData(frame))
     if (data === null || data['type'] !== 'error') return frame
@@ -120,7 +126,7 @@ function cleanError(error: unknown): Json {
   return { ...fields, message: upstreamWords(message) }
 }
 
-/** The whole resource, nulls included, of a response of which nothing came. */
+/** Returns a complete response resource, nulls included, for a stream that broke before any response arrived. */
 function blankResponse(body: Json): Json {
   return {
     id: 'resp_none',

@@ -4,9 +4,9 @@ import type { UpstreamCode, UpstreamError } from '../../kit/upstream-error.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
 import { frameData } from './frame-splitter.ts'
-import { count, type StreamTap } from './stream-tap.ts'
+import { count, type StreamRelay } from './stream-relay.ts'
 
-/** Anthropic counts what it read from a cache, and what it wrote there, apart from the input. Null where it says nothing. */
+/** Converts Anthropic's usage, which counts cache reads and cache writes apart from the input. Null if it is absent. */
 export function readMessagesUsage(usage: unknown): GatewayUsage | null {
   if (!isObject(usage) || typeof usage['input_tokens'] !== 'number') return null
   const cached = count(usage['cache_read_input_tokens'])
@@ -19,7 +19,7 @@ export function readMessagesUsage(usage: unknown): GatewayUsage | null {
   }
 }
 
-/** What an error in the middle of a stream means, by Anthropic's class of it. */
+/** Maps Anthropic's error type in a stream to a code. */
 const codes: Readonly<Record<string, UpstreamCode>> = {
   overloaded_error: 'upstream_overloaded',
   rate_limit_error: 'upstream_rate_limited',
@@ -27,10 +27,11 @@ const codes: Readonly<Record<string, UpstreamCode>> = {
 }
 
 /**
- * Messages as they pass through. A frame is parsed only where its bytes hold the name of an event that matters: inside a
- * string of JSON its quotes would be escaped. The usage opens a stream, and what it became closes it.
+ * Relays a Messages stream. It parses a frame only if the bytes contain the name of an event that
+ * matters: inside a JSON string, its quotes would be escaped. The first event carries the initial usage, a late one the
+ * final usage.
  */
-export class MessagesTap implements StreamTap {
+export class MessagesRelay implements StreamRelay {
   begun = false
   done = false
   failed = false
@@ -86,7 +87,7 @@ export class MessagesTap implements StreamTap {
     return frameOf({ ...data, message: { ...message, model: this.#model } })
   }
 
-  /** An error ends the stream. */
+  /** Rewrites an error, which ends the stream. */
   #takeError(error: unknown): string {
     this.done = true
     this.failed = true
@@ -96,7 +97,7 @@ export class MessagesTap implements StreamTap {
     return frameOf(gatewayErrorBody('anthropic', { code, message: words }))
   }
 
-  /** The counts of a later event are of the whole so far; one that it leaves out stands as it was told. */
+  /** Merges the counts of a later event, which are totals so far. A count that the event omits keeps its value. */
   #addUsage(usage: unknown): void {
     if (!isObject(usage)) return
     const told = Object.entries(usage).filter(([, value]) => value !== null)

@@ -2,31 +2,34 @@ import { isObject } from '../../kit/json.ts'
 import type { UpstreamError } from '../../kit/upstream-error.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 
-/** Looks on while the frames of a stream pass through, and ends the stream where its provider does not. */
-export interface StreamTap {
-  /** Whether something that the model said has come. */
+/** Relays a provider's frames to the client, tracks their usage, and ends the stream if its provider does not. */
+export interface StreamRelay {
+  /** Whether model output has arrived. */
   readonly begun: boolean
-  /** Whether the frame that ends a stream of the format has come. Nothing is taken after it. */
+  /** Whether the frame that ends a stream in this format has arrived. Nothing is taken after it. */
   readonly done: boolean
-  /** What the provider said went wrong, in a frame. */
+  /** Whether the provider reported a failure in a frame. */
   readonly failed: boolean
   readonly usage: GatewayUsage | null
-  /** Whether more may have been used than `usage` tells so far. */
+  /** Whether actual usage may exceed `usage` so far. */
   readonly partial?: boolean
-  /** Whether a stream that failed is broken off: its format has no frame that says so to every client. */
+  /** Whether the gateway breaks off a failed stream because the format has no error frame that every client knows. */
   readonly breaksOff?: boolean
-  /** What the client gets of a whole frame; null where it is not for the client. */
+  /** Returns the client's version of a whole frame, or null if the client does not get it. */
   take(frame: Buffer): Buffer | string | null
-  /** The provider ended the stream in good order: what is left to say, or null where its answer is not complete. */
+  /**
+   * Called when the provider closes the stream normally. Returns the remaining text, or null if the answer is
+   * incomplete.
+   */
   end(): string | null
-  /** The frames that say in the format that the stream failed. */
+  /** Returns the frames that report the failure in this format. */
   fail(error: UpstreamError): string
 }
 
-/** Tokens as a provider tells them; 0 where it does not. */
+/** Returns a token count from a provider's usage, or 0 if it is absent. */
 export const count = (value: unknown): number => (typeof value === 'number' && value >= 0 ? Math.floor(value) : 0)
 
-/** What a provider says was used, in the words of either format; null where it does not say. */
+/** Converts usage in the terms of Responses or Chat Completions. Null if it is absent. */
 export function readUsage(usage: unknown): GatewayUsage | null {
   if (!isObject(usage)) return null
   const input = usage['input_tokens'] ?? usage['prompt_tokens']

@@ -4,17 +4,17 @@ import type { UpstreamError } from '../../kit/upstream-error.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
 import { frameData } from './frame-splitter.ts'
-import { readUsage, type StreamTap } from './stream-tap.ts'
+import { readUsage, type StreamRelay } from './stream-relay.ts'
 
-/** Whether chunks hold something that the model said. */
+/** Returns whether chunks hold model output. */
 export const saysSomething = (chunks: string): boolean =>
   /"(?:content|reasoning_content|arguments)":\s?"[^"]|"tool_calls"/.test(chunks)
 
 /**
- * Chat Completions as they pass through. A frame is parsed only where its bytes hold a name that matters: inside a
- * string of JSON the quotes of such a name would be escaped.
+ * Relays a Chat Completions stream. It parses a frame only if the bytes contain a name that matters:
+ * inside a JSON string, the quotes of such a name would be escaped.
  */
-export class ChatTap implements StreamTap {
+export class ChatRelay implements StreamRelay {
   begun = false
   done = false
   failed = false
@@ -22,7 +22,7 @@ export class ChatTap implements StreamTap {
   readonly #keepsUsage: boolean
   #finished = false
 
-  /** @param keepsUsage whether the client asked for the chunk that carries the usage */
+  /** @param keepsUsage whether the client asked for the chunk with the usage */
   constructor(keepsUsage: boolean) {
     this.#keepsUsage = keepsUsage
   }
@@ -53,7 +53,7 @@ export class ChatTap implements StreamTap {
     return frameOf(error)
   }
 
-  /** After a provider's error nothing else comes: an end without `[DONE]`. */
+  /** Rewrites a provider's error. Nothing follows it: the stream ends without `[DONE]`. */
   #takeError(frame: Buffer): Buffer | string {
     const data = parseObject(frameData(frame))
     if (data === null || !('error' in data) || data['error'] === null || Array.isArray(data['choices'])) return frame

@@ -4,9 +4,12 @@ import type { UpstreamError } from '../../kit/upstream-error.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
 import { frameData } from './frame-splitter.ts'
-import { count, type StreamTap } from './stream-tap.ts'
+import { count, type StreamRelay } from './stream-relay.ts'
 
-/** Google counts thoughts apart from the output, and what tools put into the prompt apart from that. */
+/**
+ * Converts Google's usage. Google counts thoughts apart from the output, and tool content in the prompt apart from the
+ * prompt.
+ */
 export function readGenerateUsage(usage: unknown): GatewayUsage | null {
   if (!isObject(usage) || typeof usage['promptTokenCount'] !== 'number') return null
   const thoughts = count(usage['thoughtsTokenCount'])
@@ -20,11 +23,11 @@ export function readGenerateUsage(usage: unknown): GatewayUsage | null {
 }
 
 /**
- * generateContent as it passes through. Each frame is a whole answer so far as it goes, and tells the usage up to it. No
- * frame ends a stream: it is whole when it ends after a candidate was finished, or the prompt refused, and one that failed
- * is broken off after it said so, since some clients take any other end for a good one.
+ * Relays a generateContent stream. Each frame is a partial answer and carries the usage so far.
+ * No frame ends a stream. It is complete if it ends after a candidate finished or the prompt was refused. The gateway
+ * breaks off a failed stream after its error, because some clients take any other end for success.
  */
-export class GenerateTap implements StreamTap {
+export class GenerateRelay implements StreamRelay {
   begun = false
   readonly done = false
   readonly breaksOff = true
