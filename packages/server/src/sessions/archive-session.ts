@@ -12,9 +12,9 @@ import { lockVisibleSession } from './session/lock-session.ts'
 import { markArchived } from './session/session-sql.ts'
 
 /**
- * Closes a Session for good (interface 4.4): its Run ends as cancelled, its lease ends, its log stays, and what was to be
- * delivered and has not been begun is not. Whoever runs the
- * sandbox loses the fence with this commit and destroys what no lease names any more.
+ * Closes a Session for good: cancels its Run, ends its lease and abandons deliveries that have not begun; the log
+ * stays. The worker that runs the sandbox loses its fence with this commit and destroys every sandbox that no lease
+ * names.
  * @throws ApiError 404 `cloud_session_not_found`
  */
 export async function archiveSession(context: Context, principal: Principal, key: SessionKey): Promise<void> {
@@ -26,9 +26,10 @@ export async function archiveSession(context: Context, principal: Principal, key
     if (session.active_run_id !== null) {
       await endRun(tx, key, session.active_run_id, { status: 'cancelled', stopReason: 'aborted' }, now)
     }
-    // Ahead of the fence: a worker's claim needs the request, so none can come between the two.
+    // Before the fence: a worker's claim needs the request, so no claim can come between the two.
     await withdrawWorkspaceRequest(tx, key)
-    // Also where no Run is active: the last one may be being sealed, which there is no more use for.
+    // Releases the fence even without an active Run: the last Run may still be sealing, and nothing needs that
+    // checkpoint any more.
     await freeExecution(tx, key)
     await abandonPublications(tx, key, now)
     await abandonMerges(tx, key, now)

@@ -5,9 +5,9 @@ import { installedRuntimes } from '../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 
 /**
- * The runtime a Session settles on; null is the native one, however it was spelt (completions, Session).
- * @throws ApiError 400 `invalid_request`, path `runtime`, naming the runtimes there are, or saying what one lacks; 503
- *   `cloud_agent_catalog_unavailable` for one that only a worker could tell of, while there is none
+ * Returns the runtime a Session settles on; null is the native one, however the caller spelt it.
+ * @throws ApiError 400 `invalid_request`, path `runtime`, which names the available runtimes or says why one is missing
+ * @throws ApiError 503 `cloud_agent_catalog_unavailable` if only a worker can tell of the runtime and there is none
  */
 export async function settleRuntime(
   context: Context,
@@ -18,18 +18,18 @@ export async function settleRuntime(
   const { runtimes, clock } = context
   const entry = runtimes.find(wanted)
   if (entry === null) {
-    throw invalidField(['runtime'], `is none of the runtimes here: ${runtimes.ids.join(', ')}`)
+    throw invalidField(['runtime'], `is not one of the runtimes here: ${runtimes.ids.join(', ')}`)
   }
   if (entry.missing !== undefined && !(await installedRuntimes(db, clock)).has(wanted)) {
-    throw invalidField(['runtime'], `cannot be run here: ${entry.missing() ?? 'no worker has it yet'}`)
+    throw invalidField(['runtime'], `cannot run here: ${entry.missing() ?? 'no worker has it yet'}`)
   }
   return wanted
 }
 
 /**
- * The model a Session shows for its next Turn: the one asked for, else the default for the native runtime, else none.
- * @throws ApiError 400 `invalid_request`, path `model`, for a model that is not in the catalog, or that the runtime cannot
- *   ask for
+ * Returns the model a Session shows for its next Turn: the requested one, else the default of the native runtime, else
+ * none.
+ * @throws ApiError 400 `invalid_request`, path `model`, if the catalog lacks the model or the runtime cannot ask for it
  */
 export function settleModel(
   context: Context,
@@ -41,7 +41,7 @@ export function settleModel(
   if (!models.has(wanted)) throw invalidField(['model'], 'is not a model of this deployment')
   const format = runtime === null ? undefined : runtimes.find(runtime)?.speaks
   if (format !== undefined && !models.speaks(wanted, format)) {
-    throw invalidField(['model'], `is none that '${runtime}' can use: its provider must speak '${format}' (\`wire\`)`)
+    throw invalidField(['model'], `cannot be used by '${runtime}': its provider must speak '${format}' (\`wire\`)`)
   }
   return wanted
 }

@@ -14,10 +14,12 @@ import { requireSeen } from './session/visibility.ts'
 import { insertTurn } from './turns/insert-turn.ts'
 
 /**
- * Creates a Session, with its first Turn where there is one (interface 4.4). The same body again answers the Session as
- * it is now, also when it is archived or its runtime or Git host is gone. The host is asked before anything is locked.
- * @throws ApiError 409 `cloud_session_conflict` for another body, 404 for an id that another owner uses, 400 for a
- *   runtime or model that is not there, 403 for a `source` that is not to be had and for an environment not to be had
+ * Creates a Session, with its first Turn if there is one. The same body again returns the Session as it is now, even if
+ * it is archived or its runtime or Git host is gone. The host is asked before anything is locked.
+ * @throws ApiError 409 `cloud_session_conflict` for another body
+ * @throws ApiError 404 if another owner uses the id
+ * @throws ApiError 400 if the runtime or model does not exist
+ * @throws ApiError 403 if the caller may not have the `source` or the environment
  */
 export async function createSession(
   context: Context,

@@ -11,11 +11,12 @@ import { continuationOfSession, toSession } from './session/session.ts'
 import { beginAfresh, findSession, listBegunRuns } from './session/session-sql.ts'
 
 /**
- * Lets a Session begin afresh whose earlier work is gone: the log stays and names the Runs whose work that was, and the
- * next Turn starts in an empty workspace, or a new checkout of the Session's source. Nothing is reset that could still be
- * carried on; so the same call again is refused.
- * @throws ApiError 404 `cloud_session_not_found`, 409 `cloud_run_in_progress`, `cloud_session_finalizing` or, unless
- *   `continuation` is `unavailable` with `checkpoint_missing`, `cloud_reset_unavailable`
+ * Lets a Session whose earlier work is lost begin afresh. The log stays and names the Runs whose work was lost. The
+ * next Turn starts in an empty workspace, or a new checkout of the Session's source. A Session that could still
+ * continue is not reset, so a second call is refused.
+ * @throws ApiError 404 `cloud_session_not_found`
+ * @throws ApiError 409 `cloud_run_in_progress`, `cloud_session_finalizing` or, unless `continuation` is `unavailable`
+ *   with `checkpoint_missing`, `cloud_reset_unavailable`
  */
 export async function resetSession(context: Context, principal: Principal, key: SessionKey): Promise<Session> {
   const now = context.clock.now()

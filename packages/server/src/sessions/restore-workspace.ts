@@ -13,19 +13,21 @@ import { lockVisibleSession } from './session/lock-session.ts'
 import { continuationOfSession, type SessionRow, toSession } from './session/session.ts'
 import { findSession } from './session/session-sql.ts'
 
-/** A missed wake-up costs this much. */
+/** Longest delay after a missed wake-up. */
 const POLL_MS = 1_000
 
-/** What the Session's state says to a caller who wants its workspace. */
+/** The step that the Session's state calls for when a caller wants its workspace. */
 type Decision = 'attached' | 'renew' | 'starting' | 'provision'
 
 /**
- * Brings the Session's workspace back, or leaves it as it is where it has time enough; sandboxes are never stacked
- * (interface 4.4, in the order of completions). It does not race the Session's lifecycle: while a Run or its sealing is
- * under way it refuses, or waits where that brings the workspace up.
- * @throws ApiError 404, 409 `cloud_resume_unavailable`, `cloud_session_finalizing`, `cloud_publication_in_progress` or
- *   `cloud_run_in_progress`, 503 `cloud_workspace_starting` where the wait is over, 503 `cloud_workspace_unavailable`
- *   where none could be made
+ * Brings the Session's workspace back, or leaves it alone if it has enough time left; it never makes a second sandbox.
+ * It does not race the Session's lifecycle: during a Run or its sealing it refuses, or waits if that brings the
+ * workspace up.
+ * @throws ApiError 404
+ * @throws ApiError 409 `cloud_resume_unavailable`, `cloud_session_finalizing`, `cloud_publication_in_progress` or
+ *   `cloud_run_in_progress`
+ * @throws ApiError 503 `cloud_workspace_starting` if the wait is over, `cloud_workspace_unavailable` if none could be
+ *   made
  */
 export async function restoreWorkspace(
   context: Context,
@@ -50,13 +52,13 @@ export async function restoreWorkspace(
     }
     await moved.once(deadline)
     if (!deadline.aborted) continue
-    // A request that nobody has taken up: what makes sandboxes is out of reach.
+    // No worker has taken the request up, so none that makes sandboxes is within reach.
     const idle = step === 'asked' && !(await isWorkspaceBeingMade(context.db, key))
     throw refusal(idle ? 'cloud_workspace_unavailable' : 'cloud_workspace_starting')
   }
 }
 
-/** One look under the lock: what is to be done is done or asked for. */
+/** Takes one step under the lock: does it, or asks a worker for it. */
 async function take(
   tx: Queryable,
   context: Context,
@@ -74,7 +76,7 @@ async function take(
       await extendLease(tx, key, now)
       const renewed = (await findSession(tx, key)) ?? session
       if ((renewed.lease_expires_at?.getTime() ?? 0) > now.getTime()) return renewed
-      // Past its bound, and not swept yet: there is another one to be had.
+      // The lease is past its bound and not swept yet; end it to make room for a new one.
       await endLease(tx, key, 'expired', now)
       return 'ended'
     }
@@ -101,11 +103,11 @@ function decide(session: SessionRow, publishing: boolean, context: Context, now:
 }
 
 interface Listening extends Disposable {
-  /** Resolves when the Session has moved since the listening began, after a poll's time, or when the signal aborts. */
+  /** Resolves when the Session has moved since the listening began, after `POLL_MS`, or when the signal aborts. */
   once(signal: AbortSignal): Promise<void>
 }
 
-/** Listens before the state is read, so that no change can fall between the read and the wait. */
+/** Listens before the caller reads the state, so no change can fall between the read and the wait. */
 function listen(context: Context, key: SessionKey): Listening {
   const { promise, resolve } = Promise.withResolvers<void>()
   const unsubscribe = context.wakeups.subscribe(topics.session(key.organizationId, key.sessionId), () => resolve())

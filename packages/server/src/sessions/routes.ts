@@ -17,7 +17,7 @@ type Operations =
   | 'restoreWorkspace'
   | 'resetSession'
 
-/** Sessions over HTTP (interface 4.4). */
+/** Serves Sessions over HTTP. */
 export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
   return {
     listSessions: async ({ principal, query }) => {

@@ -11,10 +11,11 @@ import { toSession } from './session/session.ts'
 import { findSession, updateSession as writeSession } from './session/session-sql.ts'
 
 /**
- * Changes a Session for its next Turn; the last write wins and no Run under way is touched. A change to what is there
- * already is none: it leaves `updatedAt`.
- * @throws ApiError 404, 409 `cloud_session_settled` for another runtime after the first Turn, 400 for an unknown
- *   runtime or model
+ * Changes a Session for its next Turn; the last write wins and no active Run is touched. A change to the present values
+ * leaves `updatedAt`.
+ * @throws ApiError 404
+ * @throws ApiError 409 `cloud_session_settled` if the runtime changes after the first Turn
+ * @throws ApiError 400 if the runtime or model is unknown
  */
 export async function updateSession(
   context: Context,

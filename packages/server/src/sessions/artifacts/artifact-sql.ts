@@ -11,7 +11,7 @@ export async function findArtifact(db: Queryable, key: SessionKey, id: string): 
   return rows[0] ?? null
 }
 
-/** Artifacts after one of them, in the order of the log, on `artifacts_in_order`. */
+/** Lists Artifacts after one of them, in the order of the log, on `artifacts_in_order`. */
 export async function listArtifacts(
   db: Queryable,
   key: SessionKey,
@@ -31,7 +31,7 @@ export async function listArtifacts(
   return rows
 }
 
-/** Takes its place behind the others of the Session, whose lock the caller holds. */
+/** Inserts an Artifact after the others of the Session, whose lock the caller holds. */
 export async function insertArtifact(tx: Queryable, organizationId: string, row: ArtifactRow): Promise<void> {
   await tx.query({
     name: 'insert-artifact',
@@ -53,7 +53,7 @@ export async function insertArtifact(tx: Queryable, organizationId: string, row:
   })
 }
 
-/** How much a Run has presented, of the Session's Artifacts on `artifacts_in_order`. */
+/** Returns the count and size of the files that a Run has presented, on `artifacts_in_order`. */
 export async function presentedSoFar(
   db: Queryable,
   key: SessionKey,

@@ -20,11 +20,11 @@ describe('a range header', () => {
     ['bytes=-', null],
     ['items=0-1', null],
     ['bytes=a-b', null],
-  ] as const)('%s of ten bytes is %j', (header, range) => {
+  ] as const)('reads %s of ten bytes as %j', (header, range) => {
     expect(readRange(header, 10)).toEqual(range)
   })
 
-  it('cuts across pieces and stops reading behind the range', async () => {
+  it('cuts across pieces and stops reading after the range', async () => {
     let pieces = 0
     const whole = async function* () {
       for (const piece of ['abc', 'def', 'ghi', 'never']) {
@@ -43,7 +43,7 @@ describe('the name of a download', () => {
     ['a"b\r\nX: y', `attachment; filename="a_b__X__y"; filename*=UTF-8''a%22b%0D%0AX%3A%20y`],
     ['täglich.txt', `attachment; filename="ta_glich.txt"; filename*=UTF-8''t%C3%A4glich.txt`],
     ["it's (1)*!", `attachment; filename="it_s__1___"; filename*=UTF-8''it%27s%20%281%29%2A%21`],
-  ])('%j cannot break out of its header', (name, header) => {
+  ])('cannot break out of its header: %j', (name, header) => {
     expect(attachment(name)).toBe(header)
   })
 })

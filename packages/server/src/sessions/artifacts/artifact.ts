@@ -12,7 +12,7 @@ export interface ArtifactRow {
   readonly created_at: Date
 }
 
-/** The Artifact manifest (completions, Artifacts). */
+/** Returns the Artifact manifest. */
 export function toArtifact(row: ArtifactRow): Artifact {
   return {
     id: row.id,
@@ -28,8 +28,8 @@ export function toArtifact(row: ArtifactRow): Artifact {
 }
 
 /**
- * `Content-Disposition` of a download (RFC 6266). The name is the agent's, so the plain form keeps nothing but letters,
- * digits and `._-`, and the exact name goes percent-encoded.
+ * Returns the `Content-Disposition` of a download (RFC 6266). The agent chose the name, so the plain form keeps only
+ * letters, digits and `._-`, and the exact name is percent-encoded.
  */
 export function attachment(name: string): string {
   const plain = name.normalize('NFKD').replaceAll(/[^A-Za-z0-9._-]/g, '_')

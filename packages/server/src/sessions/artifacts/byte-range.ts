@@ -1,13 +1,13 @@
-/** Bytes asked for, both ends included. */
+/** A range of bytes, both ends included. */
 export interface ByteRange {
   readonly start: number
   readonly end: number
 }
 
 /**
- * Reads a `Range` header for content of a known size (RFC 9110, 14.2). What is not a single byte range is ignored, as
- * the standard allows: the whole content is answered.
- * @returns the range, null for the whole, or `unsatisfiable` where it lies outside the content
+ * Reads a `Range` header for content of a known size (RFC 9110, 14.2). It ignores a header that is not a single byte
+ * range, as the standard allows, so the caller answers the whole content.
+ * @returns the range, null for the whole, or `unsatisfiable` if it lies outside the content
  */
 export function readRange(header: string | undefined, sizeBytes: number): ByteRange | null | 'unsatisfiable' {
   const match = header?.match(/^bytes=(\d*)-(\d*)$/i)
@@ -24,7 +24,7 @@ export function readRange(header: string | undefined, sizeBytes: number): ByteRa
   return start >= sizeBytes ? 'unsatisfiable' : { start, end }
 }
 
-/** The bytes of a range out of a whole that comes in pieces. It stops reading at the range's end. */
+/** Yields the bytes of a range of content that arrives in pieces, and stops reading at the range's end. */
 export async function* cutRange(
   whole: AsyncIterable<Uint8Array>,
   { start, end }: ByteRange,

@@ -16,8 +16,8 @@ export interface NewArtifact {
 }
 
 /**
- * Keeps an Artifact in the caller's transaction, under the Session's lock.
- * @returns its id and the event that announces it, for the caller to append in the order of keeping
+ * Stores an Artifact in the caller's transaction, under the Session's lock.
+ * @returns its id and the Event that announces it, which the caller appends in the order of keeping
  */
 export async function keepArtifact(
   tx: Queryable,
@@ -42,7 +42,7 @@ export async function keepArtifact(
   return { id, draft: { type: 'svc.artifact.created', ...(runId !== null && { runId }), data } }
 }
 
-/** The event that tells of what was too large to keep (interface 8.5); it fails nothing. */
+/** Returns the Event for an Artifact that was too large to keep; the Run does not fail for it. */
 export function omitted(
   runId: string | null,
   data: {

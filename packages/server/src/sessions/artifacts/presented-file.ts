@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import { artifactLimits } from '@berth/contract'
 import type { PresentedEntry, PresentedLimits } from '@berth/supervisor/tree'
 
-/** Bounds of what a Run may present, less what it already has (interface 8.5). */
+/** Returns how much more a Run may present, given how much it has. */
 export function presentedLimits(already: { readonly count: number; readonly bytes: number }): PresentedLimits {
   return {
     eachBytes: artifactLimits.presentedFileMaxBytes,
@@ -13,22 +13,22 @@ export function presentedLimits(already: { readonly count: number; readonly byte
 
 const reasons: Readonly<Record<keyof PresentedLimits, string>> = {
   eachBytes: `over the cap of ${artifactLimits.presentedFileMaxBytes} bytes for a presented file`,
-  totalBytes: `over the cap of ${artifactLimits.presentedFilesMaxBytes} bytes for all that a run presents`,
-  count: `over the cap of ${artifactLimits.presentedFilesMax} files that a run presents`,
+  totalBytes: `over the cap of ${artifactLimits.presentedFilesMaxBytes} bytes for all files of a run`,
+  count: `over the cap of ${artifactLimits.presentedFilesMax} files of a run`,
 }
 
-/** The data of the event that tells of a presented file that was not kept. */
+/** Returns the data of the Event for a presented file that was not kept. */
 export function presentedOmission(entry: Pick<PresentedEntry, 'name' | 'sizeBytes'>, reason: keyof PresentedLimits) {
   return { kind: 'presented_file', name: entry.name, sizeBytes: entry.sizeBytes, reason: reasons[reason] } as const
 }
 
-/** A name of bytes, each one character, as text: UTF-8 where it is that, and nothing that moves a cursor. */
+/** Decodes a name, given with one character a byte, as UTF-8 and replaces its control characters. */
 export function presentedName(bytes: string): string {
   const text = Buffer.from(bytes, 'latin1').toString('utf8')
   return text.replaceAll(/\p{Cc}/gu, '_')
 }
 
-/** What a name says of its content. Types that a browser would run are not among them. */
+/** Media types by file extension, without those that a browser would run. */
 const mediaTypes: Readonly<Record<string, string>> = {
   '.csv': 'text/csv',
   '.diff': 'text/x-diff',

@@ -8,7 +8,10 @@ import { readSession } from '../session/read-session.ts'
 import { type ArtifactRow, toArtifact } from './artifact.ts'
 import { findArtifact, listArtifacts } from './artifact-sql.ts'
 
-/** An Artifact of a Session that the caller sees, looked at on every request. @throws ApiError 404 */
+/**
+ * Returns an Artifact of a Session that the caller sees, checked on every request.
+ * @throws ApiError 404
+ */
 export async function readArtifact(
   context: Context,
   principal: Principal,
@@ -21,7 +24,11 @@ export async function readArtifact(
   return row
 }
 
-/** A page of a Session's Artifacts, oldest first (interface 4.8). @throws ApiError 404, 400 for a foreign cursor */
+/**
+ * Returns a page of a Session's Artifacts, oldest first.
+ * @throws ApiError 404
+ * @throws ApiError 400 if the cursor is of another list
+ */
 export async function pageArtifacts(
   context: Context,
   principal: Principal,

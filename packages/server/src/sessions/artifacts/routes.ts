@@ -7,7 +7,7 @@ import { type ArtifactRow, attachment, toArtifact } from './artifact.ts'
 import { cutRange, readRange } from './byte-range.ts'
 import { pageArtifacts, readArtifact } from './read-artifact.ts'
 
-/** Artifacts over HTTP (interface 4.8). */
+/** Serves Artifacts over HTTP. */
 export function artifactHandlers(
   context: Context,
 ): Pick<Handlers, 'listArtifacts' | 'getArtifact' | 'getArtifactContent'> {
@@ -56,7 +56,7 @@ async function content(context: Context, row: ArtifactRow, headers: Headers): Pr
 
 const single = (header: string | string[] | undefined) => (typeof header === 'string' ? header : undefined)
 
-/** Whether `If-None-Match` names the tag; weak comparison, as the standard has it for this header. */
+/** Returns true if `If-None-Match` names the tag, by weak comparison (RFC 9110, 13.1.2). */
 function names(header: string | string[] | undefined, etag: string): boolean {
   const tags = (single(header) ?? '').split(',').map(tag => tag.trim().replace(/^W\//, ''))
   return tags.includes(etag) || tags.includes('*')

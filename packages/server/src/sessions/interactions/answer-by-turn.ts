@@ -7,7 +7,7 @@ import { type InteractionRow, interactionEvent, requestOf } from './interaction.
 import { type Answering, findInteraction, resolveOpen } from './interaction-sql.ts'
 import { letRunGoOn } from './let-run-go-on.ts'
 
-/** An open question or plan, with what a message says to it. */
+/** An open question or plan, and the answer that a message gives to it. */
 export interface Reply {
   readonly interaction: InteractionRow
   readonly answering: Answering
@@ -15,8 +15,9 @@ export interface Reply {
 
 /**
  * Reads a message as the answer to an Interaction. The caller holds the Session's lock.
- * @throws ApiError 404 for an unknown one, 409 `cloud_interaction_conflict` for one that is closed or is an approval, 400
- *   for a form that is filled in wrongly
+ * @throws ApiError 404 if the Interaction is unknown
+ * @throws ApiError 409 `cloud_interaction_conflict` if it is closed or is an approval
+ * @throws ApiError 400 if a form is filled in wrongly
  */
 export async function readReply(
   tx: Queryable,
@@ -36,7 +37,7 @@ export async function readReply(
   return { interaction, answering: { resolution: null, answer: JSON.stringify(answer) } }
 }
 
-/** Resolves what a Turn answers, and lets the Run go on. The caller holds the Session's lock. */
+/** Resolves the Interaction that a Turn answers, and resumes its Run. The caller holds the Session's lock. */
 export async function answerByTurn(
   tx: Queryable,
   key: SessionKey,

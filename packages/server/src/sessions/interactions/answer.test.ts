@@ -13,7 +13,7 @@ const colours = question({ options: ['Red', 'Blue'], optionValues: ['r', 'b'] })
 const many = { ...colours, multiSelect: true, valueType: 'string[]' as const, minItems: 1, maxItems: 2 }
 const port = question({ valueType: 'integer', minimum: 1, maximum: 65_535 })
 
-/** What a form makes of a message: the content, or the field that is refused and why. */
+/** Returns the content that a form reads from a message, or the refused field and the reason. */
 function read(form: Question | readonly Question[], message: string): unknown {
   try {
     return readFormAnswer(Array.isArray(form) ? form : [form as Question], message).content
@@ -29,23 +29,23 @@ describe('an answer by field', () => {
   test.each([
     ['a value of the options', colours, { f: 'r' }, { f: 'r' }],
     ['a label of the options', colours, { f: 'Blue' }, { f: 'b' }],
-    ['a question by its place', colours, { 0: 'b' }, { f: 'b' }],
+    ['a question by its index', colours, { 0: 'b' }, { f: 'b' }],
     ['a question without a field', question({ fieldId: undefined } as never), { 0: 'x' }, { 0: 'x' }],
-    ['what is no option', colours, { f: 'green' }, 'f is none of the options'],
-    ['a custom answer where there may be one', { ...colours, allowCustom: true }, { f: 'green' }, { f: 'green' }],
+    ['a value that is no option', colours, { f: 'green' }, 'f is not one of the options'],
+    ['a custom answer if the question allows one', { ...colours, allowCustom: true }, { f: 'green' }, { f: 'green' }],
     [
-      'one that has a field of its own',
+      'a custom answer with a field of its own',
       { ...colours, allowCustom: true, customFieldId: 'g' },
       { f: 'green' },
       { g: 'green' },
     ],
-    ['that field by its name', { ...colours, customFieldId: 'g' }, { g: 'green' }, { g: 'green' }],
+    ['the custom field by its name', { ...colours, customFieldId: 'g' }, { g: 'green' }, { g: 'green' }],
     ['several options', many, { f: ['Red', 'b'] }, { f: ['r', 'b'] }],
     ['an option twice', many, { f: ['r', 'Red'] }, 'f holds an option twice'],
-    ['too few', many, { f: [] }, 'f holds fewer than 1'],
-    ['too many', { ...many, maxItems: 1 }, { f: ['r', 'b'] }, 'f holds more than 1'],
-    ['one for a list', many, { f: 'r' }, 'f is not a list'],
-    ['one of a list that is no option', many, { f: ['x'] }, 'f holds what is none of the options'],
+    ['too few options', many, { f: [] }, 'f holds fewer than 1'],
+    ['too many options', { ...many, maxItems: 1 }, { f: ['r', 'b'] }, 'f holds more than 1'],
+    ['one option for a list', many, { f: 'r' }, 'f is not a list'],
+    ['a list with a value that is no option', many, { f: ['x'] }, 'f holds a value that is not one of the options'],
     ['a whole number', port, { f: 80 }, { f: 80 }],
     ['a number as text', port, { f: '80' }, 'f is not a number'],
     ['half a number', port, { f: 80.5 }, 'f is not a whole number'],
@@ -65,25 +65,25 @@ describe('an answer by field', () => {
       { f: true },
     ],
     ['text', question(), { f: '😀' }, { f: '😀' }],
-    ['no text', question(), { f: 7 }, 'f is not text'],
+    ['a number for text', question(), { f: 7 }, 'f is not text'],
     ['too short a text', question({ minLength: 2 }), { f: '😀' }, 'f is shorter than 2 characters'],
     ['too long a text', question({ maxLength: 1 }), { f: 'ab' }, 'f is longer than 1 characters'],
-    ['text beyond all bounds', question(), { f: 'x'.repeat(4001) }, 'f is longer than 4000 characters'],
-    ['what matches', question({ pattern: '^v\\d+$' }), { f: 'v1' }, { f: 'v1' }],
-    ['what does not match', question({ pattern: '^v\\d+$' }), { f: 'x' }, 'f does not match ^v\\d+$'],
-    ['what no pattern judges', question({ pattern: '(' }), { f: 'x' }, { f: 'x' }],
+    ['text beyond the bound of every answer', question(), { f: 'x'.repeat(4001) }, 'f is longer than 4000 characters'],
+    ['text that matches the pattern', question({ pattern: '^v\\d+$' }), { f: 'v1' }, { f: 'v1' }],
+    ['text that does not match', question({ pattern: '^v\\d+$' }), { f: 'x' }, 'f does not match ^v\\d+$'],
+    ['any text if the pattern is invalid', question({ pattern: '(' }), { f: 'x' }, { f: 'x' }],
     [
-      'what a pattern judges for ever',
+      'any text if the pattern takes too long',
       question({ pattern: '^(a+)+$' }),
       { f: `${'a'.repeat(60)}!` },
       { f: `${'a'.repeat(60)}!` },
     ],
     ['nothing', question(), {}, {}],
     ['null', question(), { f: null }, {}],
-    ['nothing where something is required', question({ required: true }), {}, 'f is required'],
-    ['nothing where there is a default', question({ required: true, defaultValue: 'x' }), {}, { f: 'x' }],
-    ['another field', question(), { x: 1 }, 'x is no field of the question'],
-  ])('is %s', (_, form, message, expected) => {
+    ['nothing for a required field', question({ required: true }), {}, 'f is required'],
+    ['nothing for a field with a default', question({ required: true, defaultValue: 'x' }), {}, { f: 'x' }],
+    ['another field', question(), { x: 1 }, 'x is not a field of the question'],
+  ])('is accepted or refused by its rules: %s', (_, form, message, expected) => {
     expect(read(form as Question, JSON.stringify(message))).toEqual(expected)
   })
 
@@ -96,10 +96,10 @@ describe('an answer by field', () => {
       ['2024-02-29T10:00:00Z', '2024-02-29T10:00:00.5+02:00'],
       ['2024-02-29', '2024-02-30T10:00:00Z', '2024-02-29T25:00:00Z'],
     ],
-  ] as const)('has the format %s', (format, good, bad) => {
+  ] as const)('must have the format %s if the question asks for it', (format, good, bad) => {
     const form = question({ format })
     for (const f of good) expect(read(form, JSON.stringify({ f }))).toEqual({ f })
-    for (const f of bad) expect(read(form, JSON.stringify({ f }))).toBe(`f is no ${format}`)
+    for (const f of bad) expect(read(form, JSON.stringify({ f }))).toBe(`f is not a valid ${format}`)
   })
 })
 
@@ -108,23 +108,23 @@ describe('an answer in words', () => {
     ['an option', colours, ' blue ', { f: 'b' }],
     ['an option of several', many, 'Red', { f: ['r'] }],
     ['no option', colours, 'green, please', { f: 'green, please' }],
-    ['no option, where that has a field', { ...colours, customFieldId: 'g' }, 'green', { g: 'green' }],
+    ['no option, if there is a custom field', { ...colours, customFieldId: 'g' }, 'green', { g: 'green' }],
     ['a number', port, ' 80 ', { f: 80 }],
     ['no number', port, 'eighty', { f: 'eighty' }],
     ['an option of a later question', [question(), { ...colours, fieldId: 'c' }], 'Red', { c: 'r' }],
     ['the first question that takes words', [colours, question({ fieldId: 'n' })], 'Ada', { n: 'Ada' }],
-    ['JSON that is no object', question(), '[1]', { f: '[1]' }],
+    ['JSON that is not an object', question(), '[1]', { f: '[1]' }],
     ['half an object', question(), '{"f": ', { f: '{"f": ' }],
     ['a question without a field', { question: 'x', options: [] }, 'yes', {}],
-    ['a number, where another field takes only words', [port, { ...colours, fieldId: 'c' }], '80', { f: 80 }],
-    ['words, where another field takes only a number', [port, question({ fieldId: 'n' })], 'Ada', { n: 'Ada' }],
+    ['a number, if the other field takes only words', [port, { ...colours, fieldId: 'c' }], '80', { f: 80 }],
+    ['words, if the other field takes only a number', [port, question({ fieldId: 'n' })], 'Ada', { n: 'Ada' }],
     [
-      'one of two questions, where the other has a default',
+      'one of two questions, if the other has a default',
       [{ ...colours, required: true }, question({ fieldId: 'n', required: true, defaultValue: 'Ada' })],
       'Red',
       { f: 'r', n: 'Ada' },
     ],
-  ])('is taken if it can mean one question: %s', (_, form, message, expected) => {
+  ])('is accepted if it can mean only one question: %s', (_, form, message, expected) => {
     expect(read(form as Question, message)).toEqual(expected)
     expect(readFormAnswer([form].flat() as Question[], message).text).toBe(message)
   })
@@ -138,17 +138,17 @@ describe('an answer in words to several questions', () => {
     ['several take words', [first, second], 'Ada', all],
     ['several take words and none is required', [question(), optional], 'Ada', '"f", "n"'],
     ['several have the option', [colours, { ...colours, fieldId: 'n' }], 'red', '"f", "n"'],
-    ['a number may be one and the other', [port, optional], '80', '"f", "n"'],
+    ['a number may answer either', [port, optional], '80', '"f", "n"'],
     ['none takes words', [colours, { ...colours, fieldId: 'n' }], 'green', '"f", "n"'],
     ['a required one would stay open', [{ ...colours, required: true }, second], 'Red', all],
-  ])('is refused, and the fields named, if %s', (_, form, message, fields) => {
+  ])('is refused with the names of the fields if %s', (_, form, message, fields) => {
     expect(read(form as Question[], message)).toBe(
       `does not say which question it answers; send a JSON object of ${fields}`,
     )
   })
 })
 
-test('approve leaves plan mode, anything else is feedback', () => {
+test('a plan is approved by the word approve, and any other text is feedback', () => {
   expect([' APPROVE\n', 'approved', '{"a":1}'].map(readPlanAnswer)).toEqual([
     { approved: true },
     { approved: false, text: 'approved' },

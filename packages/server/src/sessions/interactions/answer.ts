@@ -2,25 +2,25 @@ import { interactionLimits as bounds, type Question } from '@berth/contract'
 import { invalidField } from '../../kit/refusal.ts'
 import { hasFormat, matches } from './text-rules.ts'
 
-/** What goes to the agent: values by field, and the words as they stand where they name no value. */
+/** The answer for the agent: values by field, and the words themselves if they name no value. */
 export interface FormAnswer {
   readonly content: Readonly<Record<string, unknown>>
   readonly text?: string
 }
 
 /**
- * Reads a message as the answer to a form. A JSON object is read by field or by the question's index and held to the form.
- * Any other text answers the one question that it can mean: an option's label chooses the option, else the text goes to
- * the agent as it stands. The text of a form with a single question is never refused.
- * @throws ApiError 400 `invalid_request`: path `message, <field>` for a field that breaks the form, path `message` for text
- *   that may mean several questions or leaves a required one open
+ * Reads a message as the answer to a form. A JSON object is read by field or by the question's index and must obey the
+ * form. Any other text answers the one question that it can mean: an option's label chooses the option, else the agent
+ * gets the text unchanged. Text is never refused if the form has a single question.
+ * @throws ApiError 400 `invalid_request`: path `message, <field>` if a field breaks the form, path `message` if text
+ *   may mean several questions or leaves a required one open
  */
 export function readFormAnswer(questions: readonly Question[], message: string): FormAnswer {
   const given = parseObject(message)
   return given === null ? readProse(questions, message) : { content: readFields(questions, given) }
 }
 
-/** `approve` leaves plan mode; any other text is feedback. */
+/** Reads a message as the answer to a plan: `approve` leaves plan mode; any other text is feedback. */
 export function readPlanAnswer(message: string): { readonly approved: boolean; readonly text?: string } {
   return message.trim().toLowerCase() === 'approve' ? { approved: true } : { approved: false, text: message }
 }
@@ -46,7 +46,7 @@ function readFields(questions: readonly Question[], given: Readonly<Record<strin
     if (question.defaultValue !== undefined) content[key] = question.defaultValue
     else if (question.required === true) throw refuse(key, 'is required')
   }
-  for (const name of left.keys()) throw refuse(name, 'is no field of the question')
+  for (const name of left.keys()) throw refuse(name, 'is not a field of the question')
   return content
 }
 
@@ -56,7 +56,7 @@ function readValue(question: Question, key: string, value: unknown): Record<stri
   if (question.options.length > 0) {
     const option = optionOf(question, value)
     if (option !== undefined) return { [key]: option }
-    if (question.allowCustom !== true) throw refuse(key, 'is none of the options')
+    if (question.allowCustom !== true) throw refuse(key, 'is not one of the options')
     return { [question.customFieldId ?? key]: readText(key, value) }
   }
   switch (question.valueType) {
@@ -71,7 +71,7 @@ function readValue(question: Question, key: string, value: unknown): Record<stri
   }
 }
 
-/** An option by its value or its label. */
+/** Returns an option by its value or its label. */
 function optionOf({ options, optionValues = options }: Question, value: unknown): unknown {
   const byValue = (optionValues as readonly unknown[]).indexOf(value)
   const index = byValue === -1 && typeof value === 'string' ? options.indexOf(value) : byValue
@@ -84,7 +84,7 @@ function readList(question: Question, key: string, value: unknown): unknown[] {
     const option = optionOf(question, item)
     if (option !== undefined) return option
     if (question.options.length > 0 && question.allowCustom !== true)
-      throw refuse(key, 'holds what is none of the options')
+      throw refuse(key, 'holds a value that is not one of the options')
     return readText(key, item)
   })
   if (new Set(items).size < items.length) throw refuse(key, 'holds an option twice')
@@ -114,12 +114,12 @@ function readRuledText({ minLength = 0, maxLength, pattern, format }: Question, 
   const { length } = [...text]
   if (length < minLength) throw refuse(key, `is shorter than ${minLength} characters`)
   if (maxLength !== undefined && length > maxLength) throw refuse(key, `is longer than ${maxLength} characters`)
-  if (format !== undefined && !hasFormat(text, format)) throw refuse(key, `is no ${format}`)
+  if (format !== undefined && !hasFormat(text, format)) throw refuse(key, `is not a valid ${format}`)
   if (pattern !== undefined && !matches(text, pattern)) throw refuse(key, `does not match ${pattern}`)
   return text
 }
 
-/** The words themselves go along, for an agent that would rather read them. */
+/** Reads words as an answer, and keeps the words for an agent that would rather read them. */
 function readProse(questions: readonly Question[], message: string): FormAnswer {
   const meant = questions.length > 1 ? indexMeant(questions, message) : 0
   const content: Record<string, unknown> = {}
@@ -130,7 +130,10 @@ function readProse(questions: readonly Question[], message: string): FormAnswer 
   return { content, text: message }
 }
 
-/** @throws ApiError 400 if the words may mean several questions, or leave a required one open */
+/**
+ * Returns the index of the one question that the words can mean.
+ * @throws ApiError 400 if the words may mean several questions, or leave a required one open
+ */
 function indexMeant(questions: readonly Question[], message: string): number {
   const where = (holds: (question: Question) => boolean) =>
     questions.flatMap((question, index) => (holds(question) ? [index] : []))

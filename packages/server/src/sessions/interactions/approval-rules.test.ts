@@ -14,7 +14,7 @@ const allows = (rule: object, approval: object, runtime = 'codex') => {
 }
 
 describe('a rule', () => {
-  test('covers what meets one entry of each of its lists', () => {
+  test('covers an approval that meets one entry of each of its lists', () => {
     const rule = { organizations: [own], runtimes: ['codex', 'goose'], tools: ['bash'], kinds: ['execute'] }
     expect(allows(rule, {})).toBe(true)
     expect(allows({ ...rule, organizations: [own.replace('1', '2')] }, {})).toBe(false)
@@ -23,7 +23,7 @@ describe('a rule', () => {
     expect(allows(rule, { kind: undefined })).toBe(false)
   })
 
-  test('covers what leaves the sandbox only where it says so', () => {
+  test('covers an approval that leaves the sandbox only if it names that confinement', () => {
     const rule = { kinds: ['fetch'] }
     expect(allows(rule, { kind: 'fetch', confinement: 'network' })).toBe(false)
     expect(allows({ ...rule, confinements: ['network'] }, { kind: 'fetch', confinement: 'network' })).toBe(true)
@@ -54,7 +54,7 @@ describe('a rule', () => {
     ['git log *', ['bash', '-lc', 'git log', 'x'], false],
     ['git log *', 7, false],
     ['git log *', undefined, false],
-  ])('of the command %j has of %j: %j', (pattern, command, expected) => {
+  ])('for the command %j covers %j: %j', (pattern, command, expected) => {
     expect(allows({ commands: [pattern] }, { input: { command } })).toBe(expected)
   })
 
@@ -68,11 +68,11 @@ describe('a rule', () => {
     [{ content: [{ type: 'diff', path: '/workspace/a.ts' }, null] }, true],
     [{ path: ['/workspace/a.ts'] }, false],
     [{}, false],
-  ])('of paths has of %j: %j', (input, expected) => {
+  ])('for paths covers %j: %j', (input, expected) => {
     expect(allows({ kinds: ['edit'], paths: ['/workspace/**'] }, { kind: 'edit', input })).toBe(expected)
   })
 
-  test('reads a long command in no time', () => {
+  test('reads a long command in linear time', () => {
     expect(commandWords(`${"a'b'".repeat(50_000)};`)).toBeNull()
     expect(commandWords('a '.repeat(100_000))).toHaveLength(100_000)
   })

@@ -4,14 +4,14 @@ import { commandWords } from '../../kit/command-words.ts'
 import type { ApprovalRule, CommandPattern, PathPattern } from '../../settings/approval-rules.ts'
 import { likenessOf } from './interaction.ts'
 
-/** An approval with whose it is. */
+/** An approval with its organization and runtime. */
 export interface Proposal {
   readonly organizationId: string
   readonly runtime: string
   readonly approval: Pick<Approval, 'toolName' | 'kind' | 'confinement' | 'input'>
 }
 
-/** Whether a rule allows it. What a rule cannot read for certain it does not allow. */
+/** Returns true if a rule allows the approval. A rule does not allow input that it cannot read for certain. */
 export const isAllowed = (rules: readonly ApprovalRule[], proposal: Proposal): boolean =>
   rules.some(rule => covers(rule, proposal))
 
@@ -42,20 +42,20 @@ function isCommandOf(patterns: readonly CommandPattern[], { command }: Input): b
   )
 }
 
-/** Every path that is named must be within, and there must be one. */
+/** Returns true if the input names at least one path and all its paths are within the patterns. */
 function isWithin(patterns: readonly PathPattern[], input: Input): boolean {
   const paths = namedPaths(input)
   return paths.length > 0 && paths.every(path => patterns.some(pattern => matchesPath(pattern, path)))
 }
 
-/** Where agents name the files that they are about to use. */
+/** Returns the paths of the files that an agent is about to use, from the fields in which agents name them. */
 function namedPaths(input: Input): unknown[] {
   const own = ['path', 'file_path', 'filePath'].map(name => input[name])
   const listed = [input['locations'], input['content']].flatMap(list => (Array.isArray(list) ? list : []))
   return [...own, ...listed.map(item => (item as Input | null)?.['path'])].filter(path => path !== undefined)
 }
 
-/** As it stands: a path that is relative, or leads through `..`, names another place than it seems to. */
+/** Matches the path as given: one that is relative, or leads through `..`, names another place than it seems to. */
 function matchesPath({ path, below }: PathPattern, given: unknown): boolean {
   if (typeof given !== 'string' || !given.startsWith('/') || normalize(given) !== given) return false
   return given === path || (below && given.startsWith(path === '/' ? path : `${path}/`))

@@ -6,9 +6,10 @@ import { interactionEvent } from './interaction.ts'
 import { expireOpen, type Which } from './interaction-sql.ts'
 
 /**
- * Closes what is open in a Session for want of an answer, and says so in the log. Whatever ends a Run, a lease, a
- * Session or an authority calls this in its own transaction, so nothing can stay open behind it. The caller holds the
- * Session's lock. @returns how many there were
+ * Closes the open Interactions of a Session for lack of an answer, and logs that. Each end of a Run, a lease, a Session
+ * or an authority calls this in its own transaction, so no Interaction stays open after it. The caller holds the
+ * Session's lock.
+ * @returns how many it closed
  */
 export async function closeInteractions(
   tx: Queryable,

@@ -18,9 +18,10 @@ const resolutionOf: Readonly<Record<DecisionChoice, Resolution>> = {
 }
 
 /**
- * Decides an approval under the Session's lock: the first decision wins, the same one again answers with it (interface
- * 4.6). The agent gets it from whichever worker holds the Run; no Turn is made.
- * @throws ApiError 404, 409 `cloud_interaction_conflict` with the winning decision, if there is one, as `outcome`
+ * Decides an approval under the Session's lock: the first decision wins, and an identical one gets the same answer. The
+ * worker that holds the Run passes it to the agent; no Turn is made.
+ * @throws ApiError 404
+ * @throws ApiError 409 `cloud_interaction_conflict`, with the winning decision, if there is one, as `outcome`
  */
 export async function decideInteraction(
   context: Context,
@@ -50,7 +51,7 @@ export async function decideInteraction(
 const isSame = (row: InteractionRow, { requestId, choice, idempotencyKey }: DecideInteraction): boolean =>
   row.request_id === requestId && row.choice === choice && row.idempotency_key === idempotencyKey
 
-/** A deadline counts from the moment it is reached, whether or not the platform has got round to it. */
+/** A deadline counts from the moment it is reached, even if the sweeper has not closed the approval yet. */
 const isOpenTo = (row: InteractionRow, { requestId }: DecideInteraction, now: Date): boolean =>
   row.status === 'open' && row.request_id === requestId && row.deadline !== null && row.deadline > now
 

@@ -12,7 +12,10 @@ export async function findInteraction(db: Queryable, key: SessionKey, id: string
   return rows[0] ?? null
 }
 
-/** What is open, oldest first, on `interactions_open`. An agent's open requests are bounded, so this is. */
+/**
+ * Lists the open Interactions, oldest first, on `interactions_open`. An agent's open requests are bounded, so the list
+ * is.
+ */
 export async function listOpen(db: Queryable, key: SessionKey): Promise<InteractionRow[]> {
   const { rows } = await db.query<InteractionRow>({
     name: 'list-open-interactions',
@@ -24,7 +27,10 @@ export async function listOpen(db: Queryable, key: SessionKey): Promise<Interact
   return rows
 }
 
-/** Writes one, unless a worker has read the same request of the journal before. @returns whether it is new */
+/**
+ * Writes an Interaction, unless a worker has read the same request of the journal before.
+ * @returns true if it is new
+ */
 export async function insertInteraction(tx: Queryable, row: InteractionRow): Promise<boolean> {
   const { rows } = await tx.query({
     name: 'insert-interaction',
@@ -54,14 +60,17 @@ export async function insertInteraction(tx: Queryable, row: InteractionRow): Pro
   return rows.length > 0
 }
 
-/** Which of the open Interactions of a Session are meant. */
+/** Selects some of a Session's open Interactions. */
 export interface Which {
   readonly id?: string
-  /** Where in the journal of a lease they were asked. */
+  /** The lease whose journal holds the requests, and their offsets in it. */
   readonly asked?: { readonly leaseId: string; readonly offsets: readonly number[] }
 }
 
-/** Closes what is open for want of an answer, on `interactions_open`. @returns what it closed, oldest first */
+/**
+ * Closes open Interactions for lack of an answer, on `interactions_open`.
+ * @returns the closed Interactions, oldest first
+ */
 export async function expireOpen(
   tx: Queryable,
   key: SessionKey,
@@ -92,7 +101,7 @@ export async function expireOpen(
   return rows
 }
 
-/** What answers an open Interaction: a decision, or a Turn. */
+/** The answer to an open Interaction: a decision or a Turn. */
 export interface Answering {
   readonly resolution: Resolution | null
   readonly choice?: DecisionChoice
@@ -132,7 +141,7 @@ export async function resolveOpen(
   return row
 }
 
-/** Whether the Session's Run waits for people: approvals are decided while it runs. */
+/** Returns true if the Session's Run waits for people; approvals do not count, since they are decided while it runs. */
 export async function hasOpenQuestion(tx: Queryable, key: SessionKey): Promise<boolean> {
   const { rows } = await tx.query({
     name: 'has-open-question',
@@ -144,7 +153,7 @@ export async function hasOpenQuestion(tx: Queryable, key: SessionKey): Promise<b
   return rows.length > 0
 }
 
-/** Whether something is to be decided while the Run's agent is there to hear it. */
+/** Returns true if an approval is open, which the Run's agent must be present to hear. */
 export async function hasOpenApproval(db: Queryable, key: SessionKey): Promise<boolean> {
   const { rows } = await db.query({
     name: 'has-open-approval',
@@ -156,7 +165,7 @@ export async function hasOpenApproval(db: Queryable, key: SessionKey): Promise<b
   return rows.length > 0
 }
 
-/** What a lease's agent has asked and not been answered, in the order of asking, on `interactions_undelivered`. */
+/** Lists the requests of a lease's agent that have no answer yet, in order, on `interactions_undelivered`. */
 export async function listUndelivered(db: Queryable, leaseId: string): Promise<InteractionRow[]> {
   const { rows } = await db.query<InteractionRow>({
     name: 'list-undelivered-interactions',
@@ -166,7 +175,7 @@ export async function listUndelivered(db: Queryable, leaseId: string): Promise<I
   return rows
 }
 
-/** The journal holds the answers to what was asked there, or the agent that asked is gone. */
+/** Marks requests as delivered: the journal holds their answers, or the agent that asked is gone. */
 export async function markDelivered(
   tx: Queryable,
   leaseId: string,
@@ -182,10 +191,7 @@ export async function markDelivered(
   })
 }
 
-/**
- * What people have said to a Run in an earlier sandbox, which was given back while it waited: its next agent process is to
- * hear of it.
- */
+/** Lists people's answers to a Run whose earlier sandbox was given back while it waited, for its next agent process. */
 export async function listUnheard(
   db: Queryable,
   key: SessionKey,
@@ -204,7 +210,9 @@ export async function listUnheard(
   return rows
 }
 
-/** What people said to plans that they did not approve, asked behind that place of a lease's journal, by its unique key. */
+/**
+ * Lists people's feedback on plans they did not approve, asked after an offset of a lease's journal, by its unique key.
+ */
 export async function listFeedback(
   db: Queryable,
   leaseId: string,
@@ -222,7 +230,7 @@ export async function listFeedback(
   return rows
 }
 
-/** Nobody waits any more for what was asked in a Run's earlier sandboxes: it was told, or the Run begins anew. */
+/** Marks requests from a Run's earlier sandboxes as delivered: the agent was told, or the Run begins anew. */
 export async function settleEarlier(
   tx: Queryable,
   key: SessionKey,
@@ -240,7 +248,7 @@ export async function settleEarlier(
   })
 }
 
-/** Lets a decision answer later requests like it: within one Run, or in the whole Session where that is null. */
+/** Lets a decision answer later requests like it: in one Run, or in the whole Session if `runId` is null. */
 export async function remember(tx: Queryable, key: SessionKey, runId: string | null, like: Likeness): Promise<void> {
   await tx.query({
     text: `
@@ -250,7 +258,7 @@ export async function remember(tx: Queryable, key: SessionKey, runId: string | n
   })
 }
 
-/** How far a remembered decision reaches that covers such a request; null where there is none. */
+/** Returns the reach of a remembered decision that covers a request, or null if there is none. */
 export async function findRemembered(
   tx: Queryable,
   key: SessionKey,
@@ -277,7 +285,7 @@ export interface Overdue {
   readonly id: string
 }
 
-/** Approvals past their deadline, on `interactions_due`. */
+/** Lists approvals past their deadline, on `interactions_due`. */
 export async function findOverdue(db: Queryable, now: Date, limit: number): Promise<Overdue[]> {
   const { rows } = await db.query<Overdue>({
     name: 'find-overdue-interactions',

@@ -7,13 +7,13 @@ import { closeInteractions } from './close-interactions.ts'
 import { findInteraction, findOverdue, type Overdue } from './interaction-sql.ts'
 import { letRunGoOn } from './let-run-go-on.ts'
 
-/** Between two looks; a deadline is at most this late. Decisions look at the clock themselves. */
+/** Pause between two sweeps, so a deadline is at most this late. Decisions check the clock themselves. */
 const SWEEP_MS = 1_000
 const AT_ONCE = 100
 
 /**
- * Closes approvals at their deadline. It runs in every process, whatever its roles: an approval ends on time although no
- * worker is left to run the agent that asked.
+ * Closes approvals at their deadline. It runs in every process, whatever its roles, so an approval ends on time even if
+ * no worker is left to run the agent that asked.
  */
 export class InteractionSweeper extends LoopingService {
   override readonly name = 'interaction-sweeper'
@@ -25,8 +25,9 @@ export class InteractionSweeper extends LoopingService {
   }
 
   /**
-   * One pass over what is overdue by now. One that cannot be closed, as its Session is locked, keeps none of the others.
-   * @throws the first failure, after the last one
+   * Makes one pass over the overdue approvals. One that it cannot close, because its Session is locked for example,
+   * does not hold up the others.
+   * @throws the first failure, after the last approval
    */
   async round(): Promise<void> {
     const failures: unknown[] = []

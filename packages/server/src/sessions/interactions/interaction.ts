@@ -42,13 +42,13 @@ export interface InteractionRow {
   readonly delivered_at: Date | null
 }
 
-/** What an agent asks, cleaned and within bounds, before the platform gives it id and deadline. */
+/** A request of an agent, cleaned and within bounds, before it has an id and a deadline. */
 export type Ask =
   | { readonly kind: 'ask_user'; readonly questions: NonNullable<InteractionRequest['questions']> }
   | { readonly kind: 'exit_plan_mode'; readonly prompt: string; readonly plan: string; readonly planTruncated?: true }
   | { readonly kind: 'approval'; readonly approval: Omit<Approval, 'requestId' | 'runId' | 'deadline'> }
 
-/** What makes one approval like another: a remembered decision on one answers the other. */
+/** The properties that make two approvals alike: a remembered decision on one answers the other. */
 export interface Likeness {
   readonly toolName: string
   readonly toolKind: string
@@ -67,7 +67,7 @@ export const likenessOf = ({
 
 export const requestOf = (row: Pick<InteractionRow, 'request'>): InteractionRequest => JSON.parse(row.request)
 
-/** The Interaction resource (interface 2.6). */
+/** Returns the Interaction resource. */
 export function toInteraction(row: InteractionRow): Interaction {
   const closedAt = row.closed_at?.toISOString()
   return {
@@ -86,7 +86,7 @@ export function toInteraction(row: InteractionRow): Interaction {
   }
 }
 
-/** What became of a decision; null where none was made. */
+/** Returns the outcome of a decision, or null if none was made. */
 export function outcomeOf(row: InteractionRow): DecisionOutcome | null {
   if (row.choice === null) return null
   return { interactionId: row.id, choice: row.choice, status: row.status, resolution: row.resolution }
@@ -98,7 +98,7 @@ const eventTypes = {
   expired: 'svc.interaction.expired',
 } as const
 
-/** The Event that tells of the Interaction's state (completions, Events). Only an opening says what is asked. */
+/** Returns the Event that tells the Interaction's state. Only an opening includes the request. */
 export function interactionEvent(
   row: Pick<InteractionRow, 'id' | 'run_id' | 'kind' | 'status' | 'resolution' | 'response_turn_id' | 'deadline'>,
   request?: InteractionRequest,
@@ -118,7 +118,7 @@ export function interactionEvent(
   }
 }
 
-/** Integrations read the log; what a tool is about to do is read from the Interaction itself. */
+/** Removes the tool's input: integrations read the log, and read the input from the Interaction itself. */
 function withoutInput(request: InteractionRequest): InteractionRequest {
   if (request.approval === undefined) return request
   const { input: _, ...approval } = request.approval

@@ -3,7 +3,7 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 import { resumeRun } from '../runs/await-run.ts'
 import { hasOpenQuestion } from './interaction-sql.ts'
 
-/** The Run goes on once none of its questions is open any more. The caller holds the Session's lock. */
+/** Resumes the Run once none of its questions is open. The caller holds the Session's lock. */
 export async function letRunGoOn(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
   if (!(await hasOpenQuestion(tx, key))) await resumeRun(tx, key, runId, now)
 }

@@ -6,7 +6,10 @@ import { readSession } from '../session/read-session.ts'
 import { toInteraction } from './interaction.ts'
 import { listOpen } from './interaction-sql.ts'
 
-/** What is open in a Session (interface 4.6). @throws ApiError 404 `cloud_session_not_found` */
+/**
+ * Returns the open Interactions of a Session.
+ * @throws ApiError 404 `cloud_session_not_found`
+ */
 export async function listInteractions(
   context: Context,
   principal: Principal,

@@ -12,12 +12,12 @@ import { findRemembered, insertInteraction } from './interaction-sql.ts'
 
 /** One request of an agent. */
 export interface Asked {
-  /** Where it stands in the lease's journal. */
+  /** Its offset in the lease's journal. */
   readonly offset: number
   readonly ask: Ask
-  /** People cannot be asked: it is more than they may be, or nothing that could be decided. */
+  /** People cannot be asked: the request is over their bound, or holds nothing to decide. */
   readonly declined?: boolean
-  /** What the agent's answer is made of; none of the domain's business. */
+  /** The part of the request that the answer to the agent is made from; the domain does not read it. */
   readonly agentRequest: object
 }
 
@@ -26,18 +26,19 @@ export interface Asking extends SessionKey {
   readonly leaseId: string
   readonly now: Date
   readonly runtime: string
-  /** What the operator allows. */
+  /** The operator's rules. */
   readonly rules: readonly ApprovalRule[]
-  /** An approval is decided within this long, or not. */
+  /** Time that people have to decide an approval. */
   readonly approvalMs: number
-  /** The Run is to be cancelled: nobody is asked any more. */
+  /** The Run is being cancelled, so nobody is asked any more. */
   readonly cancelled: boolean
 }
 
 /**
- * Opens what an agent asks, in the transaction that commits the reading of it. A question or a plan suspends the Run. An
- * approval that a remembered decision covers, or a rule of the operator's, is answered without being opened, and what
- * nobody can be asked ends as `cancelled`; both are in the log. The caller holds the Session's lock and appends the Events.
+ * Opens an agent's request, in the transaction that commits the reading of it. A question or a plan suspends the Run.
+ * An approval that a remembered decision or an operator's rule covers is answered without being opened. A request that
+ * people cannot be asked ends as `cancelled`. Both are logged. The caller holds the Session's lock and appends the
+ * Events.
  */
 export async function openInteraction(tx: Queryable, asking: Asking, asked: Asked): Promise<EventDraft[]> {
   const { now, runId, organizationId, sessionId } = asking
@@ -74,7 +75,7 @@ export async function openInteraction(tx: Queryable, asking: Asking, asked: Aske
   return [interactionEvent(row, request)]
 }
 
-/** By whom an approval is allowed already: people come first, because they say more. */
+/** Returns who has allowed an approval already. People's decisions come first, because they say more than a rule. */
 async function allowance(
   tx: Queryable,
   asking: Asking,

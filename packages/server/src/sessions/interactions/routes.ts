@@ -3,7 +3,7 @@ import type { Handlers } from '../../http/routing/handler.ts'
 import { decideInteraction } from './decide-interaction.ts'
 import { listInteractions } from './list-interactions.ts'
 
-/** Interactions over HTTP (interface 4.6). */
+/** Serves Interactions over HTTP. */
 export function interactionHandlers(context: Context): Pick<Handlers, 'listInteractions' | 'decideInteraction'> {
   return {
     listInteractions: async ({ principal, params }) => {

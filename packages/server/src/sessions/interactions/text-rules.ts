@@ -1,9 +1,9 @@
 import { createContext, runInContext } from 'node:vm'
 
-/** A pattern comes from an agent, and some take for ever: a text that is not judged by then is not refused. */
+/** Bound of a match: patterns come from agents, and some never end. Text that is not judged in time is accepted. */
 const PATTERN_MS = 25
 
-/** Whether text matches an agent's pattern, anywhere in it, as JSON Schema has it; one that is no pattern matches all. */
+/** Returns true if text matches an agent's pattern anywhere, as in JSON Schema; an invalid pattern matches all text. */
 export function matches(text: string, pattern: string): boolean {
   const context = createContext({ text, pattern })
   try {
@@ -26,7 +26,7 @@ const formats = {
 
 export const hasFormat = (text: string, format: keyof typeof formats): boolean => formats[format](text)
 
-/** A day that there is: `Date` makes 2 March of 30 February. */
+/** Returns true if the day exists: `Date` turns 30 February into 2 March. */
 function isDate(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
   const at = new Date(`${text}T00:00:00Z`)

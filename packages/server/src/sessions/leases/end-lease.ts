@@ -5,10 +5,10 @@ import { appendEvents } from '../log/append.ts'
 import { findLiveLease, finishLease, type LeaseEnd } from './lease-sql.ts'
 
 /**
- * Ends the Session's lease, where it has one, and says so in the log unless it never held or the Session is being
- * archived (completions, `workspace`). What its agent asked ends with it, unless the Run is sealed to wait for the answer
- * without it. The caller holds the Session's lock.
- * @returns whether there was a lease to end
+ * Ends the Session's lease, if it has one, and logs that, unless the lease was never attached or the Session is being
+ * archived. The agent's open interactions end with it, unless the Run is sealed to wait for the answers without it. The
+ * caller holds the Session's lock.
+ * @returns true if there was a lease to end
  */
 export async function endLease(
   tx: Queryable,
@@ -28,8 +28,8 @@ export async function endLease(
 }
 
 /**
- * Gives up a sandbox that is still being made; one that stands stays. The caller holds the Session's lock and has taken
- * the execution from the worker that makes it.
+ * Gives up a sandbox that is still being made, and leaves a finished one. The caller holds the Session's lock and has
+ * taken the execution from the worker that makes the sandbox.
  */
 export async function abandonUnfinished(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
   if ((await findLiveLease(tx, key))?.state === 'creating') await endLease(tx, key, 'abandoned', now)

@@ -1,6 +1,8 @@
 import type { LeaseRow } from './lease-sql.ts'
 
-/** Of a lease's whole time: what must be left of it for a Run to begin on it, and what is set aside for sealing. */
+/**
+ * Shares of a lease's whole time: the least that must be left for a Run to begin on it, and the part kept for sealing.
+ */
 const FRESH_SHARE = 1 / 4
 const SEALING_SHARE = 1 / 20
 const MAX_SEALING_MS = 5 * 60_000
@@ -9,14 +11,14 @@ type Bounds = Pick<LeaseRow, 'created_at' | 'bound_at'>
 
 const wholeMs = ({ created_at, bound_at }: Bounds): number => bound_at.getTime() - created_at.getTime()
 
-/** When work on a lease ends, so that what it leaves is sealed ahead of the lease's bound. */
+/** Returns when work on a lease must end, so that its workspace is sealed before the lease's bound. */
 export function workEndsAt(lease: Bounds): Date {
   return new Date(lease.bound_at.getTime() - Math.min(MAX_SEALING_MS, wholeMs(lease) * SEALING_SHARE))
 }
 
 /**
- * Whether a Run that begins now is better off on a lease of its own: the last quarter of this one may be too short for
- * it, and a restore takes seconds.
+ * Returns true if a Run that begins now should get a new lease: the last quarter of this one may be too short for it,
+ * and a restore takes seconds.
  */
 export function isNearBound(lease: Bounds, now: Date): boolean {
   return lease.bound_at.getTime() - now.getTime() < wholeMs(lease) * FRESH_SHARE

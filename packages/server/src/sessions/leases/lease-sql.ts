@@ -4,7 +4,7 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 
 export type LeaseEnd = 'expired' | 'lost' | 'archived' | 'abandoned'
 
-/** A sandbox on lease (interface 3, workspace attachment). */
+/** A sandbox on lease. */
 export interface LeaseRow {
   readonly id: string
   readonly organization_id: string
@@ -22,14 +22,14 @@ export interface LeaseRow {
   readonly agent_state: 'none' | 'started' | 'initialized' | 'ready' | 'exited'
   readonly agent_loads_sessions: boolean
   readonly agent_session_id: string | null
-  /** The model that its process was started for, where it is told of one by its variables. */
+  /** The model that the agent process was started for, if its variables name one. */
   readonly agent_model: string | null
   readonly active_prompt: string | null
-  /** The conversation before this sandbox, for an agent that cannot load it; told with its first prompt. */
+  /** The conversation before this sandbox, for an agent that cannot load it; its first prompt tells it. */
   readonly recap: string | null
 }
 
-/** The lease that has not ended, at most one for each Session (`leases_live`). */
+/** Returns the lease that has not ended; each Session has at most one (`leases_live`). */
 export async function findLiveLease(db: Queryable, key: SessionKey): Promise<LeaseRow | null> {
   const { rows } = await db.query<LeaseRow>({
     name: 'find-live-lease',
@@ -39,7 +39,9 @@ export async function findLiveLease(db: Queryable, key: SessionKey): Promise<Lea
   return rows[0] ?? null
 }
 
-/** Writes the intent to make a sandbox, before it is made: what crashes in between is found by the sweeper. */
+/**
+ * Writes the intent to make a sandbox before anyone makes it, so that the sweeper finds the rest of a crash in between.
+ */
 export async function insertLease(
   tx: Queryable,
   key: SessionKey,
@@ -68,7 +70,7 @@ export async function insertLease(
   return row
 }
 
-/** Where the sandbox's next agent process begins: the conversation that it loads, or is told of. */
+/** Sets the conversation that the sandbox's next agent process loads or is told of. */
 export async function startAgentFrom(
   tx: Queryable,
   leaseId: string,
@@ -80,7 +82,7 @@ export async function startAgentFrom(
   })
 }
 
-/** The sandbox stands: from here on the Session's workspace is attached. */
+/** Marks the sandbox as made: from here on the Session's workspace is attached. */
 export async function markAttached(tx: Queryable, leaseId: string): Promise<void> {
   await tx.query({
     text: "update leases set state = 'attached' where id = $1 and state = 'creating'",
@@ -100,8 +102,8 @@ export async function touchLease(tx: Queryable, key: SessionKey, now: Date): Pro
 }
 
 /**
- * Ends the Session's lease, where it has one. One that never came to hold was given up, whatever the reason.
- * @returns the lease and what it was before
+ * Ends the Session's lease, if it has one. A lease that was never attached ends as `abandoned`, whatever the reason.
+ * @returns the lease's id and its state before
  */
 export async function finishLease(
   tx: Queryable,
@@ -124,7 +126,7 @@ export async function finishLease(
   return rows[0] ?? null
 }
 
-/** Leases past their deadline whose Session has no Run under way, on `leases_due`. */
+/** Lists leases past their deadline whose Session has no active Run, on `leases_due`. */
 export async function findDueLeases(db: Queryable, now: Date, limit: number): Promise<LeaseRow[]> {
   const { rows } = await db.query<LeaseRow>({
     name: 'find-due-leases',
@@ -142,7 +144,7 @@ export async function findDueLeases(db: Queryable, now: Date, limit: number): Pr
   return rows
 }
 
-/** Leases that archived Sessions still hold, of those that have not ended (`leases_live`). */
+/** Lists leases that archived Sessions still hold, among those that have not ended (`leases_live`). */
 export async function findLeasesOfArchived(db: Queryable, limit: number): Promise<LeaseRow[]> {
   const { rows } = await db.query<LeaseRow>({
     name: 'find-leases-of-archived',
@@ -157,7 +159,7 @@ export async function findLeasesOfArchived(db: Queryable, limit: number): Promis
   return rows
 }
 
-/** Attached leases on a host whose Session has no Run under way. */
+/** Lists attached leases on a host whose Session has no active Run. */
 export async function findLiveLeasesOfHost(db: Queryable, host: string): Promise<LeaseRow[]> {
   const { rows } = await db.query<LeaseRow>({
     text: `
@@ -173,7 +175,7 @@ export async function findLiveLeasesOfHost(db: Queryable, host: string): Promise
   return rows
 }
 
-/** Leases on hosts that are gone for good, whose Session has no Run under way, on `leases_of_host`. */
+/** Lists leases on hosts that are gone for good, whose Session has no active Run, on `leases_of_host`. */
 export async function findLeasesOfLostHosts(db: Queryable, host: string, limit: number): Promise<LeaseRow[]> {
   const { rows } = await db.query<LeaseRow>({
     name: 'find-leases-of-lost-hosts',

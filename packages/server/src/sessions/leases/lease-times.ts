@@ -1,6 +1,6 @@
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** When the oldest and the newest of a host's live leases were begun; null without any; on `leases_of_host`. */
+/** Returns when the oldest and the newest of a host's live leases began, on `leases_of_host`; null if it has none. */
 export async function findLeaseTimes(db: Queryable, host: string): Promise<{ oldest: Date; newest: Date } | null> {
   const { rows } = await db.query<{ oldest: Date | null; newest: Date | null }>({
     name: 'find-lease-times',

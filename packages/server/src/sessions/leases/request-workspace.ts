@@ -8,10 +8,10 @@ import {
 } from './workspace-request-sql.ts'
 
 /**
- * Asks a worker for the Session's workspace, or learns what became of having asked. The caller holds the Session's lock
+ * Asks a worker for the Session's workspace, or reports that the worker has failed. The caller holds the Session's lock
  * and has seen that no workspace is attached.
- * @param asked whether this caller has asked before: only then is a failure an answer to it
- * @returns whether the wait is over because a worker has given up
+ * @param asked true if this caller has asked before: only then does a failure answer its request
+ * @returns `failed` if a worker has given up, so the wait is over
  */
 export async function askForWorkspace(
   tx: Queryable,
@@ -20,19 +20,19 @@ export async function askForWorkspace(
   now: Date,
 ): Promise<'asked' | 'failed'> {
   const request = await readWorkspaceRequest(tx, key)
-  // Left where it is for others who have asked; whoever asks next begins anew.
+  // Kept for the other callers who have asked; the next new caller starts a new request.
   if (request === 'failed' && asked) return 'failed'
   if (request === 'failed') await deleteWorkspaceRequest(tx, key)
   if (request !== 'open') await requestWorkspace(tx, key, now)
   return 'asked'
 }
 
-/** Whether a worker has taken the request up, which tells one that takes long from one that nobody hears. */
+/** Returns true if a worker has taken the request up: it tells a slow request from one that no worker hears. */
 export function isWorkspaceBeingMade(db: Queryable, key: SessionKey): Promise<boolean> {
   return workspaceIsBeingMade(db, key)
 }
 
-/** Takes back whatever was asked for: the Session has no use for a workspace any more. */
+/** Withdraws a request, since the Session needs no workspace any more. */
 export async function withdrawWorkspaceRequest(tx: Queryable, key: SessionKey): Promise<void> {
   await deleteWorkspaceRequest(tx, key)
 }

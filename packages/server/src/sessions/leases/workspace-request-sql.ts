@@ -1,7 +1,7 @@
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** Asks for the Session's workspace; asking again while that is under way changes nothing. */
+/** Asks for the Session's workspace; a second request changes nothing while the first is open. */
 export async function requestWorkspace(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
   await tx.query({
     text: `
@@ -30,7 +30,7 @@ export async function deleteWorkspaceRequest(tx: Queryable, key: SessionKey): Pr
   })
 }
 
-/** Leaves word for whoever asked that nothing came of it. */
+/** Marks the request as failed, for the callers who wait for it. */
 export async function failWorkspaceRequest(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
   await tx.query({
     text: 'update workspace_requests set failed_at = $3 where organization_id = $1 and session_id = $2',
@@ -38,7 +38,7 @@ export async function failWorkspaceRequest(tx: Queryable, key: SessionKey, now: 
   })
 }
 
-/** Whether a worker is at work on the request. */
+/** Returns true if a worker is making the workspace. */
 export async function workspaceIsBeingMade(db: Queryable, key: SessionKey): Promise<boolean> {
   const { rows } = await db.query({
     text: "select 1 from executions where organization_id = $1 and session_id = $2 and task = 'restore'",
