@@ -6,10 +6,10 @@ import type { TreePlace } from '../sandboxes/driver.ts'
 import { confinedGitEnvironment } from './git-environment.ts'
 import { gitText } from './run-git.ts'
 
-/** The repository could not be put into the workspace. */
+/** Thrown if the repository could not be put into the workspace. */
 export class CheckOutFailed extends Error {
   override readonly name = 'CheckOutFailed'
-  /** The repository holds what git refuses to write into a working tree; trying again changes nothing. */
+  /** The repository holds a path that git refuses to write into a working tree; a retry changes nothing. */
   readonly refused: boolean
 
   constructor(said: string) {
@@ -19,13 +19,15 @@ export class CheckOutFailed extends Error {
 }
 
 export interface CheckOut {
-  /** Bare, holds the commit; its objects are borrowed, not copied. */
+  /** Bare repository that holds the commit; the clone borrows its objects and copies none. */
   readonly mirror: string
-  /** The workspace that gets it, as `project`. */
+  /** The workspace that receives it, as `project`. */
   readonly workspace: TreePlace
   readonly branch: string
   readonly oid: string
-  /** Where `origin` is; carries no credential. Null where nothing serves it: `origin` then names what was tracked. */
+  /**
+   * URL of `origin`, without a credential. Null if nothing serves it: `origin` then only names the tracked branches.
+   */
   readonly originUrl: string | null
   /** Name or path of the bubblewrap program. */
   readonly bwrap?: string
@@ -35,12 +37,12 @@ const TIMEOUT_MS = 10 * 60_000
 const GIB = 1024 ** 3
 
 /**
- * Puts a commit into a workspace as a clone would, on its branch, with the mirror's objects borrowed the way
- * `git clone --shared` does.
+ * Puts a commit into a workspace, on its branch, as a clone would, and borrows the mirror's objects as `git clone
+ * --shared` does.
  *
- * Git runs as the workspace's owner in namespaces of its own, without network, and sees the workspace, the mirror's
- * objects and the host's programs: whatever a repository makes it do, it can do to that workspace alone. And it does
- * nothing but write files: the configuration is the one written here, so there are no hooks, filters or submodules.
+ * Git runs as the workspace's owner in namespaces of its own, without network. It sees the workspace, the mirror's
+ * objects and the host's programs, so a hostile repository can harm that workspace alone. It only writes files: the
+ * script below writes the configuration, so there are no hooks, filters or submodules.
  * @throws CheckOutFailed, or the signal's reason
  */
 export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<void> {
@@ -79,7 +81,9 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
   }
 }
 
-/** Several working files are written at once where there are many. An agent that commits finds a name to do it under. */
+/**
+ * Git writes several working files at once if there are many. The script sets a name under which an agent can commit.
+ */
 const script = `
 set -eu
 umask 022
@@ -98,7 +102,7 @@ git config "branch.$BRANCH.merge" "refs/heads/$BRANCH"
 exec git -c checkout.workers=0 -c core.hooksPath=/dev/null -c core.fsmonitor=false reset --quiet --hard
 `
 
-/** The clone's refs, as git packs them: the branch, what it tracks, and the tags of its history. */
+/** Returns the clone's refs in git's packed form: the branch, its upstream and the tags of its history. */
 async function packedRefs(mirror: string, branch: string, oid: string, signal: AbortSignal): Promise<string> {
   const format = ['for-each-ref', `--merged=${oid}`, '--format=%(objectname) %(refname)', 'refs/tags']
   const tags = await gitText(format, { gitDir: mirror, signal })

@@ -1,7 +1,7 @@
 import type { RemoteAccess } from './remote-access.ts'
 
 /**
- * Configuration that holds whatever a repository's own says: nothing of what lies in one is ever executed. Set in the
+ * Configuration that overrides a repository's own, so that git never executes anything from a repository. Set in the
  * environment, it outranks every file.
  */
 const hardened: readonly (readonly [key: string, value: string])[] = [
@@ -23,7 +23,7 @@ const hardened: readonly (readonly [key: string, value: string])[] = [
   ['commit.gpgSign', 'false'],
   ['tag.gpgSign', 'false'],
   ['http.followRedirects', 'false'],
-  // A host that has taken the connection and says nothing more.
+  // For a host that takes the connection and then says nothing more.
   ['http.lowSpeedLimit', '1'],
   ['http.lowSpeedTime', '60'],
   ['protocol.allow', 'never'],
@@ -51,9 +51,9 @@ const allocation = {
 } as const
 
 /**
- * The whole environment of the service's own git: no system or user configuration, no prompt, no helper, and of
- * transports the remote's own alone. A credential travels here, as a header of that one URL, and never in arguments,
- * which every user of the machine can read.
+ * Returns the whole environment of the service's own git: no system or user configuration, no prompt, no helper, and no
+ * transport but the remote's own. A credential travels here, as a header of that one URL, and never in arguments, which
+ * every user of the machine can read.
  */
 export function gitEnvironment(
   remote: RemoteAccess | undefined,
@@ -94,18 +94,18 @@ export function gitEnvironment(
   }
 }
 
-/** The one transport that a remote is reached by; without a remote, none. */
+/** Returns the one transport of a remote; `none` without a remote. */
 function transportOf(remote: RemoteAccess | undefined): string {
   if (remote === undefined) return 'none'
   if (remote.url.startsWith('https://')) return 'https'
   if (remote.url.startsWith('http://')) return 'http'
   if (remote.url.startsWith('/')) return 'file'
-  throw new TypeError('a remote is reached by https, http or an absolute path')
+  throw new TypeError('the URL of a remote must be https, http or an absolute path')
 }
 
 /**
- * Options of `fetch` and `push` that harden the other end where that is a repository of this machine: git starts it with
- * an environment of its own, in which the configuration above is missing and a hook would run.
+ * Returns options of `fetch` and `push` that harden the other end if it is a repository of this machine. Git starts
+ * that end with an environment of its own, which lacks the configuration above, so a hook would run.
  */
 export function transferOptions(direction: 'fetch' | 'push', remote: RemoteAccess): readonly string[] {
   if (!remote.url.startsWith('/')) return []
@@ -117,7 +117,7 @@ export function transferOptions(direction: 'fetch' | 'push', remote: RemoteAcces
     : [`--receive-pack=git ${options} receive-pack`]
 }
 
-/** Of git in a confined process that works on a sandbox's tree: no settings but its own, no other host, nobody to ask. */
+/** Environment of a confined git that works on a sandbox's tree: only these settings, no other host, no prompts. */
 export const confinedGitEnvironment = {
   PATH: '/usr/bin:/bin',
   HOME: '/nonexistent',

@@ -10,7 +10,7 @@ import { nobody } from '../sandboxes/confined/confined.ts'
 import { type OwnRepository, openLeft, openOwnRepository, takePack } from './own-repository.ts'
 import { GitError, gitText, runGit } from './run-git.ts'
 
-/** Who commits what is written. */
+/** The author and committer of new commits. */
 export interface Committer {
   readonly name: string
   readonly email: string
@@ -18,7 +18,7 @@ export interface Committer {
 }
 
 export interface MergeCommits {
-  /** Bare repository that holds both commits and gets what is written. */
+  /** Bare repository that holds both commits and receives the new ones. */
   readonly gitDir: string
   readonly baseOid: string
   readonly headOid: string
@@ -29,17 +29,17 @@ export interface MergeCommits {
   readonly signal?: AbortSignal
 }
 
-/** What one git of a merge may use: comparing lines takes some 43 bytes of memory for each byte of a file. */
+/** Bounds of each git of a merge: comparing lines takes some 43 bytes of memory for each byte of a file. */
 const bounds = { memoryBytes: 1024 ** 3, cpuSeconds: 60, fileBytes: 512 * 1024 ** 2 }
 
 /**
  * Writes the commits that bring a head into a base, and moves no branch.
  *
- * Git runs in confinement, as nobody, in a scratch repository that only borrows the objects: a merge driver or a filter
- * that the repository's own configuration names is not configured there, so nothing of it runs, and content that makes
- * git misbehave reaches the scratch alone. The repository gets what was written as a pack that is read anew.
- * @returns the commit the base branch should come to, or null where the two conflict
- * @throws GitError, which names the bound where the merge went over one
+ * Git runs confined, as nobody, in a scratch repository that only borrows the objects. A merge driver or filter of the
+ * repository's own configuration is not configured there, so it does not run. Content that makes git misbehave reaches
+ * the scratch alone. The repository gets the new objects as a pack that git has indexed again.
+ * @returns the commit that the base branch should move to, or null if the two conflict
+ * @throws GitError, which names the bound if the merge went over one
  */
 export async function mergeCommits(merge: MergeCommits): Promise<string | null> {
   return withScratch(merge.gitDir, async scratch => {
@@ -50,7 +50,10 @@ export async function mergeCommits(merge: MergeCommits): Promise<string | null> 
   })
 }
 
-/** Whether a head can be merged into a base; nothing is written. @throws GitError */
+/**
+ * Returns true if a head can be merged into a base; writes nothing.
+ * @throws GitError
+ */
 export async function canMerge(
   merge: Pick<MergeCommits, 'gitDir' | 'baseOid' | 'headOid' | 'signal'>,
 ): Promise<boolean> {
@@ -66,7 +69,7 @@ function optionsOf({ gitDir, view }: OwnRepository, { signal }: Pick<MergeCommit
   return { gitDir, view: { ...view, writes: [join(gitDir, 'objects')] }, bounds, ...(signal && { signal }) }
 }
 
-/** The tree of a merge; null for a conflict, and for commits that have no history in common. */
+/** Returns the tree of a merge; null if the commits conflict or have no history in common. */
 async function mergedTree(options: Options, ours: string, theirs: string): Promise<string | null> {
   const args = ['merge-tree', '--write-tree', '--no-messages', ours, theirs]
   try {
@@ -95,7 +98,7 @@ class Merger {
     }
   }
 
-  /** One commit, of both as its parents or of the base alone. */
+  /** Writes one commit, with both as its parents or with the base alone. */
   async unite(): Promise<string | null> {
     const { strategy, baseOid, headOid, message } = this.#merge
     const tree = await mergedTree(this.#options, baseOid, headOid)
@@ -109,7 +112,7 @@ class Merger {
     return gitText(args, { ...this.#options, env, input: message })
   }
 
-  /** Every commit of the head that is not in the base, put on top of it one by one; merges are left out. */
+  /** Puts every commit of the head that the base lacks on top of the base, one by one; it leaves merges out. */
   async rebase(): Promise<string | null> {
     const { baseOid, headOid } = this.#merge
     const list = ['rev-list', '--reverse', '--topo-order', '--no-merges', '--right-only', '--cherry-pick']
@@ -123,7 +126,10 @@ class Merger {
     return onto
   }
 
-  /** This git's merge-tree takes no merge base, so it is given a commit whose history makes the picked one's parent it. */
+  /**
+   * Picks one commit. This git's merge-tree takes no merge base, so a stand-in commit has the picked one's parent as
+   * its own.
+   */
   async #pick(oid: string, onto: string): Promise<string | null> {
     const format = ['show', '--no-patch', '--format=%P%x00%an%x00%ae%x00%ad%x00%B', '--date=raw', oid]
     const [parent = '', name = '', email = '', date = '', ...body] = (await gitText(format, this.#options)).split('\0')
@@ -140,13 +146,13 @@ class Merger {
 }
 
 interface Scratch {
-  /** Where the commits are written. */
+  /** Writes the commits. */
   readonly writer: OwnRepository
-  /** Takes them as a pack. */
+  /** Receives them as a pack. */
   readonly taker: OwnRepository
 }
 
-/** Repositories with no configuration of anybody's over the objects of another. */
+/** Lends scratch repositories, without anybody's configuration, over the objects of another. */
 async function withScratch<T>(gitDir: string, work: (scratch: Scratch) => Promise<T>): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), 'berth-merge-'))
   try {
@@ -166,13 +172,13 @@ async function withScratch<T>(gitDir: string, work: (scratch: Scratch) => Promis
   }
 }
 
-/** An object directory with those that it borrows from, as an operator may have set up. */
+/** Returns an object directory and those that it borrows from, as an operator may have set up. */
 async function objectDirectories(objects: string): Promise<string[]> {
   const alternates = await readFile(join(objects, 'info/alternates'), 'utf8').catch(() => '')
   return [objects, ...alternates.split('\n').filter(line => line.startsWith('/') && existsSync(line))]
 }
 
-/** Puts what the scratch holds of a commit into the repository. */
+/** Copies a commit's new objects from the scratch into the repository. */
 async function handOver({ writer, taker }: Scratch, merge: MergeCommits, oid: string): Promise<void> {
   const { gitDir, baseOid, headOid, signal } = merge
   const { stdout } = await runGit(['pack-objects', '--revs', '--stdout', '--quiet', '--threads=1'], {
@@ -183,7 +189,7 @@ async function handOver({ writer, taker }: Scratch, merge: MergeCommits, oid: st
   const pack = await takePack(taker, Readable.from([stdout]), { strict: false, bounds, ...(signal && { signal }) })
   const packs = join(gitDir, 'objects/pack')
   await mkdir(packs, { recursive: true })
-  // The index last: with it git finds the pack.
+  // The index last: git finds the pack by it.
   for (const path of [pack, pack.replace(/\.pack$/, '.idx')]) {
     const fresh = join(packs, `tmp_berth_${randomUUID()}`)
     await pipeline((await openLeft(path)).createReadStream(), createWriteStream(fresh, { flags: 'wx', mode: 0o444 }))

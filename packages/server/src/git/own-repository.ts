@@ -6,17 +6,17 @@ import type { HelperBounds } from '../sandboxes/confined/helper-bounds.ts'
 import { runGit } from './run-git.ts'
 import type { GitView } from './start-git.ts'
 
-/** A bare repository in a scratch directory, without configuration of anybody's, that borrows the objects of others. */
+/** A bare repository in a scratch directory, without anybody's configuration, that borrows the objects of others. */
 export interface OwnRepository {
   readonly gitDir: string
-  /** Where a pack lies; the view's user owns it. */
+  /** Directory of its packs; the view's user owns it. */
   readonly packs: string
-  /** For git that reads it and what it borrows. */
+  /** View of a git that reads it and the objects that it borrows. */
   readonly view: GitView
 }
 
 /**
- * Makes one in a directory, without what `git init` costs.
+ * Makes one in a directory, without the cost of `git init`.
  * @param borrowed object directories
  */
 export async function openOwnRepository(
@@ -48,8 +48,8 @@ export async function openOwnRepository(
 const packName = /^pack-[0-9a-f]{40}\.pack$/
 
 /**
- * Takes a pack into a repository: every object is read and named by what it holds.
- * @param options.strict objects are checked as `git fsck` would, and so is that nothing they name is missing
+ * Takes a pack into a repository; git reads every object and names it by its content.
+ * @param options.strict checks objects as `git fsck` would, and that no object they name is missing
  * @returns the pack's path; its index lies beside it
  * @throws GitError, or the signal's reason
  */
@@ -71,11 +71,11 @@ export async function takePack(
   return join(packs, name)
 }
 
-/** Opens a file that a confined program has left: that itself, whatever link it may be. */
+/** Opens a file that a confined program has left, without following a link. */
 export async function openLeft(path: string): Promise<FileHandle> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   if ((await file.stat()).isFile()) return file
   await file.close()
-  throw new Error('a confined program left something that is no file')
+  throw new Error('a confined program left a path that is not a regular file')
 }

@@ -99,7 +99,7 @@ describe('the service runs git', () => {
     },
   )
 
-  test('and does not wait for an other end that says nothing', async () => {
+  test('and does not wait for a remote that says nothing', async () => {
     const held: Socket[] = []
     const server = createServer(socket => held.push(socket)).listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -115,7 +115,7 @@ describe('the service runs git', () => {
     }
   })
 
-  test('within its time, its output and its signal', async () => {
+  test('and ends it at its bounds of time and output and at its signal', async () => {
     const slow = ['-c', 'alias.slow=!sleep 60', 'slow']
     await expect(runGit(slow, { timeoutMs: 50 })).rejects.toMatchObject({ bound: 'time' })
     const loud = ['-c', 'alias.loud=!yes', 'loud']

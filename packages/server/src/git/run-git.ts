@@ -4,25 +4,25 @@ import { boundOf, type HelperBound, type HelperBounds } from '../sandboxes/confi
 import type { RemoteAccess } from './remote-access.ts'
 import { type GitEnd, type GitProcess, type GitView, startConfinedGit, startGit } from './start-git.ts'
 
-/** How git is to be run. */
+/** Options of one git command. */
 export interface GitOptions {
   /** The bare repository; undefined for commands that need none. */
   readonly gitDir?: string
   /** The one remote that the command may reach, and the credential for it. Without it git reaches nothing. */
   readonly remote?: RemoteAccess
-  /** All that git is to see of the service's files; it then runs in confinement, and can have no remote. */
+  /** The only files of the service that git sees; git then runs confined, and can have no remote. */
   readonly view?: GitView
-  /** A stream is destroyed, whatever becomes of git. */
+  /** A stream is destroyed, however git ends. */
   readonly input?: string | Uint8Array | Readable
   /** Variables beside the fixed ones, such as `GIT_INDEX_FILE`, author and committer. */
   readonly env?: Readonly<Record<string, string>>
-  /** Exit codes that are answers; 0 alone unless said. */
+  /** Exit codes that are answers; 0 alone by default. */
   readonly exits?: readonly number[]
   readonly timeoutMs?: number
   readonly maxOutputBytes?: number
-  /** Output over its bound is cut there, and git ended, instead of a failure. */
+  /** Cuts output at its bound and ends git, instead of a failure. */
   readonly cutsOutput?: boolean
-  /** What each process of git may use; what most commands never come near unless said. */
+  /** Bounds of each process of git; the default ones are far above the needs of most commands. */
   readonly bounds?: HelperBounds
   readonly signal?: AbortSignal
 }
@@ -33,13 +33,13 @@ export interface GitResult {
   readonly stderr: string
 }
 
-/** Git failed. The message carries what it said, cut, without its credential, which git never says. */
+/** Git failed. The message carries git's own words, cut short; they never hold its credential. */
 export class GitError extends Error {
   override readonly name = 'GitError'
   readonly exitCode: number | null
   readonly stderr: string
   readonly reason: 'exit' | 'signal' | 'bound'
-  /** The bound of ours that ended it. */
+  /** The service's bound that ended it. */
   readonly bound: HelperBound | 'time' | 'output' | undefined
 
   constructor(command: string, end: Pick<GitEnd, 'exitCode' | 'stderr'>, bound?: GitError['bound']) {
@@ -60,11 +60,12 @@ const MIB = 1024 ** 2
 const defaultBounds: HelperBounds = { memoryBytes: 512 * MIB, cpuSeconds: 60, fileBytes: 512 * MIB }
 
 /**
- * Runs the service's own git: with the fixed environment of `gitEnvironment` and nothing of this process's, bounded in
- * memory, processor time, time and output, its whole process group ended at a bound, at the signal, and never left behind.
+ * Runs the service's own git, with the fixed environment of `gitEnvironment` and nothing of this process's. Memory,
+ * processor time, time and output are bounded. At a bound, or at the signal, the whole process group is ended; no
+ * process is ever left behind.
  *
  * It is for bare repositories that the service made or that an operator put there, never for the `.git` of a sandbox.
- * Commands that read what agents wrote get a `view`.
+ * Commands that read agents' content get a `view`.
  * @throws GitError, or the signal's reason
  */
 export async function runGit(args: readonly string[], options: GitOptions = {}): Promise<GitResult> {
@@ -117,13 +118,13 @@ async function start(args: readonly string[], options: GitOptions): Promise<GitP
   }
 }
 
-/** What git answers as text, without the last line's end. */
+/** Runs git and returns its output as text, without the last line's end. */
 export async function gitText(args: readonly string[], options: GitOptions = {}): Promise<string> {
   const { stdout } = await runGit(args, options)
   return stdout.toString('utf8').replace(/\n$/, '')
 }
 
-/** A git that ends before it has read everything is told of by its exit, not by the pipe. */
+/** Feeds git its input. If git ends before it has read everything, its exit tells of that, not the pipe. */
 async function feed(input: string | Uint8Array | Readable, stdin: NodeJS.WritableStream): Promise<void> {
   if (typeof input === 'string' || input instanceof Uint8Array) {
     stdin.on('error', () => undefined)

@@ -6,9 +6,9 @@ import { helperCommand } from '../sandboxes/confined/helper-group.ts'
 import { gitEnvironment } from './git-environment.ts'
 import type { RemoteAccess } from './remote-access.ts'
 
-/** What a confined git sees beside the host's programs; each path is the same inside. */
+/** The paths that a confined git sees beside the host's programs; each path is the same inside. */
 export interface GitView {
-  /** Who it runs as; undefined for this process's own user. */
+  /** The user it runs as; undefined for this process's own. */
   readonly uid?: number
   readonly reads: readonly string[]
   readonly writes: readonly string[]
@@ -20,22 +20,22 @@ export interface GitView {
 export interface GitEnd {
   readonly exitCode: number | null
   readonly signal: string | null
-  /** The beginning of what it said of its errors. */
+  /** The beginning of its error output. */
   readonly stderr: string
 }
 
-/** A git that runs. */
+/** A running git. */
 export interface GitProcess {
   readonly stdin: Writable | null
   readonly stdout: Readable
   readonly ended: Promise<GitEnd>
-  /** Kills it with every process that it started. */
+  /** Kills it and every process that it started. */
   kill(): void
 }
 
 const MAX_SAID = 4096
 
-/** Starts git outside of any confinement, in its bounds, with a process group of its own. */
+/** Starts git unconfined, within its bounds, in a process group of its own. */
 export async function startGit(
   args: readonly string[],
   options: {
@@ -58,8 +58,8 @@ export async function startGit(
 }
 
 /**
- * Starts git in namespaces of its own, where it sees what `view` names and has no network and no capability. It is for
- * content that agents wrote: what makes git misbehave there reaches the view alone.
+ * Starts git in namespaces of its own, where it sees only the paths of `view` and has no network and no capability. It
+ * is for content that agents wrote: if that makes git misbehave, only the view is affected.
  */
 export async function startConfinedGit(
   args: readonly string[],
@@ -88,7 +88,7 @@ export async function startConfinedGit(
   }
 }
 
-/** Reads the exit code or signal at the front of what a confined program left. */
+/** Splits a confined program's report into its exit code or signal and its error output. */
 function endSaid(said: string): GitEnd {
   const [end = '', ...rest] = said.split(' ')
   const code = /^\d+$/.test(end) ? Number(end) : null

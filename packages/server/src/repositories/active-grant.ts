@@ -2,10 +2,13 @@ import type { Queryable } from '../storage/postgres/database.ts'
 import type { GrantRow } from './grant.ts'
 import { findGrant, type Grantee } from './grant-sql.ts'
 
-/** Replacements in a row that are followed; a ring of them ends there. */
+/** Most replacements followed in a row, which also ends a ring of them. */
 const MAX_REPLACEMENTS = 20
 
-/** The grant that stands for another today: itself, or the end of its replacements. Null where that was revoked. */
+/**
+ * Returns the grant that stands for another today: itself, or the last of its replacements. Null if that one was
+ * revoked.
+ */
 export async function findActiveGrant(db: Queryable, grantee: Grantee, id: string): Promise<GrantRow | null> {
   let next = id
   for (let followed = 0; followed <= MAX_REPLACEMENTS; followed++) {

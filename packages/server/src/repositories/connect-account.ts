@@ -3,20 +3,20 @@ import type { Context } from '../context.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import type { ConnectionRow } from './grant.ts'
 import { type Grantee, insertConnection } from './grant-sql.ts'
-import { hopeForSources } from './lost-source.ts'
+import { retryLostSources } from './lost-source.ts'
 
-/** An account of a host, by what the host calls it. */
+/** An account of a host, by the host's own names. */
 export interface HostAccount {
   readonly host: string
-  /** Kind of the host (interface 2.3, `source.kind`). */
+  /** Kind of the host, as in `source.kind`. */
   readonly provider: string
   readonly account: string
   readonly accountLogin: string
 }
 
 /**
- * Connects an installation to an account of a host. Idempotent.
- * @param whole whether that grants every repository of the account
+ * Connects an installation to an account of a host; idempotent.
+ * @param whole true to grant every repository of the account
  */
 export async function connectAccount(
   { db, clock }: Pick<Context, 'clock'> & { readonly db: Queryable },
@@ -35,6 +35,6 @@ export async function connectAccount(
     whole,
   }
   const connection = await insertConnection(db, row, clock.now())
-  await hopeForSources(db, installationId)
+  await retryLostSources(db, installationId)
   return connection
 }

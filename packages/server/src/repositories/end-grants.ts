@@ -3,36 +3,37 @@ import { StartError } from '../kit/start-error.ts'
 import type { Database, Queryable } from '../storage/postgres/database.ts'
 import { endConnection, endGrant, type Grantee } from './grant-sql.ts'
 import { type GrantedAccount, type GrantedRepository, listAccounts } from './granted-accounts.ts'
-import { hopeForSources } from './lost-source.ts'
+import { retryLostSources } from './lost-source.ts'
 
 type Ending = Pick<Context, 'clock'> & { readonly db: Database }
 
-/** What an id of `listAccounts` names: an account, or one repository of it. */
+/** The account, or the repository of it, that an id of `listAccounts` names. */
 interface Named {
   readonly account: GrantedAccount
   readonly repository: GrantedRepository | undefined
 }
 
 /**
- * Ends an account with all that it grants, or the grant of one repository. Idempotent.
- * @throws StartError for an id of nothing, and for one repository of an account that is granted whole
+ * Ends an account with all its grants, or the grant of one repository; idempotent.
+ * @throws StartError if the id names nothing, or one repository of an account that is granted whole
  */
 export async function endGrants({ db, clock }: Ending, id: string): Promise<void> {
   const { account, repository } = await findNamed(db, id)
   if (repository === undefined) return endConnection(db, account.id, clock.now())
   if (account.whole && repository.status === 'active') {
     throw new StartError(
-      `${repository.fullName} comes with all of ${account.accountLogin} and would come again: revoke ${account.id}`,
+      `${repository.fullName} comes with all of ${account.accountLogin} and would be granted again: revoke ${account.id} instead`,
     )
   }
   await revokeGrant({ db, clock }, account, id)
 }
 
 /**
- * Has a grant stand in for another, or an account for another, as after an App was installed anew: then each repository
- * that both grant goes over, and the old account ends. Sessions go on under what stands in. Idempotent.
- * @returns the names of what went over
- * @throws StartError for ids that do not go together
+ * Replaces a grant by another, or an account by another, for example after an App was installed anew. Of an account,
+ * each repository that both grant goes over, and the old account ends. Sessions continue under the replacement.
+ * Idempotent.
+ * @returns the names of the repositories that went over
+ * @throws StartError if the ids do not go together
  */
 export async function replaceGrants({ db, clock }: Ending, id: string, byId: string): Promise<string[]> {
   return db.transaction(async tx => {
@@ -46,7 +47,10 @@ export async function replaceGrants({ db, clock }: Ending, id: string, byId: str
   })
 }
 
-/** Ends a grant. @returns whether it was active */
+/**
+ * Ends a grant.
+ * @returns true if it was active
+ */
 export function revokeGrant(
   { db, clock }: Pick<Context, 'clock'> & { readonly db: Queryable },
   grantee: Grantee,
@@ -56,26 +60,30 @@ export function revokeGrant(
 }
 
 /**
- * Has another grant stand in for one, as when a repository moves to another account: Sessions that were made under the
- * old one go on under the new. @returns whether it was active
+ * Replaces a grant by another, for example when a repository moves to another account. Sessions that were made under
+ * the old grant continue under the new one.
+ * @returns true if it was active
  */
 export async function replaceGrant(db: Queryable, grantee: Grantee, grantId: string, by: string): Promise<boolean> {
   const replaced = await endGrant(db, grantee, grantId, { replacedBy: by })
-  await hopeForSources(db, grantee.installationId)
+  await retryLostSources(db, grantee.installationId)
   return replaced
 }
 
 type Pair = readonly [old: GrantedRepository, by: GrantedRepository]
 
-/** Decides what replaces what. @throws StartError */
+/**
+ * Pairs each replaced repository with its replacement.
+ * @throws StartError if the ids do not go together
+ */
 function pairsOf(old: Named, by: Named): Pair[] {
   if ((old.repository === undefined) !== (by.repository === undefined)) {
-    throw new StartError('a grant is replaced by a grant, and an account by an account')
+    throw new StartError('replace a grant by a grant, or an account by an account')
   }
   if (old.account.installationId !== by.account.installationId) {
-    throw new StartError('both must be of one installation')
+    throw new StartError('both must be grants of one installation')
   }
-  if (nameOf(old) === nameOf(by)) throw new StartError('nothing is replaced by itself')
+  if (nameOf(old) === nameOf(by)) throw new StartError(`${nameOf(by)} cannot replace itself`)
   if (by.account.status !== 'active' || (by.repository?.status ?? 'active') !== 'active') {
     throw new StartError(`${nameOf(by)} has ended`)
   }

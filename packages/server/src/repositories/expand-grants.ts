@@ -6,10 +6,10 @@ import type { ConnectionRow } from './grant.ts'
 import { findGranted, type Grantee, listConnections, upsertGrants } from './grant-sql.ts'
 import { decodePlace, encodePlace, type RepositoryPlace } from './repository-cursor.ts'
 
-/** Repositories that a host is asked for at once; the same for every request, so that a cursor keeps its meaning. */
+/** Repositories asked of a host at once; the same for every request, so that a cursor keeps its meaning. */
 const HOST_PAGE = 100
 
-/** What one request may cost. */
+/** Bounds of one request. */
 export interface ExpansionBounds {
   readonly totalMs: number
   readonly callMs: number
@@ -19,9 +19,9 @@ export interface ExpansionBounds {
 export const expansionBounds: ExpansionBounds = { totalMs: 10_000, callMs: 4_000, calls: 10 }
 
 /**
- * A page of the repositories that an installation's connections reach now, live from the hosts (interface 4.3). A host
- * that does not answer, or takes too long, is passed over: it hides nobody else's. A request that has spent its time or
- * its calls answers what it has, and says where to go on.
+ * Returns a page of the repositories that an installation's connections reach now, live from the hosts. It passes over
+ * a host that does not answer in time, so such a host hides no other's repositories. A request that has spent its time
+ * or its calls returns the repositories that it has, and a cursor to continue from.
  */
 export async function pageRepositories(
   context: Context,
@@ -64,7 +64,7 @@ export async function pageRepositories(
   return page(null)
 }
 
-/** A last page that is not empty still has a cursor; an empty page follows it. */
+/** Returns the cursor of a last page. One that is not empty still has a cursor; an empty page follows it. */
 function endCursor(repositories: readonly Repository[], connections: readonly ConnectionRow[]): string | null {
   const last = connections.at(-1)
   if (repositories.length === 0 || last === undefined) return null
@@ -73,7 +73,10 @@ function endCursor(repositories: readonly Repository[], connections: readonly Co
 
 const AFTER_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-/** Grants what whole connections show at first sight, so that a newcomer's first look at the grants is not empty. */
+/**
+ * Grants the repositories that whole connections show first, so that a new installation's first list of grants is not
+ * empty.
+ */
 export async function grantWhole(context: Context, grantee: Grantee, bounds = expansionBounds): Promise<void> {
   const connections = await listConnections(context.db, grantee, null)
   const signal = AbortSignal.timeout(bounds.callMs)
@@ -86,7 +89,7 @@ interface Expanded {
   readonly next: string | null
 }
 
-/** One page of a connection's host; null where it cannot be had. */
+/** Reads one page of a connection's host; returns null if the host does not give it. */
 async function expand(
   context: Context,
   connection: ConnectionRow,
@@ -96,7 +99,7 @@ async function expand(
   const { db, clock, gitHosts, log } = context
   try {
     const host = gitHosts.find(connection.host)
-    if (host === null) throw new GitHostError('not_found', `no host ${connection.host} here`)
+    if (host === null) throw new GitHostError('not_found', `there is no host ${connection.host}`)
     const listing = await host.listRepositories(connection.account, { limit: HOST_PAGE, from }, signal)
     if (connection.whole) {
       const seen = listing.repositories.map(({ repositoryId, fullName }) => ({
@@ -112,7 +115,7 @@ async function expand(
     return { entries, next: listing.next }
   } catch (error) {
     if (!(error instanceof GitHostError) && !signal.aborted) throw error
-    log.warn({ err: error, connectionId: connection.id }, 'a Git host could not be read')
+    log.warn({ err: error, connectionId: connection.id }, 'could not list the repositories of a Git host')
     return null
   }
 }

@@ -6,10 +6,10 @@ import type { Database } from '../storage/postgres/database.ts'
 import { connectAccount } from './connect-account.ts'
 import { type Grantee, upsertGrants } from './grant-sql.ts'
 
-/** Repositories that a host is asked for at once. */
+/** Repositories asked of a host at once. */
 const HOST_PAGE = 100
 
-/** What an operator grants: all of an account, what comes later included, or repositories of it by their names. */
+/** An operator's grant: all repositories of an account, later ones included, or some of them by name. */
 export interface AccountGrant {
   readonly account: string
   /** `owner/name` each; empty for the whole account. */
@@ -17,10 +17,11 @@ export interface AccountGrant {
 }
 
 /**
- * Grants an installation what an account of a host reaches, after a look at the host. Idempotent: what is granted stays,
- * and an account that is granted whole stays so.
+ * Grants an installation repositories of an account, after asking the host which ones it reaches. Idempotent: earlier
+ * grants stay, and an account that is granted whole stays so.
  * @returns the connection's id
- * @throws StartError for a name that the account does not reach, GitHostError
+ * @throws StartError if the account does not reach a name
+ * @throws GitHostError
  */
 export async function grantAccount(
   { db, clock }: Pick<Context, 'clock'> & { readonly db: Database },
@@ -52,6 +53,6 @@ async function listReached(host: GitHost, account: string): Promise<HostReposito
 
 function findNamed(reached: readonly HostRepository[], name: string): HostRepository {
   const found = reached.find(({ fullName }) => fullName.toLowerCase() === name.toLowerCase())
-  if (found === undefined) throw new StartError(`the account does not reach ${name}; let it see it at the host first`)
+  if (found === undefined) throw new StartError(`the account does not reach ${name}; give it access at the host first`)
   return found
 }

@@ -4,7 +4,7 @@ import type { Queryable } from '../storage/postgres/database.ts'
 import { connectAccount } from './connect-account.ts'
 import type { Grantee } from './grant-sql.ts'
 
-/** Grants an installation every repository of the data directory, those that come later among them. */
+/** Grants an installation every repository of the data directory, later ones included. */
 export async function grantLocal(
   context: Pick<Context, 'clock'> & { readonly db: Queryable },
   grantee: Grantee,

@@ -1,7 +1,7 @@
 import type { Queryable } from '../storage/postgres/database.ts'
 import type { ConnectionRow, GrantRow } from './grant.ts'
 
-/** Whose grants are meant. */
+/** The installation that holds the grants. */
 export interface Grantee {
   readonly organizationId: string
   readonly installationId: string
@@ -28,11 +28,11 @@ export async function insertConnection(db: Queryable, row: ConnectionRow, now: D
     ],
   )
   const [kept] = rows
-  if (kept === undefined) throw new Error('a connection was neither made nor found')
+  if (kept === undefined) throw new Error('an upsert returned no row')
   return kept
 }
 
-/** Ends a connection, and with it what it grants. */
+/** Ends a connection, and with it its grants. */
 export async function endConnection(db: Queryable, id: string, now: Date): Promise<void> {
   await db.query('update host_connections set revoked_at = $2 where id = $1 and revoked_at is null', [id, now])
 }
@@ -47,7 +47,7 @@ export interface AccountRow extends ConnectionRow {
   readonly replaced: boolean
 }
 
-/** Connections with their grants, for operators: it reads both tables whole unless one is named. */
+/** Lists connections with their grants, for operators; it reads both tables whole unless one is named. */
 export async function listAccountRows(
   db: Queryable,
   { installationId, id }: { readonly installationId?: string; readonly id?: string },
@@ -65,7 +65,7 @@ export async function listAccountRows(
   return rows
 }
 
-/** The connections of an installation from a place on, in the order of their ids, on `host_connections_live`. */
+/** Lists the connections of an installation from an id on, in the order of their ids, on `host_connections_live`. */
 export async function listConnections(
   db: Queryable,
   { organizationId, installationId }: Grantee,
@@ -83,7 +83,7 @@ export async function listConnections(
   return rows
 }
 
-/** Grants repositories of a connection, and learns what those that are granted are called now. */
+/** Grants repositories of a connection, and updates the names of those that it grants already. */
 export async function upsertGrants(
   db: Queryable,
   connection: ConnectionRow,
@@ -110,7 +110,7 @@ export async function upsertGrants(
   )
 }
 
-/** Which of these repositories a connection grants, on `repository_grants_live`. */
+/** Returns those of the repositories that a connection grants, on `repository_grants_live`. */
 export async function findGranted(
   db: Queryable,
   connectionId: string,
@@ -162,7 +162,7 @@ export async function findGrant(
   return rows[0] ?? null
 }
 
-/** The live grant of a repository through any of the installation's connections to that account. */
+/** Returns the live grant of a repository through any of the installation's connections to the host. */
 export async function findGrantOf(
   db: Queryable,
   { organizationId, installationId }: Grantee,
@@ -177,7 +177,10 @@ export async function findGrantOf(
   return rows[0] ?? null
 }
 
-/** @returns whether the grant was active */
+/**
+ * Ends a grant.
+ * @returns true if the grant was active
+ */
 export async function endGrant(
   db: Queryable,
   grantee: Grantee,

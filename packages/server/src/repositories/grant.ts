@@ -1,6 +1,6 @@
 import type { RepositoryGrant } from '@berth/contract'
 
-/** What an installation may use of a host: an account there. */
+/** An account of a host that an installation may use. */
 export interface ConnectionRow {
   readonly id: string
   readonly organization_id: string
@@ -10,11 +10,11 @@ export interface ConnectionRow {
   readonly provider: string
   readonly account: string
   readonly account_login: string
-  /** Every repository of the account is granted as soon as it is seen; else those alone that were named. */
+  /** True if every repository of the account is granted as soon as it is seen; else only the named ones are. */
   readonly whole: boolean
 }
 
-/** A grant with the connection that it hangs on. */
+/** A grant with its connection. */
 export interface GrantRow {
   readonly id: string
   readonly host: string
@@ -29,7 +29,7 @@ export interface GrantRow {
   readonly replaced_by: string | null
 }
 
-/** The grant as the API shows it (completions, Repositories). */
+/** Returns the grant as the API shows it. */
 export function toGrant(row: GrantRow): RepositoryGrant {
   return {
     id: row.id,

@@ -1,7 +1,7 @@
 import type { Queryable } from '../storage/postgres/database.ts'
 import { type AccountRow, listAccountRows } from './grant-sql.ts'
 
-/** A repository of an account, as an installation was granted it. */
+/** A repository of an account that an installation was granted. */
 export interface GrantedRepository {
   readonly grantId: string
   readonly repositoryId: string
@@ -9,7 +9,7 @@ export interface GrantedRepository {
   readonly status: 'active' | 'revoked' | 'replaced'
 }
 
-/** An account of a host that an installation was connected to, with what that grants; as operators see it. */
+/** An account of a host that an installation was connected to, with its grants, as operators see it. */
 export interface GrantedAccount {
   readonly id: string
   readonly organizationId: string
@@ -24,8 +24,8 @@ export interface GrantedAccount {
 }
 
 /**
- * Accounts with all that was ever granted of them, the oldest first.
- * @param of those of an installation, or the one that has this id or a grant of this id; all of them unless said
+ * Lists accounts with all that was ever granted of them, oldest first.
+ * @param of only those of an installation, or the one with this id or a grant of this id; all by default
  */
 export async function listAccounts(
   db: Queryable,

@@ -3,14 +3,14 @@ import type { GitHostError } from '../git-hosts/git-host.ts'
 import type { ApiError } from '../kit/api-error.ts'
 import { refusal } from '../kit/refusal.ts'
 
-/** What a host's failure means to a caller who named a repository (interface 7.3). */
+/** Returns the refusal of a request that names a repository whose host fails. */
 export function hostRefusal(error: GitHostError): ApiError {
   const { passing, retryAfterMs } = error
   const delay = passing && retryAfterMs !== undefined ? Math.ceil(retryAfterMs / 1000) : undefined
   return refusal(hostRefusalCode(error), {}, delay)
 }
 
-/** Its code alone. */
+/** Returns the code of that refusal. */
 export function hostRefusalCode({ kind, subject }: GitHostError): ErrorCode {
   switch (kind) {
     case 'not_found':

@@ -18,14 +18,14 @@ beforeAll(async () => {
   const url = await sampleRepository(dir)
   const host: Pick<GitHost, 'id' | 'access'> = { id: 'h', access: async () => ({ url }) }
   const repository = { account: 'a', repositoryId: '1' }
-  // Of a host, mirrors use no more than this.
+  // Mirrors use no other part of a host.
   commit = { organizationId: 'o', host: host as GitHost, repository, oid: await tipOf(url, 'main') }
 })
 afterAll(() => rm(dir, { recursive: true }))
 
 const listed = async () => (await readdir(join(dir, 'mirrors'))).filter(name => !name.endsWith('.lock'))
 
-it('goes when nobody has used it for long, and only from under nobody', async () => {
+it('deletes a mirror that nobody has used for long, once no sandbox can be reading it', async () => {
   const mirrors = new Mirrors(join(dir, 'mirrors'), 1024 ** 3)
   const tidied = (unusedSince: Date, ...begun: readonly number[]) => {
     const [oldest, newest] = [Math.min(...begun), Math.max(...begun)].map(ms => new Date(ms))
@@ -40,7 +40,7 @@ it('goes when nobody has used it for long, and only from under nobody', async ()
   expect(await mirrors.provide(commit, signal)).toBe(gitDir)
   await mirrors.discard(commit, signal)
   expect(await listed()).toHaveLength(2)
-  // Whatever the clock says: every sandbox that was there when they were first seen aside may be reading them.
+  // Whatever the clock says, every sandbox that existed when they were first seen aside may be reading them.
   const future = Date.now() + 3_600_000
   for (const begun of [[5, future], [future], [future, future + 1], [7, future + 1]]) {
     expect(await tidied(never, ...begun)).toEqual({ setAside: 0, deleted: 0 })
@@ -49,7 +49,7 @@ it('goes when nobody has used it for long, and only from under nobody', async ()
   expect(await listed()).toEqual([])
 })
 
-it('is refused by its bound, and nothing of it stays', async () => {
+it('refuses a repository that is over its bound, and keeps nothing of it', async () => {
   const large = join(dir, 'large')
   const url = await sampleRepository(dir, 'sample/large')
   const oid = await commitTo(url, 'main', await tipOf(url, 'main'), {

@@ -17,40 +17,41 @@ export interface MirroredCommit {
   readonly oid: string
 }
 
-/** When the oldest and the newest of the sandboxes that live were begun. */
+/** When the oldest and the newest of the live sandboxes began. */
 export interface Readers {
   readonly oldest: Date
   readonly newest: Date
 }
 
-/** A fetch may be of a large repository; whoever waits for another's waits no longer. */
+/** Longest fetch, since a repository may be large, and longest wait for another's fetch. */
 const FETCH_MS = 20 * 60_000
-/** Git indexes what it fetches, with a few dozen bytes for each object. */
+/** Memory of a fetch: git indexes its objects, with a few dozen bytes for each. */
 const FETCH_MEMORY_BYTES = 2 * 1024 ** 3
 
 /**
- * Mirrors of repositories, one for each organization, host and repository, which the Sessions of this machine share: bare,
- * each commit that a Session is pinned to held by a ref of its own, so it is never pruned and what has it needs nothing of
- * the host. Only what is missing is fetched, by one process at a time: whoever comes second finds it there.
+ * Mirrors of repositories, one for each organization, host and repository, which the Sessions of this machine share.
+ * They are bare. A ref holds each commit that a Session is pinned to, so git never prunes it, and a Session whose
+ * commit is there needs nothing from the host. Only missing commits are fetched, by one process at a time: a second
+ * caller finds them there.
  *
- * A ref is written by the fetch that brought everything it reaches, so its being there is proof. A mirror that is
- * deleted is made again, one that turns out broken is put aside; no other file of the service refers to what is in it.
- * Objects are readable by everybody, because the agents' own users read them; the directories above are not.
+ * A fetch writes its ref after everything that the ref reaches, so the ref is proof. A mirror that is deleted is made
+ * again, a broken one is put aside; no other file of the service refers to their content. Everybody can read the
+ * objects, because the agents' own users do; the directories above are closed.
  */
 export class Mirrors {
   readonly #directory: string
   readonly #maxBytes: number
-  /** Fetches under way in this process, the last of each mirror. */
+  /** The last fetch under way in this process, by mirror. */
   readonly #queues = new Map<string, Promise<unknown>>()
 
-  /** @param maxBytes of one mirror; a fetch that takes it over that is ended */
+  /** @param maxBytes bound of one mirror; a fetch that takes it further is ended */
   constructor(directory: string, maxBytes: number) {
     this.#directory = directory
     this.#maxBytes = maxBytes
   }
 
   /**
-   * A mirror that holds a commit and all it reaches.
+   * Provides a mirror that holds a commit and everything that the commit reaches.
    * @returns the path of the bare repository
    * @throws GitHostError, GitError, or the signal's reason
    */
@@ -61,20 +62,20 @@ export class Mirrors {
         if (!(await holds(gitDir, commit.oid, signal))) await fill(gitDir, commit, this.#maxBytes, signal)
       })
     }
-    // When it was last used; the disk's clock, as `tidy` compares it.
+    // The time of the last use, which `tidy` compares.
     const now = new Date()
     await utimes(gitDir, now, now)
     return gitDir
   }
 
   /**
-   * Puts mirrors aside that nobody has used for long, and deletes those put aside that no sandbox can be reading.
+   * Puts aside the mirrors that nobody has used for long, and deletes those put aside that no sandbox can be reading.
    *
-   * A mirror that is first found aside is marked with the beginning of the newest sandbox there is then: whatever reads it
-   * began no later. It goes when every sandbox there is began after its mark. No clock is compared with another, so it
-   * does not matter that the kernel's, which dates files, is some milliseconds behind, or that one is put back.
-   * @param bounds.unusedSince a mirror last used before this goes
-   * @param bounds.readers tells when the oldest and the newest of this host's sandboxes were begun; null without any
+   * A pass that first finds a mirror aside marks it with the beginning of the newest sandbox: every reader began no
+   * later. It is deleted when every sandbox began after the mark. No clock is compared with another, so it does not
+   * matter that the kernel's, which dates files, is some milliseconds behind, or that one is put back.
+   * @param bounds.unusedSince a mirror last used before this is put aside
+   * @param bounds.readers returns when the oldest and the newest of this host's sandboxes began; null if there are none
    */
   async tidy(
     bounds: { readonly unusedSince: Date; readonly readers: () => Promise<Readers | null> },
@@ -83,7 +84,7 @@ export class Mirrors {
     const { unusedSince } = bounds
     const told = { setAside: 0, deleted: 0 }
     const names = await readdir(this.#directory).catch(() => [])
-    // After the names: whoever reads what is aside by now has begun by now.
+    // After the names: every reader of a mirror that is aside by now has begun by now.
     const readers = await bounds.readers()
     for (const name of names) {
       signal.throwIfAborted()
@@ -107,7 +108,7 @@ export class Mirrors {
     return told
   }
 
-  /** Puts a mirror aside that turned out broken; the next to need it fetches anew. */
+  /** Puts a broken mirror aside; the next caller that needs it fetches anew. */
   async discard(commit: MirroredCommit, signal: AbortSignal): Promise<void> {
     const gitDir = this.#pathOf(commit)
     await this.#alone(gitDir, signal, () => putAside(gitDir))
@@ -125,7 +126,7 @@ export class Mirrors {
       signal.throwIfAborted()
       await mkdir(this.#directory, { recursive: true, mode: 0o700 })
       const lock = await waitToLockFile(`${gitDir}.lock`, FETCH_MS, signal)
-      if (lock === undefined) throw new GitHostError('unavailable', 'another process does not get done with the mirror')
+      if (lock === undefined) throw new GitHostError('unavailable', 'another process has held the mirror for too long')
       try {
         await work()
       } finally {
@@ -147,17 +148,17 @@ async function lastUse(path: string): Promise<Date | undefined> {
   return (await stat(path).catch(() => undefined))?.mtime
 }
 
-/** Whether a commit was fetched whole, and is still there with its tree. */
+/** Returns true if a commit was fetched whole and is still there with its tree. */
 async function holds(gitDir: string, oid: string, signal: AbortSignal): Promise<boolean> {
   const args = ['rev-parse', '--verify', '--quiet', `${pin(oid)}^{tree}`]
   return (await runGit(args, { gitDir, exits: [0, 1, 128], signal })).exitCode === 0
 }
 
-/** What git says when it is the other end or the way there that failed, and not what lies here. */
+/** Matches git's words for a failure of the other end or of the network, and not of the mirror. */
 const ofTheOther = /unable to access|RPC failed|early EOF|hung up|timed out|Could not read from remote|remote error/i
 
 /**
- * Fetches into a mirror. This git reads what a host sends with the service's rights, because it needs the network and the
+ * Fetches into a mirror. This git reads the host's data with the service's rights, because it needs the network and the
  * credential: it is bounded, but not confined.
  */
 async function fill(
@@ -178,21 +179,21 @@ async function fill(
   } catch (cause) {
     const over = cause instanceof GitError ? cause.bound : undefined
     if (cause instanceof DiskBoundError || over === 'file size') {
-      // With it goes whatever earlier fetches have brought, which may be what is too much.
+      // Earlier fetches go with it, since they may be the excess.
       await clearFetched(gitDir)
       await putAside(gitDir)
       throw new GitHostError('invalid', `the repository is larger than a mirror may be (${maxBytes} bytes)`, { cause })
     }
     if (over !== undefined && over !== 'time')
-      throw new GitHostError('invalid', `fetching ${oid} goes over a bound: ${over}`, { cause })
+      throw new GitHostError('invalid', `fetching ${oid} went over a bound: ${over}`, { cause })
     if (!(cause instanceof GitError)) throw cause
     const gone = /not our ref|unadvertised object|no such remote ref/i.test(cause.stderr)
     if (!gone && cause.reason === 'exit' && !ofTheOther.test(cause.stderr)) await putAside(gitDir)
-    throw new GitHostError(gone ? 'not_found' : 'unavailable', `the commit ${oid} could not be fetched`, { cause })
+    throw new GitHostError(gone ? 'not_found' : 'unavailable', `could not fetch the commit ${oid}`, { cause })
   }
 }
 
-/** Makes the repository where there is none, or none that git takes for one, and clears what a killed fetch left. */
+/** Makes the repository if there is none that git recognises, and clears the rest of a killed fetch. */
 async function prepare(gitDir: string, signal: AbortSignal): Promise<void> {
   const { exitCode } = await runGit(['rev-parse', '--git-dir'], { gitDir, exits: [0, 128], signal })
   if (exitCode !== 0) {
@@ -202,7 +203,7 @@ async function prepare(gitDir: string, signal: AbortSignal): Promise<void> {
   await clearFetched(gitDir)
 }
 
-/** Removes what a fetch that was ended has left. */
+/** Removes the temporary files of a fetch that was ended. */
 async function clearFetched(gitDir: string): Promise<void> {
   const packs = join(gitDir, 'objects/pack')
   for (const name of await readdir(packs).catch(() => [])) {
@@ -211,10 +212,10 @@ async function clearFetched(gitDir: string): Promise<void> {
 }
 
 const ASIDE = '.git.aside-'
-/** The beginning of the newest sandbox that may be reading it, in milliseconds. */
+/** When the newest sandbox that may be reading it began, in milliseconds. */
 const MARKED = /\.after-(\d+)$/
 
-/** Sandboxes that live may still read from it, so it is not deleted under them. */
+/** Renames a mirror; it cannot be deleted, because live sandboxes may still read from it. */
 async function putAside(gitDir: string): Promise<void> {
   await rename(gitDir, gitDir.replace(/\.git$/, `${ASIDE}${randomUUID()}`)).catch(error => {
     if (error.code !== 'ENOENT') throw error

@@ -1,6 +1,6 @@
 import { refusal } from '../kit/refusal.ts'
 
-/** Where a page of repositories starts: in a connection, at a page of its host, behind some of that page's entries. */
+/** The start of a page of repositories: a connection, a page of its host and the entries to skip on it. */
 export interface RepositoryPlace {
   readonly connectionId: string
   readonly from: string | null
@@ -13,7 +13,10 @@ export function encodePlace({ connectionId, from, skip }: RepositoryPlace): stri
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** @throws ApiError 400 `invalid_input` for text that `encodePlace` did not make */
+/**
+ * Decodes a cursor.
+ * @throws ApiError 400 `invalid_input` if `encodePlace` did not make the text
+ */
 export function decodePlace(text: string): RepositoryPlace {
   try {
     const [connectionId, from, skip]: unknown[] = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))

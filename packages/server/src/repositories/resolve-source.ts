@@ -7,13 +7,14 @@ import type { GrantRow } from './grant.ts'
 import { findGrant, type Grantee } from './grant-sql.ts'
 import { hostRefusal } from './host-refusal.ts'
 
-/** Longest that a host may take over a Session's admission. */
+/** Longest that a host may take over a Session's admission, in milliseconds. */
 const ADMISSION_MS = 20_000
 
 /**
- * Pins what a Session is to be made on: the branch is looked up at the host now (interface 2.3).
- * @throws ApiError 403 for a grant or repository that is not to be had, 400 `cloud_repository_branch_not_found`, 503
- *   with the delay that the host asks for where it does not answer
+ * Pins the source of a Session: looks the branch up at the host now.
+ * @throws ApiError 403 if the grant or the repository is not available
+ * @throws ApiError 400 `cloud_repository_branch_not_found`
+ * @throws ApiError 503, with the delay that the host asks for, if the host does not answer
  */
 export async function resolveSource(
   context: Context,
@@ -47,7 +48,7 @@ export async function resolveSource(
   }
 }
 
-/** A Session's repository, where its host has it. */
+/** A Session's repository and the host that has it. */
 export interface ReachedSource {
   readonly host: GitHost
   readonly repository: RepositoryRef
@@ -55,7 +56,7 @@ export interface ReachedSource {
 }
 
 /**
- * Where a Session's source is reached today: through its grant, or what has replaced that.
+ * Returns how a Session's source is reached today: through its grant, or the grant that replaced it.
  * @param grantee the Session's organization and the installation that owns it
  * @throws ApiError 403 `cloud_repository_grant_required`, `cloud_github_connection_required`
  */

@@ -10,12 +10,12 @@ import { grantWhole, pageRepositories } from './expand-grants.ts'
 import { toGrant } from './grant.ts'
 import { findGrantOf, type Grantee, listGrants } from './grant-sql.ts'
 
-/** The list of grants, to its cursors. */
+/** The name of the list of grants in its cursors. */
 const GRANTS = 'repository-grants'
 
 type Operations = 'listRepositories' | 'listRepositoryGrants' | 'getActiveRepositoryGrant' | 'getLocalPull'
 
-/** Repositories and grants over HTTP (interface 4.3, 4.14; completions, Repositories). */
+/** Serves repositories and grants over HTTP. */
 export function repositoryHandlers(context: Context): Pick<Handlers, Operations> {
   return {
     listRepositories: async ({ principal, query }) => ({
@@ -49,10 +49,13 @@ export function repositoryHandlers(context: Context): Pick<Handlers, Operations>
   }
 }
 
-/** These operations are an installation's alone, which the guard has seen to. */
+/** The guard has refused every caller of these operations that is not an installation. */
 const granteeOf = ({ organizationId, id }: Principal): Grantee => ({ organizationId, installationId: id })
 
-/** @throws ApiError 400 `invalid_input` */
+/**
+ * Reads a cursor of the list of grants.
+ * @throws ApiError 400 `invalid_input` if no page gave it
+ */
 function readCursor(text: string): ReturnType<typeof decodeCursor> {
   try {
     return decodeCursor(GRANTS, text)

@@ -193,9 +193,9 @@ describe('grants', () => {
     })
     const [a = '', b = ''] = [one, two].map(({ repositories }) => repositories[0]?.grantId ?? '')
     const wrong: readonly [string, string, string][] = [
-      [one.id, b, 'a grant is replaced by a grant'],
+      [one.id, b, 'replace a grant by a grant'],
       [one.id, strange.id, 'of one installation'],
-      [a, a, 'by itself'],
+      [a, a, 'cannot replace itself'],
       [a, randomUUID(), 'there is no grant'],
       ['x', b, 'x is no id'],
     ]
