@@ -1,30 +1,30 @@
 import type { MergeStrategy } from '@berth/contract'
 import type { RemoteAccess } from '../git/remote-access.ts'
 
-/** One repository of a host, by the names that do not change when it is renamed or moved. */
+/** One repository of a host, by ids that do not change when it is renamed or moved. */
 export interface RepositoryRef {
-  /** The host's own id of what its grants hang on: an app's installation, a group, an owner. */
+  /** The host's own id of the holder of its grants: an app's installation, a group, an owner. */
   readonly account: string
   /** The host's stable decimal id. */
   readonly repositoryId: string
 }
 
-/** What a host says of a repository now (completions, Repositories). */
+/** A repository as its host describes it now. */
 export interface HostRepository {
   readonly repositoryId: string
-  /** `owner/name`, as it is called now. */
+  /** `owner/name`, its present name. */
   readonly fullName: string
   readonly private: boolean
-  /** Null for a repository without a commit. */
+  /** Null if the repository has no commit. */
   readonly defaultBranch: string | null
   readonly htmlUrl: string
-  /** Where anybody with rights of their own clones it from; carries no credential. Null where nobody does. */
+  /** URL that anybody with rights of their own clones it from, without a credential. Null if nobody does. */
   readonly cloneUrl: string | null
 }
 
 export interface RepositoryListing {
   readonly repositories: readonly HostRepository[]
-  /** Where the next page starts; null where nothing follows. Opaque, of printable ASCII. */
+  /** Start of the next page, in opaque printable ASCII; null if nothing follows. */
   readonly next: string | null
 }
 
@@ -48,15 +48,15 @@ export interface HostPull {
   readonly headBranch: string
   readonly headOid: string
   readonly baseBranch: string
-  /** The commit on the base branch that brought it in; only of a merged one. */
+  /** The commit on the base branch that brought it in; present only if it is merged. */
   readonly mergeCommitOid?: string
-  /** Whether a merge would be taken now; `unknown` while the host is still working it out. */
+  /** Whether the host would merge it now; `unknown` while the host is still working it out. */
   readonly mergeable: 'yes' | 'no' | 'unknown'
-  /** Why not, as far as the host tells. */
+  /** The reasons why not, as far as the host tells. */
   readonly blockers: readonly PullBlocker[]
 }
 
-/** `conflict` does not go away by waiting; the others may. */
+/** Waiting does not end a `conflict`; it may end the others. */
 export type PullBlocker = 'draft' | 'conflict' | 'checks' | 'reviews' | 'behind' | 'rules'
 
 export interface OpenPullRequest {
@@ -71,49 +71,58 @@ export interface OpenPullRequest {
 export interface MergePullRequest {
   readonly number: number
   readonly strategy: MergeStrategy
-  /** The pull request is merged only while its head is this commit. */
+  /** The host merges the pull request only while its head is this commit. */
   readonly expectedHeadOid: string
-  /** Unset: the host's own words. A rebase has no commit of its own and ignores both. */
+  /** Unset: the host chooses the words. A rebase has no commit of its own and ignores both. */
   readonly commitTitle?: string
   readonly commitMessage?: string
 }
 
 /**
- * A host of Git repositories. Every method is bounded in time by the driver, ends with the signal, and fails with a
- * `GitHostError` alone; retries are the caller's. Nothing of a host is remembered but credentials, until shortly before
- * they expire.
+ * A host of Git repositories. The driver bounds every method in time; each one ends with the signal and fails only with
+ * a `GitHostError`. The caller retries. A driver remembers nothing of a host but credentials, until shortly before they
+ * expire.
  */
 export interface GitHost {
-  /** Names this host among those of the deployment, for good: rows refer to it. */
+  /** Names this host in the deployment for good: rows refer to it. */
   readonly id: string
-  /** `local`, `github`, `gitlab`, `forgejo` (interface 2.3, `source.kind`). */
+  /** `local`, `github`, `gitlab` or `forgejo`, as in `source.kind`. */
   readonly kind: string
-  /** What the host calls the account now. @throws GitHostError `not_found` for one that this deployment does not reach */
+  /**
+   * Returns the account's present name at the host.
+   * @throws GitHostError `not_found` if this deployment does not reach the account
+   */
   readAccount(account: string, signal?: AbortSignal): Promise<string>
-  /** A page of the account's repositories that this deployment reaches. */
+  /** Returns a page of the account's repositories that this deployment reaches. */
   listRepositories(
     account: string,
     page: { readonly limit: number; readonly from: string | null },
     signal?: AbortSignal,
   ): Promise<RepositoryListing>
   readRepository(repository: RepositoryRef, signal?: AbortSignal): Promise<HostRepository>
-  /** @throws GitHostError `not_found` with `subject: 'branch'` for a branch that is not there */
+  /**
+   * Returns the tip of a branch.
+   * @throws GitHostError `not_found` with `subject: 'branch'` if the branch does not exist
+   */
   readBranch(repository: RepositoryRef, branch: string, signal?: AbortSignal): Promise<HostBranch>
-  /** What the service's own git needs to fetch (`read`) or push (`write`). */
+  /** Returns the access with which the service's own git fetches (`read`) or pushes (`write`). */
   access(repository: RepositoryRef, right: 'read' | 'write', signal?: AbortSignal): Promise<RemoteAccess>
-  /** The open pull request of a head branch into a base branch, where there is one. */
+  /** Returns the open pull request of a head branch into a base branch; null if there is none. */
   findOpenPull(
     repository: RepositoryRef,
     branches: { readonly head: string; readonly base: string },
     signal?: AbortSignal,
   ): Promise<HostPull | null>
-  /** @throws GitHostError `conflict` where one is open for the same branches already */
+  /**
+   * Opens a pull request.
+   * @throws GitHostError `conflict` if one is open for the same branches already
+   */
   openPull(repository: RepositoryRef, pull: OpenPullRequest, signal?: AbortSignal): Promise<HostPull>
   readPull(repository: RepositoryRef, number: number, signal?: AbortSignal): Promise<HostPull>
   /**
-   * Merges at the exact head. Answers the commit on the base branch.
-   * @throws GitHostError `head_moved` where the head is another commit, `not_mergeable` where the host will not take it
-   *   now (conflict, draft, required checks, protection)
+   * Merges at the exact head and returns the commit on the base branch.
+   * @throws GitHostError `head_moved` if the head is another commit, `not_mergeable` if the host refuses the merge now
+   *   (conflict, draft, required checks, protection)
    */
   mergePull(
     repository: RepositoryRef,
@@ -123,15 +132,15 @@ export interface GitHost {
 }
 
 /**
- * What kept a host from answering.
+ * Why a host did not do as asked.
  *
- * - `unauthorized`: this deployment's own credential is not taken
+ * - `unauthorized`: the host does not take this deployment's own credential
  * - `forbidden`: the host refuses the operation (a missing permission, a policy)
- * - `not_found`: the repository, branch or pull request is not there or not to be seen
- * - `conflict`: it clashes with what is there
+ * - `not_found`: the repository, branch or pull request does not exist or is hidden
+ * - `conflict`: the request clashes with the present state
  * - `head_moved`, `not_mergeable`: see `mergePull`
- * - `invalid`: the host does not take what was sent
- * - `rate_limited`, `unavailable`: later, perhaps; the only kinds that pass by themselves
+ * - `invalid`: the host does not take the request
+ * - `rate_limited`, `unavailable`: a later request may succeed; only these kinds pass by themselves
  */
 export type GitHostErrorKind =
   | 'unauthorized'
@@ -144,13 +153,13 @@ export type GitHostErrorKind =
   | 'rate_limited'
   | 'unavailable'
 
-/** A host that did not do what it was asked. */
+/** Thrown if a host did not do as asked. */
 export class GitHostError extends Error {
   override readonly name = 'GitHostError'
   readonly kind: GitHostErrorKind
-  /** How long the host asks to be left alone; only with `rate_limited` and `unavailable`. */
+  /** Pause that the host asks for; only with `rate_limited` and `unavailable`. */
   readonly retryAfterMs: number | undefined
-  /** What was not found. */
+  /** The object that was not found. */
   readonly subject: 'repository' | 'branch' | 'pull' | undefined
 
   constructor(
@@ -164,7 +173,7 @@ export class GitHostError extends Error {
     this.subject = detail.subject
   }
 
-  /** Whether the same request may succeed later without anybody doing anything. */
+  /** True if the same request may succeed later without anybody's action. */
   get passing(): boolean {
     return this.kind === 'rate_limited' || this.kind === 'unavailable'
   }

@@ -8,12 +8,12 @@ export class GitHosts {
     this.#hosts = new Map(hosts.map(host => [host.id, host]))
   }
 
-  /** Ids of all of them. */
+  /** Ids of all hosts. */
   get ids(): readonly string[] {
     return [...this.#hosts.keys()]
   }
 
-  /** The host that rows refer to; null where the deployment has it no more. */
+  /** Returns the host that rows refer to; null if the deployment no longer has it. */
   find(id: string): GitHost | null {
     return this.#hosts.get(id) ?? null
   }

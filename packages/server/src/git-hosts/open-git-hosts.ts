@@ -8,8 +8,8 @@ import { GitHubHost } from './github/github-host.ts'
 import { LocalHost } from './local/local-host.ts'
 
 /**
- * The hosts that the settings name, and the one of the data directory, which is always there.
- * @throws StartError for a host that is only half described, or described twice
+ * Opens the hosts that the settings name, and that of the data directory, which always exists.
+ * @throws StartError if a host is only half described, or described twice
  */
 export function openGitHosts(
   deployment: {
@@ -24,13 +24,13 @@ export function openGitHosts(
   const { db, clock, dataDir, baseUrl } = deployment
   const remote = configured.map(config => stack.use(openRemote(config, clock)))
   const twice = remote.find(({ id }, at) => remote.findIndex(host => host.id === id) !== at)
-  if (twice !== undefined) throw new StartError(`gitHosts names ${twice.id} twice`)
+  if (twice !== undefined) throw new StartError(`gitHosts names ${twice.id} twice: remove one of them`)
   return new GitHosts([new LocalHost(db, clock, join(dataDir, 'repositories'), baseUrl), ...remote])
 }
 
 function openRemote({ kind, baseUrl, appId, privateKey }: GitHostConfig, clock: Clock): GitHubHost {
-  if (kind !== 'github') throw new StartError(`gitHosts: there is no driver for ${kind} yet`)
+  if (kind !== 'github') throw new StartError(`gitHosts: there is no driver for ${kind} yet; remove it`)
   if (appId === undefined || privateKey === undefined)
-    throw new StartError('gitHosts: a github needs appId and privateKey')
+    throw new StartError('gitHosts: a github host needs appId and privateKey')
   return new GitHubHost({ appId, privateKey, ...(baseUrl !== undefined && { baseUrl }) }, clock)
 }

@@ -1,10 +1,10 @@
 import { RequestError } from 'octokit'
 import { GitHostError, type GitHostErrorKind } from '../git-host.ts'
 
-/** Longest that a host's wish to be left alone is believed. */
+/** Longest pause that is granted to a host. */
 const MAX_RETRY_AFTER_MS = 60 * 60_000
 
-/** What an answer of the host means for whoever asked. Its words go no further than the log. */
+/** Returns the error that an answer of the host means for the caller. The host's words go no further than the log. */
 export function toHostError(error: unknown): GitHostError {
   if (error instanceof GitHostError) return error
   if (!(error instanceof RequestError) || error.response === undefined)
@@ -19,8 +19,8 @@ export function toHostError(error: unknown): GitHostError {
 }
 
 /**
- * An answer as it was meant. Where the connection was cut in the middle, or something in between answered in another
- * language, the client gives text for an object, and says that all is well.
+ * Returns an answer if it is whole. If the connection breaks in the middle, or a proxy answers in another format, the
+ * client returns text instead of an object and reports success.
  * @throws GitHostError `unavailable`
  */
 export function wholeOf<Body>(data: Body): Body {
@@ -33,7 +33,7 @@ function kindOf({ status, response, message }: RequestError, asksForTime: boolea
     case 401:
       return 'unauthorized'
     case 403: {
-      // A secondary limit may say so in words alone.
+      // A secondary limit may show in words alone.
       const limited = response?.headers['x-ratelimit-remaining'] === '0' || /rate limit/i.test(message)
       return asksForTime || limited ? 'rate_limited' : 'forbidden'
     }
@@ -45,7 +45,7 @@ function kindOf({ status, response, message }: RequestError, asksForTime: boolea
     case 451:
       return 'forbidden'
     case 405:
-      // A strategy that the repository does not have will not be taken later either.
+      // A strategy that the repository does not allow will not be taken later either.
       return /are not allowed on this repository/i.test(message) ? 'invalid' : 'not_mergeable'
     case 409:
       return 'conflict'
@@ -54,7 +54,10 @@ function kindOf({ status, response, message }: RequestError, asksForTime: boolea
   }
 }
 
-/** `Retry-After` in seconds or as a date, else when the rate limit is over. */
+/**
+ * Returns the pause that the host asks for, in milliseconds: `Retry-After` in seconds or as a date, else until the rate
+ * limit is over.
+ */
 function retryAfterOf({ response, status }: RequestError): number | undefined {
   const headers = response?.headers ?? {}
   const after = headers['retry-after']

@@ -16,7 +16,7 @@ import {
 import { toHostError, wholeOf } from './github-errors.ts'
 import { InstallationTokens } from './installation-tokens.ts'
 
-/** An App of a GitHub, as the deployment registered it. */
+/** A GitHub App, as the deployment registered it. */
 export interface GitHubApp {
   readonly appId: string
   readonly privateKey: string
@@ -24,7 +24,7 @@ export interface GitHubApp {
   readonly baseUrl?: string
 }
 
-/** Longest that one call may take, its body included, unless said otherwise. */
+/** Default bound of one call, its body included. */
 const CALL_MS = 15_000
 const PUBLIC_URL = 'https://github.com'
 
@@ -34,9 +34,9 @@ type Pull = Awaited<ReturnType<Octokit['rest']['pulls']['get']>>['data']
 type Parameters = Readonly<Record<string, unknown>>
 
 /**
- * GitHub and GitHub Enterprise Server, as an App: an account is an installation of it. Repositories are addressed by id
- * in every call, so a rename or a transfer changes nothing. Octokit's own retries are off: they would hold a request up
- * for as long as the host likes.
+ * GitHub and GitHub Enterprise Server, through an App: an account is an installation of it. Every call addresses
+ * repositories by id, so a rename or a transfer changes nothing. Octokit's own retries are off: they would hold a
+ * request up for as long as the host likes.
  */
 export class GitHubHost implements GitHost, Disposable {
   readonly id: string
@@ -98,7 +98,7 @@ export class GitHubHost implements GitHost, Disposable {
         { branch },
         signal,
       )
-      // A renamed branch is answered under its new name; what was asked for is not there.
+      // GitHub answers a renamed branch under its new name; the requested one does not exist.
       if (found.name !== branch) throw new GitHostError('not_found', 'the branch was renamed', { subject: 'branch' })
       return { name: found.name, oid: found.commit.sha, protected: found.protected }
     } catch (error) {
@@ -177,24 +177,27 @@ export class GitHubHost implements GitHost, Disposable {
   }
 
   /**
-   * Git is sent to `clone_url` with a token, so it must lie where the operator said that the host is: git would take a
-   * path of this machine, and another origin would get the token.
+   * Requires that `clone_url` lies where the operator said that the host is, because git goes there with a token. Git
+   * would also take a path of this machine, and another origin would get the token.
    * @throws GitHostError `invalid`
    */
   #requireOwnUrl(cloneUrl: string): void {
     const { origin } = new URL(this.#webUrl)
-    // Held against its parsed form, a URL with user info, another port or a spelling of its own does not begin like this.
+    // Compared with its parsed form: a URL with user info, another port or an odd spelling does not begin like this.
     const parsed = URL.parse(cloneUrl)
     if (parsed?.href === cloneUrl && cloneUrl.startsWith(`${origin}/`) && `${parsed.search}${parsed.hash}` === '')
       return
     const told = JSON.stringify(String(cloneUrl).slice(0, 200))
     throw new GitHostError(
       'invalid',
-      `the host's clone URL ${told} is not below ${origin}, its baseUrl: set that right`,
+      `the host's clone URL ${told} is not below ${origin}, its baseUrl: correct the baseUrl in gitHosts`,
     )
   }
 
-  /** What was not found: the same answer stands for a repository that is not there or not to be seen. */
+  /**
+   * Returns the error for a missing branch or pull request, unless the repository itself is missing or hidden: the host
+   * answers both alike.
+   */
   async #missing(
     ref: RepositoryRef,
     subject: 'branch' | 'pull',
@@ -206,7 +209,7 @@ export class GitHubHost implements GitHost, Disposable {
     return new GitHostError('not_found', `no such ${subject}`, { subject, cause: error })
   }
 
-  /** One call as the installation; a token that was refused before its time is replaced once. */
+  /** Makes one call as the installation; if the host refuses a token before its time, replaces it once. */
   async #call<Body>(account: string, route: string, parameters: Parameters, signal?: AbortSignal): Promise<Body> {
     const attempt = () => this.#guard(() => this.#request<Body>(account, route, parameters, signal), signal)
     try {
@@ -243,7 +246,7 @@ export class GitHubHost implements GitHost, Disposable {
   }
 }
 
-/** Waits no longer than the signal; the work goes on for whoever else waits for it. */
+/** Waits no longer than the signal; the work continues for its other waiters. */
 function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const end = () => reject(signal.reason)
@@ -253,7 +256,7 @@ function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 function toInstallation(account: string): number {
-  if (!/^[0-9]{1,15}$/.test(account)) throw new GitHostError('not_found', 'not an installation')
+  if (!/^[0-9]{1,15}$/.test(account)) throw new GitHostError('not_found', `${account} is not an installation`)
   return Number(account)
 }
 
@@ -288,7 +291,7 @@ function toPull(pull: Pull): HostPull {
   }
 }
 
-/** `mergeable_state`, as far as it says why not; `unstable` is a check that nobody requires. */
+/** Blockers by `mergeable_state`, if it tells one; `unstable` means a check that nobody requires. */
 const blockerOfState: Readonly<Record<string, PullBlocker>> = {
   dirty: 'conflict',
   draft: 'draft',

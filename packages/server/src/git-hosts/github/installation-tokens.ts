@@ -3,21 +3,21 @@ import type { Clock } from '../../kit/clock.ts'
 import { knownSecrets } from '../../kit/redactor.ts'
 import { wholeOf } from './github-errors.ts'
 
-/** What a token is for. */
+/** The rights of a token. */
 export interface TokenScope {
   readonly installation: string
-  /** One repository and what git may do there; unset for the API, with all that the app was given. */
+  /** One repository and git's right there; unset for the API, with all rights of the app. */
   readonly repository?: { readonly id: string; readonly contents: 'read' | 'write' }
 }
 
 export interface Token {
   readonly value: string
-  /** The same as git sends it, as `Basic` credentials. */
+  /** The token as git sends it, in `Basic` credentials. */
   readonly basic: string
   readonly expiresAt: Date
 }
 
-/** A token is not used in the last of its time: what is begun with it must end within it. */
+/** Remaining time from which a token is no longer used: work that begins with it must end before it expires. */
 const MARGIN_MS = 5 * 60_000
 
 interface Kept {
@@ -27,8 +27,8 @@ interface Kept {
 }
 
 /**
- * Installation tokens, kept until shortly before they expire. Each is for one scope; who asks while one is being minted
- * gets that one.
+ * Keeps installation tokens until shortly before they expire, one for each scope. A caller that asks while one is being
+ * minted gets that one.
  */
 export class InstallationTokens implements Disposable {
   readonly #app: App
@@ -71,7 +71,7 @@ export class InstallationTokens implements Disposable {
     for (const secret of this.#secrets.values()) secret[Symbol.dispose]()
   }
 
-  /** Not ended with the request that asked: others may wait for the same token. */
+  /** Mints a token. The request that asked does not end it, because others may wait for the same token. */
   async #mint({ installation, repository }: TokenScope): Promise<Token> {
     const { data } = await this.#app.octokit.request('POST /app/installations/{installation_id}/access_tokens', {
       installation_id: Number(installation),

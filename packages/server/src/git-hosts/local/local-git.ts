@@ -2,7 +2,10 @@ import { GitError, gitText, runGit } from '../../git/run-git.ts'
 import { GitHostError } from '../git-host.ts'
 import type * as sql from './local-sql.ts'
 
-/** A branch or repository that cannot be read is the host's failure. */
+/**
+ * Runs git in a repository.
+ * @throws GitHostError `unavailable` if git cannot read the branch or the repository
+ */
 export async function git(
   args: readonly string[],
   options: { gitDir: string; exits: readonly number[]; signal: AbortSignal | undefined },
@@ -16,25 +19,34 @@ export async function git(
   }
 }
 
-/** @throws GitHostError `not_mergeable` that names the bound which a merge went over */
+/**
+ * Waits for a merge.
+ * @throws GitHostError `not_mergeable` that names the bound, if the merge went over one
+ */
 export async function inBounds<T>(merging: Promise<T>): Promise<T> {
   try {
     return await merging
   } catch (error) {
     if (!(error instanceof GitError) || error.bound === undefined) throw error
-    throw new GitHostError('not_mergeable', `the merge goes over a bound of this host: ${error.bound}`, {
+    throw new GitHostError('not_mergeable', `the merge went over a bound of this host: ${error.bound}`, {
       cause: error,
     })
   }
 }
 
-/** @returns false for what cannot be merged */
+/**
+ * Returns false if the error says that a merge is impossible.
+ * @throws any other error
+ */
 export function ofMerge(error: unknown): false {
   if (error instanceof GitHostError && error.kind === 'not_mergeable') return false
   throw error
 }
 
-/** Moves the base branch from where it was, while the head still is what is merged. @returns false where either moved */
+/**
+ * Moves the base branch from `from`, if the head is still the one that was merged.
+ * @returns false if either has moved
+ */
 export async function moveBase(
   gitDir: string,
   { base_branch, head_branch }: sql.LocalPullRow,
@@ -47,18 +59,18 @@ export async function moveBase(
   return exitCode === 0
 }
 
-/** Whether a branch has a commit. */
+/** Returns true if a branch has a commit. */
 export async function contains(gitDir: string, tip: string, oid: string, signal?: AbortSignal): Promise<boolean> {
   const args = ['merge-base', '--is-ancestor', oid, tip]
   const { exitCode } = await runGit(args, { gitDir, exits: [0, 1, 128], ...(signal && { signal }) })
   return exitCode === 0
 }
 
-/** The commit of the branch itself with which `oid` came into it. */
+/** Returns the commit of the branch itself with which `oid` came into it. */
 export async function broughtIn(gitDir: string, tip: string, oid: string, signal?: AbortSignal): Promise<string> {
   const args = ['rev-list', '--first-parent', '--ancestry-path', '--topo-order', '--reverse', '--parents']
   const [first = ''] = (await git([...args, `${oid}..${tip}`], { gitDir, exits: [0], signal })).split('\n')
   const [commit = '', parent] = first.split(' ')
-  // Nothing after it, or what follows is built on it: it is of the branch itself, as after a fast-forward.
+  // Nothing follows it, or the next commit is built on it: it lies on the branch itself, as after a fast-forward.
   return commit === '' || parent === oid ? oid : commit
 }

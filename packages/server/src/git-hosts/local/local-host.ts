@@ -28,16 +28,16 @@ interface Located extends LocalPath {
   readonly id: string
 }
 
-/** Times that a merge is tried again because its base branch moved meanwhile. */
+/** Attempts at a merge whose base branch moves meanwhile. */
 const MAX_MERGES = 5
 
 /**
- * The embedded default (completions, Repositories): bare repositories below the data directory, with pull requests, branch
- * rules and checks of the service's own in PostgreSQL. What git can tell is asked of git each time; rows hold the rest.
+ * The embedded default host: bare repositories below the data directory, with pull requests, branch rules and checks of
+ * the service's own in PostgreSQL. It asks git each time for all that git can tell; rows hold the rest.
  *
- * A merge is recorded as intended, then the base branch moves by compare and swap from where it was before anything else
- * was looked at, then the pull request is closed. So whoever looks, after a crash or beside another merge, either finds an
- * intended commit in the base, and the pull request is merged, or cannot move the base from where it looked.
+ * A merge first records its intent. It then moves the base branch by compare and swap from its tip before any other
+ * read, and last closes the pull request. A reader, after a crash or beside another merge, therefore either finds an
+ * intended commit in the base, so the pull request is merged, or cannot move the base from the tip that it read.
  */
 export class LocalHost implements GitHost {
   readonly id = LOCAL_HOST
@@ -56,7 +56,7 @@ export class LocalHost implements GitHost {
   }
 
   async readAccount(account: string): Promise<string> {
-    if (account !== LOCAL_ACCOUNT) throw new GitHostError('not_found', `no account ${account} here`)
+    if (account !== LOCAL_ACCOUNT) throw new GitHostError('not_found', `there is no account ${account}`)
     return LOCAL_ACCOUNT
   }
 
@@ -86,7 +86,7 @@ export class LocalHost implements GitHost {
   async readBranch(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<HostBranch> {
     const located = await this.#locate(ref)
     const oid = await this.#tip(located, branch, signal)
-    if (oid === null) throw new GitHostError('not_found', `no branch ${branch}`, { subject: 'branch' })
+    if (oid === null) throw new GitHostError('not_found', `there is no branch ${branch}`, { subject: 'branch' })
     return { name: branch, oid, protected: (await sql.findRule(this.#db, located.id, branch)) !== null }
   }
 
@@ -110,11 +110,11 @@ export class LocalHost implements GitHost {
     const located = await this.#locate(ref)
     const [head, base] = [await this.#tip(located, pull.head, signal), await this.#tip(located, pull.base, signal)]
     if (head === null || base === null || pull.head === pull.base) {
-      throw new GitHostError('invalid', 'a pull request needs two branches that are there')
+      throw new GitHostError('invalid', 'a pull request needs two different branches that exist')
     }
     const shared = await git(['merge-base', base, head], { gitDir: located.gitDir, exits: [0, 1], signal })
     if (shared === '' || shared === head) {
-      throw new GitHostError('invalid', 'a pull request needs commits that its base lacks, and history that it has')
+      throw new GitHostError('invalid', 'the head needs commits that the base lacks, and history in common with it')
     }
     const row = await this.#db.transaction(tx =>
       sql.insertPull(tx, {
@@ -148,10 +148,10 @@ export class LocalHost implements GitHost {
       const mergeCommitOid = await this.#tryMerge(located, merge, signal)
       if (mergeCommitOid !== null) return { mergeCommitOid }
     }
-    throw new GitHostError('unavailable', 'the base branch keeps moving')
+    throw new GitHostError('unavailable', `the base branch moved during each of ${MAX_MERGES} attempts to merge`)
   }
 
-  /** The repository of this name; null where there is none. */
+  /** Finds a repository by its name; null if there is none. */
   async findRepository(fullName: string): Promise<RepositoryRef | null> {
     const [owner = '', name = '', ...more] = fullName.split('/')
     const path = more.length === 0 ? await localPath(this.#root, owner, name) : null
@@ -159,39 +159,45 @@ export class LocalHost implements GitHost {
     return row === undefined ? null : { account: LOCAL_ACCOUNT, repositoryId: row.id }
   }
 
-  /** The rules of a repository's branches, in the order of their names. */
+  /** Lists the rules of a repository's branches, in the order of their names. */
   async listRules(ref: RepositoryRef): Promise<BranchRule[]> {
     const { id } = await this.#locate(ref)
     const rows = await sql.listRules(this.#db, id)
     return rows.map(({ branch, required_checks: requiredChecks }) => ({ branch, requiredChecks }))
   }
 
-  /** Protects a branch: no direct push, and pull requests into it need these checks. Null lifts it. */
+  /** Protects a branch: no direct push, and pull requests into it need these checks. Null lifts the protection. */
   async setRule(ref: RepositoryRef, branch: string, rule: { requiredChecks: readonly string[] } | null): Promise<void> {
     const { id } = await this.#locate(ref)
     if (rule === null) await sql.deleteRule(this.#db, id, branch)
     else await sql.putRule(this.#db, id, { branch, required_checks: rule.requiredChecks })
   }
 
-  /** Says how a check of a commit went; what was said of it before is forgotten. */
+  /** Records the state of a check of a commit, in place of its earlier one. */
   async recordCheck(ref: RepositoryRef, check: { oid: string; name: string; state: CheckState }): Promise<void> {
     const { id } = await this.#locate(ref)
     await sql.putCheck(this.#db, id, { ...check, now: this.#clock.now() })
   }
 
-  /** What was said of a commit, in the order of the checks' names. */
+  /** Lists the checks of a commit, in the order of their names. */
   async listChecks(ref: RepositoryRef, oid: string): Promise<Check[]> {
     const rows = await sql.listChecks(this.#db, (await this.#locate(ref)).id, oid)
     return rows.map(({ name, state, updated_at: updatedAt }) => ({ name, state, updatedAt }))
   }
 
-  /** Whether the repository has this commit, on whatever branch. @param oid 40 lower-case hex */
+  /**
+   * Returns true if the repository has this commit, on any branch.
+   * @param oid 40 lower-case hex
+   */
   async hasCommit(ref: RepositoryRef, oid: string): Promise<boolean> {
     const { gitDir } = await this.#locate(ref)
     return (await git(['cat-file', '-t', oid], { gitDir, exits: [0, 128], signal: undefined })) === 'commit'
   }
 
-  /** @returns null where the base branch or the head moved meanwhile */
+  /**
+   * Tries to merge once.
+   * @returns null if the base branch or the head moved meanwhile
+   */
   async #tryMerge(located: Located, merge: MergePullRequest, signal?: AbortSignal): Promise<string | null> {
     const { row, base } = await this.#pull(located, merge.number, signal)
     const pull = await this.#toPull(located, row, base, signal)
@@ -217,7 +223,10 @@ export class LocalHost implements GitHost {
     return oid
   }
 
-  /** @param base where the base branch was before the row was read; null where there is none */
+  /**
+   * Returns a pull request in its present state.
+   * @param base tip of the base branch before the row was read; null if there is none
+   */
   async #toPull(located: Located, row: sql.LocalPullRow, base: string | null, signal?: AbortSignal): Promise<HostPull> {
     const state = row.state === 'open' ? await this.#look(located, row, base, signal) : row
     const open = state.state === 'open'
@@ -239,8 +248,9 @@ export class LocalHost implements GitHost {
   }
 
   /**
-   * An open pull request as its branches now say: merged by somebody who did not get to say so, or with git by hand;
-   * without a head; or at it. A head that was set back to what the base has all along is not merged.
+   * Reads the state of an open pull request from its branches. It is merged if a process merged it and could not record
+   * that, or if somebody merged it with git by hand. It is closed if its head or base is gone. A head that was set back
+   * to a commit that the base has had all along is not merged.
    */
   async #look(
     located: Located,
@@ -274,7 +284,7 @@ export class LocalHost implements GitHost {
     signal?: AbortSignal,
   ) {
     const both = { gitDir: located.gitDir, headOid: head, ...(signal && { signal }) }
-    // Whatever goes over a bound here cannot be merged here, as if it conflicted.
+    // A merge that goes over a bound cannot be merged here, as if it conflicted.
     const mergeable = base !== null && (await inBounds(canMerge({ ...both, baseOid: base })).catch(ofMerge)) === true
     return blockersOf({
       conflicts: !mergeable,
@@ -284,7 +294,7 @@ export class LocalHost implements GitHost {
     })
   }
 
-  /** A pull request's row, and where its base branch was before that was read. */
+  /** Reads a pull request's row, and before it the tip of its base branch. */
   async #pull(
     located: Located,
     number: number,
@@ -325,7 +335,7 @@ export class LocalHost implements GitHost {
     }
   }
 
-  /** The commit of a branch by its exact name; nothing of git's revision language is read in it. */
+  /** Returns the commit of a branch by its exact name, without git's revision language. */
   async #tip({ gitDir }: LocalPath, branch: string, signal?: AbortSignal): Promise<string | null> {
     const name = `refs/heads/${branch}`
     const shown = await git(['show-ref', '--verify', '--hash', '--', name], { gitDir, exits: [0, 1, 128], signal })

@@ -16,7 +16,7 @@ export interface LocalPullRow {
   readonly state: 'open' | 'merged' | 'closed'
   readonly head_branch: string
   readonly base_branch: string
-  /** The head when it was last looked at. */
+  /** The head when it was last seen. */
   readonly head_oid: string
   readonly merge_commit_oid: string | null
   readonly created_at: Date
@@ -27,7 +27,7 @@ export interface LocalRuleRow {
   readonly required_checks: readonly string[]
 }
 
-/** Ids of repositories by their paths, made for those that are new. */
+/** Returns the ids of repositories by their paths, and makes ids for new ones. */
 export async function identifyRepositories(
   db: Queryable,
   paths: readonly { readonly owner: string; readonly name: string }[],
@@ -84,7 +84,7 @@ export async function deleteRule(db: Queryable, repositoryId: string, branch: st
   await db.query('delete from local_branch_rules where repository_id = $1 and branch = $2', [repositoryId, branch])
 }
 
-/** Names of checks that have succeeded on a commit. */
+/** Lists the names of the checks that have succeeded on a commit. */
 export async function listPassedChecks(db: Queryable, repositoryId: string, oid: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     "select name from local_checks where repository_id = $1 and commit_oid = $2 and state = 'success'",
@@ -128,7 +128,7 @@ export async function findPull(db: Queryable, repositoryId: string, number: numb
   return rows[0] ?? null
 }
 
-/** The open one of two branches, on `local_pulls_open`. */
+/** Returns the open pull request of two branches, on `local_pulls_open`. */
 export async function findOpenPull(
   db: Queryable,
   repositoryId: string,
@@ -142,7 +142,10 @@ export async function findOpenPull(
   return rows[0] ?? null
 }
 
-/** The repository's row, locked, numbers its pull requests without a gap. @returns null where one is open already */
+/**
+ * Inserts a pull request. The lock on the repository's row numbers its pull requests without a gap.
+ * @returns null if one is open already
+ */
 export async function insertPull(
   tx: Queryable,
   pull: Omit<LocalPullRow, 'number' | 'state' | 'merge_commit_oid'>,
@@ -169,7 +172,7 @@ export async function insertPull(
   return rows[0] ?? null
 }
 
-/** A commit that a merge was about to bring the base branch to, and the head that is in it. */
+/** A commit that a merge was about to move the base branch to, and the head that is in it. */
 export interface MergeIntent {
   readonly commit_oid: string
   readonly head_oid: string
@@ -191,7 +194,7 @@ export async function listIntents(db: Queryable, pull: LocalPullRow): Promise<Me
   return rows
 }
 
-/** Records where the head of an open pull request was seen. */
+/** Records the head of an open pull request as last seen. */
 export async function moveHead(db: Queryable, pull: LocalPullRow, head: string): Promise<void> {
   await db.query("update local_pulls set head_oid = $3 where repository_id = $1 and number = $2 and state = 'open'", [
     pull.repository_id,

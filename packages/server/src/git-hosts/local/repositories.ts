@@ -2,19 +2,19 @@ import type { Dirent } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A bare repository of this machine, by where it lies. */
+/** A bare repository of this machine, with its path. */
 export interface LocalPath {
   readonly owner: string
   readonly name: string
   readonly gitDir: string
 }
 
-/** What a repository and its owner may be called; also keeps `..` and hidden files out. */
+/** Allowed names of a repository and its owner; they keep `..` and hidden files out. */
 const segment = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/
 
 /**
- * The bare repositories `<root>/<owner>/<name>.git`, in order. They need no registration: whoever may write to the data
- * directory puts them there. Links are not followed, so nothing outside it becomes one.
+ * Lists the bare repositories `<root>/<owner>/<name>.git`, in order. They need no registration: anyone who may write to
+ * the data directory puts them there. Links are not followed, so nothing outside becomes a repository.
  */
 export async function findRepositories(root: string): Promise<LocalPath[]> {
   const found: LocalPath[] = []
@@ -27,7 +27,7 @@ export async function findRepositories(root: string): Promise<LocalPath[]> {
   return found
 }
 
-/** Where a repository lies; null where there is none. */
+/** Returns the path of a repository; null if there is none. */
 export async function localPath(root: string, owner: string, name: string): Promise<LocalPath | null> {
   if (!segment.test(owner) || !segment.test(name)) return null
   const gitDir = join(root, owner, `${name}.git`)

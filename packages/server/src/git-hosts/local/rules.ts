@@ -3,20 +3,20 @@ import type { LocalRuleRow } from './local-sql.ts'
 
 export type CheckState = 'pending' | 'success' | 'failure'
 
-/** What a branch is protected by: nobody pushes to it, and a pull request into it needs these checks of its head. */
+/** Protection of a branch: nobody pushes to it, and a pull request into it needs these checks of its head. */
 export interface BranchRule {
   readonly branch: string
   readonly requiredChecks: readonly string[]
 }
 
-/** What was last said of one check of a commit. */
+/** The last state of one check of a commit. */
 export interface Check {
   readonly name: string
   readonly state: CheckState
   readonly updatedAt: Date
 }
 
-/** What keeps a pull request from being merged now, the lasting reasons first. */
+/** Returns the reasons why a pull request cannot be merged now, the lasting ones first. */
 export function blockersOf(facts: {
   readonly conflicts: boolean
   readonly draft: boolean

@@ -39,8 +39,8 @@ export class InteractionSweeper extends LoopingService {
 
   protected failed(error: unknown): void {
     logFailure(this.#context.log, error, {
-      waiting: 'deadlines wait for the database',
-      failed: 'closing overdue interactions failed',
+      waiting: 'the database is away; overdue approvals close once it is back',
+      failed: 'could not close an overdue approval; the next sweep tries again',
     })
   }
 
