@@ -10,15 +10,15 @@ import {
 import type { Environment } from './environment.ts'
 import type { EngineSession } from './session/engine-session.ts'
 
-/** The engine as an ACP agent, and how to end what it runs. */
+/** The engine as an ACP agent, with a way to stop everything it runs. */
 export interface EngineAgent {
   readonly app: AgentApp
   stop(): Promise<void>
 }
 
 /**
- * Berth's own coding agent. All but the protocol is loaded once `initialize` is answered, while the client makes up its
- * mind: loading takes longer than anything else at the start.
+ * Returns Berth's own coding agent. Everything but the protocol loads after `initialize` is answered, because loading
+ * is the slowest part of the start and the client needs that time to prepare its next request anyway.
  */
 export function engineAgent(version: string, environment: Environment): EngineAgent {
   const sessions = new Map<string, EngineSession>()
@@ -59,7 +59,11 @@ export function engineAgent(version: string, environment: Environment): EngineAg
     .onRequest(methods.agent.session.prompt, async ({ params, signal }) => {
       const session = sessions.get(params.sessionId)
       if (session === undefined) throw RequestError.resourceNotFound(params.sessionId)
-      if (session.busy) throw RequestError.invalidRequest(undefined, 'this session is at work on another prompt')
+      if (session.busy)
+        throw RequestError.invalidRequest(
+          undefined,
+          'this session is still working on another prompt; cancel it or wait',
+        )
       const cancel = () => session.cancel()
       signal.addEventListener('abort', cancel, { once: true })
       try {

@@ -1,30 +1,30 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** What the engine is told by its environment. */
+/** Settings that the engine reads from its environment. */
 export interface Environment {
-  /** The gateway's base URL, with `/v1`: the sandbox's forwarder. */
+  /** Base URL of the gateway, including `/v1`; inside a sandbox, the forwarder. */
   readonly gatewayUrl: string
-  /** Where conversations are kept, one file each; below the home, so that seals keep them. */
+  /** Directory of conversation files, one per conversation. It lies below the home, so checkpoints include it. */
   readonly sessionsDir: string
-  /** First wait before a request to the model is made again; it doubles. */
+  /** Delay before the first retry of a model request; it doubles with each retry. */
   readonly retryBaseMs: number
-  /** Longest silence of a model that is answering. */
+  /** Longest silence allowed while a model streams its answer. */
   readonly modelIdleMs: number
-  /** Requests to the model within one prompt, whatever budget was given. */
+  /** Model requests allowed within one prompt, whatever budget the prompt has. */
   readonly maxTurns: number
-  /** Of MCP servers: time to come up, how much of it a prompt waits for, and time for one call. */
+  /** For MCP servers: time to start, the part of it that a prompt waits for, and time for one call. */
   readonly serverStartMs: number
   readonly serverWaitMs: number
   readonly serverCallMs: number
 }
 
 /**
- * Reads what may be set from outside. All of it has a default that is right inside a sandbox; tests set the rest, so that
- * nothing waits for as long as a model may be away.
+ * Reads the settings from environment variables. Every setting has a default that fits a sandbox; tests override them
+ * so that no test waits for production timeouts.
  */
 export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
-  // Nothing but the gateway is asked for anything: no catalogs, no updates, no statistics.
+  // The engine talks to the gateway only, so disable the SDK's catalogs, update checks and statistics.
   process.env['PI_OFFLINE'] = '1'
   process.env['PI_TELEMETRY'] = '0'
   process.env['PI_SKIP_VERSION_CHECK'] = '1'

@@ -4,14 +4,14 @@ import { engineAgent } from './engine-agent.ts'
 import { readEnvironment } from './environment.ts'
 
 const VERSION = '1.0.0'
-/** What runs gets this long to end. */
+/** Time for commands and servers to end before the process exits. */
 const END_MS = 800
 
 const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
 const { app, stop } = engineAgent(VERSION, readEnvironment(process.env))
 const connection = app.connect(ndJsonStream(Writable.toWeb(process.stdout), input))
 
-// Commands run in groups of their own, which a signal to this process does not reach: they are ended first.
+// Commands run in their own process groups, which a signal to this process does not reach, so stop them first.
 const end = async () => {
   setTimeout(() => process.exit(1), END_MS)
   await stop()

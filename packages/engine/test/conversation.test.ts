@@ -19,7 +19,7 @@ describe('a question', () => {
     { question: 'Why?' },
   ]
 
-  test('is a form, and its answer goes to the model', async () => {
+  test('reaches people as a form, and its answer goes to the model', async () => {
     const asked: CreateElicitationRequest[] = []
     engine = await openEngine({
       people: {
@@ -61,7 +61,7 @@ describe('a question', () => {
     expect(inputOf(engine.gateway.requests[1])).toContain('Which sizes?\\n→ s, m')
   })
 
-  test('that is closed, or that nobody can be asked, is told to the model', async () => {
+  test('is reported to the model if people close it or nobody can be asked', async () => {
     engine = await openEngine({ people: { elicit: async () => ({ action: 'cancel' }) } })
     engine.gateway.next(call('ask_user', { questions }), done)
     expect(callsOf((await engine.prompt('go')).updates)).toMatchObject([
@@ -75,7 +75,7 @@ describe('a question', () => {
     ])
   })
 
-  test('that was open when the process ended is answered by the next message', async () => {
+  test('is answered by the next message if the process ended meanwhile', async () => {
     let open = false
     engine = await openEngine({
       people: {
@@ -97,7 +97,7 @@ describe('a question', () => {
 })
 
 describe('plan mode', () => {
-  test('has reading tools only, until people approve the plan', async () => {
+  test('offers only reading tools until people approve the plan', async () => {
     const shown: RequestPermissionRequest[] = []
     engine = await openEngine({
       people: {
@@ -139,7 +139,7 @@ describe('plan mode', () => {
     expect(toolsOf(last)).not.toContain('exit_plan_mode')
   })
 
-  test('has people shown no plan that they could not see whole', async () => {
+  test('refuses a plan that is too long to show whole', async () => {
     const shown: RequestPermissionRequest[] = []
     engine = await openEngine({
       people: {
@@ -159,7 +159,7 @@ describe('plan mode', () => {
     ])
   })
 
-  test('outlives the process, and ends with the approval that comes to the next one', async () => {
+  test('outlives the process, and ends when the next process receives the approval', async () => {
     engine = await openEngine()
     expect(textOf((await engine.prompt('/plan')).updates)).toBe('Plan mode is on.')
     await engine.restart()
@@ -173,7 +173,7 @@ describe('plan mode', () => {
 })
 
 describe('a command', () => {
-  test('clears the conversation, also for the process that loads it', async () => {
+  test('/clear clears the conversation, also for a process that loads it later', async () => {
     engine = await openEngine()
     engine.gateway.next(done)
     await engine.prompt('Remember the swan')
@@ -188,7 +188,7 @@ describe('a command', () => {
     for (const input of [second, third]) expect(input).not.toMatch(/swan|\/clear/)
   })
 
-  test('counts only as the whole first line', async () => {
+  test('counts only if it is the whole first line', async () => {
     engine = await openEngine()
     engine.gateway.next(done)
     for (const text of ['/clear it', 'so\n/clear', ' /plan', '/help', '/skill:x']) await engine.prompt(text)
@@ -196,7 +196,7 @@ describe('a command', () => {
     expect(engine.told).toEqual([])
   })
 
-  test('compacts the conversation', async () => {
+  test('/compact compacts the conversation', async () => {
     engine = await openEngine({ model: { context_length: 20_000 } })
     expect(textOf((await engine.prompt('/compact')).updates)).toBe('There is nothing to compact yet.')
     const long = 'A swan, and more. '.repeat(1300)
@@ -232,7 +232,7 @@ test('the context is compacted before it overflows, and the work goes on', async
   expect(inputOf(engine.gateway.requests.at(-1))).toContain('SUMMARY OF IT')
 })
 
-test('text that no request can hold is sent with a mark in its place, by the process that loads it too', async () => {
+test('characters that the gateway refuses are replaced, also after the conversation is loaded again', async () => {
   engine = await openEngine({ prepare: workspace => writeFileSync(join(workspace, 'AGENTS.md'), 'Mind the \0 gap.') })
   const { workspace } = engine
   writeFileSync(join(workspace, 'binary'), Buffer.from('\x7fELF\0\x01\x1b[0m\xff end', 'latin1'))
@@ -253,7 +253,7 @@ test('text that no request can hold is sent with a mark in its place, by the pro
 
 describe('loading a conversation', () => {
   const kinds = (updates: readonly SessionUpdate[]) => {
-    // What was told bit by bit is told in one piece again.
+    // A live conversation arrives in pieces, a replayed one whole, so join the pieces.
     const told: string[] = []
     for (const update of updates) {
       const { sessionUpdate: kind } = update
@@ -267,7 +267,7 @@ describe('loading a conversation', () => {
     return told
   }
 
-  test('tells all of it as it was told, and goes on from it, thoughts included', async () => {
+  test('replays every update, and continues with the thoughts included', async () => {
     engine = await openEngine({ model: { supports_reasoning: true, native_wires: ['responses'] } })
     engine.gateway.next({ thinking: 'Let me look.', text: 'Looking.', calls: [{ name: 'list', args: {} }] }, done)
     const first = await engine.prompt('go')
@@ -282,7 +282,7 @@ describe('loading a conversation', () => {
     expect(engine.gateway.requests[0]?.body).toMatchObject({ include: ['reasoning.encrypted_content'] })
   })
 
-  test('asks for no seals where the gateway sets them unasked', async () => {
+  test('does not ask for encrypted reasoning if the gateway adds it unasked', async () => {
     engine = await openEngine({ model: { supports_reasoning: true, native_wires: [] } })
     engine.gateway.next(done)
     await engine.prompt('go')
@@ -290,7 +290,7 @@ describe('loading a conversation', () => {
     expect(engine.gateway.requests[0]?.body).not.toHaveProperty('include')
   })
 
-  test('keeps what is whole of a damaged file, and says what is not', async () => {
+  test('keeps the valid lines of a damaged file, and reports the dropped ones', async () => {
     engine = await openEngine()
     engine.gateway.next(done)
     await engine.prompt('one')
@@ -312,7 +312,7 @@ describe('loading a conversation', () => {
     expect(engine.told).toHaveLength(2)
   })
 
-  test('says what became of a command that ran when the process ended', async () => {
+  test('reports a command that was running when the process ended as interrupted', async () => {
     engine = await openEngine()
     engine.gateway.next(call('bash', { command: 'touch here; sleep 5' }), done)
     const lost = engine.prompt('go')
@@ -324,7 +324,7 @@ describe('loading a conversation', () => {
     expect(inputOf(engine.gateway.requests[1])).toContain('Interrupted: the sandbox was restarted')
   })
 
-  test('of one that never was is refused', async () => {
+  test('refuses a conversation that does not exist', async () => {
     engine = await openEngine()
     await engine.kill()
     writeFileSync(fileOf(engine), 'no conversation\n')

@@ -27,7 +27,7 @@ const stdio = (name: string, file: string, ...args: string[]) => ({
 const serverTools = (request: Parameters<typeof toolsOf>[0]) =>
   toolsOf(request).filter(name => name.startsWith('mcp__'))
 
-test('a server of tools over its input and output has its tools called, as the model and people see them', async () => {
+test('an MCP server on stdio has its tools called, and the model and people see the results', async () => {
   engine = await openEngine({
     model: { input_modalities: ['text', 'image'] },
     mcpServers: [stdio('tools', 'stdio-tool-server.ts')],
@@ -62,7 +62,7 @@ test('a server of tools over its input and output has its tools called, as the m
   expect(inputOf(first)).toContain('MCP server tools says of itself:\\nAdd numbers with add.')
   expect(inputOf(afterLook)).toContain('data:image/png;base64,')
 })
-test('a server over HTTP, on loopback, has its tools called', async () => {
+test('an MCP server over HTTP on loopback has its tools called', async () => {
   await using http = await startHttpToolServer()
   engine = await openEngine({
     mcpServers: [
@@ -75,7 +75,7 @@ test('a server over HTTP, on loopback, has its tools called', async () => {
   expect(http.requests.every(headers => headers['x-key'] === 'key-of-the-tools')).toBe(true)
 })
 
-test('a server elsewhere is reached through the proxy, as the environment says', async () => {
+test('a server on another host is reached through the proxy of the environment', async () => {
   await using http = await startHttpToolServer()
   const asked: string[] = []
   const proxy = createServer()
@@ -98,7 +98,7 @@ test('a server elsewhere is reached through the proxy, as the environment says',
   proxy.close()
 })
 
-test('a server over HTTP that breaks off fails the call at once, and is there again with the next prompt', async () => {
+test('an HTTP server that drops its response fails the call at once, and is back with the next prompt', async () => {
   await using http = await startHttpToolServer()
   await using events = await startEventToolServer()
   engine = await openEngine({
@@ -117,7 +117,7 @@ test('a server over HTTP that breaks off fails the call at once, and is there ag
   expect(callsOf((await engine.prompt('go')).updates)).toMatchObject([
     { call: 'mcp__events__here completed' },
     { call: 'mcp__events__gone failed', text: expect.stringContaining('MCP server events: SSE error') },
-    { call: 'mcp__web__refuse failed', text: 'MCP server web: it ended its answer before it was there' },
+    { call: 'mcp__web__refuse failed', text: 'MCP server web: the response ended without an answer' },
     { call: 'mcp__web__add completed' },
   ])
   engine.gateway.next(call('mcp__events__here', {}), { text: 'done' })
@@ -127,7 +127,7 @@ test('a server over HTTP that breaks off fails the call at once, and is there ag
   ])
 })
 
-test('the workspace names servers of its own, and those of the protocol win', async () => {
+test('the workspace may name servers, and those given in the protocol take precedence', async () => {
   engine = await openEngine({
     mcpServers: [stdio('tools', 'stdio-tool-server.ts')],
     env: { WHICH: 'raw-tool-server.ts' },
@@ -151,24 +151,24 @@ test('the workspace names servers of its own, and those of the protocol win', as
   })
   expect(callsOf(updates)).toEqual([
     reason('unset', 'the variable NOWHERE is not set'),
-    reason('odd', '`type` is none of stdio, http and sse'),
-    reason('none', 'its entry is no object'),
+    reason('odd', '`type` must be stdio, http or sse'),
+    reason('none', 'its entry is not an object'),
     {
       call: 'mcp__raw__wide completed',
-      text: expect.stringMatching(/^w{51200}\n\[cut at 2000 lines or 50 KB: the whole is in /),
+      text: expect.stringMatching(/^w{51200}\n\[cut at 2000 lines or 50 KB: the full text is in /),
     },
     { call: 'mcp__tools__add completed', text: '{\n  "sum": 4\n}' },
   ])
   expect(inputOf(engine.gateway.requests[0])).toContain('MCP server unset is not available: .mcp.json: the variable')
 })
 
-test('sub-agents have the tools too, plan mode those that only read, and new ones come at once', async () => {
+test('sub-agents have the tools too, plan mode only those that read, and new tools appear at once', async () => {
   await using http = await startHttpToolServer('reject')
   const asked: unknown[] = []
   engine = await openEngine({
     mcpServers: [
       stdio('tools', 'stdio-tool-server.ts'),
-      // Both speak the newest protocol only.
+      // These two speak only the newest protocol.
       stdio('new', 'stdio-tool-server.ts', 'new'),
       { name: 'web', type: 'http', url: http.url, headers: [] },
     ],
@@ -205,7 +205,7 @@ test('sub-agents have the tools too, plan mode those that only read, and new one
   expect(serverTools(engine.gateway.requests.at(-1))).toEqual(['mcp__new__add', 'mcp__tools__add', 'mcp__web__add'])
 })
 
-test('a server that is of no use costs its tools and nothing else, and says why', async () => {
+test('a server that fails loses only its own tools, and the reason is reported', async () => {
   const raw = (fault: string) => stdio(fault, 'raw-tool-server.ts', fault)
   const closed = createServer((_, response) => void response.writeHead(503).end('closed today'))
   await once(closed.listen(0, '127.0.0.1'), 'listening')
@@ -230,16 +230,16 @@ test('a server that is of no use costs its tools and nothing else, and says why'
   const calls = callsOf(turn.updates)
   const told = calls.slice(0, -1).map(({ call: name, text }) => `${name}: ${text}`)
   const trouble = (server: string, why: string) => `mcp_server failed: MCP server ${server}: ${why}`
-  const leftOut = 'tools left out, as too many, too large or without a schema that can be used: '
+  const leftOut = 'tools left out (too many, too large, or without a usable schema): '
   expect(told.toSorted()).toEqual(
     [
       trouble('exits', 'ended with exit code 3: cannot read ***'),
-      trouble('floods', 'writes to its output what is no message of the protocol'),
-      trouble('endless', 'sent a message that is too long'),
-      trouble('missing', 'cannot be started: there is no no-such-program'),
+      trouble('floods', 'writes text to its output that is not MCP'),
+      trouble('endless', 'sent a message longer than 16 MiB'),
+      trouble('missing', 'cannot be started: no-such-program was not found'),
       trouble('away', 'Error POSTing to endpoint: closed today'),
       trouble('older', 'SSE error: Non-200 status code (503)'),
-      trouble('nowhere', 'its URL is none of http or https'),
+      trouble('nowhere', 'its URL must begin with http:// or https://'),
       trouble('schemas', `${leftOut}text, list, vast`),
       trouble('names', `${leftOut}a b, (no name), (no name)`),
       trouble(
@@ -264,13 +264,13 @@ test('a server that is of no use costs its tools and nothing else, and says why'
   expect(new Set(names).size).toBe(names.length)
   for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
   expect(inputOf(request)).toContain('MCP server missing is not available: cannot be started')
-  // Tried again with the next prompt, and the same once more is no news.
+  // The next prompt starts the servers again, and the same failure is not reported twice.
   engine.gateway.next({ text: 'done' })
   expect(callsOf((await engine.prompt('again')).updates)).toEqual([])
   closed.close()
 })
 
-test('a call that goes wrong fails, and the next prompt has the server again', async () => {
+test('a call fails if its server dies, and the next prompt starts the server again', async () => {
   const cancelled = join(mkdtempSync(join(tmpdir(), 'berth-cancelled-')), 'cancelled')
   const raw = stdio('raw', 'raw-tool-server.ts', 'stays')
   engine = await openEngine({
@@ -286,7 +286,7 @@ test('a call that goes wrong fails, and the next prompt has the server again', a
   )
   const calls = callsOf((await engine.prompt('go')).updates)
   const [large, rubbish, pid, die, gone] = calls
-  const [, kept = ''] = large?.text.match(/the whole is in (\S+)\]$/) ?? []
+  const [, kept = ''] = large?.text.match(/the full text is in (\S+)\]$/) ?? []
   expect(large?.text.length).toBeLessThan(52_000)
   expect(statSync(kept).size).toBe(5_320_000)
   rmSync(kept)
@@ -310,13 +310,13 @@ test('a call that goes wrong fails, and the next prompt has the server again', a
   await engine.cancel()
   expect((await waiting).stopReason).toBe('aborted')
   await until(() => existsSync(cancelled))
-  // Nothing of it is left when the engine ends, though it does not end when asked to.
+  // Its processes are gone after the engine ends, although the server ignores SIGTERM.
   process.kill(engine.pid, 'SIGTERM')
   await until(() => !isRunning(Number(again[1]?.text)))
   rmSync(dirname(cancelled), { recursive: true })
 })
 
-test('a server that says nothing is waited for as long as is right, and a call too', async () => {
+test('a silent server delays a prompt, a start and a call only up to their limits', async () => {
   engine = await openEngine({
     mcpServers: [stdio('silent', 'raw-tool-server.ts', 'silent')],
     env: { BERTH_ENGINE_MCP_WAIT_MS: '50' },
@@ -332,7 +332,7 @@ test('a server that says nothing is waited for as long as is right, and a call t
   })
   engine.gateway.next({ text: 'done' })
   expect(callsOf((await engine.prompt('go')).updates)).toEqual([
-    { call: 'mcp_server failed', text: 'MCP server silent: did not come up within 0.1 seconds' },
+    { call: 'mcp_server failed', text: 'MCP server silent: did not start within 0.1 seconds' },
   ])
   await engine[Symbol.asyncDispose]()
 
@@ -342,7 +342,7 @@ test('a server that says nothing is waited for as long as is right, and a call t
   })
   engine.gateway.next(call('mcp__raw__wait', {}), { text: 'done' })
   expect(callsOf((await engine.prompt('go')).updates)).toEqual([
-    { call: 'mcp__raw__wait failed', text: 'MCP server raw: gave no answer within 0.1 seconds' },
+    { call: 'mcp__raw__wait failed', text: 'MCP server raw: did not answer within 0.1 seconds' },
   ])
 })
 

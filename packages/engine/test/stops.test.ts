@@ -15,31 +15,46 @@ const done: ModelReply = { text: 'done' }
 
 describe('a limit', () => {
   test.each<[string, readonly [Behaviour | ModelReply, ...(Behaviour | ModelReply)[]], object, object]>([
-    ['of turns that was given', [look], { budgets: { turns: 3 } }, { stopReason: 'turn_budget', turns: 3 }],
-    ['of turns that is our own', [look], {}, { stopReason: 'max_turns', turns: 6 }],
-    ['of one answer', [{ text: 'and so', cut: true }], {}, { stopReason: 'max_response', acpReason: 'max_tokens' }],
     [
-      'of all answers',
+      'of turns given with the prompt ends the prompt',
+      [look],
+      { budgets: { turns: 3 } },
+      { stopReason: 'turn_budget', turns: 3 },
+    ],
+    ['of turns set by the engine ends the prompt', [look], {}, { stopReason: 'max_turns', turns: 6 }],
+    [
+      'of output tokens of one answer ends the prompt',
+      [{ text: 'and so', cut: true }],
+      {},
+      { stopReason: 'max_response', acpReason: 'max_tokens' },
+    ],
+    [
+      'of output tokens of all answers ends the prompt',
       [saysUsing(look, 100, 60)],
       { budgets: { responseTokens: 100 } },
       { stopReason: 'max_response', turns: 2 },
     ],
     [
-      'of cost',
+      'of cost ends the prompt',
       [look, refuses(402, 'cost_budget_exceeded', 'spent $500')],
       {},
       { stopReason: 'cost_budget', turns: 1 },
     ],
-    ['of cost that nobody knows', [refuses(402, 'cost_unknown')], {}, { stopReason: 'cost_unknown', turns: 0 }],
-    ['of failures', [failing], {}, { stopReason: 'repeated_tool_failure', turns: 5 }],
     [
-      'of failures is not met by different ones',
+      'of cost ends the prompt if the cost is unknown',
+      [refuses(402, 'cost_unknown')],
+      {},
+      { stopReason: 'cost_unknown', turns: 0 },
+    ],
+    ['of repeated failures ends the prompt', [failing], {}, { stopReason: 'repeated_tool_failure', turns: 5 }],
+    [
+      'of repeated failures ignores failures that are not in a row',
       [failing, failing, failing, failing, look, failing, done],
       { budgets: { turns: 6 } },
       { stopReason: 'turn_budget', turns: 6 },
     ],
     [
-      'is not met by the last turn that is allowed',
+      'is not exceeded by the last turn that it allows',
       [look, done],
       { budgets: { turns: 2 } },
       { stopReason: 'completed' },
@@ -50,7 +65,7 @@ describe('a limit', () => {
     expect(await engine.prompt('go', berth)).toMatchObject(expected)
   })
 
-  test('of time ends what runs', async () => {
+  test('of time ends the running command', async () => {
     engine = await openEngine()
     engine.gateway.next(call('bash', { command: 'echo $$ > new; mv new pid; exec sleep 600' }))
     const turn = await engine.prompt('go', { budgets: { seconds: 1 } })
@@ -62,27 +77,47 @@ describe('a limit', () => {
 describe('a model', () => {
   const cut = streamsUntil({ text: 'I was about to' }, 5, 'cut')
   test.each<[string, readonly [Behaviour | ModelReply, ...(Behaviour | ModelReply)[]], object, number]>([
-    ['that is overloaded is asked again', [refuses(503, 'upstream_overloaded'), done], { stopReason: 'completed' }, 2],
-    ['that limits us is asked again', [refuses(429, 'upstream_rate_limited'), done], { stopReason: 'completed' }, 2],
-    ['whose answer is cut is asked again', [cut, done], { stopReason: 'completed' }, 2],
-    ['that limits us for good', [refuses(429, 'x')], { stopReason: 'error', errorCode: 'model_rate_limited' }, 5],
-    ['that is away', [refuses(500, 'x')], { stopReason: 'error', errorCode: 'model_unavailable' }, 5],
-    ['whose every answer is cut', [cut], { stopReason: 'error', errorCode: 'model_response_invalid' }, 5],
+    ['that is overloaded is retried', [refuses(503, 'upstream_overloaded'), done], { stopReason: 'completed' }, 2],
+    ['that limits the rate is retried', [refuses(429, 'upstream_rate_limited'), done], { stopReason: 'completed' }, 2],
+    ['whose answer is cut is retried', [cut, done], { stopReason: 'completed' }, 2],
     [
-      'that makes no sense',
+      'that always limits the rate fails the prompt after five requests',
+      [refuses(429, 'x')],
+      { stopReason: 'error', errorCode: 'model_rate_limited' },
+      5,
+    ],
+    [
+      'that is unavailable fails the prompt after five requests',
+      [refuses(500, 'x')],
+      { stopReason: 'error', errorCode: 'model_unavailable' },
+      5,
+    ],
+    [
+      'whose every answer is cut fails the prompt after five requests',
+      [cut],
+      { stopReason: 'error', errorCode: 'model_response_invalid' },
+      5,
+    ],
+    [
+      'that sends malformed events fails the prompt after five requests',
       [saysChanged(done, frame => frame.replace('data: {', 'data: {{'))],
       { stopReason: 'error', errorCode: 'model_response_invalid' },
       5,
     ],
     [
-      'whose provider refuses the key of the gateway',
+      'whose provider refuses the key is not retried',
       [refuses(502, 'upstream_credential_refused')],
       { stopReason: 'error', errorCode: 'model_credential_refused' },
       1,
     ],
-    ['that refuses the request', [refuses(400, 'x')], { stopReason: 'error', errorCode: 'model_request_refused' }, 1],
     [
-      'without a quota',
+      'that refuses the request is not retried',
+      [refuses(400, 'x')],
+      { stopReason: 'error', errorCode: 'model_request_refused' },
+      1,
+    ],
+    [
+      'without a quota is not retried',
       [refuses(429, 'insufficient_quota')],
       { stopReason: 'error', errorCode: 'model_rate_limited' },
       1,
@@ -94,7 +129,7 @@ describe('a model', () => {
     expect(engine.gateway.requests).toHaveLength(requests)
   })
 
-  test('that cannot be asked is an activity in the words of the gateway', async () => {
+  test('that fails for good is reported as a failed call in the words of the gateway', async () => {
     engine = await openEngine()
     const words = 'The provider refused the credential; mend the configuration.'
     engine.gateway.next(refuses(502, 'upstream_credential_refused', words), done)
@@ -104,24 +139,24 @@ describe('a model', () => {
     expect(callsOf((await engine.prompt('go')).updates)).toMatchObject([{ call: 'model failed' }])
   })
 
-  test('that goes silent is given up', async () => {
+  test('that goes silent is given up after the idle limit', async () => {
     engine = await openEngine({ env: { BERTH_ENGINE_MODEL_IDLE_MS: '50' } })
     engine.gateway.next(streamsUntil({ text: 'I was about to' }, 5, 'silence'))
     expect(await engine.prompt('go')).toMatchObject({ stopReason: 'error', errorCode: 'model_response_invalid' })
   })
 
-  test('that is not there at all', async () => {
+  test('behind an unreachable gateway fails the prompt as unavailable', async () => {
     engine = await openEngine()
     await engine.gateway[Symbol.asyncDispose]()
     expect(await engine.prompt('go')).toMatchObject({ stopReason: 'error', errorCode: 'model_unavailable' })
   })
 
-  test('that is not named', async () => {
+  test('must be named by the prompt or the conversation', async () => {
     engine = await openEngine()
     expect(await engine.prompt('go', { model: undefined })).toMatchObject({ errorCode: 'model_not_configured' })
   })
 
-  test('whose arguments are no JSON has nothing done, and is told', async () => {
+  test('whose arguments are invalid JSON gets an error, and the call does not run', async () => {
     engine = await openEngine()
     const broken = saysChanged(call('bash', { command: 'touch made' }), frame =>
       frame
@@ -137,7 +172,7 @@ describe('a model', () => {
 })
 
 describe('cancelling', () => {
-  test('ends an answer', async () => {
+  test('ends an answer in progress', async () => {
     engine = await openEngine()
     engine.gateway.next(streamsUntil({ text: 'I was about to' }, 5, 'silence'), done)
     const turn = engine.prompt('go')
@@ -147,7 +182,7 @@ describe('cancelling', () => {
     expect(await engine.prompt('go on')).toMatchObject({ stopReason: 'completed' })
   })
 
-  test('ends a command with all that it started', async () => {
+  test('ends a command and all processes it started', async () => {
     engine = await openEngine()
     engine.gateway.next(call('bash', { command: 'sleep 600 & echo $! > new; mv new pid; wait' }), done)
     const turn = engine.prompt('go')
@@ -159,7 +194,7 @@ describe('cancelling', () => {
     expect(await engine.prompt('go on')).toMatchObject({ stopReason: 'completed' })
   })
 
-  test('ends a question', async () => {
+  test('ends an open question', async () => {
     let asked = false
     engine = await openEngine({
       people: {
@@ -176,7 +211,7 @@ describe('cancelling', () => {
     expect(await turn).toMatchObject({ stopReason: 'aborted' })
   })
 
-  test('ends the wait for another attempt, and a sub-agent', async () => {
+  test('ends the wait before a retry, and a sub-agent', async () => {
     engine = await openEngine({ env: { BERTH_ENGINE_RETRY_MS: '600000' } })
     engine.gateway.next(call('delegate', { task: 'x' }), refuses(503, 'x'))
     const turn = engine.prompt('go')
@@ -187,7 +222,10 @@ describe('cancelling', () => {
   })
 })
 
-/** Of the process named in a file; one that was killed before it could write it has ended. A zombie still has its number. */
+/**
+ * Returns true if the process named in the file has ended, which includes zombies.
+ * Without the file, the process was killed before it could write it.
+ */
 function hasEnded(file: string): boolean {
   try {
     return /\) [ZX] /.test(readFileSync(`/proc/${Number(readFileSync(file, 'utf8'))}/stat`, 'utf8'))

@@ -10,7 +10,7 @@ afterEach(() => engine[Symbol.asyncDispose]())
 const broken =
   "import assert from 'node:assert'\nimport { add } from './add.js'\nassert.equal(add(1, 2), 3)\nconsole.log('passed')\n"
 
-test('it fixes a failing test in a small repository', async () => {
+test('the engine fixes a failing test in a small repository', async () => {
   engine = await openEngine({
     prepare(workspace) {
       writeFileSync(join(workspace, 'package.json'), '{"type":"module"}')
@@ -43,12 +43,12 @@ test('it fixes a failing test in a small repository', async () => {
   })
   expect(JSON.stringify(turn.updates)).toContain('"type":"diff"')
   expect(readFileSync(join(engine.workspace, 'add.js'), 'utf8')).toContain('a + b')
-  // What the repository says to agents is heard; the placeholder is the only credential.
+  // The engine reads the repository's AGENTS.md; the placeholder is the only credential that it sends.
   expect(inputOf(engine.gateway.requests[0])).toContain('Run the tests with node add.test.js.')
   expect(engine.gateway.requests[0]?.headers.authorization).toBe('Bearer berth')
 })
 
-test('nothing of a workspace is run by being there, and its skills are offered', async () => {
+test('extensions and settings of a workspace never run, and its skills are offered', async () => {
   engine = await openEngine({
     prepare(workspace) {
       const ran = "require('node:fs').writeFileSync('RAN', '1')"
@@ -77,7 +77,7 @@ test('nothing of a workspace is run by being there, and its skills are offered',
   for (const name of ['one', 'two', 'three']) expect(input).toContain(`Skill number ${name}`)
 })
 
-test('a skill that cannot be used is told to people and to the model, once, and the others are offered', async () => {
+test('an unusable skill is reported once to people and to the model, and the other skills are offered', async () => {
   const skills: Readonly<Record<string, string>> = {
     good: '---\nname: good\ndescription: A good skill\n---\nDo it.\n',
     Odd: '---\nname: Odd\ndescription: An oddly named skill\n---\nDo it.\n',
@@ -105,7 +105,7 @@ test('a skill that cannot be used is told to people and to the model, once, and 
   for (const offered of ['A good skill', 'An oddly named skill']) expect(input).toContain(offered)
 })
 
-test('it writes, lists, reads and searches', async () => {
+test('the engine writes, lists, reads and searches files', async () => {
   engine = await openEngine()
   engine.gateway.next(
     call('write', { path: 'src/a.txt', content: 'one\ntwo\n' }),
@@ -134,7 +134,7 @@ test('it writes, lists, reads and searches', async () => {
 })
 
 describe('presenting a file', () => {
-  test('goes through the program of the sandbox', async () => {
+  test('runs berth-present from the sandbox', async () => {
     engine = await openEngine()
     const program = join(engine.workspace, '..', 'programs', 'berth-present')
     writeFileSync(
@@ -156,7 +156,7 @@ describe('presenting a file', () => {
     ])
   })
 
-  test('says so where it cannot be done', async () => {
+  test('fails with a message if there is no berth-present', async () => {
     engine = await openEngine()
     engine.gateway.next(call('present_file', { path: 'a.txt' }), { text: 'done' })
     const { updates } = await engine.prompt('give me a file')
@@ -167,7 +167,7 @@ describe('presenting a file', () => {
 })
 
 describe('delegating', () => {
-  test('runs a sub-agent with a context of its own, whose calls are told apart', async () => {
+  test('runs a sub-agent with its own context, and marks its calls', async () => {
     engine = await openEngine()
     engine.gateway.next(
       call('delegate', { task: 'Count the files' }),
@@ -189,14 +189,14 @@ describe('delegating', () => {
     })
     const bash = turn.updates.find(update => update.sessionUpdate === 'tool_call' && update.name === 'bash')
     expect(bash?._meta).toEqual({ berth: { delegationId: event?.data['delegationId'] } })
-    // It knows its task and not the conversation, and has nobody to ask.
+    // The sub-agent knows its task but not the conversation, and cannot ask people.
     const [, asked] = engine.gateway.requests
     expect(inputOf(asked)).toContain('Count the files')
     expect(inputOf(asked)).not.toContain('How many?')
     expect(toolsOf(asked)).toEqual(['bash', 'edit', 'list', 'present_file', 'read', 'search', 'write'])
   })
 
-  test('tells of one that failed', async () => {
+  test('reports a sub-agent that failed', async () => {
     engine = await openEngine()
     engine.gateway.next(
       call('delegate', { task: 'x' }),

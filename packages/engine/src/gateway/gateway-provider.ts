@@ -19,33 +19,33 @@ import { sendable } from './sendable.ts'
 import { type Watched, watchFetch } from './watched-fetch.ts'
 
 const PROVIDER = 'berth'
-/** Ours alone, so that no other implementation of the wire is ever chosen for it. */
+/** A private API name, so the SDK never picks another implementation of the wire. */
 const API = 'berth-responses'
-/** Longest wait that the gateway may ask for; beyond it the Run says that it was refused. */
+/** Longest wait that the gateway may ask for; if it asks for more, the Run ends with the refusal. */
 const MAX_RETRY_AFTER_MS = 60_000
 
-/** Asked before every request to the model; null lets it go. */
+/** The prompt's limits, consulted before every model request. */
 export interface RequestGate {
-  /** Why no request may be made any more. */
+  /** Returns true once a limit or a cancellation has stopped the prompt. */
   readonly stopped: () => boolean
-  /** Output tokens that may still be written. */
+  /** Returns the output tokens that the prompt may still use. */
   readonly outputTokensLeft: () => number
 }
 
 /**
- * The gateway as the engine's one provider of models.
+ * The gateway as the engine's only provider of models.
  *
- * Its wire is Responses: reasoning comes back as items with `encrypted_content`, which the conversation's file keeps and
- * every later request replays, so that a model goes on from its own thoughts over tool calls, restarts and seals. Chat
- * Completions has no place for them.
+ * Its wire is Responses. Reasoning arrives as items with `encrypted_content`; the conversation's file keeps them and
+ * every later request replays them, so a model continues from its own thoughts after tool calls, restarts and
+ * checkpoints. Chat Completions has no field for them.
  *
- * No credential is known here: the one that is sent is a placeholder, replaced outside the sandbox by the Run's.
+ * The engine knows no credential: it sends a placeholder, and the proxy outside the sandbox replaces it with the Run's.
  */
 export class GatewayProvider {
   readonly #environment: Environment
   readonly #facts = new Map<string, ModelFacts>()
   readonly #runtime: ModelRuntime
-  /** Before this, by the gateway's word, nothing is worth asking. */
+  /** Time before which the gateway asked not to be called again, in ms since the epoch. */
   #notBefore = 0
   #lastFault: ModelFault | null = null
   gate: RequestGate = { stopped: () => false, outputTokensLeft: () => Number.POSITIVE_INFINITY }
@@ -65,14 +65,14 @@ export class GatewayProvider {
     return this.#runtime
   }
 
-  /** How the last request that failed did so. */
+  /** The fault of the last request that failed. */
   get lastFault(): ModelFault | null {
     return this.#lastFault
   }
 
   /**
-   * A model by its id in the gateway's catalog; asked for once.
-   * @throws ModelFaultError where the gateway is away
+   * Returns a model by its id in the gateway's catalog; fetches it once.
+   * @throws ModelFaultError if the gateway is unreachable or refuses
    */
   async model(id: string, signal: AbortSignal): Promise<Model<Api>> {
     if (!this.#facts.has(id)) {
@@ -138,10 +138,11 @@ export class GatewayProvider {
   }
 
   /**
-   * A request as the gateway takes it; every request passes here, compactions and those of sub-agents too.
+   * Converts a request to the form that the gateway accepts. Every request passes here, including those of compactions
+   * and sub-agents.
    *
-   * If a provider speaks Responses itself, the engine asks for the reasoning that it replays. For the others the gateway
-   * seals it unasked, and refuses to be asked.
+   * If a provider speaks Responses itself, the engine asks for the reasoning that it replays. For other providers the
+   * gateway adds encrypted reasoning unasked, and refuses `include`.
    */
   #payload(payload: unknown, model: Model<Api>): unknown {
     const { include, ...rest } = sendable(payload) as Record<string, unknown>
@@ -149,9 +150,9 @@ export class GatewayProvider {
   }
 
   /**
-   * A fault in the words that the agent loop understands: it reads from the message's text whether to try again and
-   * whether the conversation is too long. What the gateway said is kept apart from that text: any number in it could be
-   * taken for a status. "Out of budget" is what it knows of that no second attempt can mend.
+   * Returns an error text that the SDK's agent loop understands. From the text, the loop decides whether to retry and
+   * whether the conversation is too long. It could take any number for a status, so the gateway's message stays out.
+   * The loop never retries "out of budget".
    */
   #say(fault: ModelFault): string {
     const { code, transient, retryAfterMs = 0, detail } = fault
@@ -168,7 +169,7 @@ function faultIn(watched: Watched, message: AssistantMessage): ModelFault {
   if (watched.refusal !== null) return faultOf(watched.refusal)
   const text = message.errorMessage ?? ''
   if (watched.unreachable) return faultOf({ code: 'unreachable', message: text })
-  // The last event of a stream that failed: `<code>: <message>`, from `response.failed` or `error`.
+  // The last event of a failed stream, `<code>: <message>`, from `response.failed` or `error`.
   const code = /^(?:Error Code )?([a-z_]+): /.exec(text)?.[1]
   return faultOf({ message: text, ...(code !== undefined && code !== 'unknown' && { code }) })
 }

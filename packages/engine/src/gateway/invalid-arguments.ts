@@ -1,13 +1,13 @@
 import type { ToolCall } from '@earendil-works/pi-ai'
 
-/** Under it stand the arguments of a call that were no JSON; no tool has a parameter of that name. */
+/** Key that holds call arguments that are not valid JSON; no tool has a parameter of this name. */
 const INVALID = '__invalid_json'
 const MAX_SHOWN = 500
 
 /**
- * Arguments that are no JSON are not guessed at: what a lenient reader makes of `{"command": "rm -rf build` is not what
- * was meant. They are marked, and the call fails with what is wrong when it is about to run.
- * @param json what the model wrote; absent where it came in one piece, read by the wire's client
+ * Marks a call whose arguments are not a JSON object, so that it fails when it is about to run. The engine does not
+ * guess: a lenient parser turns `{"command": "rm -rf build` into a command that the model did not mean.
+ * @param json the model's own text; absent if the arguments came in one piece and the wire's client parsed them
  */
 export function markInvalidArguments(call: ToolCall, json: string | undefined): void {
   if (json === undefined || json.trim() === '') return
@@ -15,12 +15,12 @@ export function markInvalidArguments(call: ToolCall, json: string | undefined): 
     const parsed: unknown = JSON.parse(json)
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return
   } catch {
-    // Said below.
+    // Marked below.
   }
   call.arguments = { [INVALID]: json.slice(0, MAX_SHOWN) }
 }
 
-/** @throws where the arguments were marked, in words for the model */
+/** @throws Error with a message for the model if the arguments were marked */
 export function refuseInvalidArguments(args: unknown): void {
   if (typeof args !== 'object' || args === null || !(INVALID in args)) return
   throw new Error(

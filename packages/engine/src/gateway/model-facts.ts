@@ -9,17 +9,17 @@ type ModelConfig = NonNullable<ProviderConfig['models']>[number]
 export interface ModelFacts {
   readonly id: string
   readonly contextTokens: number
-  /** Null where it is not known, and then none is asked for. */
+  /** Null if unknown; requests then set no limit. */
   readonly outputTokens: number | null
   readonly reasoning: boolean
   readonly images: boolean
-  /** Whether its provider speaks Responses itself, and must be asked for the reasoning that is to be replayed. */
+  /** True if the provider itself speaks Responses; the engine must then ask for the reasoning that it replays. */
   readonly speaksResponses: boolean
 }
 
-/** Where a provider does not tell. */
+/** Used if the provider does not publish its context length. */
 const assumedContextTokens = 128_000
-/** What a conversation is measured with where the most that a model writes is not known. */
+/** Used to plan a conversation's size if the model's output limit is unknown. */
 const assumedOutputTokens = 16_384
 
 export class ModelFaultError extends Error {
@@ -33,9 +33,9 @@ export class ModelFaultError extends Error {
 }
 
 /**
- * What the gateway says of a model (interface 4.12). One that it does not list is asked for all the same: the gateway
- * answers for what it serves.
- * @throws ModelFaultError where the gateway is away
+ * Fetches the gateway's description of a model (OpenAPI `listModels`). A model that the gateway does not list gets
+ * defaults and is requested anyway: the gateway decides whether it serves it.
+ * @throws ModelFaultError if the gateway is unreachable or refuses
  */
 export async function fetchModelFacts(gatewayUrl: string, id: string, signal: AbortSignal): Promise<ModelFacts> {
   let response: Response
@@ -67,7 +67,7 @@ function readFacts(id: string, model: Readonly<Record<string, unknown>>): ModelF
   }
 }
 
-/** The model in the engine's words. */
+/** Converts the facts to the SDK's model configuration. */
 export function modelConfig(facts: ModelFacts): ModelConfig {
   const { id, contextTokens, outputTokens, reasoning, images } = facts
   return {
@@ -75,7 +75,7 @@ export function modelConfig(facts: ModelFacts): ModelConfig {
     name: id,
     reasoning,
     input: images ? ['text', 'image'] : ['text'],
-    // The gateway counts the cost of every request; nothing is reckoned here.
+    // The gateway accounts for the cost of every request, so the SDK calculates none.
     cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
     contextWindow: contextTokens,
     maxTokens: Math.min(outputTokens ?? assumedOutputTokens, contextTokens),

@@ -1,4 +1,4 @@
-/** Why a request to the model came to nothing, in the words of a Run's `errorCode`. */
+/** Why a model request failed; these are values of a Run's `errorCode`. */
 export type ModelFaultCode =
   | 'model_rate_limited'
   | 'model_unavailable'
@@ -9,21 +9,21 @@ export type ModelFaultCode =
   | 'cost_budget_exceeded'
   | 'cost_unknown'
 
-/** A fault, and whether the same request may fare better. */
+/** A fault, and whether a retry of the same request may succeed. */
 export interface ModelFault {
   readonly code: ModelFaultCode
   readonly transient: boolean
-  /** Not before this is it worth asking again. */
+  /** Earliest time for a retry, from now. */
   readonly retryAfterMs?: number
-  /** What the gateway said; it holds no credential. */
+  /** The gateway's message; it never contains a credential. */
   readonly detail: string
 }
 
-/** What is known of a failed request. */
+/** The known facts about a failed request. */
 export interface Failure {
-  /** Absent where no answer came. */
+  /** Absent if no response arrived. */
   readonly status?: number
-  /** `error.code` of the gateway's answer, or of a stream's last event. */
+  /** `error.code` of the gateway's response, or of the last event of a stream. */
   readonly code?: string
   readonly message: string
   readonly retryAfterMs?: number
@@ -41,14 +41,14 @@ const byCode: Readonly<Record<string, ModelFaultCode>> = {
 const tooLong = /context (length|window)|prompt is too long|maximum (context|prompt|input) length|too many tokens/i
 
 /**
- * Names a failure. Refusals for money, of the request itself and of the operator's key stand; limits and outages pass, as
- * may a stream that was cut or made no sense.
+ * Classifies a failure. Spent budgets, invalid requests and a refused operator key are permanent. Rate limits, outages
+ * and streams that were cut or malformed are transient.
  */
 export function faultOf(failure: Failure): ModelFault {
   const code = codeOf(failure)
   const transient = code === 'model_rate_limited' || code === 'model_unavailable' || code === 'model_response_invalid'
   return {
-    // A quota that is spent does not come back within a Run.
+    // A spent quota does not come back within a Run.
     transient: transient && failure.code !== 'insufficient_quota',
     code,
     detail: failure.message,

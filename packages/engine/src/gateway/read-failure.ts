@@ -2,7 +2,7 @@ import type { Failure } from './model-fault.ts'
 
 const MAX_BODY = 16_384
 
-/** Reads the error object that the gateway answers with (interface 4.12). Whatever comes, something is said of it. */
+/** Reads the error object of a gateway response; a body that cannot be parsed becomes the message. */
 export async function readFailure(response: Response): Promise<Failure> {
   const text = (await response.text().catch(() => '')).slice(0, MAX_BODY)
   const retryAfterMs = retryAfterOf(response.headers.get('retry-after'))
@@ -17,7 +17,7 @@ export async function readFailure(response: Response): Promise<Failure> {
 function errorOf(text: string): { code?: string; message?: string } {
   try {
     const { error } = JSON.parse(text)
-    // Our own errors are a string beside their message; OpenAI's are an object.
+    // Berth's own errors put a string beside their message; OpenAI's put an object.
     const { code, message } = typeof error === 'string' ? { ...JSON.parse(text), code: error } : error
     return {
       ...(typeof code === 'string' && { code }),

@@ -1,12 +1,12 @@
-/** Stands in a request for a character that no JSON text of the gateway may hold, as it does in the Session's Events. */
+/** Replaces characters that the gateway refuses in JSON text; the Session's Events use the same mark. */
 const MARK = '\ufffd'
 
 /**
- * Returns a JSON value in which U+FFFD stands for each U+0000 and each unpaired surrogate, in member names too.
+ * Returns the JSON value with U+FFFD in place of each U+0000 and each unpaired surrogate, in member names too.
  *
- * The gateway refuses a request that holds one (OpenAPI `createResponse`, 400 `invalid_request`). Commands print them,
- * files hold them and models write them, and the conversation keeps what was said: one that was sent unchanged would have
- * every later request refused as well.
+ * The gateway refuses a request that contains one (OpenAPI `createResponse`, 400 `invalid_request`). Commands print
+ * them, files contain them and models write them. The conversation keeps them, so without this replacement a single
+ * one would make the gateway refuse every later request too.
  */
 export function sendable(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed().replaceAll('\0', MARK)

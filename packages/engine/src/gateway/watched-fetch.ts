@@ -1,17 +1,17 @@
 import type { Failure } from './model-fault.ts'
 import { readFailure } from './read-failure.ts'
 
-/** One request to the model as it went, for whoever has to name its failure. */
+/** Records how one model request went, so that its failure can be named. */
 export interface Watched {
   readonly fetch: typeof fetch
-  /** What the gateway refused it with; null while it did not. */
+  /** The gateway's refusal; null if it has not refused. */
   readonly refusal: Failure | null
   readonly unreachable: boolean
 }
 
 /**
- * A `fetch` that remembers how its one request went, and ends an answer that goes silent: libraries bound the wait for
- * the headers only.
+ * Returns a `fetch` that records how its one request went and aborts a response that goes silent. The libraries only
+ * bound the wait for the headers.
  */
 export function watchFetch(idleMs: number): Watched {
   const state = { refusal: null as Failure | null, unreachable: false }

@@ -16,49 +16,49 @@ import { httpTransport } from './http-transport.ts'
 import type { ServerConfig } from './server-config.ts'
 import { StdioTransport } from './stdio-transport.ts'
 
-/** Tools of a server that are looked at, and pages that they may come on. */
+/** Most tools read from one server, and most pages of its list. */
 const MAX_LISTED = 1000
 const MAX_PAGES = 50
-/** Our own clocks decide; the library's must not come first. */
+/** Disables the library's timeouts, because this class measures time itself. */
 const FOREVER_MS = 2 ** 31 - 1
 
-/** What a connection is made with. */
+/** Options for opening a connection. */
 export interface Connecting {
   readonly name: string
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv
   readonly people: People
-  /** Time for a call, without that in which people are asked. */
+  /** Time for a call, not counting the time in which people are asked. */
   readonly callMs: number
-  /** Time to list tools anew. */
+  /** Time for listing the tools again. */
   readonly listMs: number
-  /** The tools are others, or the server is gone. */
+  /** Called when the list of tools has changed, or the server is gone. */
   readonly changed: () => void
 }
 
-/** Of a tool, what a call needs. */
+/** The parts of a tool that a call needs. */
 export interface CalledTool {
   readonly name: string
   readonly inputSchema: unknown
 }
 
-/** A server that answered. It is used until it is gone: a new one is made then. */
+/** A connection to a server that answered. It serves until the server is gone; the engine then opens another. */
 export class Connection {
   readonly #client: Client
   readonly #transport: Transport
   readonly #options: Connecting
-  /** Of the calls that are on their way. */
+  /** Clocks of the calls in progress. */
   readonly #clocks = new Set<Stopwatch>()
-  /** Over with the last of these. */
+  /** Aborted when the last of these calls ends. */
   #asking = new AbortController()
   #listing: Promise<void> = Promise.resolve()
   #tools: readonly unknown[] = []
   #ended: string | null = null
 
   /**
-   * Connects, and asks for the tools. Most servers speak the handshake of 2025; one that refuses it is asked again in the
-   * newer way. The other order would have the older ones meet a request that some of them never answer.
-   * @throws with words on the server, or the signal's reason
+   * Connects and lists the tools. Tries the 2025 handshake first, because most servers speak it; if the server refuses,
+   * retries with the newer one. In the other order, older servers would get a request that some of them never answer.
+   * @throws Error that says why the server cannot be used, or the signal's reason
    */
   static async open(config: ServerConfig, options: Connecting, signal: AbortSignal): Promise<Connection> {
     try {
@@ -94,7 +94,7 @@ export class Connection {
       { name: 'berth', version: '1.0.0' },
       {
         capabilities: asks ? { elicitation: { form: {} } } : {},
-        // The server has validated what it says; the model reads it either way.
+        // The server has validated its own output, and the model reads it either way.
         jsonSchemaValidator: {
           getValidator: () => input => ({ valid: true, data: input as never, errorMessage: undefined }),
         },
@@ -103,7 +103,7 @@ export class Connection {
       },
     )
     this.#client.onerror = error => {
-      // Its stream is the whole connection, and one that is begun anew is of another.
+      // The stream is the whole connection; if it reconnects, the server treats it as a different one.
       if (error instanceof SseError) this.#lose(wordsOf(error))
     }
     this.#client.onclose = () => this.#end(this.#ending || 'closed the connection')
@@ -113,22 +113,22 @@ export class Connection {
       )
   }
 
-  /** Why it is of no use any more; null while it is. */
+  /** Why the connection no longer works; null while it does. */
   get ended(): string | null {
     return this.#ended
   }
 
-  /** As the server lists them, unread. */
+  /** The tools as the server lists them, not validated. */
   get tools(): readonly unknown[] {
     return this.#tools
   }
 
-  /** What the server tells of itself, for the model. */
+  /** The server's own instructions for the model. */
   get instructions(): string {
     return this.#client.getInstructions() ?? ''
   }
 
-  /** Resolves when no list is on its way. */
+  /** Resolves when no listing is in progress. */
   get listed(): Promise<void> {
     return this.#listing
   }
@@ -137,7 +137,10 @@ export class Connection {
     return this.#transport instanceof StdioTransport ? this.#transport.ending : ''
   }
 
-  /** @throws with words for the model */
+  /**
+   * Calls a tool and returns the server's answer.
+   * @throws Error with a message for the model
+   */
   async call(
     tool: CalledTool,
     args: Readonly<Record<string, unknown>>,
@@ -158,7 +161,7 @@ export class Connection {
       )
     } catch (error) {
       signal?.throwIfAborted()
-      if (overdue.signal.aborted) throw new Error(`gave no answer within ${this.#options.callMs / 1000} seconds`)
+      if (overdue.signal.aborted) throw new Error(`did not answer within ${this.#options.callMs / 1000} seconds`)
       if (isEnd(error)) this.#lose(wordsOf(error))
       throw new Error(this.#ended ?? wordsOf(error))
     } finally {
@@ -190,7 +193,7 @@ export class Connection {
 
   #listAgain(): void {
     const once = this.#listing.then(() => this.#list(AbortSignal.timeout(this.#options.listMs)))
-    // What it listed before stands.
+    // If listing fails, the previous list stays.
     this.#listing = once.then(this.#options.changed, () => undefined)
   }
 
@@ -202,7 +205,7 @@ export class Connection {
       const request = { method: 'tools/list' as const, ...(cursor !== undefined && { params: { cursor } }) }
       const answer = await this.#client.request(request, anything, { signal, timeout: FOREVER_MS })
       const { tools: listed, nextCursor } = (answer ?? {}) as { tools?: unknown; nextCursor?: unknown }
-      if (!Array.isArray(listed)) throw new Error('lists its tools in a way that cannot be read')
+      if (!Array.isArray(listed)) throw new Error('sent a list of tools that cannot be read')
       tools.push(...listed)
       if (typeof nextCursor !== 'string' || nextCursor === cursor) break
       cursor = nextCursor
@@ -210,7 +213,7 @@ export class Connection {
     this.#tools = tools.slice(0, MAX_LISTED)
   }
 
-  /** A question within a call is one to people, and the time of calls stands still meanwhile; others are declined. */
+  /** Passes a question asked during a call on to people, and pauses the calls' clocks; declines any other question. */
   async #ask({ params }: ElicitRequest, signal: AbortSignal) {
     const { name, people } = this.#options
     const { sessionId, ask } = people
@@ -230,7 +233,7 @@ function transportOf(config: ServerConfig, { cwd, env }: Connecting): Transport 
   return new StdioTransport({ command, args, cwd, env: { ...env, ...config.env } })
 }
 
-/** Not all waits of the library end with the signal that they are given. */
+/** Rejects as soon as the signal aborts: some waits of the library ignore the signal that they are given. */
 async function until<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const { promise: over, reject } = Promise.withResolvers<never>()
   const end = () => reject(signal.reason)
@@ -243,7 +246,7 @@ async function until<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   }
 }
 
-/** Whatever a server lists: one tool that makes no sense must not hide the others. */
+/** Accepts anything a server lists, so that one invalid tool does not hide the others. */
 const anything: StandardSchemaV1<unknown, unknown> = {
   '~standard': { version: 1, vendor: 'berth', validate: value => ({ value }) },
 }
@@ -251,11 +254,11 @@ const anything: StandardSchemaV1<unknown, unknown> = {
 const refusesHandshake = (error: unknown): boolean =>
   error instanceof ProtocolError || (error instanceof SdkHttpError && error.status === 400)
 
-/** Whether the server is gone: it cannot be reached, or knows nothing any more of what was agreed. */
+/** Returns true if the server is unreachable or has forgotten the connection. */
 const isEnd = (error: unknown): boolean =>
   error instanceof SdkHttpError ? error.status === 404 : !(error instanceof ProtocolError || error instanceof SdkError)
 
-/** What went wrong, with its cause: that of `fetch` is all that is known of a server that is not there. */
+/** Returns the error's message with its cause; for `fetch`, only the cause says why a server is unreachable. */
 export function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause } = error

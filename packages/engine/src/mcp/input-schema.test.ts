@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { inputSchemaOf } from './input-schema.ts'
 
-describe('the schema of a tool', () => {
+describe('inputSchemaOf', () => {
   test.each([
-    ['no schema', undefined],
+    ['missing', undefined],
     ['a text', 'object'],
     ['a list', [{ type: 'object' }]],
-    ['one of no object', { type: 'string' }],
-    ['one without a type', { properties: {} }],
-    ['too much', { type: 'object', description: 'x'.repeat(40_000) }],
-  ])('is of no use where it is %s', (_, given) => {
+    ['the schema of a string', { type: 'string' }],
+    ['a schema without a type', { properties: {} }],
+    ['too large', { type: 'object', description: 'x'.repeat(40_000) }],
+  ])('returns null if the schema is %s', (_, given) => {
     expect(inputSchemaOf(given)).toBeNull()
   })
 
-  test('stands as it is where it makes sense', () => {
+  test('keeps a valid schema as it is', () => {
     const schema = {
       type: 'object',
       properties: {
@@ -31,23 +31,31 @@ describe('the schema of a tool', () => {
   test.each<[string, object, object]>([
     ['a choice at its root', { anyOf: [{ required: ['a'] }], $schema: 'x' }, { properties: {} }],
     [
-      'a list of no kind',
+      'an array without items',
       { properties: { a: { type: 'array' } } },
       { properties: { a: { type: 'array', items: {} } } },
     ],
-    ['a pattern that is none', { properties: { a: { pattern: '(' } } }, { properties: { a: {} } }],
-    ['names that are no pattern', { patternProperties: { '(': {} } }, { properties: {}, patternProperties: {} }],
-    ['a reference that leads away', { properties: { a: { $ref: 'https://a.example/b' } } }, { properties: { a: {} } }],
-    ['a reference that leads nowhere', { properties: { a: { $ref: '#/$defs/b' } } }, { properties: { a: {} } }],
-    ['a kind of value that is none', { properties: { a: { type: 'text' } } }, { properties: { a: {} } }],
-    ['a choice of nothing', { properties: { a: { oneOf: [] } } }, { properties: { a: {} } }],
-    ['what is no schema', { properties: { a: 'string', b: null } }, { properties: { a: {}, b: {} } }],
-    ['a list of names that is none', { required: 'a' }, { properties: {} }],
-  ])('loses %s', (_, given, left) => {
+    ['an invalid pattern', { properties: { a: { pattern: '(' } } }, { properties: { a: {} } }],
+    [
+      'a property pattern that is invalid',
+      { patternProperties: { '(': {} } },
+      { properties: {}, patternProperties: {} },
+    ],
+    [
+      'a reference to another document',
+      { properties: { a: { $ref: 'https://a.example/b' } } },
+      { properties: { a: {} } },
+    ],
+    ['a reference to nothing', { properties: { a: { $ref: '#/$defs/b' } } }, { properties: { a: {} } }],
+    ['an unknown type', { properties: { a: { type: 'text' } } }, { properties: { a: {} } }],
+    ['an empty choice', { properties: { a: { oneOf: [] } } }, { properties: { a: {} } }],
+    ['properties that are not schemas', { properties: { a: 'string', b: null } }, { properties: { a: {}, b: {} } }],
+    ['a list of required names that is no list', { required: 'a' }, { properties: {} }],
+  ])('drops or mends %s', (_, given, left) => {
     expect(inputSchemaOf({ type: 'object', ...given })).toEqual({ type: 'object', ...left })
   })
 
-  test('goes no deeper than anybody reads', () => {
+  test('cuts schemas below the depth limit', () => {
     let deep: object = { type: 'text' }
     for (let depth = 0; depth < 200; depth += 1) deep = { properties: { a: deep } }
     expect(JSON.stringify(inputSchemaOf({ type: 'object', ...deep }))).not.toContain('text')

@@ -1,13 +1,13 @@
-/** Deeper than this, anything goes. */
+/** Schemas nested deeper than this accept anything. */
 const MAX_DEPTH = 24
 const MAX_BYTES = 32 * 1024
 
 type Schema = Record<string, unknown>
 
 /**
- * A tool's schema as every provider of models takes it, and as arguments can be checked by: one tool whose schema is
- * refused would have the whole request refused. What is left out of it the server checks itself.
- * @returns null where it is none of an object, or too large to be handed to a model
+ * Returns a tool's schema in a form that every model provider accepts and that the engine can validate arguments with.
+ * A provider that refuses one schema refuses the whole request. The server itself checks the parts left out here.
+ * @returns null if the schema does not describe an object, or is too large to send to a model
  */
 export function inputSchemaOf(given: unknown): Schema | null {
   if (!isObject(given) || given['type'] !== 'object') return null
@@ -16,7 +16,7 @@ export function inputSchemaOf(given: unknown): Schema | null {
   return JSON.stringify(schema).length > MAX_BYTES ? null : schema
 }
 
-/** Keywords whose value is a schema, a list of them, or one for each name. */
+/** Keywords whose value is one schema, a list of schemas, or a map of schemas. */
 const single = ['items', 'additionalProperties', 'not', 'contains', 'propertyNames', 'if', 'then', 'else'] as const
 const lists = ['anyOf', 'oneOf', 'allOf', 'prefixItems'] as const
 const maps = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'] as const
@@ -51,7 +51,7 @@ function mended(given: Schema, depth: number, root: Schema): Schema {
       schema[key] = Object.fromEntries(sound.map(([name, one]) => [name, below(one)]))
     }
   }
-  // A list of anything says so, or a provider refuses it.
+  // Some providers refuse an array without `items`.
   if (kinds.includes('array') && !('items' in schema) && !('prefixItems' in schema)) schema['items'] = {}
   return schema
 }

@@ -1,21 +1,21 @@
 import type { McpServer } from '@agentclientprotocol/sdk'
 
-/** How one server is reached, whoever named it. */
+/** How to reach one server. */
 export type ServerConfig = { readonly name: string } & (
   | {
       readonly kind: 'stdio'
       readonly command: string
       readonly args: readonly string[]
-      /** Besides the engine's own. */
+      /** Added to the engine's own environment. */
       readonly env: Readonly<Record<string, string>>
     }
   | { readonly kind: 'http' | 'sse'; readonly url: string; readonly headers: Readonly<Record<string, string>> }
 )
 
-/** Servers that a session has at most. */
+/** Most servers that one session may have. */
 export const MAX_SERVERS = 16
 
-/** A server as the protocol names it, in `session/new` and `session/load`. */
+/** Converts a server as ACP describes it in `session/new` and `session/load`. */
 export function configOf(server: McpServer): ServerConfig {
   const { name } = server
   if ('command' in server) {
@@ -27,7 +27,7 @@ export function configOf(server: McpServer): ServerConfig {
 const recordOf = (pairs: readonly { readonly name: string; readonly value: string }[]) =>
   Object.fromEntries(pairs.map(({ name, value }) => [name, value]))
 
-/** What a server is given that may be secret; none of it is repeated in what is said of the server. */
+/** Masks every value of the server's environment or headers in a text, because any of them may be a secret. */
 export function withoutSecrets(text: string, config: ServerConfig): string {
   const given = Object.values(config.kind === 'stdio' ? config.env : config.headers)
   const words = given.flatMap(value => [value, ...value.split(/\s+/)]).filter(word => word.length >= 8)

@@ -5,29 +5,29 @@ import { inputSchemaOf } from './input-schema.ts'
 import type { Server } from './server.ts'
 import { resultOf } from './tool-result.ts'
 
-/** Of all servers together: providers of models take 128 tools in all, and what describes them is read with every request. */
+/** Bounds for all servers together: providers accept 128 tools in all, and every request carries their descriptions. */
 const MAX_TOOLS = 100
 const MAX_TOTAL_BYTES = 128 * 1024
 const MAX_DESCRIPTION = 2048
-/** What every provider of models takes for a name. */
+/** Longest tool name that every provider accepts. */
 const MAX_NAME = 64
 
-/** A tool of a server, as the model and as people see it. */
+/** A server's tool, as the model and people see it. */
 export interface ServerTool {
   readonly definition: ToolDefinition
   readonly title: string
   readonly kind: ToolKind
-  /** By the server's own word. */
+  /** The server's own claim that the tool changes nothing. */
   readonly readOnly: boolean
 }
 
-/** What servers offer, and by server the tools that are not handed on. */
+/** The tools that the servers offer, and by server the names of those left out. */
 export interface Offer {
   readonly tools: readonly ServerTool[]
   readonly leftOut: ReadonlyMap<string, readonly string[]>
 }
 
-/** Tools of the servers that are connected, in their order, within the bounds. */
+/** Returns the connected servers' tools, in order, up to the bounds. */
 export function offerOf(servers: readonly Server[]): Offer {
   const tools: ServerTool[] = []
   const leftOut = new Map<string, string[]>()
@@ -50,7 +50,7 @@ export function offerOf(servers: readonly Server[]): Offer {
   return { tools, leftOut }
 }
 
-/** @returns null for one that no model can be handed */
+/** @returns null if the tool cannot be offered to a model */
 function toolOf(server: Server, listed: unknown, taken: ReadonlySet<string>): ServerTool | null {
   const { name, title, description, inputSchema, annotations } = asObject(listed)
   const parameters = inputSchemaOf(inputSchema)
@@ -89,7 +89,7 @@ async function call(
   return resultOf(answer)
 }
 
-/** `mcp__server__tool`, in letters that providers take; what is too long or taken ends in a mark of its own. */
+/** Returns `mcp__server__tool` in characters that providers accept; a name that is too long or taken gets a hash. */
 function nameFor(server: string, tool: string, taken: ReadonlySet<string>): string {
   const plain = `mcp__${safe(server)}__${safe(tool)}`
   if (plain.length <= MAX_NAME && !taken.has(plain)) return plain

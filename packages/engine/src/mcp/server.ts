@@ -1,25 +1,25 @@
 import type { Connecting, Connection } from './connection.ts'
 import { type ServerConfig, withoutSecrets } from './server-config.ts'
 
-/** Starts in a row that may be for nothing. */
+/** Failed starts in a row after which the engine gives up. */
 const MAX_FAILURES = 3
 const MAX_REASON = 600
 
-/** What servers are started with. */
+/** Options for starting servers. */
 export interface Starting extends Omit<Connecting, 'name'> {
-  /** Time from the start of a process to its list of tools. */
+  /** Time from starting the process to receiving its list of tools. */
   readonly startMs: number
-  /** What became of a server, in words that hold no secret of it. */
+  /** Reports a server's trouble, in words that contain none of its secrets. */
   readonly tell: (name: string, reason: string) => void
 }
 
 /**
- * One server, over as many connections as it takes.
+ * One server, over as many connections as it needs.
  *
  * idle -> starting -> connected -> idle (it ended) -> starting ...
- *         starting -> idle (it did not come up), and after three of these in a row no more
+ *         starting -> idle (it failed to start); after three failures in a row it is not started again
  *
- * It is started when a Turn begins and at no other time: what ends within a Turn stays away until the next.
+ * The engine starts it only when a Turn begins, so a server that ends within a Turn stays away until the next one.
  */
 export class Server {
   readonly config: ServerConfig
@@ -35,17 +35,17 @@ export class Server {
     this.#options = options
   }
 
-  /** Where there is one that works. */
+  /** The current connection; null if there is none that works. */
   get connection(): Connection | null {
     return this.#connection?.ended === null ? this.#connection : null
   }
 
-  /** Why there is none; null where there is one, or none has been tried. */
+  /** Why there is no connection; null if there is one, or if none has been tried. */
   get trouble(): string | null {
     return this.#starting === null ? this.#trouble : 'is still starting; its tools may come later'
   }
 
-  /** Starts it where it does not run. @returns when it is up, or did not come up */
+  /** Starts the server if it is not running. @returns a promise that resolves when it is up or has failed to start */
   start(): Promise<void> {
     if (this.connection !== null || this.#failures >= MAX_FAILURES) return Promise.resolve()
     this.#starting ??= this.#start().finally(() => {
@@ -61,7 +61,7 @@ export class Server {
     await this.#connection?.close()
   }
 
-  /** The reason, as it may be told. */
+  /** Returns the reason without secrets, and shortened. */
   tellable(reason: string): string {
     return withoutSecrets(reason, this.config).slice(0, MAX_REASON)
   }
@@ -79,7 +79,7 @@ export class Server {
       if (this.#closing.signal.aborted) return
       const { wordsOf } = await import('./connection.ts')
       this.#failures += 1
-      this.#because(overdue.aborted ? `did not come up within ${startMs / 1000} seconds` : wordsOf(error))
+      this.#because(overdue.aborted ? `did not start within ${startMs / 1000} seconds` : wordsOf(error))
     }
   }
 

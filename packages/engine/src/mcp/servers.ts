@@ -4,25 +4,25 @@ import { MAX_SERVERS, type ServerConfig } from './server-config.ts'
 import { type Offer, offerOf, type ServerTool } from './server-tools.ts'
 import { readWorkspaceFile } from './workspace-file.ts'
 
-/** Of what a server says of itself, what the model is shown. */
+/** Longest text of a server's instructions that the model sees. */
 const MAX_INSTRUCTIONS = 2000
-/** Names of tools that are left out, as far as they are listed. */
+/** Most tool names listed in a message about tools left out. */
 const MAX_NAMED = 8
 
-/** Something about a server that people should know. */
+/** A problem with a server that people should see. */
 export interface Notice {
   readonly server: string
   readonly reason: string
 }
 
 export interface ServersOptions extends Omit<Starting, 'tell' | 'changed'> {
-  /** A Turn waits for servers that start no longer than this; their tools come with the model's next request then. */
+  /** Longest time that a Turn waits for starting servers; later tools come with the next model request. */
   readonly waitMs: number
 }
 
 /**
- * The servers of a session: those that the protocol named, and those of the workspace's own file. No fault of theirs is
- * one of the session: what is not there is missing, and told.
+ * The servers of a session: those given in the protocol, and those in the workspace's own file. A server that fails
+ * never fails the session: its tools are missing, and a notice says so.
  */
 export class Servers {
   readonly #given: readonly ServerConfig[]
@@ -38,7 +38,7 @@ export class Servers {
     this.#options = options
   }
 
-  /** At the start of a Turn: reads the file anew, and starts what does not run. */
+  /** Reads the workspace's file again and starts servers that are not running; called when a Turn begins. */
   async refresh(signal: AbortSignal): Promise<void> {
     const { cwd, env, waitMs } = this.#options
     const file = await readWorkspaceFile(cwd, env)
@@ -63,17 +63,17 @@ export class Servers {
     waited.abort()
   }
 
-  /** Resolves when what servers said until now of their tools is known. */
+  /** Resolves when every listing that the servers have announced so far is complete. */
   async listed(): Promise<void> {
     await Promise.all(this.#servers.map(server => server.connection?.listed))
   }
 
-  /** The same list for as long as nothing changes. */
+  /** The offered tools; the same array until something changes. */
   get tools(): readonly ServerTool[] {
     return this.#current().tools
   }
 
-  /** What the model is told of them besides their tools. */
+  /** Notes about the servers for the model, besides their tools. */
   get notes(): readonly string[] {
     const { leftOut } = this.#current()
     const said = this.#servers.flatMap(({ config: { name }, connection, trouble }) => [
@@ -86,13 +86,13 @@ export class Servers {
     return [...said, ...this.#problems.map(({ server, reason }) => `MCP server ${server} is not available: ${reason}`)]
   }
 
-  /** What people have not been told yet. */
+  /** Returns the notices that people have not seen yet, and clears them. */
   takeNotices(): readonly Notice[] {
     for (const [name, names] of this.#current().leftOut) this.#tell(name, leftOutOf(names))
     return this.#notices.splice(0)
   }
 
-  /** Ends them all. */
+  /** Stops all servers. */
   async close(): Promise<void> {
     await Promise.all(this.#servers.map(server => server.close()))
     this.#servers = []
@@ -103,7 +103,7 @@ export class Servers {
     return this.#offer
   }
 
-  /** A server whose entry is as it was stays as it is. */
+  /** Keeps a server if its configuration has not changed. */
   #keep(configs: readonly ServerConfig[]): void {
     const same = (config: ServerConfig) =>
       this.#servers.find(server => JSON.stringify(server.config) === JSON.stringify(config))
@@ -120,7 +120,7 @@ export class Servers {
     this.#offer = null
   }
 
-  /** Once: a server that fails in the same way again is no news. */
+  /** Adds a notice once: if a server fails again in the same way, people learn nothing new. */
   #tell(server: string, reason: string): void {
     const key = JSON.stringify([server, reason])
     if (this.#told.has(key)) return
@@ -131,5 +131,5 @@ export class Servers {
 
 function leftOutOf(names: readonly string[]): string {
   const more = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : ''
-  return `tools left out, as too many, too large or without a schema that can be used: ${names.slice(0, MAX_NAMED).join(', ')}${more}`
+  return `tools left out (too many, too large, or without a usable schema): ${names.slice(0, MAX_NAMED).join(', ')}${more}`
 }

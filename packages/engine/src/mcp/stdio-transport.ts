@@ -6,18 +6,18 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 
-/** Longest message. */
+/** Longest message that a server may send. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-/** Of what is no message; servers log to the wrong output by mistake, and some never stop. */
+/** Most output that is not a message. Servers log to stdout by mistake, and some never stop. */
 const MAX_RUBBISH_BYTES = 1024 * 1024
-/** Of what it says beside the protocol, the end, for whoever has to know why it ended. */
+/** Length kept from the end of stderr, to explain why the server ended. */
 const MAX_COMPLAINTS = 500
-/** Between being asked to end and being made to. */
+/** Time between SIGTERM and SIGKILL. */
 const GRACE_MS = 300
-/** A process that is gone has nothing more to say after this; something that it left behind may hold its output open. */
+/** How long to read on after the process exits; a child that it left behind may keep its output open. */
 const DRAIN_MS = 2000
 
-/** What a server is started with. */
+/** How to start a server. */
 export interface StdioServer {
   readonly command: string
   readonly args: readonly string[]
@@ -26,8 +26,8 @@ export interface StdioServer {
 }
 
 /**
- * A server as a process of its own group, spoken to by lines of its input and output. The group ends whole: when the
- * process does, when the transport is closed, and when it says what nobody can read.
+ * Runs a server as a process in its own group and exchanges one message per line with it. The whole group is killed
+ * when the process exits, when the transport is closed, and when the output cannot be read.
  */
 export class StdioTransport implements Transport {
   readonly #server: StdioServer
@@ -47,7 +47,7 @@ export class StdioTransport implements Transport {
     this.#server = server
   }
 
-  /** How it ended, in words; empty while it runs. */
+  /** How the server ended, in words; empty while it runs. */
   ending = ''
 
   async start(): Promise<void> {
@@ -58,7 +58,7 @@ export class StdioTransport implements Transport {
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#complaints = (this.#complaints + text).slice(-MAX_COMPLAINTS)
     })
-    // What cannot be written is told by the end of the process.
+    // A failed write needs no report of its own: the exit of the process explains it.
     child.stdin.on('error', () => undefined)
     child.once('exit', (code, signal) => {
       this.#kill('SIGKILL')
@@ -71,7 +71,7 @@ export class StdioTransport implements Transport {
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve)
       child.once('error', (error: NodeJS.ErrnoException) => {
-        this.#finish(`cannot be started: ${error.code === 'ENOENT' ? `there is no ${command}` : error.message}`)
+        this.#finish(`cannot be started: ${error.code === 'ENOENT' ? `${command} was not found` : error.message}`)
         reject(new Error(this.ending))
       })
     })
@@ -79,7 +79,7 @@ export class StdioTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin
-    if (this.#over || !stdin?.writable) throw new Error(this.ending || 'it does not run')
+    if (this.#over || !stdin?.writable) throw new Error(this.ending || 'it is not running')
     await new Promise<void>(resolve => void stdin.write(serializeMessage(message), () => resolve()))
   }
 
@@ -104,7 +104,7 @@ export class StdioTransport implements Transport {
     }
     this.#line.push(chunk.subarray(from))
     this.#lineBytes += chunk.length - from
-    if (this.#lineBytes > MAX_MESSAGE_BYTES) this.#give('sent a message that is too long')
+    if (this.#lineBytes > MAX_MESSAGE_BYTES) this.#give('sent a message longer than 16 MiB')
   }
 
   #read(line: string): void {
@@ -113,13 +113,13 @@ export class StdioTransport implements Transport {
       message = parseJSONRPCMessage(JSON.parse(line))
     } catch {
       this.#rubbishBytes += line.length
-      if (this.#rubbishBytes > MAX_RUBBISH_BYTES) this.#give('writes to its output what is no message of the protocol')
+      if (this.#rubbishBytes > MAX_RUBBISH_BYTES) this.#give('writes text to its output that is not MCP')
       return
     }
     this.onmessage?.(message)
   }
 
-  /** Gives it up. */
+  /** Kills the server because of a fault in its output. */
   #give(fault: string): void {
     this.#fault ||= fault
     this.#line = []
@@ -132,7 +132,7 @@ export class StdioTransport implements Transport {
     try {
       if (this.#child?.pid !== undefined) process.kill(-this.#child.pid, signal)
     } catch {
-      // Nobody is left of the group.
+      // The group is gone already.
     }
   }
 

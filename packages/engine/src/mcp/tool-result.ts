@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { AgentToolResult } from '@earendil-works/pi-coding-agent'
 import { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, truncateHead } from '@earendil-works/pi-coding-agent'
 
-/** Pictures of one result, and how large each may be as it is sent to the model. */
+/** Most images in one result, and the largest that the model gets. */
 const MAX_IMAGES = 4
 const MAX_IMAGE_BYTES = 4 * 1024 * 1024
 const imageTypes: ReadonlySet<unknown> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
@@ -13,9 +13,9 @@ const imageTypes: ReadonlySet<unknown> = new Set(['image/png', 'image/jpeg', 'im
 type Part = AgentToolResult<undefined>['content'][number]
 
 /**
- * What a server answered, as the model reads it: texts as they stand up to what commands may print, the whole in a file
- * that the result names; pictures as such; of everything else that it is there.
- * @throws the texts, where the server says that the call failed
+ * Converts a server's answer to a result for the model. Texts are kept up to the bound for command output; longer ones
+ * go whole to a file that the result names. Images are kept; for anything else, a note says that it is there.
+ * @throws Error with the texts if the server reports that the call failed
  */
 export async function resultOf(answer: unknown): Promise<AgentToolResult<undefined>> {
   const { content, structuredContent, isError } = asObject(answer)
@@ -26,12 +26,12 @@ export async function resultOf(answer: unknown): Promise<AgentToolResult<undefin
     if (image === null) texts.push(textOf(block))
     else images.push(image)
   }
-  // Servers say the same in a text, for those who do not read this.
+  // Servers usually repeat structured content as text, for clients that do not read it.
   if (texts.length === 0 && structuredContent !== undefined) texts.push(JSON.stringify(structuredContent, null, 2))
   const text = await bounded(texts.join('\n'))
-  if (isError === true) throw new Error(text || 'The tool failed, and does not say why.')
+  if (isError === true) throw new Error(text || 'The tool failed and gave no reason.')
   const said: Part[] =
-    text === '' && images.length > 0 ? [] : [{ type: 'text', text: text || 'Done; it answered nothing.' }]
+    text === '' && images.length > 0 ? [] : [{ type: 'text', text: text || 'Done; the tool returned nothing.' }]
   return { content: [...said, ...images], details: undefined }
 }
 
@@ -66,10 +66,10 @@ async function bounded(text: string): Promise<string> {
   if (!cut.truncated) return text
   const path = join(tmpdir(), `mcp-${randomUUID()}.txt`)
   const kept = await writeFile(path, text, { mode: 0o600 }).then(
-    () => `the whole is in ${path}`,
+    () => `the full text is in ${path}`,
     () => 'the rest is lost',
   )
-  // A first line that is longer than all that fits is cut within.
+  // The first line alone is longer than the limit, so cut within it.
   const shown = cut.content || Buffer.from(text).subarray(0, DEFAULT_MAX_BYTES).toString('utf8')
   return `${shown}\n[cut at ${DEFAULT_MAX_LINES} lines or ${DEFAULT_MAX_BYTES / 1024} KB: ${kept}]`
 }

@@ -18,27 +18,29 @@ const read = (content: string, env = {}) => {
 }
 const readServers = (mcpServers: unknown, env = {}) => read(JSON.stringify({ mcpServers }), env)
 
-describe('the file of a workspace', () => {
-  test('need not be there, and need not name any', async () => {
+describe('the .mcp.json of a workspace', () => {
+  test('may be missing or empty', async () => {
     expect(await readWorkspaceFile(workspace, {})).toEqual({ servers: [], problems: [] })
     expect(await read('{}')).toEqual({ servers: [], problems: [] })
   })
 
   test.each([
-    ['no JSON', '{ "mcpServers": ', 'it is not valid JSON'],
-    ['a list', '[]', 'it is no object'],
-    ['a list of servers', '{ "mcpServers": [] }', '`mcpServers` is no object'],
-    ['too much', ' '.repeat(300_000), 'it has more than 262144 bytes'],
-  ])('that holds %s is one problem', async (_, content, reason) => {
+    ['invalid JSON', '{ "mcpServers": ', 'it is not valid JSON'],
+    ['a list', '[]', 'it is not an object'],
+    ['a list of servers', '{ "mcpServers": [] }', '`mcpServers` is not an object'],
+    ['too many bytes', ' '.repeat(300_000), 'it has more than 262144 bytes'],
+  ])('is reported as one problem if it holds %s', async (_, content, reason) => {
     expect(await read(content)).toEqual({ servers: [], problems: [{ name: '.mcp.json', reason }] })
   })
 
-  test('may be no file at all', async () => {
+  test('is reported as a problem if it is a directory', async () => {
     mkdirSync(join(workspace, '.mcp.json'))
-    expect((await readWorkspaceFile(workspace, {})).problems).toEqual([{ name: '.mcp.json', reason: 'it is no file' }])
+    expect((await readWorkspaceFile(workspace, {})).problems).toEqual([
+      { name: '.mcp.json', reason: 'it is not a file' },
+    ])
   })
 
-  test('names programs and addresses, with variables in every text', async () => {
+  test('names programs and URLs, and expands variables in every text', async () => {
     const env = { TOOLS: '/opt/tools', TOKEN: 'abc', EMPTY: '' }
     const { servers, problems } = await readServers(
       {
@@ -73,21 +75,21 @@ describe('the file of a workspace', () => {
   })
 
   test.each([
-    ['nothing', null, 'its entry is no object'],
-    ['no program', { type: 'stdio' }, '`command` is no text'],
-    ['arguments in one text', { command: 'a', args: 'b c' }, '`args` is no list of texts'],
-    ['a variable that is no text', { command: 'a', env: { B: 1 } }, '`env.B` is no text'],
+    ['nothing', null, 'its entry is not an object'],
+    ['no program', { type: 'stdio' }, '`command` is not a string'],
+    ['arguments in one text', { command: 'a', args: 'b c' }, '`args` is not a list of strings'],
+    ['a variable that is not a string', { command: 'a', env: { B: 1 } }, '`env.B` is not a string'],
     ['a variable that is not set', { command: 'a', env: { B: variable('B') } }, 'the variable B is not set'],
-    ['no address', { type: 'http' }, '`url` is no text'],
-    ['headers in a list', { url: 'https://a.example', headers: [] }, '`headers` is no object'],
-  ])('that has %s for one keeps the others', async (_, odd, reason) => {
+    ['no address', { type: 'http' }, '`url` is not a string'],
+    ['headers in a list', { url: 'https://a.example', headers: [] }, '`headers` is not an object'],
+  ])('keeps the other servers if one entry has %s', async (_, odd, reason) => {
     const { servers, problems } = await readServers({ odd, good: { command: 'a' } })
     expect(problems).toEqual([{ name: 'odd', reason: `.mcp.json: ${reason}` }])
     expect(servers.map(({ name }) => name)).toEqual(['good'])
   })
 })
 
-test('what is said of a server holds nothing that it was given in confidence', () => {
+test('withoutSecrets masks the values of headers, longest first', () => {
   const headers = { authorization: 'Bearer secret-of-the-docs', accept: 'text' }
   const config = { name: 'web', kind: 'http', url: 'https://docs.example', headers } as const
   expect(withoutSecrets('secret-of-the-docs of Bearer secret-of-the-docs is wrong, text too', config)).toBe(

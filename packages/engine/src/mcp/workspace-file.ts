@@ -2,11 +2,11 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ServerConfig } from './server-config.ts'
 
-/** By convention, at the root of a repository. */
+/** The conventional name, at the root of a repository. */
 const FILE = '.mcp.json'
 const MAX_BYTES = 256 * 1024
 
-/** Servers that a workspace names, and what of its file makes no sense. */
+/** The servers that a workspace names, and the faults in its file. */
 export interface WorkspaceServers {
   readonly servers: readonly ServerConfig[]
   readonly problems: readonly { readonly name: string; readonly reason: string }[]
@@ -15,15 +15,16 @@ export interface WorkspaceServers {
 const none: WorkspaceServers = { servers: [], problems: [] }
 
 /**
- * Reads the workspace's own list of servers: `{ "mcpServers": { name: { command, args, env } | { type, url, headers } } }`.
- * In every text of it `${NAME}` and `${NAME:-default}` stand for variables of the environment. One entry that makes no
- * sense is a problem of that one alone.
+ * Reads the workspace's own list of servers,
+ * `{ "mcpServers": { name: { command, args, env } | { type, url, headers } } }`.
+ * `${NAME}` and `${NAME:-default}` expand to environment variables in every string. An invalid entry is a problem of
+ * its own and does not affect the others.
  */
 export async function readWorkspaceFile(cwd: string, env: NodeJS.ProcessEnv): Promise<WorkspaceServers> {
   const path = join(cwd, FILE)
   try {
     const found = await stat(path)
-    if (!found.isFile()) throw new Error('it is no file')
+    if (!found.isFile()) throw new Error('it is not a file')
     if (found.size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`)
     return serversOf(JSON.parse(await readFile(path, 'utf8')), env)
   } catch (error) {
@@ -34,12 +35,12 @@ export async function readWorkspaceFile(cwd: string, env: NodeJS.ProcessEnv): Pr
 }
 
 function serversOf(file: unknown, env: NodeJS.ProcessEnv): WorkspaceServers {
-  const entries = asObject(asObject(file, 'it is no object')['mcpServers'] ?? {}, '`mcpServers` is no object')
+  const entries = asObject(asObject(file, 'it is not an object')['mcpServers'] ?? {}, '`mcpServers` is not an object')
   const servers: ServerConfig[] = []
   const problems: { name: string; reason: string }[] = []
   for (const [name, entry] of Object.entries(entries)) {
     try {
-      servers.push(serverOf(name, asObject(entry, 'its entry is no object'), text => expand(text, env)))
+      servers.push(serverOf(name, asObject(entry, 'its entry is not an object'), text => expand(text, env)))
     } catch (error) {
       problems.push({ name, reason: `${FILE}: ${messageOf(error)}` })
     }
@@ -49,13 +50,13 @@ function serversOf(file: unknown, env: NodeJS.ProcessEnv): WorkspaceServers {
 
 function serverOf(name: string, entry: Record<string, unknown>, expanded: (text: string) => string): ServerConfig {
   const text = (value: unknown, key: string): string => {
-    if (typeof value !== 'string' || value === '') throw new Error(`\`${key}\` is no text`)
+    if (typeof value !== 'string' || value === '') throw new Error(`\`${key}\` is not a string`)
     return expanded(value)
   }
   const texts = (value: unknown, key: string): Record<string, string> =>
     Object.fromEntries(
-      Object.entries(asObject(value ?? {}, `\`${key}\` is no object`)).map(([field, said]) => {
-        if (typeof said !== 'string') throw new Error(`\`${key}.${field}\` is no text`)
+      Object.entries(asObject(value ?? {}, `\`${key}\` is not an object`)).map(([field, said]) => {
+        if (typeof said !== 'string') throw new Error(`\`${key}.${field}\` is not a string`)
         return [field, expanded(said)]
       }),
     )
@@ -63,7 +64,7 @@ function serverOf(name: string, entry: Record<string, unknown>, expanded: (text:
   switch (type) {
     case 'stdio':
       if (!Array.isArray(args) || !args.every(arg => typeof arg === 'string'))
-        throw new Error('`args` is no list of texts')
+        throw new Error('`args` is not a list of strings')
       return {
         name,
         kind: 'stdio',
@@ -81,7 +82,7 @@ function serverOf(name: string, entry: Record<string, unknown>, expanded: (text:
         headers: texts(entry['headers'], 'headers'),
       }
     default:
-      throw new Error('`type` is none of stdio, http and sse')
+      throw new Error('`type` must be stdio, http or sse')
   }
 }
 

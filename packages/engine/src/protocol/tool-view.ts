@@ -14,14 +14,17 @@ const kinds: Readonly<Record<string, ToolKind>> = {
   delegate: 'think',
 }
 
-/** How a call is shown to people. */
+/** How people see a tool call. */
 export interface ToolView {
   readonly title: string
   readonly kind: ToolKind
   readonly locations: ToolCallLocation[]
 }
 
-/** @param foreign what a server says of its tool, where it is one of a server's */
+/**
+ * Returns how people see a tool call.
+ * @param foreign the server's own title and kind, if the tool is a server's
+ */
 export function viewOf(name: string, args: unknown, cwd: string, foreign?: Pick<ToolView, 'title' | 'kind'>): ToolView {
   const given = textsOf(args)
   const path = given('path')
@@ -58,7 +61,7 @@ function titleOf(name: string, given: (key: string) => string): string {
   }
 }
 
-/** What a call came to: its text, and the difference that it made. */
+/** Returns a call's result: its text, and the change that it made to a file. */
 export function contentOf(
   name: string,
   args: unknown,

@@ -4,7 +4,7 @@ import type { AssistantMessage } from '@earendil-works/pi-ai'
 import type { AgentSessionEvent, SessionEntry } from '@earendil-works/pi-coding-agent'
 import { contentOf, type ToolView, viewOf } from './tool-view.ts'
 
-/** An Event that ACP has no word for, with its data as the platform logs it. */
+/** An Event that ACP cannot express, with the data that the platform logs. */
 export type BerthEvent =
   | { readonly type: 'context_compacted'; readonly data: { tokensBefore: number; tokensAfter: number } }
   | { readonly type: 'conversation_cleared'; readonly data: Record<string, never> }
@@ -15,8 +15,8 @@ export type BerthEvent =
     }
 
 /**
- * Tells the client what the agent does. A message and its calls are named by when the message began, which the
- * conversation's file keeps: what is told again when the conversation is loaded has the same names.
+ * Reports the agent's work to the client. A message and its calls take their ids from the time at which the message
+ * began. The conversation's file keeps that time, so replaying a loaded conversation reports the same ids.
  */
 export class Updates {
   readonly #client: AgentContext
@@ -29,7 +29,7 @@ export class Updates {
   readonly #args = new Map<string, unknown>()
   #last: Promise<unknown> = Promise.resolve()
 
-  /** @param foreign how a tool of a server is shown, where it is one */
+  /** @param foreign returns the title and kind of a server's tool; undefined for other tools */
   constructor(
     client: AgentContext,
     sessionId: string,
@@ -44,12 +44,12 @@ export class Updates {
     this.#delegationId = delegationId
   }
 
-  /** The id under which the client knows a call of the message that was last begun. */
+  /** Returns the client's id for a call of the current message. */
   callId(toolCallId: string): string {
     return `${this.#message}-${toolCallId}`
   }
 
-  /** Resolves when all that was told has been written. */
+  /** Resolves when every report so far has been written. */
   get written(): Promise<unknown> {
     return this.#last
   }
@@ -62,22 +62,22 @@ export class Updates {
     this.#chunk('agent_message_chunk', text)
   }
 
-  /** A server of tools is of no use: shown as something that was done and failed, which is what it is. */
+  /** Reports a server that cannot be used, as a failed tool call. */
   serverTrouble(server: string, reason: string): void {
     this.#trouble('mcp_server', `MCP server ${server}`, reason)
   }
 
-  /** A skill of the workspace cannot be used: shown likewise. */
+  /** Reports a skill of the workspace that cannot be used, as a failed tool call. */
   skillTrouble(path: string, reason: string): void {
     this.#trouble('skill', `Skill ${path}`, reason)
   }
 
-  /** The prompt ends because the model cannot be asked: shown likewise, in the gateway's words. */
+  /** Reports that the prompt ends because of a model fault, as a failed tool call in the gateway's words. */
   modelTrouble(reason: string): void {
     this.#trouble('model', 'Model', reason)
   }
 
-  /** Follows an agent at work. Of a sub-agent only its calls are told: its words are for the agent that sent it. */
+  /** Reports an agent's events. For a sub-agent only its calls: its text goes to the agent that delegated to it. */
   follow(event: AgentSessionEvent): void {
     switch (event.type) {
       case 'message_start':
@@ -105,7 +105,7 @@ export class Updates {
     }
   }
 
-  /** Tells a conversation again, in order, as it was told when it took place. */
+  /** Reports a loaded conversation again, in order and with the same ids. */
   replay(entries: readonly SessionEntry[]): void {
     const open = new Set<string>()
     for (const entry of entries) {
@@ -124,7 +124,7 @@ export class Updates {
           if (part.type === 'text') this.#chunk('agent_message_chunk', part.text)
           if (part.type === 'thinking') this.#chunk('agent_thought_chunk', part.thinking)
         }
-        // A message that failed had no call carried out, and one that was cut had none begun.
+        // The agent ran no call of a failed message, and began none of an aborted one.
         if (message.stopReason !== 'toolUse' && message.stopReason !== 'length') continue
         for (const part of message.content) {
           if (part.type !== 'toolCall') continue
@@ -139,7 +139,7 @@ export class Updates {
     for (const id of open) this.#callEnds(id, '', { content: [{ type: 'text', text: 'interrupted' }] }, true)
   }
 
-  /** What stands between two parts of a thought is told with the second: after the last part there is nothing. */
+  /** Holds back whitespace between two parts of a thought until the second arrives, so none follows the last part. */
   #think(delta: string): void {
     const text = this.#gap + delta
     this.#gap = delta.trim() === '' ? text : ''
@@ -195,7 +195,7 @@ export class Updates {
   }
 
   #send(method: string, params: unknown): void {
-    // A client that is gone ends this process; nothing else can be done about it here.
+    // If the client is gone, this process ends; there is nothing else to do here.
     this.#last = this.#client.notify(method, params).catch(() => undefined)
   }
 }

@@ -15,35 +15,35 @@ import { guarded, usable } from '../tools/tool-set.ts'
 import type { Limits } from './limits.ts'
 import { noTools, type UnusableSkill, workspaceResources } from './workspace-resources.ts'
 
-/** Attempts after the first, of a request that failed for a cause that may pass. */
+/** Retries of a model request that failed for a transient cause. */
 const MODEL_RETRIES = 4
 
-/** What an agent is made of, the one of a session and each of its sub-agents. */
+/** The parts of an agent: of a session's own, or of one of its sub-agents. */
 export interface AgentParts {
   readonly environment: Environment
   readonly provider: GatewayProvider
   readonly model: Model<Api>
   readonly manager: SessionManager
   readonly tools: readonly ToolDefinition[]
-  /** Whose tools it has besides, as they are before each request to the model. */
+  /** Servers whose current tools are added before each model request. */
   readonly servers: Servers
   readonly planning: () => boolean
   readonly cwd: string
-  /** What it may use now; another one for each prompt. */
+  /** The current prompt's limits; each prompt has new ones. */
   readonly limits: () => Limits
 }
 
-/** An agent, and how it is given the tools of this moment; that is also done before each request but the first. */
+/** An agent, and a function that gives it the current tools; it also runs after every turn. */
 export interface MadeAgent {
   readonly agent: AgentSession
-  /** Skills of the workspace that it is not offered. */
+  /** Skills of the workspace that cannot be offered. */
   readonly unusableSkills: readonly UnusableSkill[]
   equip(): void
 }
 
 /**
- * An agent of the SDK with nothing of its surroundings: no settings of a file, no extensions, no prompts of a
- * directory, no catalogs, and no models but the gateway's.
+ * Creates an SDK agent that takes nothing from its surroundings: no settings files, extensions, prompt directories or
+ * catalogs, and no models but the gateway's.
  */
 export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
   const { environment, provider, model, manager, tools, servers, planning, cwd, limits } = parts
@@ -91,7 +91,7 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
   return { agent: session, unusableSkills: resources.unusable, equip }
 }
 
-/** The context is compacted before what is kept, what is added and what is answered could exceed the model's. */
+/** Returns settings that compact the context before old messages, new input and the answer can exceed the limit. */
 function settingsFor(model: Model<Api>, environment: Environment): SettingsManager {
   return SettingsManager.inMemory(
     {

@@ -1,10 +1,10 @@
-/** What the head of a message asks of the engine itself, and the rest of it. */
+/** A command for the engine itself at the head of a message, and the rest of the message. */
 export interface Command {
   readonly command: 'plan' | 'compact' | 'clear' | null
   readonly text: string
 }
 
-/** `/plan`, `/compact` and `/clear` count only as the whole first line; anything else is for the model, verbatim. */
+/** Reads `/plan`, `/compact` or `/clear` if it is the whole first line; anything else goes to the model verbatim. */
 export function readCommand(message: string): Command {
   const end = message.indexOf('\n')
   const line = (end === -1 ? message : message.slice(0, end)).trimEnd()

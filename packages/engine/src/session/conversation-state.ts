@@ -1,9 +1,9 @@
 import type { SessionEntry, SessionManager } from '@earendil-works/pi-coding-agent'
 
-/** Entry of a conversation's file: plan mode went on or off. */
+/** Type of the entry that records turning plan mode on or off. */
 export const PLAN_MODE = 'plan_mode'
 
-/** Whether plan mode is on at the end of a conversation. */
+/** Returns true if plan mode is on at the end of a conversation. */
 export function planningIn(branch: readonly SessionEntry[]): boolean {
   const last = branch.findLast(entry => entry.type === 'custom' && entry.customType === PLAN_MODE)
   const data = last?.type === 'custom' ? last.data : undefined
@@ -15,7 +15,7 @@ interface OpenCall {
   readonly name: string
 }
 
-/** Calls that have no result: the process ended while they ran, or while people were asked. */
+/** Returns the calls without a result: the process ended while they ran, or while people were asked. */
 function openCalls(branch: readonly SessionEntry[]): OpenCall[] {
   const open = new Map<string, OpenCall>()
   for (const entry of branch) {
@@ -34,7 +34,7 @@ function openCalls(branch: readonly SessionEntry[]): OpenCall[] {
   return [...open.values()]
 }
 
-/** Gives every call that has none a result that says what became of it, so that a model can go on from there. */
+/** Gives every call without a result one that reports its fate, so a model can continue from there. */
 export function settleOpenCalls(manager: SessionManager): void {
   for (const { id, name } of openCalls(manager.getBranch())) {
     const asked = name === 'ask_user' || name === 'exit_plan_mode'

@@ -11,22 +11,22 @@ import { faultOfMessage } from './fault-of-message.ts'
 import { Limits } from './limits.ts'
 import { delegateReminder } from './system-prompt.ts'
 
-/** Requests to the model that a sub-agent gets. */
+/** Model requests that a sub-agent may make. */
 const MAX_TURNS = 40
-/** Of what it found, what stands in the log beside the whole, which the tool's result has. */
+/** Length of the summary in the log; the tool's result has the whole text. */
 const MAX_SUMMARY = 4000
 
 const Parameters = Type.Object({
   task: Type.String({ description: 'The whole task, with all that the sub-agent needs to know and what to report' }),
 })
 
-/** What the session gives a sub-agent, as it is when the tool is called. */
+/** The session's parts for a sub-agent, as they are when the tool is called. */
 export interface Delegating {
   readonly environment: Environment
   readonly provider: GatewayProvider
   readonly cwd: string
   readonly model: () => Model<Api>
-  /** Tools without those that need people, or delegate further. */
+  /** The tools, without those that ask people or delegate further. */
   readonly tools: readonly ToolDefinition[]
   readonly servers: Servers
   readonly planning: () => boolean
@@ -34,7 +34,7 @@ export interface Delegating {
   readonly updates: (delegationId: string) => Updates
 }
 
-/** A sub-agent in the same workspace: a context of its own, a bounded number of turns, nobody to ask. */
+/** Returns a tool that runs a sub-agent in the same workspace, with its own context and a bounded number of turns. */
 export function delegate(parts: Delegating) {
   return defineTool({
     name: 'delegate',

@@ -29,11 +29,11 @@ import { createSession, openSession } from './session-file.ts'
 import { Stopwatch } from './stopwatch.ts'
 import { planReminder } from './system-prompt.ts'
 
-/** What a session is opened with. */
+/** Options for opening a session. */
 export interface Opening {
   readonly id: string
   readonly cwd: string
-  /** Besides those that the workspace names. */
+  /** Servers besides those that the workspace names. */
   readonly mcpServers: readonly McpServer[]
   readonly client: AgentContext
   readonly capabilities: ClientCapabilities
@@ -43,8 +43,8 @@ export interface Opening {
 /**
  * One conversation, with its file, its agent and at most one prompt at a time.
  *
- * The agent is made with the first prompt, which is what names its model. What must outlive the process is in the file
- * and nowhere else: messages, compactions, clearings, and whether plan mode is on.
+ * The first prompt names the model, so the agent is created then. All state that must outlive the process is in the
+ * file: messages, compactions, clearings, and whether plan mode is on.
  */
 export class EngineSession {
   readonly #opening: Opening
@@ -57,7 +57,7 @@ export class EngineSession {
   #made: MadeAgent | null = null
   #planning: boolean
   #limits = new Limits({}, 1)
-  /** Of this prompt, also one that the conversation goes on without. */
+  /** The prompt's last assistant message, even one that the conversation does not keep. */
   #last: AgentSession['messages'][number] | undefined
   #stop: AbortController | null = null
   #clock = new Stopwatch(null, () => undefined)
@@ -67,7 +67,7 @@ export class EngineSession {
     return new EngineSession(opening, createSession(environment.sessionsDir, id, cwd))
   }
 
-  /** @returns null where there is no such conversation */
+  /** @returns null if there is no such conversation */
   static load(opening: Opening): EngineSession | null {
     const { environment, id, cwd } = opening
     const opened = openSession(environment.sessionsDir, id, cwd)
@@ -103,12 +103,12 @@ export class EngineSession {
     settleOpenCalls(manager)
   }
 
-  /** Resolves when the client has been told all that there is to tell. */
+  /** Resolves when every report to the client has been written. */
   get told(): Promise<unknown> {
     return this.#updates.written
   }
 
-  /** Whether a prompt is at work; there is room for one. */
+  /** True while a prompt is running; a session runs one at a time. */
   get busy(): boolean {
     return this.#stop !== null
   }
@@ -145,7 +145,7 @@ export class EngineSession {
     if (this.#stop !== null) this.#end('aborted')
   }
 
-  /** Ends what runs, its commands with it. */
+  /** Stops the prompt, with its commands, and the servers. */
   async close(): Promise<void> {
     this.cancel()
     await Promise.all([this.#agent?.abort(), this.#servers.close()])
@@ -186,7 +186,7 @@ export class EngineSession {
     return outcomeOf(this.#limits, this.#last)
   }
 
-  /** The agent, with this model. */
+  /** Returns the agent, set to this model. */
   async #agentFor(modelId: string, signal: AbortSignal): Promise<AgentSession> {
     const { environment, cwd } = this.#opening
     this.#provider ??= await GatewayProvider.create(environment)
@@ -259,7 +259,7 @@ export class EngineSession {
     this.#made?.equip()
   }
 
-  /** What was said before stays in the file, and out of the model's sight. */
+  /** Clears the conversation: earlier messages stay in the file, but the model no longer sees them. */
   #clear(): void {
     this.#manager.resetLeaf()
     this.#manager.appendCustomEntry('cleared')

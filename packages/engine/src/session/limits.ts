@@ -1,15 +1,15 @@
 import type { AssistantMessage, ToolResultMessage } from '@earendil-works/pi-ai'
 
-/** What a prompt may use; all of it is told by the platform with the prompt. */
+/** Budgets of a prompt; the platform sends them with it. */
 export interface Budgets {
-  /** Requests to the model that are answered. */
+  /** Model requests that get an answer. */
   readonly turns?: number
-  /** Output tokens in all. */
+  /** Output tokens of all answers together. */
   readonly responseTokens?: number
   readonly seconds?: number
 }
 
-/** Why the engine stopped, of interface 6.4's reasons those that limits lead to. */
+/** Stop reasons that limits and cancellations lead to. */
 export type LimitReason =
   | 'max_turns'
   | 'turn_budget'
@@ -18,13 +18,14 @@ export type LimitReason =
   | 'repeated_tool_failure'
   | 'aborted'
 
-/** The same call, failing the same way, this many times in a row is a loop (interface 6.4). */
+/** The same call failing in the same way this many times in a row counts as a loop. */
 const REPEATED_FAILURES = 5
 
 /**
- * What a prompt has used, its sub-agents' part included, and why it is over, once it is. The first reason stands.
+ * Counts a prompt's use, its sub-agents' included, and holds the reason once a limit has stopped it. The first reason
+ * stands.
  *
- * A limit ends the work between turns, so that the conversation stays whole; only time and people end it at any moment.
+ * Limits end the work between turns, so the conversation stays whole; only the time budget and people end it at once.
  */
 export class Limits {
   readonly #budgets: Budgets
@@ -36,7 +37,7 @@ export class Limits {
   #failures = 0
   #reason: LimitReason | null = null
 
-  /** @param whole those of the prompt, where these are of a part of it: what the part uses, the whole uses */
+  /** @param whole the prompt's limits, if these are a sub-agent's; its use counts towards both */
   constructor(budgets: Budgets, maxTurns: number, whole: Limits | null = null) {
     this.#budgets = budgets
     this.#maxTurns = maxTurns
@@ -61,7 +62,7 @@ export class Limits {
     this.#reason ??= reason
   }
 
-  /** Counts an answer of the model. */
+  /** Counts an answer of the model, in the whole as well. */
   count(message: AssistantMessage): void {
     this.#turns += 1
     this.#outputTokens += message.usage.output
@@ -69,13 +70,14 @@ export class Limits {
   }
 
   /**
-   * Takes a turn that is over, with what its calls came to, in order.
-   * @returns whether the work ends here
+   * Checks the limits after a turn.
+   * @param results the results of the turn's calls, in order
+   * @returns true if the work ends here
    */
   settle(message: AssistantMessage, results: readonly ToolResultMessage[]): boolean {
     for (const result of results) this.#watch(message, result)
     if (this.#failures >= REPEATED_FAILURES) this.stop('repeated_tool_failure')
-    // A turn that calls no tool is the last by itself.
+    // A turn without tool calls is the last one anyway.
     if (results.length > 0) {
       if (this.outputTokensLeft === 0) this.stop('max_response')
       if (this.#turns >= (this.#budgets.turns ?? Number.POSITIVE_INFINITY)) this.stop('turn_budget')

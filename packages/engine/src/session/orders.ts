@@ -1,15 +1,15 @@
 import type { Budgets } from './limits.ts'
 
-/** What the platform says with a prompt, in `_meta.berth`. */
+/** The platform's instructions with a prompt, in `_meta.berth`. */
 export interface Orders {
-  /** Id in the gateway's catalog; absent where the last one stays. */
+  /** Id in the gateway's catalog; if absent, the last model stays. */
   readonly model?: string
   readonly budgets: Budgets
-  /** The prompt is people's answer to what a process asked that is gone: whether it approves the plan, if one was shown. */
+  /** Set if the prompt answers a question of a process that is gone; says whether the plan, if any, is approved. */
   readonly answer?: { readonly approvesPlan: boolean }
 }
 
-/** Reads them; what makes no sense is not there. Costs are the gateway's to watch. */
+/** Reads the instructions and ignores invalid ones. The gateway, not the engine, watches costs. */
 export function readOrders(meta: Readonly<Record<string, unknown>> | null | undefined): Orders {
   const berth = asObject(meta?.['berth'])
   const { turns, responseTokens, seconds } = asObject(berth['budgets'])

@@ -5,13 +5,13 @@ import type { LimitReason, Limits } from './limits.ts'
 
 type AgentMessage = AgentSession['messages'][number]
 
-/** Why a prompt is over, in the words of interface 6.4. */
+/** Why a prompt ended. */
 export interface Outcome {
   readonly stopReason: 'completed' | 'error' | 'cost_budget' | 'cost_unknown' | LimitReason
   readonly errorCode?: string
 }
 
-/** Decides it from what stopped the work, if anything did, and else from the model's last message. */
+/** Returns the outcome from the limit that stopped the work, or else from the model's last message. */
 export function outcomeOf(limits: Limits, last: AgentMessage | undefined): Outcome {
   const { reason } = limits
   if (reason !== null) return { stopReason: reason }
@@ -31,7 +31,7 @@ const acpReasons: Partial<Record<Outcome['stopReason'], StopReason>> = {
   turn_budget: 'max_turn_requests',
 }
 
-/** The outcome as ACP says it, and as the platform reads it. */
+/** Returns the outcome as an ACP response, with the platform's own reason in `_meta`. */
 export function answerOf(outcome: Outcome, turns: number): PromptResponse {
   const { stopReason, errorCode } = outcome
   return {

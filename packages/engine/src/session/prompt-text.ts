@@ -2,13 +2,13 @@ import { fileURLToPath } from 'node:url'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
 import type { ImageContent } from '@earendil-works/pi-ai'
 
-/** A prompt as the engine takes it. */
+/** A prompt's text and images. */
 export interface PromptInput {
   readonly text: string
   readonly images: ImageContent[]
 }
 
-/** Texts as they stand, links as the paths that they lead to, pictures as such. */
+/** Reads a prompt: texts as they are, links as paths, images as images. */
 export function readPrompt(blocks: readonly ContentBlock[]): PromptInput {
   const texts: string[] = []
   const images: ImageContent[] = []

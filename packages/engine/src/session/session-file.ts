@@ -2,16 +2,16 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path'
 import { CURRENT_SESSION_VERSION, SessionManager } from '@earendil-works/pi-coding-agent'
 
-/** Ids that we give; nothing else is made a path of. */
+/** The form of our own session ids; the engine makes a path of nothing else. */
 const sessionId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** A conversation's file was damaged: what it could not be read from on was dropped. */
+/** A conversation's file was damaged, and the engine dropped everything from the first bad line on. */
 export interface Truncation {
   readonly droppedEvents: number
   readonly reason: 'conversation_damaged'
 }
 
-/** Begins a conversation's file, so that it can be loaded however early the process ends. */
+/** Creates a conversation's file at once, so it can be loaded however early the process ends. */
 export function createSession(directory: string, id: string, cwd: string): SessionManager {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const path = join(directory, `${id}.jsonl`)
@@ -21,9 +21,9 @@ export function createSession(directory: string, id: string, cwd: string): Sessi
 }
 
 /**
- * Opens a conversation. A file that is damaged, as by a sandbox that died while it was written, is cut where the first
- * line is not whole, or does not follow what is before it: what comes after could only be guessed at.
- * @returns null where there is none of that id, or nothing of it can be read
+ * Opens a conversation. A sandbox that dies during a write can damage the file. The engine then cuts it at the first
+ * line that is incomplete or does not follow from the lines before, because the rest could only be guessed.
+ * @returns null if there is no file of that id, or nothing in it can be read
  */
 export function openSession(
   directory: string,
@@ -47,7 +47,7 @@ export function openSession(
   return { manager: SessionManager.open(path, directory, cwd), truncation }
 }
 
-/** How many lines, from the first on, make sense; none where the first is no header. */
+/** Counts the valid lines from the start; 0 if the first is not a header. */
 function countWhole(lines: readonly string[]): number {
   const known = new Set<unknown>()
   for (const [index, line] of lines.entries()) {

@@ -1,4 +1,4 @@
-/** Time that may pass while an agent works, and none while it waits for people. */
+/** A timer that runs while an agent works and pauses while it waits for people. */
 export class Stopwatch {
   readonly #over: () => void
   #leftMs: number | null
@@ -6,7 +6,7 @@ export class Stopwatch {
   #timer: NodeJS.Timeout | undefined
   #pauses = 0
 
-  /** @param ms null for as long as it takes */
+  /** @param ms null for no limit */
   constructor(ms: number | null, over: () => void) {
     this.#over = over
     this.#leftMs = ms === null ? null : Math.min(ms, 2 ** 31 - 1)

@@ -11,31 +11,31 @@ import {
 } from '@earendil-works/pi-coding-agent'
 import { systemPrompt } from './system-prompt.ts'
 
-/** Where repositories keep skills. */
+/** Directories in which repositories keep skills. */
 const skillDirectories = ['.agents/skills', '.pi/skills', '.claude/skills'] as const
-/** Of each file of instructions, what the model is shown. */
+/** Longest text of one instructions file that the model sees. */
 const MAX_INSTRUCTIONS = 64 * 1024
-/** Skills that cannot be used, as far as they are named, and how much is said of each. */
+/** Most unusable skills that are named, and the longest reason for each. */
 const MAX_UNUSABLE = 8
 const MAX_REASON = 300
 
-/** A skill that is not offered, by its path in the workspace. */
+/** A skill that cannot be offered, by its path in the workspace. */
 export interface UnusableSkill {
   readonly path: string
   readonly reason: string
 }
 
-/** What an agent is told by its workspace, and what it would have been told. */
+/** The resources for an agent, and the skills that cannot be used. */
 export interface WorkspaceResources {
   readonly loader: ResourceLoader
   readonly unusable: readonly UnusableSkill[]
 }
 
 /**
- * What a workspace tells its agents: AGENTS.md of it and of the directories above, and its skills. All of it is text for
- * the model; nothing of it is run, or changes a setting, by being there.
- * @param extension what is registered while the agent lives: tools of servers
- * @param notes what the model is told of these
+ * Loads a workspace's instructions for agents: its AGENTS.md, those of the directories above, and its skills. All of it
+ * is text for the model; nothing runs or changes a setting.
+ * @param extension holds the tools of servers, which may change while the agent lives
+ * @param notes returns notes about the servers for the model
  */
 export function workspaceResources(
   cwd: string,
@@ -82,7 +82,7 @@ export function workspaceResources(
   }
 }
 
-/** What is only found fault with is used all the same; so is the first of two skills of one name. */
+/** Ignores mere warnings, and the first of two skills with one name: the SDK uses both all the same. */
 function unusableOf({ skills, diagnostics }: ReturnType<typeof loadSkills>, cwd: string): readonly UnusableSkill[] {
   const used = new Set(skills.map(({ filePath }) => filePath))
   const faults = diagnostics.flatMap(({ type, path, message }) => {
@@ -94,10 +94,10 @@ function unusableOf({ skills, diagnostics }: ReturnType<typeof loadSkills>, cwd:
   const more = faults.length - MAX_UNUSABLE
   return more <= 0
     ? faults
-    : [...faults.slice(0, MAX_UNUSABLE), { path: `and ${more} more`, reason: 'see to those above first' }]
+    : [...faults.slice(0, MAX_UNUSABLE), { path: `and ${more} more`, reason: 'fix those above first' }]
 }
 
-/** The SDK's place for tools that come and go, with none in it. */
+/** Returns an empty SDK extension, the SDK's container for tools that come and go. */
 export function noTools(): Extension {
   const path = '<servers>'
   return {

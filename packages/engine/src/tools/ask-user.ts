@@ -4,7 +4,7 @@ import { defineTool } from '@earendil-works/pi-coding-agent'
 import type { People } from './people.ts'
 import { textResult } from './text-result.ts'
 
-/** What people are shown at once (interface 2.6). */
+/** Limits of an Interaction in the API. */
 const MAX_QUESTIONS = 4
 const MAX_OPTIONS = 20
 
@@ -21,7 +21,7 @@ const Question = Type.Object({
 
 const Parameters = Type.Object({ questions: Type.Array(Question, { minItems: 1, maxItems: MAX_QUESTIONS }) })
 
-/** Asks people, by a form of the client's, and waits for as long as they take. */
+/** Returns a tool that asks people through an elicitation form and waits as long as they take. */
 export function askUser({ sessionId, capabilities, callId, ask }: People) {
   return defineTool({
     name: 'ask_user',
@@ -40,7 +40,7 @@ export function askUser({ sessionId, capabilities, callId, ask }: People) {
         mode: 'form',
         sessionId,
         toolCallId: callId(toolCallId),
-        // Several are each asked by their field: there is nothing to say ahead of them.
+        // With several questions, each field carries its own, and the form needs no text ahead of them.
         message: questions.length === 1 ? (questions[0]?.question ?? '') : '',
         requestedSchema: {
           type: 'object',

@@ -1,10 +1,10 @@
 import { createBashToolDefinition, createLocalBashOperations, defineTool } from '@earendil-works/pi-coding-agent'
 
-/** Seconds that a command gets where the model asks for none, and the most it may ask for. */
+/** Timeout if the model asks for none, and the longest that it may ask for. */
 const DEFAULT_SECONDS = 120
 const MAX_SECONDS = 1800
 
-/** Runs a command. Each has an end: its time is bounded, its output cut, and its whole group goes with it. */
+/** Returns the bash tool. Its time and output are bounded, and the whole process group ends with the command. */
 export function bash(cwd: string) {
   const operations = createLocalBashOperations()
   const definition = createBashToolDefinition(cwd, {

@@ -4,14 +4,14 @@ import { defineTool } from '@earendil-works/pi-coding-agent'
 import type { People } from './people.ts'
 import { textResult } from './text-result.ts'
 
-/** People are shown no more of a plan, and would approve what they cannot see. */
+/** People see no more of a plan than this, and must not approve text that they cannot see. */
 const MAX_PLAN_CHARACTERS = 65_536
 
 const Parameters = Type.Object({ plan: Type.String({ description: 'The whole plan, in Markdown' }) })
 
 const planApproved = 'The plan is approved, and plan mode is off: all tools are there. Carry the plan out.'
 
-/** Shows people the plan. Approved, plan mode ends; otherwise what they say goes back to the model. */
+/** Returns a tool that shows people the plan. Approval ends plan mode; otherwise the model gets their feedback. */
 export function exitPlanMode({ sessionId, callId, ask }: People, leave: () => void) {
   return defineTool({
     name: 'exit_plan_mode',

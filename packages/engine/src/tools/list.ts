@@ -14,7 +14,7 @@ const Parameters = Type.Object({
   ),
 })
 
-/** Lists a directory, or finds files by their paths. */
+/** Returns a tool that lists a directory or finds files by a glob. */
 export function list(cwd: string) {
   return defineTool({
     name: 'list',

@@ -1,15 +1,15 @@
 import type { ClientCapabilities } from '@agentclientprotocol/sdk'
 
-/** The people at the other end, as tools ask them. */
+/** Lets tools ask the people at the other end. */
 export interface People {
   readonly sessionId: string
   readonly capabilities: ClientCapabilities
-  /** The id under which the client knows a call of the model's. */
+  /** Returns the client's id for a call of the model. */
   readonly callId: (toolCallId: string) => string
-  /** Asks, and waits for as long as it takes; no time of the prompt's budget passes meanwhile. */
+  /** Asks and waits without a limit; the prompt's time budget stands still meanwhile. */
   readonly ask: <Answer>(method: string, params: object, signal: AbortSignal | undefined) => Promise<Answer>
 }
 
-/** A request that is over with this signal: it is taken back from the client, and its answer no longer waited for. */
+/** Returns options that withdraw a request from the client, and stop waiting for it, when the signal aborts. */
 export const takenBackBy = (signal: AbortSignal | undefined) =>
   signal === undefined ? {} : { cancellationSignal: signal, stopWaitingOnCancel: true }

@@ -8,7 +8,7 @@ const Parameters = Type.Object({
   name: Type.Optional(Type.String({ description: 'Name that people see; by default the file name' })),
 })
 
-/** Presents a file by the sandbox's own program for that; the platform keeps it when the Run ends. */
+/** Returns a tool that runs the sandbox's `berth-present`; the platform stores the file when the Run ends. */
 export function presentFile(cwd: string) {
   return defineTool({
     name: 'present_file',

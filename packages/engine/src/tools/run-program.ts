@@ -1,16 +1,16 @@
 import { spawn } from 'node:child_process'
 
-/** What a program came to. */
+/** A program's result. */
 export interface ProgramResult {
   readonly exitCode: number
-  /** Both of its outputs, cut at `maxBytes`. */
+  /** stdout and stderr together, cut at `maxBytes`. */
   readonly output: string
   readonly truncated: boolean
 }
 
 /**
- * Runs a program in a group of its own, which ends whole when it is cancelled, is out of time or has said too much.
- * @throws where it cannot be started, is out of time, or the signal's reason
+ * Runs a program in its own process group; the whole group is killed on cancellation, timeout or too much output.
+ * @throws Error if it cannot be started or times out, or the signal's reason
  */
 export async function runProgram(
   command: readonly [string, ...string[]],

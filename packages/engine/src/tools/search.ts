@@ -17,7 +17,7 @@ const Parameters = Type.Object({
   literal: Type.Optional(Type.Boolean({ description: 'The pattern is plain text' })),
 })
 
-/** Searches files, by the sandbox's grep. What nobody wants to search is left out. */
+/** Returns a tool that searches files with the sandbox's grep, without .git, node_modules and binary files. */
 export function search(cwd: string) {
   return defineTool({
     name: 'search',

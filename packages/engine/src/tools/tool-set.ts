@@ -15,7 +15,7 @@ import { write } from './write.ts'
 /** Tools that change nothing. */
 const readOnly: readonly string[] = ['read', 'search', 'list', 'ask_user', 'exit_plan_mode', 'delegate']
 
-/** Names of the tools that may be used, in plan mode or out of it. */
+/** Returns the names of the tools that may be used, depending on plan mode. */
 export const usable = (
   tools: readonly ToolDefinition[],
   ofServers: readonly ServerTool[],
@@ -25,7 +25,7 @@ export const usable = (
   ...ofServers.filter(tool => !planning || tool.readOnly).map(({ definition }) => definition.name),
 ]
 
-/** Tools of the workspace, for the agent and its sub-agents. */
+/** Returns the workspace's tools, for the agent and its sub-agents. */
 export function workspaceTools(cwd: string): ToolDefinition[] {
   return [
     defineTool(createReadToolDefinition(cwd, { autoResizeImages: false })),
@@ -38,7 +38,7 @@ export function workspaceTools(cwd: string): ToolDefinition[] {
   ]
 }
 
-/** The same tools, which refuse arguments that are no JSON. */
+/** Returns the same tools, refusing arguments that are not a JSON object. */
 export const guarded = (tools: readonly ToolDefinition[]): ToolDefinition[] =>
   tools.map(tool => ({
     ...tool,

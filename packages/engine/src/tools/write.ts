@@ -2,15 +2,15 @@ import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { createWriteToolDefinition, defineTool } from '@earendil-works/pi-coding-agent'
 
-/** A side of a difference is shown up to this size; the log keeps no more. */
+/** Largest side of a diff that is shown; the log keeps no more. */
 const MAX_SHOWN_BYTES = 64 * 1024
 
-/** What a write replaced, for whoever shows the difference: null for a new file, absent where it is too much. */
+/** The text that a write replaced, for the diff: null for a new file, absent if it is too large. */
 export interface WriteDetails {
   readonly oldText?: string | null
 }
 
-/** Writes a file, and tells what was there before. */
+/** Returns the write tool, which also reports the file's previous text. */
 export function write(cwd: string) {
   const { name, label, description, parameters, execute } = createWriteToolDefinition(cwd)
   return defineTool({

@@ -20,16 +20,16 @@ import {
 } from '@agentclientprotocol/sdk'
 import { type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts'
 
-/** The bundle, as sandboxes run it. */
+/** The bundle that sandboxes run. */
 const BUNDLE = fileURLToPath(new URL('../../../supervisor/dist/engine.cjs', import.meta.url))
 
-/** What an extension notification told. */
+/** An extension notification. */
 export interface Told {
   readonly type: string
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** How one prompt went. */
+/** The result of one prompt. */
 export interface Turn {
   readonly acpReason: string
   readonly stopReason: string
@@ -54,12 +54,12 @@ export interface Engine extends AsyncDisposable {
   readonly told: readonly Told[]
   prompt(text: string, berth?: object): Promise<Turn>
   cancel(): Promise<void>
-  /** Ends the process as a sandbox's end does, and loads the conversation in another one. */
+  /** Kills the process, as the end of a sandbox does, and loads the conversation in a new one. */
   restart(): Promise<void>
   kill(): Promise<void>
 }
 
-/** A real engine over ACP, in a workspace and a home of its own, whose models are scripted. */
+/** Starts a real engine over ACP, with its own workspace and home and a scripted gateway. */
 export async function openEngine(
   options: {
     model?: object
@@ -172,7 +172,7 @@ export async function openEngine(
   }
 }
 
-/** What the agent said in these updates. */
+/** Returns the agent's text in these updates. */
 export const textOf = (updates: readonly SessionUpdate[]): string =>
   updates
     .map(update =>
@@ -180,7 +180,7 @@ export const textOf = (updates: readonly SessionUpdate[]): string =>
     )
     .join('')
 
-/** Tool calls by what became of them: `name status`, and the text of each result. */
+/** Returns each tool call as `name status`, with the text of its result. */
 export function callsOf(updates: readonly SessionUpdate[]): { call: string; text: string }[] {
   const names = new Map<string, string | null | undefined>()
   return updates.flatMap(update => {

@@ -7,8 +7,8 @@ export interface EventToolServer extends AsyncDisposable {
 }
 
 /**
- * A server of the oldest kind over HTTP: what it says comes on one stream of events, what is said to it is posted. Its
- * tool `here` answers; at `gone` it breaks the stream off.
+ * Starts a server of the oldest HTTP kind: it sends messages on one event stream, and the client posts its own. The
+ * tool `here` answers; a call of `gone` breaks the stream off.
  */
 export async function startEventToolServer(): Promise<EventToolServer> {
   let stream: ServerResponse | null = null

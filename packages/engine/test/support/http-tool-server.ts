@@ -11,7 +11,7 @@ export interface HttpToolServer extends AsyncDisposable {
   readonly requests: readonly IncomingHttpHeaders[]
 }
 
-/** The same tools over HTTP, on loopback. A call of `refuse` has an answer that ends before it has begun. */
+/** Serves the same tools over HTTP on loopback. The response to a call of `refuse` ends before any message. */
 export async function startHttpToolServer(legacy: 'stateless' | 'reject' = 'stateless'): Promise<HttpToolServer> {
   const handler = createMcpHandler(toolServer, { legacy })
   const requests: IncomingHttpHeaders[] = []

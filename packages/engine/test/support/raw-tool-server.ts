@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
-// A server of tools without the library, which does wrong what its argument says.
+// An MCP server written without the library, which misbehaves as its argument says.
 
 const [, , fault = 'none'] = process.argv
 const say = (message: object) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)

@@ -1,15 +1,15 @@
-/** What the model says to one request: a thought, text, and tool calls. */
+/** The model's reply to one request: a thought, text, and tool calls. */
 export interface ModelReply {
   readonly thinking?: string
   readonly text?: string
   readonly calls?: readonly { readonly name: string; readonly args: Readonly<Record<string, unknown>> }[]
-  /** It was stopped by the limit of output tokens. */
+  /** True if the limit of output tokens stopped it. */
   readonly cut?: boolean
 }
 
 let replies = 0
 
-/** A reply as the events of a Responses stream, the last of which ends it. */
+/** Returns a reply as the frames of a Responses stream, including the final one. */
 export function framesOf({ thinking, text, calls = [], cut = false }: ModelReply): string[] {
   replies += 1
   const items = [
@@ -50,14 +50,14 @@ export function framesOf({ thinking, text, calls = [], cut = false }: ModelReply
   )
 }
 
-/** An item whole, as it begins, and what comes between. */
+/** An output item: complete, as it begins, and the events in between. */
 interface Item {
   readonly item: Readonly<Record<string, unknown>>
   readonly begun: Readonly<Record<string, unknown>>
   readonly parts: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** In two parts or more, so that there is something to put together. */
+/** Splits a text in two, so that the engine has pieces to join. */
 function halves(text: string): string[] {
   const middle = Math.ceil(text.length / 2)
   return [text.slice(0, middle), text.slice(middle)].filter(part => part !== '')

@@ -3,30 +3,30 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { framesOf, type ModelReply } from './responses-wire.ts'
 
-/** A request as it came. */
+/** A request as it arrived. */
 export interface ModelRequest {
   readonly headers: IncomingHttpHeaders
   readonly body: unknown
 }
 
-/** What the gateway does with one request for a reply. */
+/** Handles one model request. */
 export type Behaviour = (request: ModelRequest, response: ServerResponse) => void | Promise<void>
 
-/** The gateway as the engine sees it, on loopback: a list of models, and replies that a test decides. */
+/** A gateway on loopback, as the engine sees it: a list of models, and replies that a test decides. */
 export interface ScriptedGateway extends AsyncDisposable {
   readonly url: string
-  /** Requests for replies, in order. */
+  /** The model requests, in order. */
   readonly requests: readonly ModelRequest[]
-  /** Decides what the next requests meet, one each; the last one given stays. */
+  /** Sets the behaviour for the next requests, one each; the last one repeats. */
   next(...behaviours: readonly [Behaviour | ModelReply, ...(Behaviour | ModelReply)[]]): void
 }
 
-/** The model's input in a request, as text. */
+/** Returns the model's input in a request, as text. */
 export const inputOf = (request: ModelRequest | undefined): string => JSON.stringify(request?.body)
 
 const beginStream = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' })
 
-/** Refuses as the gateway does. */
+/** Refuses as the real gateway does. */
 export const refuses =
   (status: number, code: string, message = 'no', headers: Record<string, string> = {}): Behaviour =>
   (_, response) => {
@@ -35,7 +35,7 @@ export const refuses =
       .end(JSON.stringify({ error: { message, type: 'error', param: null, code } }))
   }
 
-/** Streams the first frames of a reply, and then does as told. */
+/** Streams the first frames of a reply, then cuts the connection or goes silent. */
 export const streamsUntil =
   (reply: ModelReply, frames: number, then: 'cut' | 'silence'): Behaviour =>
   (_, response) => {
@@ -44,7 +44,7 @@ export const streamsUntil =
     if (then === 'cut') setImmediate(() => response.destroy())
   }
 
-/** Says a reply with its frames changed. */
+/** Sends a reply with its frames changed. */
 export const saysChanged =
   (reply: ModelReply, change: (frame: string) => string): Behaviour =>
   (_, response) => {
@@ -53,7 +53,7 @@ export const saysChanged =
     response.end()
   }
 
-/** Says a reply of so many tokens in and out. */
+/** Sends a reply that reports so many input and output tokens. */
 export const saysUsing = (reply: ModelReply, input: number, output: number): Behaviour =>
   saysChanged(reply, frame =>
     frame
@@ -64,7 +64,7 @@ export const saysUsing = (reply: ModelReply, input: number, output: number): Beh
 
 export const call = (name: string, args: Readonly<Record<string, unknown>>): ModelReply => ({ calls: [{ name, args }] })
 
-/** Whether a value's strings are text as the gateway takes it. */
+/** Returns true if the gateway would accept all strings of the value. */
 const isText = (value: unknown): boolean => !/\\u0000|\\ud[89a-f]/.test(JSON.stringify(value).replaceAll('\\\\', ''))
 
 export async function startScriptedGateway(model: object = {}): Promise<ScriptedGateway> {
@@ -102,7 +102,7 @@ export async function startScriptedGateway(model: object = {}): Promise<Scripted
   }
 }
 
-/** Names of the tools that a request offers. */
+/** Returns the names of the tools that a request offers. */
 export function toolsOf(request: ModelRequest | undefined): string[] {
   const { tools = [] } = (request?.body ?? {}) as { tools?: { name: string }[] }
   return tools.map(({ name }) => name).toSorted()

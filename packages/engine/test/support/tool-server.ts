@@ -3,7 +3,7 @@ import { fromJsonSchema, McpServer } from '@modelcontextprotocol/server'
 const text = (said: string) => ({ content: [{ type: 'text' as const, text: said }] })
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-/** A server of the library's own, with a tool for each way in which a call can go. */
+/** Returns a server made with the library, with a tool for each way in which a call can go. */
 export function toolServer(): McpServer {
   const server = new McpServer(
     { name: 'tools', version: '1.0.0' },

@@ -1,6 +1,6 @@
 /**
- * Waits until something is so.
- * @throws Error that shows what was looked at, after a minute
+ * Waits until the condition holds.
+ * @throws Error that shows the condition if it does not hold within a minute
  */
 export async function until(reached: () => boolean): Promise<void> {
   const deadline = performance.now() + 60_000
