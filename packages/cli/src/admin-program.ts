@@ -7,48 +7,56 @@ import { amount, collect, count } from './option-values.ts'
 
 const io: AdminIo = { env: process.env, print: line => void process.stdout.write(`${line}\n`) }
 
-/** What operators do, on the machine of the service: it needs the service's settings, and no key. */
+/** Adds the operators' commands; they run on the service's machine, with its settings and without an API key. */
 export function addAdmin(program: Command): void {
-  const admin = program.command('admin').description("look after a deployment, with the service's own settings")
+  const admin = program
+    .command('admin')
+    .description("administer a deployment; run it on the service's machine, with the service's settings")
   addSpending(admin)
-  addGrants(admin.command('grant').description('repositories of Git hosts that installations may use'))
-  addRules(admin.command('rule').description('branches of the data directory that are protected'))
-  addChecks(admin.command('check').description('checks of commits of the data directory'))
+  addGrants(admin.command('grant').description('control which repositories an installation may use'))
+  addRules(admin.command('rule').description('protect branches of the repositories in the data directory'))
+  addChecks(admin.command('check').description('record and list checks of commits in the data directory'))
 }
 
 function addSpending(admin: Command): void {
   admin
     .command('usage')
-    .description('show what the models were used for')
+    .description('report model requests, tokens and cost')
     .addOption(
-      new Option('--by <what>', 'what to add up by')
+      new Option('--by <field>', 'group by this field')
         .choices(['model', 'provider', 'organization', 'key', 'run', 'day'])
         .default('model'),
     )
-    .option('--days <count>', 'how far back', count, 30)
-    .option('--json', 'print JSON, one group a line')
+    .option('--days <count>', 'report on this many days up to now', count, 30)
+    .option('--json', 'print JSON, one group per line')
     .action(async (options: UsageOptions) => {
       const { usage } = await import('./commands/usage.ts')
       await usage(options, io)
     })
   admin
     .command('budget')
-    .description("bound each run of an organization; what is left out is the deployment's bound again")
+    .description('set the limits of each run of an organization; a limit left out returns to the default')
     .argument('<organization>')
-    .option('--cost-usd <dollars>', 'spent on models', amount)
+    .option('--cost-usd <dollars>', 'cost of models, in US dollars', amount)
     .option('--turns <count>', "turns of the agent's own loop", amount)
-    .option('--seconds <count>', 'of work, without waiting for people', amount)
+    .option('--seconds <count>', 'working time, without waiting for people', amount)
     .action(async (organizationId: string, options: BudgetOptions) => {
       const { setBudget } = await import('./commands/budget.ts')
       await setBudget(organizationId, options, io)
     })
   admin
     .command('quota')
-    .description('bound what an organization, or one of its keys, spends on models')
+    .description('limit the spending of an organization, or of one of its keys, on models')
     .argument('<organization>')
-    .requiredOption('--usd <dollars>', 'US dollars, or none', text => (text === 'none' ? null : amount(text)))
-    .addOption(new Option('--per <period>', 'of UTC').choices(['day', 'month', 'total']).default('month'))
-    .option('--key <id>', 'one key instead of the whole organization')
+    .requiredOption('--usd <dollars>', 'limit in US dollars; none removes it', text =>
+      text === 'none' ? null : amount(text),
+    )
+    .addOption(
+      new Option('--per <period>', 'period that the limit applies to, in UTC')
+        .choices(['day', 'month', 'total'])
+        .default('month'),
+    )
+    .option('--key <id>', 'limit this key instead of the whole organization')
     .action(async (organizationId: string, options: QuotaOptions) => {
       const { setQuota } = await import('./commands/budget.ts')
       await setQuota(organizationId, options, io)
@@ -58,11 +66,11 @@ function addSpending(admin: Command): void {
 function addGrants(grant: Command): void {
   grant
     .command('add')
-    .description('let an installation use an account of a Git host, whole unless --repository names what of it')
-    .argument('<installation>', 'of Berth, as GET /v1/me tells it')
-    .option('--account <id>', "at a GitHub the id of the App's installation, the last part of its page's address")
-    .option('--host <id>', 'such as github:github.com, or local (default: the one that the configuration names)')
-    .option('--repository <owner/name>', 'only this one; may be given again', collect)
+    .description('let an installation use the repositories of an account on a Git host')
+    .argument('<installation>', 'id of the Berth installation, as GET /v1/me returns it')
+    .option('--account <id>', "on GitHub, the id of the App's installation: the last part of its settings URL")
+    .option('--host <id>', 'such as github:github.com or local (default: the configured host, if there is one)')
+    .option('--repository <owner/name>', 'grant only this repository; repeat for several (default: all)', collect)
     .option('--json', 'print the account as JSON')
     .action(async (installationId: string, options: GrantOptions) => {
       const { addGrant } = await import('./commands/grants.ts')
@@ -70,27 +78,27 @@ function addGrants(grant: Command): void {
     })
   grant
     .command('list')
-    .description('list accounts and the repositories that they grant')
-    .argument('[installation]', 'default: all')
-    .option('--all', 'also those that were revoked or replaced')
-    .option('--json', 'print JSON, one account a line')
+    .description('list granted accounts and their repositories')
+    .argument('[installation]', 'list only this installation (default: all)')
+    .option('--all', 'include revoked and replaced grants')
+    .option('--json', 'print JSON, one account per line')
     .action(async (installationId: string | undefined, options: { all?: boolean; json?: boolean }) => {
       const { listGrants } = await import('./commands/grants.ts')
       await listGrants(installationId, options, io)
     })
   grant
     .command('revoke')
-    .description('take back an account, or one repository')
-    .argument('<id>', 'as grant list shows it')
+    .description('revoke an account, or one repository')
+    .argument('<id>', 'id of the account or repository, from grant list')
     .action(async (id: string) => {
       const { revokeGrant } = await import('./commands/grants.ts')
       await revokeGrant(id, io)
     })
   grant
     .command('replace')
-    .description('let sessions of one account or repository go on under another, as after an App was installed anew')
-    .argument('<id>', 'what is replaced')
-    .argument('<by>', 'what stands in for it')
+    .description('move sessions to another account or repository, for example after reinstalling the App')
+    .argument('<id>', 'id of the old account or repository')
+    .argument('<by>', 'id of the new account or repository')
     .action(async (id: string, by: string) => {
       const { replaceGrant } = await import('./commands/grants.ts')
       await replaceGrant(id, by, io)
@@ -100,26 +108,26 @@ function addGrants(grant: Command): void {
 function addRules(rule: Command): void {
   rule
     .command('set')
-    .description('protect a branch: no direct pushes, and pull requests into it need these checks')
+    .description('protect a branch: refuse direct pushes, and require these checks before a merge')
     .argument('<owner/name>')
     .argument('<branch>')
-    .option('--check <name>', 'must have succeeded; may be given again', collect, [])
+    .option('--check <name>', 'require this check; repeat for several', collect, [])
     .action(async (repository: string, branch: string, options: { check: readonly string[] }) => {
       const { setRule } = await import('./commands/rules.ts')
       await setRule(repository, branch, options.check, io)
     })
   rule
     .command('list')
-    .description('list them')
+    .description('list the protected branches of a repository')
     .argument('<owner/name>')
-    .option('--json', 'print JSON, one rule a line')
+    .option('--json', 'print JSON, one rule per line')
     .action(async (repository: string, options: { json?: boolean }) => {
       const { listRules } = await import('./commands/rules.ts')
       await listRules(repository, options, io)
     })
   rule
     .command('remove')
-    .description('protect a branch no longer')
+    .description('stop protecting a branch')
     .argument('<owner/name>')
     .argument('<branch>')
     .action(async (repository: string, branch: string) => {
@@ -131,9 +139,9 @@ function addRules(rule: Command): void {
 function addChecks(check: Command): void {
   check
     .command('record')
-    .description('say how a check of a commit went, as a CI does; the last word counts')
+    .description('record the result of a check, as a CI system would; the last result counts')
     .argument('<owner/name>')
-    .argument('<commit>', 'its whole id')
+    .argument('<commit>', 'full commit id')
     .argument('<check>', 'name of the check')
     .addArgument(new Argument('<state>').choices(['pending', 'success', 'failure']))
     .action(async (repository: string, oid: string, name: string, state: string) => {
@@ -142,10 +150,10 @@ function addChecks(check: Command): void {
     })
   check
     .command('list')
-    .description('list what was said of a commit')
+    .description('list the recorded checks of a commit')
     .argument('<owner/name>')
-    .argument('<commit>', 'its whole id')
-    .option('--json', 'print JSON, one check a line')
+    .argument('<commit>', 'full commit id')
+    .option('--json', 'print JSON, one check per line')
     .action(async (repository: string, oid: string, options: { json?: boolean }) => {
       const { listChecks } = await import('./commands/rules.ts')
       await listChecks(repository, oid, options, io)

@@ -14,10 +14,10 @@ export interface Connection {
 }
 
 /**
- * Finds the service: flags, then `BERTH_URL` and `BERTH_API_KEY`, then what a local service left in its data directory.
- * The local key goes to the local service and nowhere else, however the URL is given.
+ * Finds the service: from the flags, then `BERTH_URL` and `BERTH_API_KEY`, then the file that a local service leaves in
+ * its data directory. The local key goes only to the local service, however the URL is given.
  *
- * @throws UsageError when there is nothing to go by.
+ * @throws UsageError if none of these names a service and a key
  */
 export function findConnection(flags: ConnectionFlags, env: NodeJS.ProcessEnv): Connection {
   const url = flags.url ?? (env.BERTH_URL || undefined)
@@ -28,7 +28,7 @@ export function findConnection(flags: ConnectionFlags, env: NodeJS.ProcessEnv): 
   if (url === undefined) {
     if (local === null) {
       throw new UsageError(
-        'no service to talk to: give --url and --key, set BERTH_URL and BERTH_API_KEY, or run where script/server has been started',
+        'no service to talk to: give --url and --key, set BERTH_URL and BERTH_API_KEY, or run this in the directory in which script/server was started',
       )
     }
     return { url: local.url, key: key ?? local.key }
@@ -37,7 +37,7 @@ export function findConnection(flags: ConnectionFlags, env: NodeJS.ProcessEnv): 
   throw new UsageError(`no key for ${url}: give --key or set BERTH_API_KEY`)
 }
 
-/** A client of that service. A person waits for the answer, so it gives up sooner than a program would. */
+/** Creates a client that retries less than a program would, because a person is waiting. */
 export function connect(connection: Connection): BerthClient {
   return createClient({ baseUrl: connection.url, credential: connection.key, retry: { attempts: 3 } })
 }
@@ -52,7 +52,7 @@ function readLocal(path: string): Connection | null {
   }
   const { baseUrl, apiKey } = parseObject(text)
   if (typeof baseUrl !== 'string' || typeof apiKey !== 'string' || !isHttpUrl(baseUrl)) {
-    throw new UsageError(`${path} does not say where the service is; give --url and --key`)
+    throw new UsageError(`${path} does not contain the URL and key of the service; give --url and --key`)
   }
   return { url: baseUrl, key: apiKey }
 }

@@ -1,32 +1,32 @@
-/** What became of a delivery that failed, and what to do, by the code that it ended with (interface 2.7, 2.8). */
+/** Why a delivery failed and how to proceed, by its error code. */
 const meanings: Readonly<Record<string, string>> = {
-  review_changed: 'the workspace has changed since that review; look at it again with `berth review`',
-  no_changes: 'the session has changed nothing',
-  workspace_expired: 'the sandbox is gone; `berth run --session` brings it back',
+  review_changed: 'the workspace has changed since that review; review it again with `berth review`',
+  no_changes: 'the session has no changes',
+  workspace_expired: 'the sandbox is gone; `berth run --session` restores the workspace in a new one',
   session_archived: 'the session was archived',
-  authority_revoked: 'the repository is not granted any more; operators grant it with `berth admin grant add`',
-  branch_exists: 'the branch is there already and not of this session; name another with --branch',
-  branch_moved: 'somebody else has moved the branch; name another with --branch',
-  branch_protected: 'the branch is protected; leave --direct out, or name another with --branch',
-  target_missing: 'the branch that the session started from is gone',
-  target_moved: 'the branch has moved on since the session started; leave --direct out',
-  pull_request_refused: 'the host refuses the pull request',
+  authority_revoked: 'the repository is no longer granted; an operator can grant it with `berth admin grant add`',
+  branch_exists: 'the branch exists and does not belong to this session; name another with --branch',
+  branch_moved: 'someone else has pushed to the branch; name another with --branch',
+  branch_protected: 'the branch is protected; omit --direct, or name another with --branch',
+  target_missing: 'the branch that the session started from no longer exists',
+  target_moved: 'the branch has new commits since the session started; omit --direct',
+  pull_request_refused: 'the host refused the pull request',
   merge_not_ready:
-    'it is a draft, has conflicts or lacks a check or a review; --when-ready waits for what can still come',
-  head_moved: 'its branch is at another commit than was published',
+    'the pull request is a draft, has conflicts, or lacks a check or a review; --when-ready waits for checks and reviews',
+  head_moved: 'the head of the pull request is no longer the published commit',
   pull_request_closed: 'the pull request was closed',
-  pull_request_missing: 'the pull request is gone',
-  merge_refused: 'the host refuses the merge; the repository may want another --strategy',
-  repository_unavailable: 'the host does not show the repository to this deployment',
-  repository_permission_denied: 'the host lets this deployment read only, or a rule of the repository forbids it',
-  git_host_unauthorized: "the host does not take this deployment's credential",
-  git_host_rate_limited: 'the host wants to be left alone; try again later',
-  git_host_unavailable: 'the host did not answer for too long; try again later',
-  git_host_refused: 'the host refuses it',
-  internal_error: 'the service failed; its log says more',
+  pull_request_missing: 'the pull request no longer exists',
+  merge_refused: 'the host refused the merge; the repository may require another --strategy',
+  repository_unavailable: 'this deployment cannot see the repository on the host',
+  repository_permission_denied: 'this deployment may only read the repository, or a rule of the repository forbids it',
+  git_host_unauthorized: "the host rejected this deployment's credential",
+  git_host_rate_limited: 'the host limits our requests; try again later',
+  git_host_unavailable: 'the host did not answer in time; try again later',
+  git_host_refused: 'the host refused the request',
+  internal_error: 'the service failed; see its log for the cause',
 }
 
-/** Why a delivery failed, for a person. The codes are an open set: one that is new is told as it is. */
+/** Explains why a delivery failed. The set of codes is open, so an unknown code is printed as it is. */
 export function deliveryError(error: { readonly code: string } | undefined): string {
   const meaning = meanings[error?.code ?? '']
   return meaning === undefined ? (error?.code ?? 'unknown') : `${meaning} (${error?.code})`

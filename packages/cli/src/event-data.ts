@@ -1,25 +1,25 @@
 import type { Event } from '@berth/client'
 
-/** A text of an Event's data. Data is an open set written by another program: every field may be missing or odd. */
+/** Returns a text of an Event's data, or ''. The set of fields is open, so any field may be missing or odd. */
 export function textOf(event: Event, name: string): string {
   const value = event.data[name]
   return typeof value === 'string' ? value : ''
 }
 
-/** A number of an Event's data, or null. */
+/** Returns a number of an Event's data, or null. */
 export function numberOf(event: Event, name: string): number | null {
   const value = event.data[name]
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
-/** What a Run has cost, for a person; empty where nothing is known. */
+/** Returns a Run's cost for display; '' if it is unknown. */
 export function costText(event: Event): string {
   const cost = numberOf(event, 'costUsd')
   if (cost === null) return ''
   return `${event.data.costComplete === false ? 'at least ' : ''}$${cost.toFixed(cost < 1 ? 4 : 2)}`
 }
 
-/** A duration for a person. */
+/** Formats a duration for display. */
 export function durationText(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`

@@ -1,10 +1,10 @@
-/** What the process answers to the shell. */
+/** The exit codes of the process. */
 export const exitCode = {
   completed: 0,
   failed: 1,
   usage: 2,
   cancelled: 130,
-  /** The reader of the output went away, as a process ended by SIGPIPE reports it. */
+  /** The reader of the output closed it; the code is that of a process ended by SIGPIPE. */
   outputClosed: 141,
 } as const
 

@@ -1,6 +1,6 @@
 /**
- * Takes over Ctrl-C: `listener` hears the first interrupt as 1, the next as 2, and so on. Without it an interrupt ends
- * the process, which is what it should do wherever there is nothing to tidy up.
+ * Takes over Ctrl-C: calls `listener` with 1 for the first interrupt, 2 for the second, and so on. Without this, an
+ * interrupt ends the process, which is right wherever there is nothing to clean up.
  */
 export function onInterrupt(listener: (count: number) => void): Disposable {
   let count = 0

@@ -1,7 +1,7 @@
 import type { BerthClient } from '@berth/client'
 import type { Output } from './output.ts'
 
-/** What every command that talks to the service is given. */
+/** Given to every command that talks to the service. */
 export interface CommandIo {
   readonly client: BerthClient
   readonly stdin: NodeJS.ReadStream
@@ -9,7 +9,7 @@ export interface CommandIo {
   readonly stderr: Output
 }
 
-/** What a command of an operator works with: the service's settings, and where its lines go. */
+/** Given to every operator's command: the service's settings, and a function that prints a line. */
 export interface AdminIo {
   readonly env: NodeJS.ProcessEnv
   readonly print: (line: string) => void

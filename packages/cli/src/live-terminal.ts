@@ -1,10 +1,10 @@
 import type { Output } from './output.ts'
 
-/** Without it a status line longer than the window would wrap, and could not be erased by counting lines. */
+/** Disables wrapping. A status line wider than the window would wrap, and counting lines could not erase it. */
 const wrapOff = '\u001b[?7l'
 const wrapOn = '\u001b[?7h'
 
-/** Keeps a few changing lines below a growing text. Everything drawn is erased again before anything is printed. */
+/** Keeps a few changing lines below a growing text. It erases the changing lines before it prints anything. */
 export class LiveTerminal {
   readonly #output: Output
   #drawn = 0
@@ -13,7 +13,7 @@ export class LiveTerminal {
     this.#output = output
   }
 
-  /** Prints lines that stay and redraws the changing ones below them, in one write so that nothing flickers. */
+  /** Prints lasting lines and redraws the changing ones below them, in one write to avoid flicker. */
   show(lines: readonly string[], status: readonly string[]): Promise<void> {
     const kept = lines.map(line => `${line}\n`).join('')
     const changing = status.length === 0 ? '' : `${wrapOff}${status.join('\n')}${wrapOn}`

@@ -3,14 +3,14 @@ import { costText, durationText, numberOf, textOf } from './event-data.ts'
 import type { Paint } from './output.ts'
 import { clip, printable, printableLine } from './terminal-text.ts'
 
-/** What a terminal shows of a Run under way. Holds running tools and a bounded memory of finished ones, never text. */
+/** The display state of an active Run: its running tools and a bounded number of finished ones, but never text. */
 export interface LiveState {
   readonly stage: 'queued' | 'working' | 'waiting' | 'cancelling' | 'ended'
   /** Running tool calls by activity id, oldest first. */
   readonly running: ReadonlyMap<string, string>
-  /** Lines of ended tool calls by activity id, held back for the activity that brings the better title. */
+  /** Lines of ended tool calls by activity id, held back until the activity brings a better title. */
   readonly settling: ReadonlyMap<string, string>
-  /** Tool calls whose activity came before their end, newest last. */
+  /** Tool calls whose activity arrived before their end, newest last. */
   readonly told: readonly string[]
   readonly startedAtMs: number | null
 }
@@ -28,13 +28,13 @@ const runningShown = 4
 const outputLines = 12
 const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 
-/** Applies one Event: the state after it, and the lines that stay on the screen. */
+/** Applies one Event; returns the next state, and the lines that stay on the screen. */
 export function showEvent(state: LiveState, event: Event, paint: Paint): Shown {
   if (event.type === 'svc.run.progress') return showProgress(state, event, paint)
   if (event.type === 'svc.activity.completed') return showActivity(state, event, paint)
   const { state: next, lines } = showOther(state, event, paint)
   if (lines.length === 0) return { state: next, lines }
-  // What ended before this is told before it, better title or not.
+  // Print held-back lines before this Event's, even without their better titles, to keep the order.
   return { state: { ...next, settling: new Map() }, lines: [...state.settling.values(), ...lines] }
 }
 
@@ -66,12 +66,12 @@ function showOther(state: LiveState, event: Event, paint: Paint): Shown {
   }
 }
 
-/** The state once cancellation has been asked for. */
+/** Returns the state after a request to cancel. */
 export function showCancelling(state: LiveState): LiveState {
   return state.stage === 'ended' ? state : { ...state, stage: 'cancelling' }
 }
 
-/** The lines below everything else, drawn again and again: what is going on right now. */
+/** Returns the changing lines below the text: the current activity. */
 export function showStatus(state: LiveState, at: { frame: number; columns: number }, paint: Paint): string[] {
   if (state.stage === 'ended') return []
   const turn = paint('cyan', spinner[at.frame % spinner.length] ?? '')
@@ -88,12 +88,12 @@ export function showStatus(state: LiveState, at: { frame: number; columns: numbe
   return [...tools.slice(0, runningShown), ...more, ...stage].map(line => `${turn} ${clip(line, at.columns - 3)}`)
 }
 
-/** Once cancellation is asked for, it stays on show until the end. */
+/** Changes the stage, except that `cancelling` stays until the end. */
 function atStage(state: LiveState, stage: LiveState['stage']): LiveState {
   return state.stage === 'cancelling' ? state : { ...state, stage }
 }
 
-/** A new attempt begins with no tool running, whatever the lost one left. */
+/** A new attempt starts with no tool running, even if the lost one left some. */
 function underWay(state: LiveState, event: Event): LiveState {
   return { ...atStage(state, 'working'), running: new Map(), startedAtMs: state.startedAtMs ?? timeOf(event) }
 }
@@ -130,7 +130,7 @@ function toolLine(event: Event, name: string, paint: Paint): string {
   return `${mark} ${name}${took === null ? '' : paint('dim', ` ${durationText(took)}`)}`
 }
 
-/** The end of what a tool printed: what happened last is what one wants to see. */
+/** Returns the last lines of a tool's output, because they matter most. */
 function outputTail(event: Event, paint: Paint): string[] {
   const text = printable(textOf(event, 'output')).trimEnd()
   if (text === '') return []
@@ -153,14 +153,14 @@ function messageLines(event: Event, paint: Paint): string[] {
   }
 }
 
-/** What the Run waits to be told, on one line. */
+/** Returns the question that the Run waits on, in one line. */
 function question(event: Event): string {
   const request: unknown = event.data.request
   const text = textIn(request, 'prompt') || textIn(firstOf(request, 'questions'), 'question')
   return printableLine(text || textIn(firstOf(request, 'approval'), 'title') || textOf(event, 'kind'))
 }
 
-/** The command by which it is told. */
+/** Returns the command that answers it. */
 function howTo(event: Event, paint: Paint): string {
   const [session, id] = [event.subject.sessionId, textOf(event, 'interactionId')].map(printableLine)
   const isApproval = textOf(event, 'kind') === 'approval'

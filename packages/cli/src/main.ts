@@ -3,7 +3,7 @@ import { exitCode } from './exit-code.ts'
 import { buildProgram, type ProgramHost } from './program.ts'
 import { printableLine } from './terminal-text.ts'
 
-/** The service being talked to, for the line that a failure is told in. */
+/** URL of the service, for the message if a command fails. */
 let url: string | null = null
 
 const host: ProgramHost = {
@@ -31,7 +31,7 @@ const host: ProgramHost = {
   },
 }
 
-// `berth events … | head` ends when head does. There is nobody left to tell.
+// `berth events … | head` ends when head does, silently, because nobody reads the output any more.
 process.stdout.on('error', error => {
   if ('code' in error && error.code === 'EPIPE') process.exit(exitCode.outputClosed)
   throw error
@@ -42,7 +42,7 @@ try {
   await buildProgram(host).parseAsync()
 } catch (failure) {
   if (failure instanceof CommanderError) {
-    // Commander has said what is wrong; help and version come this way too, with nothing wrong.
+    // Commander has printed the message; help and version also end here, with exit code 0.
     process.exitCode = failure.exitCode === 0 ? exitCode.completed : exitCode.usage
   } else {
     const { explain } = await import('./failure.ts')

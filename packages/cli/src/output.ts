@@ -3,10 +3,10 @@ import { styleText } from 'node:util'
 
 type Look = Parameters<typeof styleText>[0]
 
-/** One of the process's output streams, written no faster than its reader takes it. */
+/** An output stream of the process; writes wait until the reader keeps up. */
 export class Output {
   readonly #stream: NodeJS.WriteStream
-  /** Whether lines can be redrawn in place. */
+  /** True if lines can be redrawn in place. */
   readonly isTerminal: boolean
   readonly #colour: boolean
 
@@ -17,7 +17,7 @@ export class Output {
   }
 
   get columns(): number {
-    // A terminal that does not know its size says 0.
+    // A terminal that does not know its size reports 0.
     return this.#stream.columns || 80
   }
 
@@ -29,9 +29,9 @@ export class Output {
     return this.write(`${text}\n`)
   }
 
-  /** Colours text where this output shows colours. */
+  /** Colours text if this output shows colours. */
   readonly paint: Paint = (look, text) => (this.#colour ? styleText(look, text, { validateStream: false }) : text)
 }
 
-/** Gives text a look, or leaves it as it is. */
+/** Styles a text, or returns it unchanged. */
 export type Paint = (look: Look, text: string) => string

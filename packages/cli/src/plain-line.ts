@@ -3,8 +3,8 @@ import { costText, durationText, numberOf, textOf } from './event-data.ts'
 import { jsonLine, printableLine } from './terminal-text.ts'
 
 /**
- * One Event as one line for people and their pipes: `<sequence> <type> <summary>`. The first two fields never contain
- * a space and can be cut at; the summary is prose and may change. Never a control character, whatever the agent wrote.
+ * Formats an Event as one line, `<sequence> <type> <summary>`. The first two fields contain no space, so scripts can
+ * cut at them; the summary is prose and may change. The line contains no control characters, whatever the agent wrote.
  */
 export function plainLine(event: Event): string {
   return printableLine(`${event.sequence} ${event.type.replace(/\s/g, '_')} ${summary(event)}`).trimEnd()

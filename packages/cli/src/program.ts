@@ -13,25 +13,25 @@ import type { ExitCode } from './exit-code.ts'
 import type { CommandIo } from './io.ts'
 import { count } from './option-values.ts'
 
-/** What the command line needs from the process around it. */
+/** The process's functions that the command line calls. */
 export interface ProgramHost {
-  /** Runs the service; returns when it has stopped. */
+  /** Runs the service; resolves when it has stopped. */
   serve(): Promise<void>
-  /** Installs an agent beside the service. */
+  /** Installs an agent for the local service. */
   installRuntime(id: string): Promise<void>
-  /** Runs a command that talks to the service which the flags name. */
+  /** Runs a command with a client of the service that the flags name. */
   withService(flags: ConnectionFlags, command: (io: CommandIo) => Promise<ExitCode>): Promise<void>
 }
 
-/** Describes every command. Each loads its own code when it is chosen, so that none pays for the others. */
+/** Builds the command line. Each command loads its own code when it is called, so none slows down the others. */
 export function buildProgram(host: ProgramHost): Command {
   const program = new Command('berth')
   program
-    .description('Runs coding agents in sandboxes.')
+    .description('Run coding agents in sandboxes.')
     .version(manifest.version)
-    .option('--url <url>', 'service to talk to (default: BERTH_URL, else the service of this directory)')
-    .option('--key <key>', 'API key (default: BERTH_API_KEY, which other users of the machine cannot see)')
-    .showHelpAfterError('(add --help for what is possible)')
+    .option('--url <url>', 'URL of the service (default: BERTH_URL, or else the local service of this directory)')
+    .option('--key <key>', 'API key (default: BERTH_API_KEY; prefer it, because other users can see command lines)')
+    .showHelpAfterError('(add --help to see the options)')
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'berth: ')) })
     .exitOverride()
   program
@@ -56,16 +56,16 @@ function addRun(program: Command, host: ProgramHost): void {
   program
     .command('run')
     .description('send a message to an agent, in a new session unless --session names one')
-    .argument('<message>', 'what the agent is to do; - reads standard input')
+    .argument('<message>', 'task for the agent; - reads it from standard input')
     .option('--session <id>', 'continue this session')
     .option('--title <title>', 'name of the new session')
     .option('--runtime <id>', 'agent runtime of the new session')
     .option('--model <id>', 'model of the new session')
     .option('--repository <owner/name>', 'repository of the new session')
-    .option('--base <branch>', 'its branch to start from (default: the one that the host has as default)')
-    .option('--file <path>', 'attach a file; may be given again', (path, all: string[]) => [...all, path], [])
-    .option('-f, --follow', 'show the run until it ends; Ctrl-C cancels it, twice leaves it alone')
-    .option('--json', 'print JSON: with --follow the events, else the ids')
+    .option('--base <branch>', "branch to start from (default: the repository's default branch)")
+    .option('--file <path>', 'attach a file; repeat for several', (path, all: string[]) => [...all, path], [])
+    .option('-f, --follow', 'follow the run until it ends; Ctrl-C cancels it, a second Ctrl-C exits at once')
+    .option('--json', 'print JSON: the events with --follow, otherwise the ids')
     .action(async (message: string, options: RunOptions, command: Command) => {
       const { run } = await import('./commands/run.ts')
       await host.withService(command.optsWithGlobals(), io => run(message, options, io))
@@ -75,10 +75,10 @@ function addRun(program: Command, host: ProgramHost): void {
 function addEvents(program: Command, host: ProgramHost): void {
   program
     .command('events')
-    .description("print a session's events, one a line")
+    .description("print a session's events, one per line")
     .argument('<session>')
-    .option('--after <sequence>', 'start after this one', count, 0)
-    .option('-f, --follow', 'go on with what comes, also across lost connections')
+    .option('--after <sequence>', 'print only events after this sequence', count, 0)
+    .option('-f, --follow', 'keep printing new events, and reconnect if the connection is lost')
     .option('--json', 'print the events as JSON')
     .action(async (sessionId: string, options: EventsOptions, command: Command) => {
       const { events } = await import('./commands/events.ts')
@@ -89,10 +89,10 @@ function addEvents(program: Command, host: ProgramHost): void {
 function addSessions(program: Command, host: ProgramHost): void {
   program
     .command('sessions')
-    .description('list sessions, the latest change first')
-    .option('-n, --limit <count>', 'how many', count, 50)
-    .option('--archived', 'also archived ones')
-    .option('--json', 'print JSON, one session a line')
+    .description('list sessions, most recently changed first')
+    .option('-n, --limit <count>', 'list at most this many', count, 50)
+    .option('--archived', 'include archived sessions')
+    .option('--json', 'print JSON, one session per line')
     .action(async (options: SessionsOptions, command: Command) => {
       const { sessions } = await import('./commands/sessions.ts')
       await host.withService(command.optsWithGlobals(), io => sessions(options, io))
@@ -104,7 +104,7 @@ function addCancel(program: Command, host: ProgramHost): void {
     .command('cancel')
     .description('ask a run to stop')
     .argument('<session>')
-    .argument('[run]', 'default: the one under way')
+    .argument('[run]', 'default: the active run')
     .option('--json', 'print the run as JSON')
     .action(async (sessionId: string, runId: string | undefined, options: { json?: boolean }, command: Command) => {
       const { cancel } = await import('./commands/cancel.ts')
@@ -115,7 +115,7 @@ function addCancel(program: Command, host: ProgramHost): void {
 function addReset(program: Command, host: ProgramHost): void {
   program
     .command('reset')
-    .description('begin a session afresh whose work is lost; its log stays')
+    .description('reset a session whose work is lost: its next turn starts in a fresh workspace; its log stays')
     .argument('<session>')
     .option('--json', 'print the session as JSON')
     .action(async (sessionId: string, options: { json?: boolean }, command: Command) => {
@@ -125,18 +125,18 @@ function addReset(program: Command, host: ProgramHost): void {
 }
 
 function addRuntimes(program: Command, host: ProgramHost): void {
-  const runtimes = program.command('runtimes').description('agents that sessions can name')
+  const runtimes = program.command('runtimes').description('list and install the agents that sessions can use')
   runtimes
     .command('list')
-    .description('list them, and what one that is not available lacks')
-    .option('--json', 'print JSON, one runtime a line')
+    .description('list the agents, and why one is not available')
+    .option('--json', 'print JSON, one runtime per line')
     .action(async (options: { json?: boolean }, command: Command) => {
       const { listRuntimes } = await import('./commands/runtimes.ts')
       await host.withService(command.optsWithGlobals(), io => listRuntimes(options, io))
     })
   runtimes
     .command('install')
-    .description('install one from the npm registry, as this release pins it, into BERTH_DATA_DIR')
+    .description('install an agent from the npm registry into BERTH_DATA_DIR, in the version that this release pins')
     .argument('<runtime>')
     .action((id: string) => host.installRuntime(id))
 }
@@ -144,19 +144,19 @@ function addRuntimes(program: Command, host: ProgramHost): void {
 function addInteractions(program: Command, host: ProgramHost): void {
   program
     .command('interactions')
-    .description('list what an agent waits to be told, the oldest first')
+    .description('list open questions, plans and approvals of a session, oldest first')
     .argument('<session>')
-    .option('--json', 'print JSON, one interaction a line')
+    .option('--json', 'print JSON, one interaction per line')
     .action(async (sessionId: string, options: { json?: boolean }, command: Command) => {
       const { interactions } = await import('./commands/interactions.ts')
       await host.withService(command.optsWithGlobals(), io => interactions(sessionId, options, io))
     })
   program
     .command('answer')
-    .description('answer a question or a plan: an option, any text, or JSON by field; approve leaves plan mode')
+    .description('answer a question with an option, any text, or JSON by field; answer a plan with text, or approve')
     .argument('<session>')
     .argument('<text>')
-    .option('--to <interaction>', 'default: the one that is open')
+    .option('--to <interaction>', 'interaction to answer (default: the only open one)')
     .option('--json', 'print the run as JSON')
     .action(async (sessionId: string, text: string, options: AnswerOptions, command: Command) => {
       const { answer } = await import('./commands/interactions.ts')
@@ -165,11 +165,15 @@ function addInteractions(program: Command, host: ProgramHost): void {
   for (const verb of ['approve', 'deny'] as const) {
     const described = program
       .command(verb)
-      .description(verb === 'approve' ? 'allow what an agent asks to do' : 'refuse what an agent asks to do')
+      .description(
+        verb === 'approve'
+          ? 'allow the action that an agent asks to take'
+          : 'refuse the action that an agent asks to take',
+      )
       .argument('<session>')
-      .argument('[interaction]', 'default: the one that is open')
+      .argument('[interaction]', 'default: the only open approval')
       .option('--json', 'print the outcome as JSON')
-    if (verb === 'approve') described.option('--for <scope>', 'once, turn or chat: how long it is remembered', 'once')
+    if (verb === 'approve') described.option('--for <scope>', 'how long to allow it: once, turn or chat', 'once')
     described.action(async (sessionId: string, id: string | undefined, options: ApproveOptions, command: Command) => {
       const { decide } = await import('./commands/interactions.ts')
       await host.withService(command.optsWithGlobals(), io => decide(sessionId, id, verb, options, io))
@@ -180,9 +184,9 @@ function addInteractions(program: Command, host: ProgramHost): void {
 function addReview(program: Command, host: ProgramHost): void {
   program
     .command('review')
-    .description('show what a session has changed, as a revision to publish')
+    .description("show a session's changes as a revision that can be published")
     .argument('<session>')
-    .option('-p, --patch', 'print the patch')
+    .option('-p, --patch', 'print the patch instead of the list of files')
     .option('--json', 'print the review as JSON')
     .action(async (sessionId: string, options: ReviewOptions, command: Command) => {
       const { review } = await import('./commands/review.ts')
@@ -193,14 +197,14 @@ function addReview(program: Command, host: ProgramHost): void {
 function addPublish(program: Command, host: ProgramHost): void {
   program
     .command('publish')
-    .description('deliver what a session has changed as a pull request')
+    .description("publish a session's changes as a pull request")
     .argument('<session>')
     .requiredOption('--title <title>', 'title of the pull request and its commit')
-    .option('--body <text>', 'what to say besides')
+    .option('--body <text>', 'description of the pull request and its commit')
     .option('--branch <name>', 'head branch (default: svc/<session>)')
-    .option('--revision <revision>', 'deliver this review (default: what is there now)')
+    .option('--revision <revision>', 'publish this reviewed revision (default: the changes as they are now)')
     .option('--draft', 'open the pull request as a draft')
-    .option('--direct', 'push to the branch that the session started from instead')
+    .option('--direct', 'push to the branch that the session started from, without a pull request')
     .option('--json', 'print the publication as JSON')
     .action(async (sessionId: string, options: PublishOptions, command: Command) => {
       const { publish } = await import('./commands/publish.ts')
@@ -211,11 +215,13 @@ function addPublish(program: Command, host: ProgramHost): void {
 function addMerge(program: Command, host: ProgramHost): void {
   program
     .command('merge')
-    .description('merge a pull request of a session at the head that was published')
+    .description("merge a session's pull request at exactly the published commit")
     .argument('<session>')
-    .argument('[publication]', 'default: the last one')
-    .addOption(new Option('--strategy <how>', 'how').choices(['merge', 'squash', 'rebase']).default('merge'))
-    .option('--when-ready', 'wait until the host takes it')
+    .argument('[publication]', 'default: the latest pull request')
+    .addOption(
+      new Option('--strategy <strategy>', 'how to merge').choices(['merge', 'squash', 'rebase']).default('merge'),
+    )
+    .option('--when-ready', 'wait until the host allows the merge')
     .option('--json', 'print the merge as JSON')
     .action(async (sessionId: string, publicationId: string | undefined, options: MergeOptions, command: Command) => {
       const { merge } = await import('./commands/merge.ts')

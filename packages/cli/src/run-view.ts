@@ -8,7 +8,7 @@ import { jsonLine, printableLine } from './terminal-text.ts'
 /** Shows a Run while it happens. */
 export interface RunView extends AsyncDisposable {
   event(event: Event): Promise<void>
-  /** Something about the following itself, not of the log. */
+  /** Shows a message about the connection or the command; it is not part of the log. */
   notice(text: string): Promise<void>
   cancelling(): Promise<void>
 }
@@ -18,7 +18,7 @@ export interface RunViewOutputs {
   readonly stderr: Output
 }
 
-/** The view that fits: JSON where asked for, a live one in a terminal, else one plain line per Event. */
+/** Opens a view: JSON if asked for, a live one in a terminal, and otherwise one plain line per Event. */
 export function openRunView(outputs: RunViewOutputs, json: boolean): RunView {
   return outputs.stdout.isTerminal && !json
     ? liveRunView(outputs.stdout)
@@ -30,7 +30,7 @@ function lineRunView({ stdout, stderr }: RunViewOutputs, format: (event: Event) 
   return {
     event: event => stdout.line(format(event)),
     notice,
-    cancelling: () => notice('cancelling; interrupt again to leave'),
+    cancelling: () => notice('cancelling; interrupt again to exit without waiting'),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }
 }
@@ -43,7 +43,7 @@ function liveRunView(stdout: Output): RunView {
   let frame = 0
   const status = () => showStatus(state, { frame, columns: stdout.columns }, stdout.paint)
   const notice = (text: string) => terminal.show([stdout.paint('yellow', printableLine(text))], status())
-  // Only the picture moves: a tick that is dropped because the terminal is slow changes nothing.
+  // A tick only redraws the spinner, so it may be dropped if the terminal is slow.
   let drawing = false
   const timer = setInterval(() => {
     if (drawing) return
@@ -66,7 +66,7 @@ function liveRunView(stdout: Output): RunView {
     notice,
     cancelling() {
       state = showCancelling(state)
-      return notice('cancelling; Ctrl-C again to leave')
+      return notice('cancelling; press Ctrl-C again to exit without waiting')
     },
     [Symbol.asyncDispose]() {
       clearInterval(timer)

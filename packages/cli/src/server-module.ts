@@ -1,9 +1,9 @@
 import { UsageError } from './failure.ts'
 
 /**
- * Works with a module of the service. The name is not looked through, so that the bundle leaves the service outside: a
- * client alone must not carry or load it. What an operator can mend is told in one line.
- * @throws UsageError
+ * Calls `work` with a module of the service. The name is not a literal, so the bundler leaves the service out: a client
+ * must not contain or load it.
+ * @throws UsageError if the service is not installed or cannot start, with a line that says how to fix it
  */
 export async function withServer<Module, Result>(
   name: string,
@@ -15,6 +15,8 @@ export async function withServer<Module, Result>(
     if (!(error instanceof Error)) throw error
     if (error.name === 'StartError') throw new UsageError(error.message)
     const missing = error.message.includes("'@berth/server'")
-    throw missing ? new UsageError('this installation has the client only; the service is not part of it') : error
+    throw missing
+      ? new UsageError('this installation contains only the client; run this command where the service is installed')
+      : error
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Characters that a terminal may obey instead of showing: control characters of both sets, and the invisible ones that
- * reorder what is read. An agent chooses the text shown here, so none of them may pass.
+ * Characters that a terminal obeys or that change the reading order: control characters of both sets, and the invisible
+ * bidirectional ones. The agent chooses the text shown here, so none of them may pass.
  */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
 const obeyed = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 const visible = (character: string): string => {
@@ -11,7 +11,7 @@ const visible = (character: string): string => {
   return code === 0x7f ? '\u2421' : '\ufffd'
 }
 
-/** Text as a terminal may safely show it; of all control characters only line breaks and tabs stay. */
+/** Returns text that a terminal can show safely; of the control characters, only line breaks and tabs stay. */
 export function printable(text: string): string {
   return text
     .toWellFormed()
@@ -19,12 +19,12 @@ export function printable(text: string): string {
     .replace(obeyed, visible)
 }
 
-/** The same on one line: breaks and tabs are spelt out. */
+/** Returns the text on one line, with breaks and tabs spelt out. */
 export function printableLine(text: string): string {
   return printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
 }
 
-/** JSON on one line. What JSON leaves unescaped and a terminal may obey is escaped; the value stays the same. */
+/** Returns JSON on one line, with the characters escaped that a terminal would obey; the value stays the same. */
 export function jsonLine(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
@@ -32,7 +32,7 @@ export function jsonLine(value: unknown): string {
   )
 }
 
-/** Cuts to a number of characters, with a mark where something is missing. */
+/** Cuts a text to a number of characters and marks the cut. */
 export function clip(text: string, characters: number): string {
   const all = [...text]
   return all.length <= characters ? text : `${all.slice(0, Math.max(0, characters - 1)).join('')}…`

@@ -9,7 +9,7 @@ afterAll(() => rmSync(cwd, { recursive: true }))
 
 const admin = (...args: string[]) => new BerthProcess(['admin', ...args], { cwd })
 
-test('every command of an operator says what it is for', async () => {
+test("every operator's command appears in the help", async () => {
   const it = admin('--help')
   expect(await it.ended()).toBe(0)
   for (const name of ['usage', 'budget', 'quota', 'grant', 'rule', 'check']) expect(it.stdout).toContain(`\n  ${name}`)
@@ -22,7 +22,7 @@ test.each([
   [['check', 'record', 'a/b', 'c', 'tests', 'passed'], /Allowed choices are pending, success, failure/],
   [['rule', 'set', 'a/b'], /missing required argument 'branch'/],
   [['grant', 'list'], /^berth: no service runs on .*; start it, or name the database with DATABASE_URL\n$/],
-])('%j cannot be, and says why', async (args, told) => {
+])('%j is refused with the reason', async (args, told) => {
   const it = admin(...args)
   expect(await it.ended()).toBe(2)
   expect(it.stderr).toMatch(told)

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** The sources, not a bundle that may be older than they are. */
+/** Runs the sources, because a bundle may be older than they are. */
 const program = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 export const launcher = fileURLToPath(new URL('../bin/berth.js', import.meta.url))
 
@@ -10,11 +10,11 @@ export interface BerthOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd: string
   readonly stdin?: string
-  /** What to start instead of the sources under this Node. */
+  /** Node and entry file to run instead of the sources under this Node. */
   readonly command?: readonly [node: string, entry: string]
 }
 
-/** `berth` as a person's shell runs it: a process of its own, no terminal, an environment with nothing else in it. */
+/** `berth` as a shell runs it: its own process, no terminal, and an environment with nothing else in it. */
 export class BerthProcess {
   readonly #child: ChildProcess
   readonly #closed: Promise<unknown[]>
@@ -35,7 +35,7 @@ export class BerthProcess {
     this.#child.stdin?.end(options.stdin ?? '')
   }
 
-  /** Resolves once a stream has shown this text. */
+  /** Resolves once the stream contains this text. */
   shows(stream: 'stdout' | 'stderr', text: string): Promise<void> {
     return new Promise(resolve => {
       const look = () => {
@@ -57,7 +57,7 @@ export class BerthProcess {
     this.#child.stdout?.destroy()
   }
 
-  /** The exit code, or the signal that ended it. */
+  /** Resolves to the exit code, or to the signal that ended the process. */
   async ended(): Promise<number | string> {
     const [code, signal] = await this.#closed
     return (code ?? signal) as number | string

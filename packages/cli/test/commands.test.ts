@@ -12,7 +12,7 @@ afterAll(() => rmSync(cwd, { recursive: true }))
 
 const berth = (service: ScriptedService, ...args: string[]) => new BerthProcess(args, { cwd, env: service.env })
 
-test('events prints the whole log over pages, or what comes after a sequence', async () => {
+test('events prints the whole log over several pages, or the part after a sequence', async () => {
   await using service = await ScriptedService.start()
   for (let i = 0; i < 250; i++) service.tell('svc.run.progress', { name: 'bash', status: 'started' })
   const all = berth(service, 'events', session.id)
@@ -23,7 +23,7 @@ test('events prints the whole log over pages, or what comes after a sequence', a
   expect(rest.lines.map(line => JSON.parse(line).sequence)).toEqual([249, 250])
 })
 
-test('events --follow goes on over a lost connection, and ends by an interrupt', async () => {
+test('events --follow continues after a lost connection, and ends on an interrupt', async () => {
   await using service = await ScriptedService.start(undefined, {
     stream: ({ index, response }) => {
       openStream(response)
@@ -40,7 +40,7 @@ test('events --follow goes on over a lost connection, and ends by an interrupt',
   expect(it.stderr).toMatch(/^berth: connection lost/)
 })
 
-test('a reader that leaves ends the command quietly', async () => {
+test('a reader that closes the output ends the command quietly', async () => {
   await using service = await ScriptedService.start()
   service.tell('svc.run.started')
   const it = berth(service, 'events', session.id, '--follow')
@@ -51,7 +51,7 @@ test('a reader that leaves ends the command quietly', async () => {
   expect(it.stderr).toBe('')
 })
 
-test('sessions lists them over pages', async () => {
+test('sessions lists the sessions of several pages', async () => {
   await using service = await ScriptedService.start(({ path }, response) => {
     const { searchParams } = new URL(path, 'http://loopback')
     const second = searchParams.get('cursor') === 'next'
@@ -69,7 +69,7 @@ test('sessions lists them over pages', async () => {
   ])
 })
 
-test('cancel takes the run that is named, else the one under way, else none', async () => {
+test('cancel cancels the named run, or the active one, or reports that there is none', async () => {
   let active: string | undefined = run.id
   await using service = await ScriptedService.start(({ method }, response) => {
     if (method !== 'GET') return undefined
@@ -84,14 +84,14 @@ test('cancel takes the run that is named, else the one under way, else none', as
   active = undefined
   const none = berth(service, 'cancel', session.id)
   expect(await none.ended()).toBe(0)
-  expect(none.stderr).toBe('berth: the session has no run under way\n')
+  expect(none.stderr).toBe('berth: the session has no active run\n')
   expect(service.taken.filter(({ method }) => method === 'POST').map(({ path }) => path)).toEqual([
     `/v1/sessions/${session.id}/runs/${run.id}/cancel`,
     `/v1/sessions/${session.id}/runs/r2/cancel`,
   ])
 })
 
-test('reset begins a session afresh, also one that an earlier call with a lost answer did', async () => {
+test('reset resets a session, and succeeds if an earlier call whose answer was lost has reset it', async () => {
   let state = 'unavailable'
   await using service = await ScriptedService.start(({ method, path }, response) => {
     const now = { ...session, continuation: { state } }
@@ -105,26 +105,30 @@ test('reset begins a session afresh, also one that an earlier call with a lost a
     state = known
     const it = berth(service, 'reset', session.id)
     expect(await it.ended()).toBe(0)
-    expect(it.lines).toEqual([`session ${session.id} begins afresh`])
+    expect(it.lines).toEqual([`session ${session.id} was reset; its next turn starts in a fresh workspace`])
   }
   state = 'live'
   const refused = berth(service, 'reset', session.id)
   expect(await refused.ended()).not.toBe(0)
-  expect(refused.stderr).toMatch(/work to go on from/)
+  expect(refused.stderr).toMatch(/still has work/)
 })
 
 test.each([
   [401, { error: 'invalid_or_expired_credential' }, /refuses this key/],
-  [403, { error: 'insufficient_scope', requiredScope: 'svc.cloud.sessions:read' }, /lacks svc\.cloud\.sessions:read/],
+  [
+    403,
+    { error: 'insufficient_scope', requiredScope: 'svc.cloud.sessions:read' },
+    /lacks the scope svc\.cloud\.sessions:read/,
+  ],
   [404, { error: 'cloud_session_not_found' }, /no such session/],
-  [409, { error: 'cloud_run_in_progress' }, /run under way/],
+  [409, { error: 'cloud_run_in_progress' }, /active run/],
   [
     400,
     { error: 'invalid_request', issues: [{ path: ['limit'], message: 'must be <= 100' }] },
     /limit: must be <= 100/,
   ],
   [400, { error: 'evil\u001b[2J\ncode' }, /evil␛\[2J\\ncode/],
-])('%i is told in one line', async (status, body, line) => {
+])('an answer of %i is reported in one line', async (status, body, line) => {
   await using service = await ScriptedService.start((_, response) => {
     sendJson(response, status, body)
     return 'answered'
@@ -135,16 +139,16 @@ test.each([
   expect(it.stderr.split('\n')).toHaveLength(2)
 })
 
-test('a service that does not run is told with what to do', async () => {
+test('if the service does not run, the message says how to start it', async () => {
   const service = await ScriptedService.start()
   const { env, url } = service
   await service[Symbol.asyncDispose]()
   const it = new BerthProcess(['sessions'], { cwd, env })
   expect(await it.ended()).toBe(1)
-  expect(it.stderr).toBe(`berth: nothing answers at ${url}; start it with script/server\n`)
+  expect(it.stderr).toBe(`berth: nothing answers at ${url}; start the service with script/server\n`)
 })
 
-test('without settings it takes what the local service left, and gives its key to nobody else', async () => {
+test('without settings, a command uses the local service, and sends its key nowhere else', async () => {
   await using service = await ScriptedService.start((_, response) => {
     sendJson(response, 200, { sessions: [], nextCursor: null, hasMore: false })
     return 'answered'
@@ -166,7 +170,7 @@ test('without settings it takes what the local service left, and gives its key t
   expect(await new BerthProcess(['sessions'], { cwd: home }).ended()).toBe(2)
 })
 
-describe('what an agent waits to be told', () => {
+describe('an open interaction', () => {
   const approval = { id: 'a1', kind: 'approval', request: { approval: { requestId: 'r1', title: 'make deploy' } } }
   const question = { id: 'q1', kind: 'ask_user', request: { questions: [{ question: 'Which?', options: ['a', 'b'] }] } }
 
@@ -181,7 +185,7 @@ describe('what an agent waits to be told', () => {
     return 'answered'
   }
 
-  test('is listed, one a line', async () => {
+  test('is listed, one per line', async () => {
     const [which] = question.request.questions
     const both = [
       { ...which, fieldId: 'f' },
@@ -197,7 +201,7 @@ describe('what an agent waits to be told', () => {
     ])
   })
 
-  test('is answered by a turn, or decided with what it asked for', async () => {
+  test('is answered with a turn, or decided with the request id of its approval', async () => {
     await using service = await start([approval, question])
     expect(await berth(service, 'answer', session.id, 'b').ended()).toBe(0)
     expect(await berth(service, 'approve', session.id, '--for', 'turn').ended()).toBe(0)
@@ -210,11 +214,11 @@ describe('what an agent waits to be told', () => {
     ])
   })
 
-  test('is named where there are several, and a word that is no scope is refused', async () => {
+  test('must be named if several are open, and an unknown scope is refused', async () => {
     await using service = await start([approval, { ...approval, id: 'a2' }])
     const it = berth(service, 'approve', session.id)
     expect(await it.ended()).toBe(2)
-    expect(it.stderr).toMatch(/several are open/)
+    expect(it.stderr).toMatch(/several interactions are open/)
     expect(await berth(service, 'approve', session.id, 'a2', '--for', 'ever').ended()).toBe(2)
     expect(service.taken.filter(({ method }) => method === 'PUT')).toEqual([])
   })

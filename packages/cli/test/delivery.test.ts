@@ -28,7 +28,7 @@ const review = {
   patchTruncated: false,
 }
 
-/** A service on which one Publication and one Merge come to this end. */
+/** Starts a service whose one Publication and one Merge end like this. */
 async function serve(end: { publication: object; merge: object }): Promise<ScriptedService> {
   let reads = 0
   return ScriptedService.start(({ method, path }, response) => {
@@ -45,7 +45,7 @@ async function serve(end: { publication: object; merge: object }): Promise<Scrip
   })
 }
 
-test('review shows the revision and the files, or the patch, and nothing that a terminal obeys', async () => {
+test('review shows the revision and the files, or the patch, without control characters', async () => {
   await using service = await serve({ publication: { result }, merge: {} })
   const files = berth(service, 'review', session.id)
   expect(await files.ended()).toBe(0)
@@ -55,7 +55,7 @@ test('review shows the revision and the files, or the patch, and nothing that a 
   expect(patch.lines).toEqual(['+␛[2J'])
 })
 
-test('publish delivers what is there, or a revision, and answers how it went', async () => {
+test('publish publishes the current changes, or a given revision, and reports the outcome', async () => {
   await using service = await serve({ publication: { result }, merge: {} })
   const it = berth(service, 'publish', session.id, '--title', 'a', '--body', 'b', '--draft')
   expect(await it.ended()).toBe(0)
@@ -67,15 +67,15 @@ test('publish delivers what is there, or a revision, and answers how it went', a
   await using failing = await serve({ publication: { status: 'failed', lastError: { code: 'no_changes' } }, merge: {} })
   const failed = berth(failing, 'publish', session.id, '--title', 'a', '--revision', revision)
   expect(await failed.ended()).toBe(1)
-  expect(failed.lines[0]).toMatch(/failed: the session has changed nothing \(no_changes\)$/)
+  expect(failed.lines[0]).toMatch(/failed: the session has no changes \(no_changes\)$/)
 })
 
-test('merge takes the last pull request and stays until it is decided', async () => {
+test('merge merges the latest pull request and waits for the outcome', async () => {
   await using service = await serve({ publication: { result }, merge: { mergedCommitSha: commitSha } })
   const it = berth(service, 'merge', session.id, '--strategy', 'squash', '--when-ready')
   expect(await it.ended()).toBe(0)
   expect(it.lines[0]).toMatch(/^merge \S+ pull request #7 bbbbbbbbbbbb$/)
-  expect(it.stderr).toContain('waiting until it can be merged')
+  expect(it.stderr).toContain('waiting until the host allows the merge')
   const put = service.taken.find(({ method }) => method === 'PUT')
   expect([put?.path, put?.body]).toEqual([
     expect.stringContaining('/publications/p/merges/'),
@@ -83,7 +83,7 @@ test('merge takes the last pull request and stays until it is decided', async ()
   ])
 })
 
-test('merge says what to do where there is nothing to merge, or why it was not merged', async () => {
+test('merge says how to open a pull request if there is none, and why a merge failed', async () => {
   await using none = await serve({ publication: { result: { ...result, pullRequest: undefined } }, merge: {} })
   const it = berth(none, 'merge', session.id)
   expect(await it.ended()).toBe(2)

@@ -1,6 +1,6 @@
 import type { Event } from '@berth/client'
 
-/** An Event of a Run, a second after the one before it. */
+/** Returns an Event of a Run, one second after its predecessor. */
 export function runEvent(sequence: number, type: string, data: Record<string, unknown>): Event {
   return {
     id: `0191d5a0-0000-7000-9000-${String(sequence).padStart(12, '0')}`,

@@ -17,13 +17,13 @@ function majorOf(node: string): number {
   }
 }
 
-/** A Node of the machine that is older than the program needs. */
+/** A Node on this machine that is older than the program needs. */
 const oldNode = (process.env.PATH ?? '')
   .split(delimiter)
   .map(folder => join(folder, 'node'))
   .find(node => majorOf(node) < 24)
 
-/** Each Node once: the one that runs this, and where the machine has one, an older. */
+/** The Node that runs this test, and an older one if the machine has it. */
 const nodes = oldNode === undefined ? [process.execPath] : [process.execPath, oldNode]
 
 test.each(nodes)('%s starts the program and passes on its exit code', async node => {

@@ -29,7 +29,7 @@ const activity = (sequence: number, activityId: string, data: Record<string, unk
     ...data,
   })
 
-test('a Run from its queue to its end', () => {
+test('a Run is shown from its queue to its end', () => {
   expect(showStatus(initialLiveState, at, plain)).toEqual(['⠋ waiting for a sandbox…'])
   const working = play([started(1)])
   expect(showStatus(working.state, at, plain)).toEqual(['⠋ working…'])
@@ -51,20 +51,20 @@ test('a Run from its queue to its end', () => {
   expect(showStatus(rest.state, at, plain)).toEqual([])
 })
 
-test('a tool call has one line, in whichever order its two Events come', () => {
+test('a tool call has one line, whichever of its two Events comes first', () => {
   const output = { title: 'ls', output: 'x' }
   expect(play([tool(1, 'a', 'succeeded'), activity(2, 'a', output)]).lines).toEqual(['✓ ls 5 ms', '  x'])
   expect(play([activity(1, 'a', output), tool(2, 'a', 'succeeded')]).lines).toEqual(['✓ ls 5 ms', '  x'])
 })
 
-test('a tool call without an activity is told by its name, before what comes next', () => {
+test('a tool call without an activity is shown by its name, before the next line', () => {
   const say = runEvent(2, 'svc.message.created', { role: 'assistant', text: 'So.' })
   const user = runEvent(3, 'svc.message.created', { role: 'user', text: 'hm' })
   expect(play([tool(1, 'a', 'failed'), say, user]).lines).toEqual(['✗ bash', 'So.'])
   expect(play([tool(1, 'a', 'succeeded'), runEvent(2, 'svc.run.crashed', {})]).lines).toEqual(['✓ bash', 'crashed'])
 })
 
-test('long output shows its end', () => {
+test('long output is cut to its last lines', () => {
   const output = Array.from({ length: 15 }, (_, i) => `line ${i + 1}`).join('\n')
   const { lines } = play([activity(1, 'a', { title: 'seq', output })])
   expect(lines.slice(0, 3)).toEqual(['✓ seq 5 ms', '  … 3 more lines above', '  line 4'])
@@ -80,11 +80,11 @@ test.each([
     { stopReason: 'max_turns', costUsd: 12, costComplete: false },
     'completed · max_turns · at least $12.00',
   ],
-])('%s says why', (status, data, line) => {
+])('a Run that ended as %s shows the reason', (status, data, line) => {
   expect(play([runEvent(1, `svc.run.${status}`, { status, ...data })]).lines).toEqual([line])
 })
 
-test('cancelling stays on show until the end, also when the Run only now starts', () => {
+test('cancelling is shown until the end, even if the Run starts only now', () => {
   const cancelling = showCancelling(initialLiveState)
   const resolved = runEvent(2, 'svc.interaction.resolved', {})
   expect(showStatus(play([started(1), resolved], cancelling).state, at, plain)).toEqual(['⠋ cancelling…'])
@@ -92,12 +92,12 @@ test('cancelling stays on show until the end, also when the Run only now starts'
   expect(showStatus(showCancelling(state), at, plain)).toEqual([])
 })
 
-test('a new attempt forgets the tools of the lost one', () => {
+test('a new attempt drops the running tools of the lost one', () => {
   const { state } = play([started(1), tool(2, 'a', 'started'), started(3, 2)])
   expect(showStatus(state, at, plain)).toEqual(['⠋ working…'])
 })
 
-test('many tools and long names keep to a few short lines', () => {
+test('many tools and long names take only a few short lines', () => {
   const tools = Array.from({ length: 6 }, (_, i) => tool(i + 2, `id${i}`, 'started', 'x'.repeat(100)))
   const status = showStatus(play([started(1), ...tools]).state, { frame: 0, columns: 20 }, plain)
   expect(status).toHaveLength(5)
@@ -105,7 +105,7 @@ test('many tools and long names keep to a few short lines', () => {
   for (const line of status) expect(line.length).toBeLessThan(20)
 })
 
-test('a question is shown, whatever its form, with the command that answers it', () => {
+test('a question of any form is shown with the command that answers it', () => {
   const opened = (request: unknown, kind = 'ask_user') =>
     runEvent(1, 'svc.interaction.opened', { kind, interactionId: 'i1', request })
   const shown = (event: Event) => play([event]).lines
@@ -122,7 +122,7 @@ test('a question is shown, whatever its form, with the command that answers it',
   expect(shown(opened(null))[0]).toBe('? ask_user')
 })
 
-test('nothing an agent writes reaches the terminal as a command', () => {
+test('no control characters of an agent reach the terminal', () => {
   const evil = '\u001b]0;owned\u0007\u001b[2J\u009b2J\r'
   const { lines, state } = play([
     started(1),
@@ -136,12 +136,12 @@ test('nothing an agent writes reaches the terminal as a command', () => {
   ])
   const status = showStatus(play([tool(9, 'y', 'started', evil)]).state, at, plain)
   expect(lines).toHaveLength(8)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
   for (const line of [...lines, ...status]) expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
   expect(state.stage).toBe('ended')
 })
 
-test('the memory of finished tools is bounded, and loses none', () => {
+test('the memory of finished tools is bounded, and every tool is shown', () => {
   const ended = Array.from({ length: 500 }, (_, i) => tool(i + 1, `id${i}`, 'succeeded'))
   const { state, lines } = play(ended)
   expect(state.settling.size + lines.length).toBe(500)

@@ -24,11 +24,11 @@ test.each([
   ['svc.run.cancelled', {}, '1 svc.run.cancelled'],
   ['svc.from.the.future', { x: [1] }, '1 svc.from.the.future {"x":[1]}'],
   ['svc.message.created', { role: 7, text: null }, '1 svc.message.created :'],
-])('%s', (type, data, line) => {
+])('%s is printed with a summary', (type, data, line) => {
   expect(plainLine(runEvent(1, type, data))).toBe(line)
 })
 
-test('a line is one line whatever the agent writes', () => {
+test('an Event takes one line whatever the agent writes', () => {
   const text = 'a\nb\r\u001b[2J\u009b31m\u2028c'
   const line = plainLine(runEvent(3, 'svc.message.created', { role: 'assistant', text }))
   expect(line).toBe('3 svc.message.created assistant: a\\nb␍␛[2J\ufffd31m\\nc')

@@ -12,7 +12,7 @@ afterAll(() => rmSync(cwd, { recursive: true }))
 const berth = (service: ScriptedService, args: readonly string[], options: Partial<BerthOptions> = {}) =>
   new BerthProcess(args, { cwd, env: service.env, ...options })
 
-test('makes a session with its first turn, and says where it is', async () => {
+test('run creates a session with its first turn, and prints its URL', async () => {
   await using service = await ScriptedService.start()
   const it = berth(service, ['run', '--runtime', 'shell', '--title', 't', 'echo hi'])
   expect(await it.ended()).toBe(0)
@@ -25,7 +25,7 @@ test('makes a session with its first turn, and says where it is', async () => {
   expect(Object.keys(service.taken[0]?.body ?? {}).sort()).toEqual(['initialTurn', 'runtime', 'title'])
 })
 
-test('sends a turn to a session that exists, with files, the message from standard input', async () => {
+test('run --session sends a turn with files, and its message from standard input', async () => {
   await using service = await ScriptedService.start()
   writeFileSync(join(cwd, 'note.txt'), 'héllo')
   const args = ['run', '--session', session.id, '--file', 'note.txt', '--file', 'note.txt', '--json', '-']
@@ -36,7 +36,7 @@ test('sends a turn to a session that exists, with files, the message from standa
   expect(service.taken.at(-1)?.body).toEqual({ message: 'read it\n', files: [file, file] })
 })
 
-test('files of a new session come with its first turn, and the title from the message', async () => {
+test('a new session with files gets its title from the message, and the files with its first turn', async () => {
   await using service = await ScriptedService.start()
   writeFileSync(join(cwd, 'note.txt'), 'x')
   const it = berth(service, ['run', '--file', 'note.txt', `\n ${'long '.repeat(100)}\nmore`])
@@ -52,7 +52,7 @@ test.each([
   ['failed', 1],
   ['crashed', 1],
   ['cancelled', 130],
-])('follows in plain lines to the end; %s answers %i', async (status, code) => {
+])('run --follow prints plain lines to the end, and a run that ended as %s exits with %i', async (status, code) => {
   await using service = await ScriptedService.start()
   const it = berth(service, ['run', '--follow', 'hi'])
   await it.shows('stdout', 'session ')
@@ -68,7 +68,7 @@ test.each([
   expect(it.stderr).toBe('')
 })
 
-test('--json --follow prints the events and nothing else', async () => {
+test('run --follow --json prints the events and nothing else', async () => {
   await using service = await ScriptedService.start()
   service.tell('svc.run.started', { attempt: 1 })
   service.tell('svc.run.completed', { status: 'completed' })
@@ -77,7 +77,7 @@ test('--json --follow prints the events and nothing else', async () => {
   expect(it.lines.map(line => JSON.parse(line).sequence)).toEqual([1, 2])
 })
 
-test('a turn of an existing session is followed from where its log stood', async () => {
+test('a turn of an existing session is followed from the end of the earlier log', async () => {
   await using service = await ScriptedService.start(({ path }) => {
     if (path.includes('/turns/')) service.tell('svc.run.completed', { status: 'completed' })
   })
@@ -87,7 +87,7 @@ test('a turn of an existing session is followed from where its log stood', async
   expect(it.lines.slice(1)).toEqual(['2 svc.run.completed'])
 })
 
-test('the first interrupt cancels and waits for the end', async () => {
+test('the first interrupt cancels the run and waits for its end', async () => {
   await using service = await ScriptedService.start(({ path }) => {
     if (path.endsWith('/cancel')) service.tell('svc.run.cancelled', { status: 'cancelled' })
   })
@@ -101,7 +101,7 @@ test('the first interrupt cancels and waits for the end', async () => {
   expect(service.taken.map(({ path }) => path)).toContain(`/v1/sessions/${session.id}/runs/${run.id}/cancel`)
 })
 
-test('a run that completes although it was to be cancelled has completed', async () => {
+test('a run that completes despite the cancellation exits with 0', async () => {
   await using service = await ScriptedService.start(({ path }) => {
     if (path.endsWith('/cancel')) service.tell('svc.run.completed', { status: 'completed' })
   })
@@ -111,7 +111,7 @@ test('a run that completes although it was to be cancelled has completed', async
   expect(await it.ended()).toBe(0)
 })
 
-test('the second interrupt leaves, also when cancelling is not answered', async () => {
+test('the second interrupt exits, even if the request to cancel gets no answer', async () => {
   await using service = await ScriptedService.start(({ path }) => (path.endsWith('/cancel') ? 'no answer' : undefined))
   const it = berth(service, ['run', '--follow', 'hi'])
   await it.shows('stdout', 'session ')
@@ -121,7 +121,7 @@ test('the second interrupt leaves, also when cancelling is not answered', async 
   expect(await it.ended()).toBe(130)
 })
 
-test('an interrupt while the turn is being admitted cancels the run that it began', async () => {
+test('an interrupt during the admission cancels the run that follows', async () => {
   const admitting = Promise.withResolvers<() => void>()
   await using service = await ScriptedService.start(({ path, method }, response) => {
     if (path.endsWith('/cancel')) service.tell('svc.run.cancelled', { status: 'cancelled' })
@@ -142,12 +142,12 @@ test.each([
   [['run'], /missing required argument/],
   [['run', ''], /the message is empty/],
   [['run', '--bogus', 'x'], /unknown option/],
-  [['run', '--session', 's', '--model', 'm', 'x'], /--repository belong to a new session/],
+  [['run', '--session', 's', '--model', 'm', 'x'], /--repository are for a new session/],
   [['run', '--file', 'missing.txt', 'x'], /cannot attach missing.txt: .*ENOENT/],
   [['run', '--file', '.', 'x'], /cannot attach \.: not a file/],
   [['events', 's', '--after', '-1'], /Not a whole number/],
   [['bogus'], /unknown command/],
-])('%j is a usage error and asks nothing', async (args, line) => {
+])('%j is a usage error and sends no request', async (args, line) => {
   await using service = await ScriptedService.start()
   const it = berth(service, args)
   expect(await it.ended()).toBe(2)

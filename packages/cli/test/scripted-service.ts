@@ -20,7 +20,7 @@ interface Taken {
 
 type Answer = (taken: Taken, response: ServerResponse) => unknown
 
-/** The part of the API that the commands use: it admits whatever comes and tells the log as the test says. */
+/** The part of the API that the commands use: it admits everything, and the test writes the log. */
 export class ScriptedService implements AsyncDisposable {
   readonly taken: Taken[] = []
   readonly #api: ScriptedApi
@@ -52,7 +52,7 @@ export class ScriptedService implements AsyncDisposable {
     return { BERTH_URL: this.url, BERTH_API_KEY: 'key' }
   }
 
-  /** Appends to the log and tells every open stream. */
+  /** Appends to the log and sends the Event to every open stream. */
   tell(type: string, data: Record<string, unknown> = {}): void {
     this.#api.append(1, sequence => runEvent(sequence, type, data))
     const last = this.#api.log.at(-1)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { clip, jsonLine, printable, printableLine } from '../src/terminal-text.ts'
 
-/** Everything a terminal may obey, written out a second time by code point. */
+/** The characters that a terminal obeys, listed independently by code point. */
 function isObeyed(character: string): boolean {
   const code = character.codePointAt(0) ?? 0
   const control = code < 0x20 || (code >= 0x7f && code <= 0x9f)
@@ -17,7 +17,7 @@ const nasty = fc.string({
   ),
 })
 
-test('no text makes a terminal do anything but show it', () => {
+test('printable text contains nothing that a terminal obeys', () => {
   fc.assert(
     fc.property(nasty, text => {
       const obeyed = [...printable(text)].filter(isObeyed).filter(character => character !== '\n' && character !== '\t')
@@ -28,7 +28,7 @@ test('no text makes a terminal do anything but show it', () => {
   )
 })
 
-test('JSON keeps its value and obeys the same rule', () => {
+test('a JSON line contains nothing that a terminal obeys, and keeps its value', () => {
   fc.assert(
     fc.property(nasty, text => {
       const line = jsonLine({ text })
@@ -38,7 +38,7 @@ test('JSON keeps its value and obeys the same rule', () => {
   )
 })
 
-test('what was harmless stays as it is', () => {
+test('harmless text stays as it is', () => {
   expect(printable('naïve\t漢字\n👩‍🚀')).toBe('naïve\t漢字\n👩‍🚀')
   expect(printableLine('a\r\nb\tc')).toBe('a\\nb\\tc')
   expect(printable('\u001b[31mred\u001b[0m')).toBe('␛[31mred␛[0m')

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { BerthClient, CreateSession, Session, SubmitTurn } from '@berth/client'
 import { clip } from '../terminal-text.ts'
 
-/** What a new Session settles on. */
+/** Settings of a new Session. */
 export interface NewSession {
   readonly title?: string
   readonly runtime?: string
@@ -10,7 +10,7 @@ export interface NewSession {
   readonly source?: NonNullable<CreateSession['source']>
 }
 
-/** A Turn that the service has taken, and where its Run is to be followed from. */
+/** A Turn that the service has admitted, and the place in the log from which to follow its Run. */
 export interface Admission {
   readonly session: Session
   readonly turnId: string
@@ -22,8 +22,8 @@ export interface Admission {
 const titleCharacters = 160
 
 /**
- * Makes a Session whose first Turn is this one. Files cannot travel with a Session, so with files it is made idle first
- * and given the title that it would have taken from the message.
+ * Creates a Session with this first Turn. `createSession` takes no files, so if the Turn has files, this creates an
+ * idle Session first and gives it the title that the service would have taken from the message.
  */
 export async function admitToNewSession(
   client: BerthClient,
@@ -44,25 +44,26 @@ export async function admitToNewSession(
   return admitToSession(client, sessionId, turn, signal)
 }
 
-/** Sends a Turn to a Session that exists. */
+/** Sends a Turn to an existing Session. */
 export async function admitToSession(
   client: BerthClient,
   sessionId: string,
   turn: SubmitTurn,
   signal: AbortSignal,
 ): Promise<Admission> {
-  // Read before the Turn is sent: whatever the Run appends comes after this.
+  // Read the sequence before sending the Turn, so that every Event of its Run comes after it.
   const { session } = await client.sessions.get(sessionId, { signal })
   const turnId = randomUUID()
   const { run } = await client.turns.put(sessionId, turnId, turn, { signal })
   return { session, turnId, runId: run.id, after: session.lastEventSequence }
 }
 
-/** A Session read after a lost answer may show its first Run as ended already, and then does not name it. */
+/** Finds the Run of the first Turn, for a Session whose first Run ended before a repeated request read it. */
 async function firstRunId(client: BerthClient, sessionId: string, signal: AbortSignal): Promise<string> {
   const { turns } = await client.turns.list(sessionId, { limit: 1 }, { signal })
   const [first] = turns
-  if (first === undefined) throw new Error('the service made the session without its first turn')
+  if (first === undefined)
+    throw new Error('the service created the session without its first turn; send the message again with --session')
   return first.runId
 }
 

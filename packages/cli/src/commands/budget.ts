@@ -18,12 +18,12 @@ export interface QuotaOptions {
   readonly key?: string
 }
 
-/** Gives an organization budgets of its own for each Run. It writes to the database, not to the service. */
+/** Sets an organization's budgets for each Run. It writes to the database, so the service need not run. */
 export function setBudget(organizationId: string, budgets: BudgetOptions, { env }: AdminIo): Promise<void> {
   return withAdmin(admin => admin.setBudgets(env, organizationId, budgets))
 }
 
-/** Bounds what an organization, or one of its keys, spends on models in each period. */
+/** Limits the spending of an organization, or of one of its keys, on models in each period. */
 export function setQuota(organizationId: string, options: QuotaOptions, { env }: AdminIo): Promise<void> {
   const { usd: limitUsd, per: period, key: apiKeyId } = options
   const budget = { organizationId, period, limitUsd, ...(apiKeyId !== undefined && { apiKeyId }) }

@@ -2,7 +2,7 @@ import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 
-/** Asks a Run to stop, by default the one that the Session has under way. Nothing to stop is no failure. */
+/** Asks a Run to stop, by default the Session's active one. If there is none, the command still succeeds. */
 export async function cancel(
   sessionId: string,
   runId: string | undefined,
@@ -11,7 +11,7 @@ export async function cancel(
 ): Promise<ExitCode> {
   const wanted = runId ?? (await client.sessions.get(sessionId)).session.activeRunId
   if (wanted === undefined) {
-    await stderr.line('berth: the session has no run under way')
+    await stderr.line('berth: the session has no active run')
     return exitCode.completed
   }
   const { run } = await client.runs.cancel(sessionId, wanted)

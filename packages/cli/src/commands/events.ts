@@ -11,7 +11,7 @@ export interface EventsOptions {
   readonly json?: boolean
 }
 
-/** Prints a Session's log: what is there, or with `follow` also what comes, for as long as the process lives. */
+/** Prints a Session's log; with `follow`, also every Event to come, until the process is interrupted. */
 export async function events(sessionId: string, options: EventsOptions, io: CommandIo): Promise<ExitCode> {
   const format = options.json ? jsonLine : plainLine
   const log = options.follow ? followLog(sessionId, options.after, io) : readLog(sessionId, options.after, io)
@@ -29,7 +29,7 @@ async function* readLog(sessionId: string, after: number, { client }: CommandIo)
   }
 }
 
-/** The first read is a plain call: an unknown Session or a service that is not there is said at once, not waited for. */
+/** Reads the Session first, so that an unknown Session or an absent service is reported at once instead of retried. */
 async function* followLog(sessionId: string, after: number, { client, stderr }: CommandIo): AsyncGenerator<Event> {
   await client.sessions.get(sessionId)
   yield* followSession({

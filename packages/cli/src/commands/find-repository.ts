@@ -1,7 +1,10 @@
 import type { BerthClient, CreateSession } from '@berth/client'
 import { UsageError } from '../failure.ts'
 
-/** Finds a granted repository by the name that it has now, as what a Session is made on. */
+/**
+ * Finds a granted repository by its current name and returns it as the source of a Session.
+ * @throws UsageError if no grant names it
+ */
 export async function findRepository(
   client: BerthClient,
   fullName: string,

@@ -30,7 +30,7 @@ export interface GrantOptions {
 const withGrants = <Result>(work: (module: GrantsModule) => Promise<Result>) =>
   withServer('@berth/server/admin-grants', work)
 
-/** Grants an installation an account of a Git host, after a look at the host. */
+/** Grants an installation an account of a Git host; the service asks the host first. */
 export async function addGrant(
   installationId: string,
   { repository = [], json, account, host }: GrantOptions,
@@ -42,7 +42,7 @@ export async function addGrant(
   for (const line of json ? [jsonLine(granted)] : accountLines(granted, false)) print(line)
 }
 
-/** Lists accounts with the repositories that they grant: those that stand, or all that ever were. */
+/** Lists accounts with their granted repositories: the active ones, or with `all` every one. */
 export async function listGrants(
   installationId: string | undefined,
   { all = false, json }: { readonly all?: boolean; readonly json?: boolean },
@@ -60,8 +60,8 @@ export async function revokeGrant(id: string, { env }: AdminIo): Promise<void> {
 
 export async function replaceGrant(id: string, byId: string, { env, print }: AdminIo): Promise<void> {
   const replaced = await withGrants(module => module.replaceGrant(env, id, byId))
-  for (const name of replaced) print(printableLine(`${name} goes on under ${byId}`))
-  if (replaced.length === 0) print('nothing was left to replace')
+  for (const name of replaced) print(printableLine(`${name} continues under ${byId}`))
+  if (replaced.length === 0) print('there was nothing to replace')
 }
 
 function accountLines(of: Account, all: boolean): string[] {

@@ -21,7 +21,7 @@ const scopes: Readonly<Record<string, DecisionChoice>> = {
   chat: 'allow_chat',
 }
 
-/** Lists what waits for people in a Session. */
+/** Lists a Session's open interactions. */
 export async function interactions(
   sessionId: string,
   options: { readonly json?: boolean },
@@ -32,7 +32,7 @@ export async function interactions(
   return exitCode.completed
 }
 
-/** Answers a question or a plan by a Turn; the Run that asked goes on. */
+/** Answers a question or a plan with a Turn; the Run that asked continues. */
 export async function answer(
   sessionId: string,
   text: string,
@@ -45,7 +45,7 @@ export async function answer(
   return exitCode.completed
 }
 
-/** Decides an approval. */
+/** Approves or denies an approval. */
 export async function decide(
   sessionId: string,
   interactionId: string | undefined,
@@ -54,7 +54,7 @@ export async function decide(
   { client, stdout }: CommandIo,
 ): Promise<ExitCode> {
   const choice = verb === 'deny' ? 'deny' : scopes[options.for ?? 'once']
-  if (choice === undefined) throw new UsageError(`--for is one of ${Object.keys(scopes).join(', ')}`)
+  if (choice === undefined) throw new UsageError(`--for must be one of ${Object.keys(scopes).join(', ')}`)
   const wanted = await theOne(
     client,
     sessionId,
@@ -76,8 +76,10 @@ async function theOne(
 ): Promise<Interaction> {
   const { interactions: open } = await client.interactions.list(sessionId)
   const [found, another] = open.filter(fits)
-  if (found === undefined) throw new UsageError('nothing of that kind is open in the session')
-  if (another !== undefined) throw new UsageError('several are open; name one, berth interactions lists them')
+  if (found === undefined)
+    throw new UsageError('the session has no such open interaction; `berth interactions` lists the open ones')
+  if (another !== undefined)
+    throw new UsageError('several interactions are open; name one (`berth interactions` lists them)')
   return found
 }
 
@@ -87,7 +89,7 @@ function lineOf({ id, kind, request }: Interaction): string {
   return `${id}  ${kind.padEnd(14)}  ${text}`
 }
 
-/** The questions with their options; several with the names by which JSON answers them. */
+/** Returns the questions with their options; if there are several, with the field names that a JSON answer uses. */
 function questionsOf(questions: NonNullable<Interaction['request']['questions']>): string {
   const shown = questions.map(({ question, options }) =>
     options.length === 0 ? question : `${question} [${options.join(' | ')}]`,

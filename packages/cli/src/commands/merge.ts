@@ -13,7 +13,7 @@ export interface MergeOptions {
   readonly json?: boolean
 }
 
-/** Merges a pull request of a Session, by default the one published last, and stays until that is decided. */
+/** Merges a pull request of a Session, by default the one published last, and waits for the outcome. */
 export async function merge(
   sessionId: string,
   publicationId: string | undefined,
@@ -30,7 +30,7 @@ export async function merge(
       const { merge: current } = await client.merges.get(sessionId, published, id)
       if (current.status === 'waiting' && !told) {
         told = true
-        await stderr.line('berth: waiting until it can be merged; an interrupt leaves it waiting')
+        await stderr.line('berth: waiting until the host allows the merge; Ctrl-C leaves it waiting on the service')
       }
       return current
     },

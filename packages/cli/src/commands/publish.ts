@@ -17,11 +17,12 @@ export interface PublishOptions {
   readonly json?: boolean
 }
 
-/** Delivers what a Session has changed, or a revision of it that was reviewed, and stays until it has arrived. */
+/** Publishes a Session's changes, or a reviewed revision of them, and waits for the outcome. */
 export async function publish(sessionId: string, options: PublishOptions, io: CommandIo): Promise<ExitCode> {
   const { client, stdout } = io
   const { title, body, branch, draft, direct } = options
-  if (direct && (draft || branch !== undefined)) throw new UsageError('--direct does not go with --draft or --branch')
+  if (direct && (draft || branch !== undefined))
+    throw new UsageError('--direct cannot be combined with --draft or --branch')
   const revision = options.revision ?? (await client.publications.review(sessionId)).review.revision
   const id = randomUUID()
   await client.publications.put(sessionId, id, {

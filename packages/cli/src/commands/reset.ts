@@ -4,14 +4,18 @@ import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 
-/** Begins a Session afresh whose work is lost. One that is fresh already is no failure. */
+/** Resets a Session whose work is lost. If it was reset already, the command succeeds. */
 export async function reset(
   sessionId: string,
   options: { readonly json?: boolean },
   { client, stdout }: CommandIo,
 ): Promise<ExitCode> {
   const session = await begin(sessionId, client)
-  await stdout.line(options.json ? jsonLine(session) : printableLine(`session ${session.id} begins afresh`))
+  await stdout.line(
+    options.json
+      ? jsonLine(session)
+      : printableLine(`session ${session.id} was reset; its next turn starts in a fresh workspace`),
+  )
   return exitCode.completed
 }
 
@@ -20,7 +24,7 @@ async function begin(sessionId: string, client: CommandIo['client']): Promise<Se
     return (await client.sessions.reset(sessionId)).session
   } catch (error) {
     if (!(error instanceof BerthError) || error.code !== 'cloud_reset_unavailable') throw error
-    // The answer to a call that did it may have been lost.
+    // An earlier call may have reset the Session and lost its answer.
     const { session } = await client.sessions.get(sessionId)
     if (session.continuation.state !== 'fresh') throw error
     return session

@@ -8,14 +8,14 @@ export interface ReviewOptions {
   readonly json?: boolean
 }
 
-/** Shows what a Session has changed: the revision to publish, and the files or the patch. */
+/** Shows a Session's changes: the revision to publish, and the files or the patch. */
 export async function review(sessionId: string, options: ReviewOptions, io: CommandIo): Promise<ExitCode> {
   const { review: made } = await io.client.publications.review(sessionId)
   const { stdout, stderr } = io
   if (options.json) await stdout.line(jsonLine(made))
   else if (options.patch) {
     await stdout.write(printable(made.patch))
-    if (made.patchTruncated) await stderr.line('berth: the patch is longer than what is shown')
+    if (made.patchTruncated) await stderr.line('berth: the patch is too long and was cut')
   } else {
     await stdout.line(`revision ${made.revision}`)
     for (const file of made.files) await stdout.line(fileLine(file))

@@ -28,7 +28,7 @@ interface RepositoriesModule {
 const withRepositories = <Result>(work: (module: RepositoriesModule) => Promise<Result>) =>
   withServer('@berth/server/admin-repositories', work)
 
-/** Protects a branch of the data directory, or lets go of it. It writes to the database, not to the service. */
+/** Protects a branch of the data directory, or stops protecting it. It writes to the database. */
 export async function setRule(
   repository: string,
   branch: string,
@@ -48,7 +48,7 @@ export async function listRules(
   for (const rule of rules) print(options.json ? jsonLine(rule) : printableLine(ruleLine(rule)))
 }
 
-/** Says how a check of a commit went. It writes to the database, not to the service. */
+/** Records the result of a check of a commit. It writes to the database. */
 export async function recordCheck(
   repository: string,
   check: { readonly oid: string; readonly name: string; readonly state: string },
@@ -72,6 +72,6 @@ export async function listChecks(
 }
 
 function ruleLine({ branch, requiredChecks }: Rule): string {
-  const needs = requiredChecks.length === 0 ? 'no checks' : requiredChecks.join(', ')
-  return `${branch} takes pull requests only, which need ${needs}`
+  const needs = requiredChecks.length === 0 ? 'none' : requiredChecks.join(', ')
+  return `${branch} accepts pull requests only; required checks: ${needs}`
 }

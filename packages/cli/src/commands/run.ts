@@ -22,13 +22,15 @@ export interface RunOptions {
   readonly json?: boolean
 }
 
-/** Sends a message to a new or an existing Session and, where asked to, stays until its Run has ended. */
+/** Sends a message to a new or an existing Session and, with `--follow`, waits until its Run has ended. */
 export async function run(message: string, options: RunOptions, io: CommandIo): Promise<ExitCode> {
   const { session, title, runtime, model, repository, base } = options
   if (session !== undefined && (title ?? runtime ?? model ?? repository) !== undefined) {
-    throw new UsageError('--title, --runtime, --model and --repository belong to a new session, not to --session')
+    throw new UsageError(
+      '--title, --runtime, --model and --repository are for a new session and cannot be combined with --session',
+    )
   }
-  if (base !== undefined && repository === undefined) throw new UsageError('--base goes with --repository')
+  if (base !== undefined && repository === undefined) throw new UsageError('--base needs --repository')
   const turn = await readTurn(message, options.file, io.stdin)
   const source = repository === undefined ? undefined : await findRepository(io.client, repository, base)
   const admit = (signal: AbortSignal) =>
@@ -48,8 +50,8 @@ async function announce(admission: Admission, json: boolean, { stdout }: Command
 }
 
 /**
- * The first interrupt asks the Run to stop and waits for its end; the second leaves. An interrupt that comes while the
- * Turn is being admitted is kept: a Run that may have begun must not go on unseen.
+ * Follows the Run to its end. The first interrupt asks the Run to stop and waits for its end; the second leaves. An
+ * interrupt during admission takes effect after it, because a Run that may have begun must not continue unseen.
  */
 async function follow(
   admit: (signal: AbortSignal) => Promise<Admission>,
@@ -65,7 +67,7 @@ async function follow(
   await using view = openRunView(io, json)
   const ended = new AbortController()
   const cancelling = cancel.promise.then(() => requestCancel(io.client, admission, view, leave.signal, ended.signal))
-  // All that fails of it is to say so; the end is told all the same.
+  // A failure to cancel has been reported already, and the end is reported in any case.
   cancelling.catch(() => {})
   const end = await followToEnd(io.client, admission, view, leave.signal)
   ended.abort()
@@ -80,7 +82,8 @@ async function admitUnlessLeft(
 ): Promise<Admission | null> {
   let admitting = true
   const say = async () => {
-    if (admitting) await stderr.line('berth: cancelling as soon as it is admitted; interrupt again to leave')
+    if (admitting)
+      await stderr.line('berth: cancelling once the turn is admitted; interrupt again to exit without cancelling')
   }
   cancel.then(say).catch(() => {})
   try {
@@ -129,7 +132,8 @@ async function requestCancel(
   try {
     await client.runs.cancel(admission.session.id, admission.runId, { signal: AbortSignal.any([leave, ended]) })
   } catch (failure) {
-    if (!leave.aborted && !ended.aborted) await view.notice(`not cancelled: ${explain(failure, 'the service').line}`)
+    if (!leave.aborted && !ended.aborted)
+      await view.notice(`the run was not cancelled: ${explain(failure, 'the service').line}`)
   }
 }
 
@@ -138,7 +142,7 @@ function codeOf(end: Event): ExitCode {
   return end.type === 'svc.run.cancelled' ? exitCode.cancelled : exitCode.failed
 }
 
-/** Leaves out what was not given, so that the service applies its own defaults. */
+/** Drops undefined fields, so that the service applies its own defaults. */
 function defined(fields: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),

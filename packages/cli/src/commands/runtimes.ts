@@ -2,7 +2,7 @@ import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 
-/** Lists the agents of the deployment, and what those lack that cannot be used. */
+/** Lists the deployment's agents, with the reason if one is not available. */
 export async function listRuntimes(options: { json?: boolean }, { client, stdout }: CommandIo): Promise<ExitCode> {
   const { runtimes } = await client.runtimes()
   for (const runtime of runtimes) {

@@ -1,12 +1,12 @@
 import { withServer } from '../server-module.ts'
 
-/** What the server package promises of its composition root. */
+/** The entry point that the server package exports. */
 interface ServerModule {
   /** Resolves with the exit code once the service has stopped. */
   serve(env: NodeJS.ProcessEnv): Promise<number>
 }
 
-/** What it promises of what installs agents. */
+/** The installer that the server package exports. */
 interface InstallModule {
   /** Resolves with the exit code. */
   installCommand(env: NodeJS.ProcessEnv, id: string): Promise<number>
@@ -17,7 +17,7 @@ export function serve(env: NodeJS.ProcessEnv): Promise<number> {
   return withServer('@berth/server/main', (server: ServerModule) => server.serve(env))
 }
 
-/** Installs an agent beside the service of these settings; returns the exit code. */
+/** Installs an agent for the service with these settings; returns the exit code. */
 export function installRuntime(env: NodeJS.ProcessEnv, id: string): Promise<number> {
   return withServer('@berth/server/install', ({ installCommand }: InstallModule) => installCommand(env, id))
 }

@@ -3,11 +3,11 @@ import { basename } from 'node:path'
 import type { SubmitTurn } from '@berth/client'
 import { UsageError } from '../failure.ts'
 
-/** The service takes JSON of 1 MiB, and base64 needs four characters for three bytes. Larger files are not even read. */
+/** The service accepts 1 MiB of JSON, and base64 takes four characters for three bytes. Larger files are not read. */
 const filesBytesMax = (1024 * 1024 * 3) / 4
 const messageBytesMax = 1024 * 1024
 
-/** Makes a Turn of what the command line names; `-` takes the message from standard input. */
+/** Reads a Turn from the arguments; the message `-` reads standard input. */
 export async function readTurn(
   message: string,
   files: readonly string[],
@@ -18,7 +18,7 @@ export async function readTurn(
   if (files.length === 0) return { message: text }
   const sizes = await Promise.all(files.map(sizeOf))
   if (sizes.reduce((sum, size) => sum + size, 0) > filesBytesMax) {
-    throw new UsageError(`the files are more than one request holds (${filesBytesMax} bytes)`)
+    throw new UsageError(`the files are too large for one request (at most ${filesBytesMax} bytes together)`)
   }
   return { message: text, files: await Promise.all(files.map(encodeFile)) }
 }
@@ -29,7 +29,7 @@ async function readAll(stdin: NodeJS.ReadStream): Promise<string> {
   for await (const chunk of stdin as AsyncIterable<Buffer>) {
     bytes += chunk.length
     if (bytes > messageBytesMax)
-      throw new UsageError(`the message is more than one request holds (${messageBytesMax} bytes)`)
+      throw new UsageError(`the message is too large for one request (at most ${messageBytesMax} bytes)`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

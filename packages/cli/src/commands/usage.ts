@@ -1,7 +1,7 @@
 import type { AdminIo } from '../io.ts'
 import { withServer } from '../server-module.ts'
 
-/** A row of the report, as the server package makes it. */
+/** A row of the server package's report. */
 interface UsageRow {
   readonly group: string
   readonly requests: number
@@ -26,7 +26,7 @@ export interface UsageOptions {
 
 const columns = ['requests', 'failed', 'input', 'cached', 'output', 'reasoning', 'USD', 'cost unknown'] as const
 
-/** Prints what the models were used for, the costliest first. It reads the database, not the service. */
+/** Prints the use of models, the highest cost first. It reads the database, so the service need not run. */
 export async function usage(options: UsageOptions, { env, print }: AdminIo): Promise<void> {
   const since = new Date(Date.now() - options.days * 86_400_000)
   const asked = { by: options.by, since }
