@@ -3,7 +3,7 @@ import { Count, DateTime, nullable, open, openString, Sha256, Uuid } from './sca
 
 export const artifactKinds = ['run_result', 'presented_file', 'pull_request_record'] as const
 
-/** Manifest of an immutable byte blob that a Session keeps (completions, Artifacts). */
+/** Manifest of an immutable blob that a Session keeps. */
 export const Artifact = Type.Object(
   {
     id: Uuid,
@@ -16,13 +16,17 @@ export const Artifact = Type.Object(
     sha256: Sha256,
     createdAt: DateTime,
   },
-  { title: 'Artifact', description: 'An immutable byte blob.', ...open },
+  {
+    title: 'Artifact',
+    description: 'The manifest of an immutable blob that a Session keeps; `getArtifactContent` returns its bytes.',
+    ...open,
+  },
 )
 
-/** Answer of an Artifact's read. */
+/** Response of `getArtifact`. */
 export const ArtifactEnvelope = Type.Object({ artifact: Artifact }, { title: 'ArtifactEnvelope', ...open })
 
-/** A page of Artifacts, oldest first (interface 4.8). */
+/** A page of Artifacts, oldest first. */
 export const ArtifactPage = Type.Object(
   { artifacts: Type.Array(Artifact), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
   { title: 'ArtifactPage', ...open },

@@ -1,7 +1,7 @@
-/** Product access: every operation needs it beside its own capability (interface 5.2). */
+/** Product access, which every operation requires besides its own capability. */
 export const accessCapability = 'svc.cloud.access'
 
-/** What a credential can be allowed to do (interface 5.2). */
+/** The capabilities that a credential can hold. */
 export const capabilities = [
   accessCapability,
   'svc.cloud.sessions:create',

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { capabilities } from './capability.ts'
 import { Count, nullable, open, openString } from './scalar.ts'
 
-/** What this deployment offers the caller (interface 2.12). */
+/** The limits of this deployment, and the capabilities of the caller. */
 export const Discovery = Type.Object(
   {
     limits: Type.Object(
@@ -28,9 +28,9 @@ export const Discovery = Type.Object(
         },
         open,
       ),
-      { description: 'Sandbox platforms, the managed one first.' },
+      { description: 'The sandbox platforms of the deployment; the managed one comes first.' },
     ),
-    capabilities: Type.Array(openString(capabilities), { description: 'What the credential holds.' }),
+    capabilities: Type.Array(openString(capabilities), { description: 'The capabilities that the credential holds.' }),
   },
   { title: 'Discovery', ...open },
 )
@@ -40,9 +40,9 @@ export const Runtime = Type.Object(
   {
     id: openString(['native', 'shell']),
     name: Type.String(),
-    version: nullable(Type.String({ description: 'Null where the runtime does not tell.' })),
+    version: nullable(Type.String({ description: 'Null if the runtime does not report its version.' })),
     available: Type.Boolean(),
-    reason: Type.Optional(Type.String({ description: 'Why it is not available.' })),
+    reason: Type.Optional(Type.String({ description: 'Why the runtime is not available, in prose.' })),
     models: Type.Optional(Type.Array(Type.String())),
   },
   { title: 'Runtime', ...open },

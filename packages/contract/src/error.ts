@@ -2,150 +2,205 @@ import { type Static, Type } from 'typebox'
 import { capabilities } from './capability.ts'
 import { OpenObject, open, openString } from './scalar.ts'
 
-/** Every refusal the service can name, with its status and cause (interface 7.3). The set is open to clients. */
+/** Every error code of the API, with its status and cause. Clients treat the set as open. */
 export const errors = {
-  invalid_request: { status: 400, cause: 'A body, query or header field was refused; `issues` names each.' },
+  invalid_request: { status: 400, cause: 'A body, query or header field is invalid; `issues` names each one.' },
   invalid_path_parameter: { status: 400, cause: 'A path segment is not a valid id; `parameter` names it.' },
-  invalid_input: { status: 400, cause: 'A value is refused after its form was accepted, or by a repository list.' },
-  malformed_request_body: { status: 400, cause: 'The body is not JSON.' },
+  invalid_input: {
+    status: 400,
+    cause: 'A value is well formed but not acceptable, or a parameter of a repository list is invalid.',
+  },
+  malformed_request_body: { status: 400, cause: 'The body is not valid JSON.' },
   malformed_request: { status: 400, cause: 'The request is not well-formed HTTP.' },
-  invalid_organization: { status: 400, cause: 'The organization header is malformed or repeated.' },
-  organization_header_not_allowed: { status: 400, cause: 'The organization header came with a bearer.' },
-  cloud_repository_branch_not_found: { status: 400, cause: '`source.baseBranch` does not resolve.' },
+  invalid_organization: { status: 400, cause: 'The organization header is malformed or appears more than once.' },
+  organization_header_not_allowed: {
+    status: 400,
+    cause: 'The organization header was sent together with a bearer credential.',
+  },
+  cloud_repository_branch_not_found: { status: 400, cause: 'The repository has no branch `source.baseBranch`.' },
   upstream_request_refused: { status: 400, cause: 'The model provider refused the request.' },
   bearer_credential_required: { status: 401, cause: 'No bearer credential was sent.' },
-  invalid_or_expired_credential: { status: 401, cause: 'The credential is expired, revoked or not for this API.' },
-  cost_budget_exceeded: { status: 402, cause: 'The Run has spent its budget.' },
-  cost_unknown: { status: 402, cause: 'The Run has a budget, and the model has no price.' },
+  invalid_or_expired_credential: {
+    status: 401,
+    cause: 'The credential is unknown, expired, revoked or meant for another API.',
+  },
+  cost_budget_exceeded: { status: 402, cause: 'The Run has spent its cost budget.' },
+  cost_unknown: { status: 402, cause: 'The Run has a cost budget, but the price of the model is unknown.' },
   audio_file_required: { status: 400, cause: 'The form has no `file` part.' },
   invalid_audio_duration: { status: 400, cause: '`durationMs` is missing, fractional or out of range.' },
-  invalid_audio_upload: { status: 400, cause: 'The form is malformed, or holds more than one file and one field.' },
+  invalid_audio_upload: { status: 400, cause: 'The form is malformed, or contains more than `file` and `durationMs`.' },
   cloud_access_denied: { status: 403, cause: 'The credential lacks `svc.cloud.access`.' },
   insufficient_scope: { status: 403, cause: 'The credential lacks the capability in `requiredScope`.' },
-  installation_principal_required: { status: 403, cause: 'Only an installation may do this.' },
+  installation_principal_required: { status: 403, cause: 'Only an installation may call this operation.' },
   environment_forbidden: { status: 403, cause: 'The caller may not read, manage or select environments.' },
-  cloud_repository_grant_required: { status: 403, cause: 'No live grant covers the repository.' },
+  cloud_repository_grant_required: { status: 403, cause: 'No active grant covers the repository.' },
   cloud_github_connection_required: { status: 403, cause: 'The connection to the Git host is missing or expired.' },
-  cloud_repository_unavailable: { status: 403, cause: 'The repository is not to be reached through the grant.' },
-  cloud_repository_permission_denied: { status: 403, cause: 'The Git host refuses the operation.' },
-  unknown_endpoint: { status: 404, cause: 'The path is not part of the API.' },
-  cloud_session_not_found: { status: 404, cause: 'The Session, or what was asked of it, is missing or unseen.' },
+  cloud_repository_unavailable: { status: 403, cause: 'The repository cannot be reached through the grant.' },
+  cloud_repository_permission_denied: { status: 403, cause: 'The Git host does not permit the operation.' },
+  unknown_endpoint: { status: 404, cause: 'The API has no such path.' },
+  cloud_session_not_found: {
+    status: 404,
+    cause: 'The Session, or the resource within it, does not exist or is not visible to the caller.',
+  },
   cloud_repository_grant_not_found: { status: 404, cause: 'The installation has no such grant.' },
   environment_not_found: { status: 404, cause: 'The organization has no such environment.' },
-  model_not_found: { status: 404, cause: 'No provider serves the model to the caller.' },
-  method_not_allowed: { status: 405, cause: 'The path does not answer the method; `allow` lists those it does.' },
-  representation_not_acceptable: { status: 406, cause: 'No representation matches `Accept`.' },
+  model_not_found: { status: 404, cause: 'No provider serves this model to the caller.' },
+  method_not_allowed: { status: 405, cause: 'The path does not support the method; `allow` lists the supported ones.' },
+  representation_not_acceptable: { status: 406, cause: 'No available media type matches `Accept`.' },
   request_timeout: { status: 408, cause: 'The request did not arrive in time.' },
-  cloud_session_conflict: { status: 409, cause: 'The id was used with another body.' },
-  cloud_session_settled: { status: 409, cause: 'The Session has settled on another value.' },
-  cloud_turn_conflict: { status: 409, cause: 'The id was used with another body.' },
-  cloud_run_in_progress: { status: 409, cause: 'A Run of the Session has not ended.', retryAfterSeconds: 2 },
-  cloud_session_finalizing: { status: 409, cause: 'The last Run is being sealed.', retryAfterSeconds: 2 },
-  cloud_resume_unavailable: { status: 409, cause: 'The Session cannot continue.' },
-  cloud_reset_unavailable: { status: 409, cause: 'The Session has work to go on from, or lost it otherwise.' },
-  cloud_interaction_conflict: { status: 409, cause: 'The Interaction is closed, or another answer won.' },
-  cloud_turn_limit_reached: { status: 409, cause: 'The Session holds as many Turns as it can.' },
+  cloud_session_conflict: { status: 409, cause: 'A Session with this id was created with a different body.' },
+  cloud_session_settled: {
+    status: 409,
+    cause: 'The Session has already settled on another value, which can no longer change.',
+  },
+  cloud_turn_conflict: { status: 409, cause: 'A Turn with this id was admitted with a different body.' },
+  cloud_run_in_progress: { status: 409, cause: 'The Session has an active Run.', retryAfterSeconds: 2 },
+  cloud_session_finalizing: {
+    status: 409,
+    cause: 'The service is still storing the checkpoint of the last Run.',
+    retryAfterSeconds: 2,
+  },
+  cloud_resume_unavailable: { status: 409, cause: 'The Session cannot continue; `continuation` says why.' },
+  cloud_reset_unavailable: {
+    status: 409,
+    cause: 'The Session still has work to continue from, or lost it in a way that a reset does not repair.',
+  },
+  cloud_interaction_conflict: { status: 409, cause: 'The Interaction is closed, or another answer came first.' },
+  cloud_turn_limit_reached: { status: 409, cause: 'The Session has reached its limit of Turns.' },
   cloud_repository_required: { status: 409, cause: 'The Session has no repository.' },
-  cloud_workspace_expired: { status: 409, cause: 'The workspace is not attached; restore it first.' },
+  cloud_workspace_expired: { status: 409, cause: 'The workspace is not attached; call `restoreWorkspace` first.' },
   cloud_review_refused: {
     status: 409,
-    cause: 'What the workspace holds cannot be delivered: too large, or no tree that git takes; `message` says what.',
+    cause: 'The changes cannot be reviewed: they are too large, or git cannot store them; `message` names the cause.',
   },
-  cloud_publication_conflict: { status: 409, cause: 'The id was used with another body.' },
-  cloud_publication_in_progress: { status: 409, cause: 'A Publication of the Session is under way.' },
+  cloud_publication_conflict: { status: 409, cause: 'A Publication with this id was created with a different body.' },
+  cloud_publication_in_progress: { status: 409, cause: 'A Publication of the Session has not finished.' },
   cloud_publication_not_mergeable: { status: 409, cause: 'The Publication has no pull request, or has not succeeded.' },
-  cloud_publication_merge_conflict: { status: 409, cause: 'The id was used with another body.' },
-  request_entity_too_large: { status: 413, cause: 'The body is larger than the endpoint takes.' },
+  cloud_publication_merge_conflict: { status: 409, cause: 'A Merge with this id was created with a different body.' },
+  request_entity_too_large: { status: 413, cause: 'The body is larger than the operation accepts.' },
   audio_too_large: { status: 413, cause: 'The recording is larger than 20 MiB.' },
   uri_too_long: { status: 414, cause: 'The request target is too long.' },
-  range_not_satisfiable: { status: 416, cause: 'The range lies outside the content; `Content-Range` has its size.' },
+  range_not_satisfiable: {
+    status: 416,
+    cause: 'The range lies outside the content; `Content-Range` contains its size.',
+  },
   unsupported_audio_format: { status: 415, cause: 'The recording is not FLAC, MP3, MP4/M4A, Ogg, WAV or WebM.' },
-  invalid_audio: { status: 422, cause: 'The recording cannot be decoded, or not to the length that was named.' },
-  empty_transcript: { status: 422, cause: 'Nothing is said in the recording.' },
-  unsupported_media_type: { status: 415, cause: 'The body is not JSON by its media type.' },
-  cloud_rate_limit_exceeded: { status: 429, cause: "The caller's bucket is empty.", retryAfter: true },
-  cloud_auth_rate_limit_exceeded: { status: 429, cause: "The address's bucket is empty.", retryAfter: true },
-  insufficient_quota: { status: 429, cause: 'A budget of the key or the organization is spent.', retryAfter: true },
-  upstream_rate_limited: { status: 429, cause: 'The model provider limits the rate.', retryAfter: true },
+  invalid_audio: { status: 422, cause: 'The recording cannot be decoded, or its length differs from `durationMs`.' },
+  empty_transcript: { status: 422, cause: 'The recording contains no speech.' },
+  unsupported_media_type: { status: 415, cause: 'The media type of the body is not accepted.' },
+  cloud_rate_limit_exceeded: { status: 429, cause: 'The caller has exceeded its request rate.', retryAfter: true },
+  cloud_auth_rate_limit_exceeded: {
+    status: 429,
+    cause: 'The network address has sent too many requests without a valid credential.',
+    retryAfter: true,
+  },
+  insufficient_quota: {
+    status: 429,
+    cause: 'The spending limit of the key or its organization is reached.',
+    retryAfter: true,
+  },
+  upstream_rate_limited: { status: 429, cause: 'The model provider is limiting the request rate.', retryAfter: true },
   request_header_fields_too_large: { status: 431, cause: 'The request headers are too large.' },
   internal_error: { status: 500, cause: 'An unexpected fault; the request may have taken effect.' },
   upstream_credential_refused: { status: 502, cause: "The model provider refused the gateway's credential." },
   upstream_failed: { status: 502, cause: 'The model provider failed.' },
-  upstream_invalid_response: { status: 502, cause: 'The model provider answered with something that is no answer.' },
+  upstream_invalid_response: { status: 502, cause: 'The response of the model provider is not valid.' },
   upstream_unreachable: { status: 502, cause: 'The model provider cannot be reached.' },
-  upstream_cut: { status: 502, cause: 'The model provider broke off its answer.' },
+  upstream_cut: { status: 502, cause: 'The model provider closed the connection in the middle of its response.' },
   upstream_timeout: { status: 504, cause: 'The model provider did not answer in time.' },
   upstream_overloaded: { status: 503, cause: 'The model provider is overloaded.', retryAfter: true },
-  identity_service_unavailable: { status: 503, cause: 'The credential could not be judged.', retryAfterSeconds: 2 },
-  service_unavailable: { status: 503, cause: 'Restarting, or the database does not answer.', retryAfterSeconds: 2 },
+  identity_service_unavailable: {
+    status: 503,
+    cause: 'The service could not verify the credential.',
+    retryAfterSeconds: 2,
+  },
+  service_unavailable: {
+    status: 503,
+    cause: 'The service is restarting, or its database does not answer.',
+    retryAfterSeconds: 2,
+  },
   transcription_not_configured: {
     status: 503,
-    cause: 'No engine for transcription is configured, or a program of it is missing; `message` says what.',
+    cause: 'No transcription engine is configured, or one of its programs is missing; `message` says which.',
   },
   transcription_unavailable: {
     status: 503,
-    cause: 'The engine for transcription is busy or failed.',
+    cause: 'The transcription engine is busy or has failed.',
     retryAfterSeconds: 2,
   },
   cloud_rate_limit_unavailable: { status: 503, cause: 'The rate limiter failed.', retryAfterSeconds: 1 },
   cloud_agent_catalog_unavailable: {
     status: 503,
-    cause: 'No worker is there to say what it can run.',
+    cause: 'No worker has reported which runtimes it can run.',
     retryAfterSeconds: 2,
   },
-  cloud_workspace_starting: { status: 503, cause: 'The workspace is still being brought up.', retryAfterSeconds: 2 },
-  cloud_workspace_unavailable: { status: 503, cause: 'No workspace could be brought up.', retryAfterSeconds: 2 },
-  event_stream_unavailable: { status: 503, cause: 'This process serves all the streams it can.', retryAfterSeconds: 2 },
+  cloud_workspace_starting: { status: 503, cause: 'The workspace is still starting.', retryAfterSeconds: 2 },
+  cloud_workspace_unavailable: { status: 503, cause: 'The service could not start a workspace.', retryAfterSeconds: 2 },
+  event_stream_unavailable: {
+    status: 503,
+    cause: 'This process serves its maximum number of streams.',
+    retryAfterSeconds: 2,
+  },
 } as const satisfies Record<string, ErrorKind>
 
-/** How one code is answered. */
+/** The status, cause and delay of one code. */
 export interface ErrorKind {
   readonly status: number
   /** Prose for the documentation. */
   readonly cause: string
-  /** The delay when it is a constant (interface 7.2). */
+  /** The value of `Retry-After`, if it is constant. */
   readonly retryAfterSeconds?: number
-  /** The delay comes with the refusal. */
+  /** True if each error carries its own value of `Retry-After`. */
   readonly retryAfter?: boolean
 }
 
 export type ErrorCode = keyof typeof errors
 
-/** One refused field (interface 7.1). */
+/** One invalid field. */
 export const Issue = Type.Object(
   {
     path: Type.Array(Type.Union([Type.String(), Type.Integer()]), {
-      description: 'Outermost first; an integer is an array index.',
+      description: 'Path of the field, outermost member first; an integer is an array index.',
     }),
     message: Type.String({ description: 'Prose for people; not part of the contract.' }),
   },
   { title: 'Issue', ...open },
 )
 
-/** The body of every refusal (interface 7.1). */
+/** The body of every error response. */
 export const ErrorBody = Type.Object(
   {
-    error: openString(Object.keys(errors), 'A machine code. The set is open.'),
-    requiredScope: Type.Optional(openString(capabilities, 'With `insufficient_scope`.')),
-    retryAfterSeconds: Type.Optional(Type.Integer({ minimum: 1, description: 'With `cloud_rate_limit_exceeded`.' })),
-    issues: Type.Optional(Type.Array(Issue, { description: 'With `invalid_request` and `invalid_input`.' })),
-    parameter: Type.Optional(Type.String({ description: 'With `invalid_path_parameter`.' })),
-    mediaType: Type.Optional(Type.String({ description: 'With `unsupported_media_type`, when one was sent.' })),
+    error: openString(Object.keys(errors), 'Machine-readable code. The set is open: ignore codes you do not know.'),
+    requiredScope: Type.Optional(openString(capabilities, 'The missing capability; with `insufficient_scope`.')),
+    retryAfterSeconds: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Seconds to wait; with `cloud_rate_limit_exceeded`.' }),
+    ),
+    issues: Type.Optional(
+      Type.Array(Issue, { description: 'The invalid fields; with `invalid_request` and `invalid_input`.' }),
+    ),
+    parameter: Type.Optional(
+      Type.String({ description: 'The invalid path parameter; with `invalid_path_parameter`.' }),
+    ),
+    mediaType: Type.Optional(
+      Type.String({ description: 'The media type that was sent, if any; with `unsupported_media_type`.' }),
+    ),
     message: Type.Optional(
       Type.String({
         description:
-          'With `transcription_not_configured`: what to mend. With `cloud_review_refused`: the path that git cannot take, or the bound that the changes go over.',
+          'With `transcription_not_configured`, what an operator must fix. With `cloud_review_refused`, the path that git cannot store, or the limit that the changes exceed.',
       }),
     ),
-    allow: Type.Optional(Type.Array(Type.String(), { description: 'With `method_not_allowed`.' })),
+    allow: Type.Optional(
+      Type.Array(Type.String(), { description: 'The supported methods; with `method_not_allowed`.' }),
+    ),
     outcome: Type.Optional(
       Type.Unsafe<Readonly<Record<string, unknown>>>({
         ...OpenObject,
-        description: 'With `cloud_interaction_conflict`, where another decision won: that decision.',
+        description: 'The decision that came first, if there is one; with `cloud_interaction_conflict`.',
       }),
     ),
   },
-  { title: 'Error', description: 'A refusal.', ...open },
+  { title: 'Error', description: 'The body of an error response.', ...open },
 )
 
 export type Issue = Static<typeof Issue>

@@ -4,13 +4,13 @@ import { limits } from './limits.ts'
 import { runOutcomeFields } from './run.ts'
 import { Count, DateTime, nullable, OpenObject, open, openString, Sha256, Uuid } from './scalar.ts'
 
-/** `svc.run.started`: one for each attempt. */
+/** `svc.run.started`: one per attempt. */
 export const RunStarted = Type.Object(
   { status: Type.Literal('running'), attempt: Type.Integer({ minimum: 1 }) },
   { title: 'RunStartedData', ...open },
 )
 
-/** `svc.run.progress`: a fact about a tool call, without its content (interface 6.4). */
+/** `svc.run.progress`: the start or end of a tool call, without its content. */
 export const RunProgress = Type.Object(
   {
     activityId: Type.String(),
@@ -23,13 +23,13 @@ export const RunProgress = Type.Object(
   { title: 'RunProgressData', ...open },
 )
 
-/** The four terminal run Events (interface 6.4). */
+/** The four terminal Events of a Run. */
 export const RunEnded = Type.Object(
   { status: Type.Enum(['completed', 'failed', 'cancelled', 'crashed'], { type: 'string' }), ...runOutcomeFields },
   { title: 'RunEndedData', ...open },
 )
 
-/** `svc.environment.apply` (interface 6.4). */
+/** `svc.environment.apply`: a step of applying an environment to a sandbox. */
 export const EnvironmentApply = Type.Object(
   {
     leaseId: Type.String(),
@@ -86,12 +86,12 @@ export const ArtifactOmitted = Type.Object(
     name: Type.String(),
     sizeBytes: Type.Integer({
       minimum: 0,
-      description: 'Of a checkpoint, as far as it had come when it was given up.',
+      description: 'Size in bytes. For a checkpoint, the size reached when the service gave it up.',
     }),
     count: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'Of files, directories and links, where their number is over its cap.' }),
+      Type.Integer({ minimum: 0, description: 'Number of files, directories and links, if it exceeds the limit.' }),
     ),
-    reason: Type.String({ description: 'Prose for people; it names the cap.' }),
+    reason: Type.String({ description: 'Prose for people; it names the limit.' }),
   },
   { title: 'ArtifactOmittedData', ...open },
 )
@@ -110,7 +110,7 @@ export const PublicationChanged = Type.Object(
   { title: 'PublicationData', ...open },
 )
 
-/** `svc.message.created`: a whole message, appended at its end. */
+/** `svc.message.created`: a whole message, appended when it is complete. */
 export const MessageCreated = Type.Object(
   {
     messageId: Type.String(),
@@ -122,7 +122,7 @@ export const MessageCreated = Type.Object(
   { title: 'MessageCreatedData', ...open },
 )
 
-/** `svc.activity.completed`: a whole tool call, appended at its end. */
+/** `svc.activity.completed`: a whole tool call, appended when it has ended. */
 export const ActivityCompleted = Type.Object(
   {
     activityId: Type.String(),
@@ -147,12 +147,12 @@ export const ContextCompacted = Type.Object(
   { title: 'ContextCompactedData', ...open },
 )
 
-/** `svc.conversation.cleared`: by the agent, without data, or because the Session was reset. */
+/** `svc.conversation.cleared`: by the agent, then without data, or by a reset of the Session. */
 export const ConversationCleared = Type.Object(
   {
     reason: Type.Optional(openString(['checkpoint_missing'])),
     lostRunIds: Type.Optional(
-      Type.Array(Uuid, { description: 'Runs whose workspace and conversation are gone, the oldest first.' }),
+      Type.Array(Uuid, { description: 'Runs whose workspace and conversation are lost, oldest first.' }),
     ),
   },
   { title: 'ConversationClearedData', ...open },

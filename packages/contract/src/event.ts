@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox'
 import * as data from './event-data.ts'
 import { DateTime, OpenObject, open, openString, Uuid } from './scalar.ts'
 
-/** What webhooks subscribe to; null is never pushed (interface 6.5). */
+/** The families that webhooks subscribe to; Events without a family are never pushed. */
 export type EventFamily = 'run' | 'interaction' | 'artifact' | 'publication'
 
 export type EventVisibility = 'public' | 'transcript'
@@ -19,7 +19,7 @@ const kind = <const Family extends EventFamily | null, Data extends TSchema>(
   visibility: EventVisibility = 'public',
 ) => ({ family, visibility, data: schema })
 
-/** The catalog of Events: family, visibility and shape of `data` (interface 6.3). */
+/** The catalog of Events: family, visibility and the shape of `data`. */
 export const eventCatalog = {
   'svc.run.started': kind('run', data.RunStarted),
   'svc.run.progress': kind(null, data.RunProgress),
@@ -46,22 +46,25 @@ export const eventCatalog = {
   'svc.workspace.expired': kind(null, data.WorkspaceExpired),
 } as const satisfies Record<string, EventKind>
 
-/** The types this build appends. Clients treat the set as open (interface part 9). */
+/** The types that this build appends. Clients treat the set as open. */
 export type EventType = keyof typeof eventCatalog
 
 /** The names of the catalog. */
 export const eventTypes = Object.keys(eventCatalog) as readonly EventType[]
 
-/** What `data` of one type holds. */
+/** The `data` of an Event type. */
 export type EventData<T extends EventType> = Static<(typeof eventCatalog)[T]['data']>
 
-/** One fact of a Session's log (interface 2.13). */
+/** One fact of a Session's log. */
 export const Event = Type.Object(
   {
-    id: Type.String({ format: 'uuid', description: 'Stable across replays; deduplicate on it.' }),
-    type: openString(eventTypes, 'An open set; ignore unknown values.'),
+    id: Type.String({ format: 'uuid', description: 'Stable across replays; use it to drop duplicates.' }),
+    type: openString(eventTypes, 'The set is open; ignore types you do not know.'),
     createdAt: DateTime,
-    sequence: Type.Integer({ minimum: 1, description: 'Gap-free order within the Session, and the only cursor.' }),
+    sequence: Type.Integer({
+      minimum: 1,
+      description: "Position in the Session's log, without gaps; it is also the cursor for reading on.",
+    }),
     visibility: Type.Optional(openString(['public', 'transcript'])),
     subject: Type.Object({ sessionId: Uuid, runId: Type.Optional(Uuid) }, open),
     data: OpenObject,
@@ -69,16 +72,19 @@ export const Event = Type.Object(
   { title: 'Event', description: "One fact of a Session's log.", ...open },
 )
 
-/** A page of the log in order (interface 4.7). */
+/** A page of the log, in order. */
 export const EventPage = Type.Object(
   {
     events: Type.Array(Event),
-    lastSequence: Type.Integer({ minimum: 0, description: 'Newest sequence of the Session.' }),
+    lastSequence: Type.Integer({
+      minimum: 0,
+      description: 'The newest sequence of the Session; read on while it is greater than that of the last Event.',
+    }),
   },
   { title: 'EventPage', ...open },
 )
 
-/** An Event as a reader meets it. */
+/** An Event as a reader receives it. */
 export type Event = Static<typeof Event>
 
 /** An Event of a known type, as its producer writes it. */

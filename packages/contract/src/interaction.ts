@@ -2,12 +2,12 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { interactionLimits, limits } from './limits.ts'
 import { closed, DateTime, nullable, OpenObject, open, openString, someText, text, Uuid } from './scalar.ts'
 
-/** What an agent may ask of people (interface 2.6). The first two suspend the Run; the third is decided while it runs. */
+/** Kinds of Interaction. The first two suspend the Run; an approval is decided while it runs. */
 export const interactionKinds = ['ask_user', 'exit_plan_mode', 'approval'] as const
 
 export const interactionStatuses = ['open', 'resolved', 'expired'] as const
 
-/** How an Interaction was closed (interface 2.6). */
+/** How an Interaction was closed. */
 export const resolutions = [
   'approved',
   'denied',
@@ -24,15 +24,15 @@ export const resolutions = [
   'authority_revoked',
 ] as const
 
-/** What can be decided on an approval (interface 4.6). */
+/** The possible decisions on an approval. */
 export const decisionChoices = ['allow_once', 'allow_turn', 'allow_chat', 'deny'] as const
 
-/** How long a decision is remembered for requests like it; `project` comes only from an operator's rules. */
+/** How long a decision applies to similar requests; `project` comes only from an operator's rules. */
 export const rememberScopes = ['chat', 'project', 'turn'] as const
 
 export const confinements = ['sandbox', 'network', 'outside'] as const
 
-/** What a tool call does, in ACP's words. */
+/** The kinds of tool calls, as in ACP. */
 export const toolKinds = [
   'read',
   'edit',
@@ -50,7 +50,7 @@ const optional = <T extends TSchema>(schema: T) => Type.Optional(schema)
 const bound = Type.Integer({ minimum: 0, maximum: interactionLimits.answerCharacters })
 const items = Type.Integer({ minimum: 0, maximum: interactionLimits.options })
 
-/** One question of a form; an empty `options` is a free-text or numeric field. */
+/** One question of a form; with empty `options` it is a text or number field. */
 export const Question = Type.Object(
   {
     question: text(interactionLimits.questionCharacters),
@@ -62,7 +62,7 @@ export const Question = Type.Object(
     fieldId: optional(text(interactionLimits.fieldCharacters)),
     customFieldId: optional(text(interactionLimits.fieldCharacters)),
     optionValues: optional(
-      Type.Array(Type.Unknown(), { maxItems: interactionLimits.options, description: 'One for each option.' }),
+      Type.Array(Type.Unknown(), { maxItems: interactionLimits.options, description: 'One value for each option.' }),
     ),
     valueType: optional(Type.Enum(['string', 'number', 'integer', 'boolean', 'string[]'], { type: 'string' })),
     required: optional(Type.Boolean()),
@@ -79,7 +79,7 @@ export const Question = Type.Object(
   { ...open },
 )
 
-/** An option of the agent's own, shown for context. */
+/** One of the agent's own options, shown for context. */
 export const ApprovalOption = Type.Object(
   {
     optionId: Type.String(),
@@ -90,12 +90,12 @@ export const ApprovalOption = Type.Object(
   { ...open },
 )
 
-/** A live approval (interface 2.6). */
+/** A pending approval. */
 export const Approval = Type.Object(
   {
-    requestId: someText(limits.interactionIdCharacters, { description: 'To be sent back with the decision.' }),
+    requestId: someText(limits.interactionIdCharacters, { description: 'Send it back with the decision.' }),
     runId: Uuid,
-    deadline: Type.Integer({ description: 'Unix time in milliseconds.' }),
+    deadline: Type.Integer({ description: 'Unix time in milliseconds; the approval expires then.' }),
     toolName: Type.String({ minLength: 1 }),
     title: optional(Type.String()),
     input: optional(OpenObject),
@@ -110,24 +110,28 @@ export const Approval = Type.Object(
   { ...open },
 )
 
-/** What is asked, by kind. */
+/** The agent's request, by kind. */
 export const InteractionRequest = Type.Object(
   {
-    questions: optional(Type.Array(Question, { maxItems: interactionLimits.questions, description: '`ask_user`.' })),
-    prompt: optional(text(interactionLimits.questionCharacters, { description: '`exit_plan_mode`.' })),
-    plan: optional(text(interactionLimits.planCharacters, { description: '`exit_plan_mode`.' })),
+    questions: optional(
+      Type.Array(Question, { maxItems: interactionLimits.questions, description: 'With `ask_user`.' }),
+    ),
+    prompt: optional(text(interactionLimits.questionCharacters, { description: 'With `exit_plan_mode`.' })),
+    plan: optional(
+      text(interactionLimits.planCharacters, { description: 'With `exit_plan_mode`: the plan, in Markdown.' }),
+    ),
     planTruncated: optional(
-      Type.Boolean({ description: 'Set if the plan is longer than is shown; the end of `plan` says so too.' }),
+      Type.Boolean({ description: 'Set if the plan was too long and was cut; the end of `plan` says so too.' }),
     ),
     approval: optional(Approval),
   },
-  { description: 'What is asked, by kind.', ...open },
+  { description: "The agent's request; its fields depend on the kind of the Interaction.", ...open },
 )
 
-/** A question, a plan or an approval that waits for people (interface 2.6). */
+/** A question, a plan or an approval that waits for people. */
 export const Interaction = Type.Object(
   {
-    id: Type.String({ description: 'Opaque; sent back verbatim.' }),
+    id: Type.String({ description: 'Opaque; send it back unchanged.' }),
     sessionId: Uuid,
     runId: Uuid,
     kind: Type.Enum(interactionKinds, { type: 'string' }),
@@ -140,29 +144,33 @@ export const Interaction = Type.Object(
     resolvedAt: optional(DateTime),
     expiredAt: optional(DateTime),
   },
-  { title: 'Interaction', description: 'What an agent asks of people.', ...open },
+  {
+    title: 'Interaction',
+    description: 'A question, a plan or an approval for which an agent waits for people.',
+    ...open,
+  },
 )
 
-/** The open Interactions of a Session, oldest first; not paged (interface 4.6). */
+/** The open Interactions of a Session, oldest first; there is only one page. */
 export const InteractionList = Type.Object(
   { interactions: Type.Array(Interaction) },
   { title: 'InteractionList', ...open },
 )
 
-/** Body of a decision on an approval (interface 4.6). */
+/** Body of `decideInteraction`. */
 export const DecideInteraction = Type.Object(
   {
     requestId: someText(limits.interactionIdCharacters),
     choice: Type.Enum(decisionChoices, { type: 'string' }),
     idempotencyKey: Type.String({
       pattern: '^[A-Za-z0-9._:-]{1,128}$',
-      description: 'Minted for each decision and used again when it is repeated.',
+      description: 'Create one for each decision, and reuse it when you repeat the request.',
     }),
   },
   { title: 'DecideInteraction', ...closed },
 )
 
-/** What became of an approval (interface 4.6). */
+/** The outcome of an approval. */
 export const DecisionOutcome = Type.Object(
   {
     interactionId: Type.String(),
@@ -173,7 +181,7 @@ export const DecisionOutcome = Type.Object(
   { ...open },
 )
 
-/** Answer of a decision. */
+/** Response of `decideInteraction`. */
 export const DecisionEnvelope = Type.Object({ outcome: DecisionOutcome }, { title: 'DecisionEnvelope', ...open })
 
 export type InteractionKind = (typeof interactionKinds)[number]

@@ -1,4 +1,4 @@
-/** Sizes and counts a caller can run into (interface 8.2, 8.3, 8.4). "Characters" are Unicode code points. */
+/** Sizes and counts that a caller can exceed. "Characters" are Unicode code points. */
 export const limits = {
   bodyBytes: 1_048_576,
   messageCharacters: 100_000,
@@ -15,16 +15,16 @@ export const limits = {
   mediaTypeCharacters: 255,
   pageSize: 100,
   toolNameCharacters: 128,
-  /** Prose of a pull request or of a merge commit, in UTF-8 bytes; as many characters. */
+  /** Text of a pull request or of a merge commit, in UTF-8 bytes and in characters. */
   proseBytes: 65_536,
-  /** A recording to transcribe. */
+  /** A recording for transcription. */
   audioBytes: 20_971_520,
   audioMs: { least: 100, most: 600_000 },
   /** Text of a message, an activity's output and each side of a diff in the log, in UTF-8 bytes. */
   eventTextBytes: 65_536,
 } as const
 
-/** What is shown of an Interaction at most; an agent's excess is cut or left out (interface 2.6, 8.3). */
+/** Limits of an Interaction; the service cuts or drops the excess of an agent. */
 export const interactionLimits = {
   questions: 4,
   options: 20,
@@ -37,7 +37,7 @@ export const interactionLimits = {
   patternCharacters: 128,
 } as const
 
-/** Characters of the correlation metadata a Session carries (interface 2.3, 8.3). */
+/** Limits of a Session's origin, in characters. */
 export const originLimits = {
   tenantKey: 128,
   objectType: 64,
@@ -46,7 +46,7 @@ export const originLimits = {
   label: 256,
 } as const
 
-/** Characters of the repository reference a Session starts from (interface 2.3, 8.3). */
+/** Limits of a Session's source, in characters. */
 export const sourceLimits = {
   label: 512,
   baseBranch: 255,
@@ -54,7 +54,7 @@ export const sourceLimits = {
   kind: 64,
 } as const
 
-/** What the server retains of a Run's products; anything larger is omitted, never refused (interface 8.5). */
+/** Limits of a Run's products; the service omits larger ones and never refuses the Run. */
 export const artifactLimits = {
   presentedFileMaxBytes: 33_554_432,
   presentedFilesMaxBytes: 67_108_864,
@@ -66,7 +66,7 @@ export const artifactLimits = {
   workspaceManifestMaxBytes: 65_536,
 } as const
 
-/** Page sizes when the caller names none (interface 8.4). */
+/** Page sizes if the caller sets no `limit`. */
 export const defaultPageSize = {
   sessions: 50,
   turns: 100,

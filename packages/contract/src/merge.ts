@@ -6,7 +6,7 @@ export const mergeStatuses = ['admitted', 'attempted', 'waiting', 'succeeded', '
 export const mergeStrategies = ['merge', 'squash', 'rebase'] as const
 export const mergeModes = ['immediate', 'when_ready'] as const
 
-/** Why a Merge failed, or waits. The set is open to clients. */
+/** Why a Merge failed or is waiting. Clients treat the set as open. */
 export const mergeErrors = [
   'merge_not_ready',
   'head_moved',
@@ -24,7 +24,7 @@ export const mergeErrors = [
   'internal_error',
 ] as const
 
-/** Integration of a Publication's pull request at its exact head (interface 2.8). */
+/** The merge of a Publication's pull request at exactly the published head. */
 export const Merge = Type.Object(
   {
     id: Uuid,
@@ -42,19 +42,19 @@ export const Merge = Type.Object(
     updatedAt: DateTime,
     completedAt: Type.Optional(DateTime),
   },
-  { title: 'Merge', description: 'Integration of a pull request at its exact head.', ...open },
+  { title: 'Merge', description: "The merge of a Publication's pull request at exactly the published head.", ...open },
 )
 
-/** Answer of every read and write of one Merge. */
+/** Response of every operation on one Merge. */
 export const MergeEnvelope = Type.Object({ merge: Merge }, { title: 'MergeEnvelope', ...open })
 
-/** A page of Merges, newest first (completions). */
+/** A page of Merges, newest first. */
 export const MergePage = Type.Object(
   { merges: Type.Array(Merge), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
   { title: 'MergePage', ...open },
 )
 
-/** Body that merges (interface 4.9). */
+/** Body of `createMerge`. */
 export const CreateMerge = Type.Object(
   {
     strategy: Type.Enum(mergeStrategies, { type: 'string' }),

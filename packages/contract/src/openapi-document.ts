@@ -65,6 +65,6 @@ export interface OpenApiDocument {
     readonly headers: Readonly<Record<string, OpenApiHeader>>
     readonly securitySchemes: Readonly<Record<string, Readonly<Record<string, string>>>>
   }
-  /** The catalog of Event types: what `data` holds, and the webhook family that pushes it. */
+  /** The catalog of Event types: the schema of `data`, and the webhook family that pushes it. */
   readonly 'x-svc-events': Readonly<Record<string, { family: string | null; visibility: string; data: SchemaNode }>>
 }

@@ -5,18 +5,20 @@ import type { SchemaComponents } from './openapi-schemas.ts'
 import type { Operation, Success } from './operation.ts'
 import { commonCodes, errorCodesOf } from './operation-errors.ts'
 
-/** Headers that several responses carry (interface 7.2, 8.1). */
+/** Headers that several responses share. */
 export const sharedHeaders: Readonly<Record<string, OpenApiHeader>> = {
   'RateLimit-Policy': {
-    description: 'Name of the bucket, `q` sustained quota, `w` window in seconds, `svc-burst` capacity.',
+    description:
+      'The rate limit that applies: its name, `q` requests per `w` seconds, and `svc-burst`, the most that may come at once.',
     schema: { type: 'string', examples: ['"svc-cloud";q=600;w=60;svc-burst=120'] },
   },
   RateLimit: {
-    description: 'Name of the bucket, `r` tokens left, `t` seconds until it is full.',
+    description:
+      'The state of the rate limit: its name, `r` requests left now, and `t` seconds until it is full again.',
     schema: { type: 'string', examples: ['"svc-cloud";r=119;t=1'] },
   },
   'Retry-After': {
-    description: 'Seconds to wait before the next attempt.',
+    description: 'Seconds to wait before a retry.',
     schema: { type: 'integer', minimum: 1 },
   },
 }
@@ -25,7 +27,7 @@ const reference = (name: string): Reference => ({ $ref: `#/components/headers/${
 
 const rateLimit = { 'RateLimit-Policy': reference('RateLimit-Policy'), RateLimit: reference('RateLimit') }
 
-/** A success as the document states it. */
+/** Returns a success response of the document. */
 export function successResponse(row: Operation, success: Success, schemas: SchemaComponents): OpenApiResponse {
   const own = Object.entries(success.headers ?? {}).map(
     ([name, description]) => [name, { description, schema: { type: 'string' } }] as const,
@@ -42,14 +44,14 @@ export function successResponse(row: Operation, success: Success, schemas: Schem
   return { description: success.description, headers, ...(mediaTypes.length === 0 ? {} : { content }) }
 }
 
-/** The refusals of a row by status, each naming its codes (interface 7.3). */
+/** Returns an operation's error responses by status; each names its codes. */
 export function errorResponses(row: Operation, schemas: SchemaComponents): Readonly<Record<string, OpenApiResponse>> {
   const byStatus = Map.groupBy(errorCodesOf(row), code => errors[code].status)
   const sorted = [...byStatus].sort(([a], [b]) => a - b)
   return Object.fromEntries(sorted.map(([status, codes]) => [String(status), errorResponse(row, codes, schemas)]))
 }
 
-/** What any operation may answer before it is asked, stated once for all that share a form. */
+/** Returns the error response common to all operations that share an error format. */
 export function defaultResponse(row: Operation, schemas: SchemaComponents): OpenApiResponse {
   return errorResponse(row, commonCodes, schemas)
 }

@@ -1,17 +1,17 @@
 import type { TSchema } from 'typebox'
 
-/** A JSON Schema as it stands in the document. */
+/** A JSON Schema as it appears in the document. */
 export type SchemaNode = Readonly<Record<string, unknown>>
 
 const isNode = (value: unknown): value is SchemaNode =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Members of a schema whose values are data or names and never schemas. */
+/** Keywords whose values are data or names, never schemas. */
 const opaque = new Set(['enum', 'const', 'examples', 'default', 'required', 'type'])
 
 /**
- * The schema as callers see it: a member with a default may be left out. The service fills it in before it judges what is
- * required, so the table's own schemas require it.
+ * Removes members with a default from `required`, because callers may omit them. The service fills defaults in before
+ * it validates, so the route table's own schemas require them.
  */
 function withoutDefaulted(schema: SchemaNode): SchemaNode {
   const { required, properties } = schema
@@ -22,13 +22,15 @@ function withoutDefaulted(schema: SchemaNode): SchemaNode {
 }
 
 /**
- * Collects the titled schemas as components and puts references in their place. A title is one schema everywhere: two
- * different schemas under one title are an error of the contract.
+ * Collects the schemas that have a title as components, and puts references in their place.
  */
 export class SchemaComponents {
   readonly #byTitle = new Map<string, SchemaNode>()
 
-  /** The schema as it stands in the document: a reference where it has a title. */
+  /**
+   * Returns the schema for the document: a reference if it has a title.
+   * @throws Error if a different schema has the same title
+   */
   place(schema: TSchema | SchemaNode): SchemaNode {
     const title: unknown = Reflect.get(schema, 'title')
     const placed = this.#members(withoutDefaulted({ ...schema }))
@@ -39,7 +41,7 @@ export class SchemaComponents {
     return { $ref: `#/components/schemas/${title}` }
   }
 
-  /** The components by title, in alphabetical order. */
+  /** Returns the components by title, in alphabetical order. */
   all(): Readonly<Record<string, SchemaNode>> {
     return Object.fromEntries([...this.#byTitle].sort(([a], [b]) => (a < b ? -1 : 1)))
   }

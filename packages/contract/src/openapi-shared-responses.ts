@@ -1,10 +1,10 @@
 import type { OpenApiResponse, Reference } from './openapi-document.ts'
 
-/** Refusals that many operations share, each stated once. */
+/** Error responses that several operations share, each stored once. */
 export class SharedResponses {
   readonly #byText = new Map<string, { readonly name: string; readonly response: OpenApiResponse }>()
 
-  /** A reference to the response, which becomes a component when it is new. */
+  /** Returns a reference to the response, and adds it as a component if it is new. */
   place(status: string, response: OpenApiResponse): Reference {
     const text = `${status} ${JSON.stringify(response)}`
     let entry = this.#byText.get(text)
@@ -16,7 +16,7 @@ export class SharedResponses {
     return { $ref: `#/components/responses/${entry.name}` }
   }
 
-  /** The components by name. */
+  /** Returns the components by name. */
   all(): Readonly<Record<string, OpenApiResponse>> {
     return Object.fromEntries([...this.#byText.values()].map(({ name, response }) => [name, response]))
   }

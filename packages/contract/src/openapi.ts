@@ -10,11 +10,11 @@ import { operationIds, operationOf } from './routes.ts'
 
 const title = 'Cloud Agent Sessions'
 
-const description = `Runs coding agents for integrations and people: Sessions that outlive their sandboxes, and a log of Events that is ordered, gap-free and append-only.
+const description = `Run coding agents in sandboxes, for integrations and for people. A Session outlives its sandboxes, and its log of Events is ordered, gap-free and append-only.
 
-Clients ignore properties, Event types and error codes they do not recognise: within \`/v1\` all three only grow. Four sets of values are closed: the status of a Run, the state and the reason of a continuation, and the phase of a Session.`
+Within \`/v1\`, properties, Event types and error codes may be added at any time, so clients must ignore those they do not know. Four sets of values are closed: the status of a Run, the state and the reason of a continuation, and the phase of a Session.`
 
-/** The OpenAPI 3.1 document of the route table (interface 4.1, part 9). */
+/** Returns the OpenAPI 3.1 document of the route table. */
 export function openApiDocument(
   options: { readonly release?: string; readonly serverUrl?: string } = {},
 ): OpenApiDocument {
@@ -48,7 +48,11 @@ export function openApiDocument(
       responses: shared.all(),
       headers: sharedHeaders,
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', description: 'An installation API key, or a short-lived token.' },
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key of an installation, or a short-lived token.',
+        },
         ...keySchemes,
       },
     },
@@ -90,7 +94,7 @@ function bodyOf({ body, form }: Operation, schemas: SchemaComponents): Pick<Open
     : { requestBody: { required: true, content: { [mediaType]: { schema: schemas.place(schema) } } } }
 }
 
-/** The headers by which clients of the gateway name the same credential. */
+/** The headers in which clients of the gateway may send the same credential. */
 const keySchemes = Object.fromEntries(
   Object.values(keyHeaders).flatMap(name => (name === null ? [] : [[name, { type: 'apiKey', in: 'header', name }]])),
 )

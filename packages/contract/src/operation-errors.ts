@@ -1,7 +1,7 @@
 import type { ErrorCode } from './error.ts'
 import type { Operation } from './operation.ts'
 
-/** What any operation may answer: requests that are none, that come too slowly or too often, and faults of the service. */
+/** Codes that any operation may answer with: malformed, slow or too frequent requests, and faults of the service. */
 export const commonCodes: readonly ErrorCode[] = [
   'malformed_request',
   'malformed_request_body',
@@ -39,7 +39,7 @@ const ofGateway: readonly ErrorCode[] = ofGuarded.filter(code => code !== 'cloud
 
 const ofBodies: readonly ErrorCode[] = ['malformed_request_body', 'request_entity_too_large', 'unsupported_media_type']
 
-/** Every code a row can answer with: those of its kind, then its own (interface 7.3). */
+/** Returns every code that an operation can answer with: the codes of its kind, then its own. */
 export function errorCodesOf(row: Operation): readonly ErrorCode[] {
   if (row.access === 'public') return [...ofPublic, ...row.errors]
   const codes = new Set<ErrorCode>(row.access === 'gateway' ? ofGateway : ofGuarded)

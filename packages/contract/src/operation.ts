@@ -18,65 +18,65 @@ export type Tag =
   | 'Repositories'
   | 'Transcription'
 
-/** A success an operation can answer with. */
+/** A success response of an operation. */
 export interface Success {
   readonly description: string
-  /** Absent where there is no body, or none that is JSON. */
+  /** Absent if there is no body, or if the body is not JSON. */
   readonly schema?: TSchema
-  /** Media types of the body; JSON where there is a schema. */
+  /** Media types of the body; by default JSON if there is a schema. */
   readonly mediaTypes?: readonly string[]
   readonly headers?: Readonly<Record<string, string>>
 }
 
 interface OperationBase {
   readonly method: Method
-  /** In OpenAPI's template form. */
+  /** An OpenAPI path template. */
   readonly path: `/v1/${string}` | `/v1beta/${string}`
   readonly summary: string
   readonly description?: string
   readonly tag: Tag
   /** One schema for each `{segment}` of the path. */
   readonly params?: TObject
-  /** Flat; each value a string, an integer or an enum of strings. */
+  /** Flat; each value is a string, an integer or an enum of strings. */
   readonly query?: TObject
-  /** Header parameters, by lower-case name, under the same rules as `query`. */
+  /** Header parameters by lower-case name, under the same rules as `query`. */
   readonly headers?: TObject
-  /** What refused values of its query and path are answered with, where that is not the usual code (interface 7.3). */
+  /** The code for invalid query and path values, if it is not the usual one. */
   readonly inputError?: 'invalid_input'
-  /** Absent: the operation takes no body. */
+  /** Absent if the operation accepts no body. */
   readonly body?: TObject
-  /** In place of a body of JSON: a multipart form, which its handler reads as it comes. */
+  /** A multipart form instead of a JSON body; the handler reads it as a stream. */
   readonly form?: TObject
   readonly responses: Readonly<Record<number, Success>>
-  /** Beyond the codes every operation of its kind can give. */
+  /** Codes besides those that every operation of its kind can answer with. */
   readonly errors: readonly ErrorCode[]
 }
 
-/** Served without a credential and not metered (interface part 1). */
+/** Served without a credential and without a rate limit. */
 export interface PublicOperation extends OperationBase {
   readonly access: 'public'
 }
 
-/** Needs a bearer that holds exactly one capability beside product access (interface 5.2). */
+/** Requires a bearer credential that holds product access and exactly one more capability. */
 export interface GuardedOperation extends OperationBase {
   readonly access: 'bearer'
   readonly capability: Capability
-  /** What an installation needs instead, where that differs from a person (interface 4.10). */
+  /** The capability that an installation needs, if it differs from a person's. */
   readonly installationCapability?: Capability
   /** Refuses people with `installation_principal_required`. */
   readonly principal?: 'app_installation'
 }
 
-/** Served by the AI gateway: it has credentials, a bucket, a limit of bodies and an error body of its own. */
+/** Served by the AI gateway, which has its own credentials, rate limits, body limit and error format. */
 export interface GatewayOperation extends OperationBase {
   readonly access: 'gateway'
   readonly capability: Capability
-  /** Whose clients it is for: they name their key, and read a refusal, in their own way. */
+  /** The provider whose clients the operation serves; it decides the key header and the error format. */
   readonly dialect: Dialect
 }
 
 /** One row of the route table. */
 export type Operation = PublicOperation | GuardedOperation | GatewayOperation
 
-/** Keeps a row's literal types while checking its shape. */
+/** Returns the row unchanged; checks its shape and keeps its literal types. */
 export const operation = <const T extends Operation>(row: T): T => row

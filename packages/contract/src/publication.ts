@@ -6,7 +6,7 @@ import { closed, DateTime, nullable, open, openString, Sha256, Uuid } from './sc
 export const publicationStatuses = ['admitted', 'prepared', 'attempted', 'succeeded', 'failed'] as const
 export const deliveries = ['pull_request', 'direct_branch'] as const
 
-/** Why a Publication failed. The set is open to clients. */
+/** Why a Publication failed. Clients treat the set as open. */
 export const publicationErrors = [
   'review_changed',
   'no_changes',
@@ -28,7 +28,7 @@ export const publicationErrors = [
   'internal_error',
 ] as const
 
-/** What a delivery made (interface 2.7). */
+/** The result of a delivery. */
 export const PublicationResult = Type.Object(
   {
     delivery: Type.Enum(deliveries, { type: 'string' }),
@@ -40,7 +40,7 @@ export const PublicationResult = Type.Object(
           number: Type.Integer(),
           url: Type.String({ format: 'uri' }),
           draft: Type.Boolean(),
-          reused: Type.Boolean({ description: 'It was open before.' }),
+          reused: Type.Boolean({ description: 'True if the pull request was already open.' }),
         },
         open,
       ),
@@ -49,7 +49,7 @@ export const PublicationResult = Type.Object(
   { title: 'PublicationResult', ...open },
 )
 
-/** Delivery of one exact reviewed revision (interface 2.7). */
+/** The delivery of one reviewed revision. */
 export const Publication = Type.Object(
   {
     id: Uuid,
@@ -64,19 +64,23 @@ export const Publication = Type.Object(
     updatedAt: DateTime,
     completedAt: Type.Optional(DateTime),
   },
-  { title: 'Publication', description: 'Delivery of a reviewed revision.', ...open },
+  {
+    title: 'Publication',
+    description: 'The delivery of one reviewed revision, as a pull request or directly to a branch.',
+    ...open,
+  },
 )
 
-/** Answer of every read and write of one Publication. */
+/** Response of every operation on one Publication. */
 export const PublicationEnvelope = Type.Object({ publication: Publication }, { title: 'PublicationEnvelope', ...open })
 
-/** A page of Publications, newest first (interface 4.9). */
+/** A page of Publications, newest first. */
 export const PublicationPage = Type.Object(
   { publications: Type.Array(Publication), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
   { title: 'PublicationPage', ...open },
 )
 
-/** Body that delivers a revision (interface 4.9). */
+/** Body of `createPublication`. */
 export const CreatePublication = Type.Object(
   {
     revision: Sha256,
@@ -88,7 +92,7 @@ export const CreatePublication = Type.Object(
         Type.String({
           minLength: 1,
           maxLength: sourceLimits.baseBranch,
-          description: 'Head branch of the pull request; `svc/<session id>` by default.',
+          description: 'Head branch of the pull request; by default `svc/<session id>`.',
         }),
       ),
     ),
@@ -102,5 +106,5 @@ export type PublicationResult = Static<typeof PublicationResult>
 export type PublicationPage = Static<typeof PublicationPage>
 export type PublicationStatus = (typeof publicationStatuses)[number]
 export type PublicationError = (typeof publicationErrors)[number]
-/** As the service reads it, with defaults filled in. */
+/** The body as the service reads it, with defaults filled in. */
 export type CreatePublication = Static<typeof CreatePublication>

@@ -4,15 +4,15 @@ import { Count, DateTime, nullable, open, openString, Uuid } from './scalar.ts'
 export const gitHostKinds = ['github', 'gitlab', 'forgejo', 'local'] as const
 export const grantStatuses = ['active', 'revoked', 'replaced'] as const
 
-const RepositoryId = Type.String({ description: "The host's stable decimal id." })
+const RepositoryId = Type.String({ description: "The Git host's stable id, in decimal digits." })
 
-/** A repository that a Session can be made on (completions, Repositories). */
+/** A repository that a Session can start from. */
 export const Repository = Type.Object(
   {
     grantId: Uuid,
     repositoryId: RepositoryId,
     provider: openString(gitHostKinds),
-    fullName: Type.String({ description: '`owner/name`, as it is called now.' }),
+    fullName: Type.String({ description: 'The current `owner/name`.' }),
     private: Type.Boolean(),
     defaultBranch: nullable(Type.String()),
     htmlUrl: Type.String({ format: 'uri' }),
@@ -20,20 +20,20 @@ export const Repository = Type.Object(
   { title: 'Repository', ...open },
 )
 
-/** A page of repositories (interface 4.3). */
+/** A page of repositories. */
 export const RepositoryPage = Type.Object(
   { repositories: Type.Array(Repository), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
   { title: 'RepositoryPage', ...open },
 )
 
-/** What lets an installation use a repository (completions, Repositories). */
+/** A grant, which lets an installation use a repository. */
 export const RepositoryGrant = Type.Object(
   {
     id: Uuid,
     provider: openString(gitHostKinds),
     accountLogin: Type.String(),
     repositoryId: RepositoryId,
-    fullName: Type.String({ description: 'As it was called when it was last seen.' }),
+    fullName: Type.String({ description: 'The `owner/name` when the service last saw the repository.' }),
     status: openString(grantStatuses),
     createdAt: DateTime,
   },
@@ -50,7 +50,7 @@ export const RepositoryGrantEnvelope = Type.Object(
   { title: 'RepositoryGrantEnvelope', ...open },
 )
 
-/** A pull request of a repository of the service's own (completions, Repositories). */
+/** A pull request of a repository that the service itself hosts. */
 export const LocalPull = Type.Object(
   {
     number: Count,

@@ -2,11 +2,11 @@ import { type Static, Type } from 'typebox'
 import { CommitOid } from './commit.ts'
 import { Count, DateTime, open, Sha256 } from './scalar.ts'
 
-/** One changed path of a review (completions, Repositories, review, publication, merge). */
+/** One changed path of a review. */
 export const ReviewFile = Type.Object(
   {
-    path: Type.String({ description: "As it is where it is UTF-8, else in git's quoted form." }),
-    previousPath: Type.Optional(Type.String({ description: 'With `renamed`.' })),
+    path: Type.String({ description: "The path; if it is not valid UTF-8, in git's quoted form." }),
+    previousPath: Type.Optional(Type.String({ description: 'The old path; with `renamed`.' })),
     status: Type.Enum(['added', 'modified', 'deleted', 'renamed'], { type: 'string' }),
     additions: Count,
     deletions: Count,
@@ -15,7 +15,7 @@ export const ReviewFile = Type.Object(
   { title: 'ReviewFile', ...open },
 )
 
-/** What a Session changed, as an immutable revision (interface 4.9). */
+/** The changes of a Session, as an immutable revision. */
 export const Review = Type.Object(
   {
     revision: Sha256,
@@ -25,14 +25,14 @@ export const Review = Type.Object(
     files: Type.Array(ReviewFile),
     additions: Count,
     deletions: Count,
-    patch: Type.String({ description: 'A unified diff of at most 1 MiB.' }),
+    patch: Type.String({ description: 'A unified diff, cut at 1 MiB.' }),
     patchTruncated: Type.Boolean(),
     createdAt: DateTime,
   },
-  { title: 'Review', description: 'The changes of a Session, immutable.', ...open },
+  { title: 'Review', description: 'The changes of a Session, as an immutable revision.', ...open },
 )
 
-/** Answer of a review's read. */
+/** Response of `reviewRepository`. */
 export const ReviewEnvelope = Type.Object({ review: Review }, { title: 'ReviewEnvelope', ...open })
 
 export type Review = Static<typeof Review>

@@ -12,7 +12,7 @@ import { sessionOperations } from './operations/session.ts'
 import { transcriptionOperations } from './operations/transcription.ts'
 import { turnOperations } from './operations/turn.ts'
 
-/** The route table: every operation of the API by its id, and nothing the API serves beside it (interface part 4). */
+/** The route table: every operation of the API by its id; the API serves nothing else. */
 export const routes = {
   ...contractOperations,
   ...discoveryOperations,
@@ -29,21 +29,21 @@ export const routes = {
 
 export type OperationId = keyof typeof routes
 
-/** Operations served without a credential (interface part 1). */
+/** Operations that need no credential. */
 export type PublicOperationId = {
   [Id in OperationId]: (typeof routes)[Id]['access'] extends 'public' ? Id : never
 }[OperationId]
 
-/** Operations of the AI gateway (interface 4.12). */
+/** Operations of the AI gateway. */
 export type GatewayOperationId = keyof typeof gatewayOperations
 
-/** Operations of the API that need a bearer. */
+/** Operations of the API that require a bearer credential. */
 export type GuardedOperationId = Exclude<OperationId, PublicOperationId | GatewayOperationId>
 
-/** The ids of the table, in its order. */
+/** The operation ids, in the table's order. */
 export const operationIds = Object.keys(routes) as readonly OperationId[]
 
-/** The ids of the operations that need a bearer. */
+/** The ids of the operations that require a bearer credential. */
 export const guardedOperationIds = operationIds.filter(
   (id): id is GuardedOperationId => operationOf(id).access === 'bearer',
 )
@@ -53,15 +53,15 @@ export const gatewayOperationIds = operationIds.filter(
   (id): id is GatewayOperationId => operationOf(id).access === 'gateway',
 )
 
-/** A row without the types of its schemas, for code that treats all rows alike. */
+/** Returns an operation without the types of its schemas, for code that treats all operations alike. */
 export function operationOf(id: OperationId): Operation {
   return routes[id]
 }
 
-/** A row that needs a bearer. */
+/** Returns an operation that requires a bearer credential. */
 export const guardedOperationOf = (id: GuardedOperationId): GuardedOperation => routes[id]
 
-/** A row of the gateway. */
+/** Returns an operation of the gateway. */
 export const gatewayOperationOf = (id: GatewayOperationId): GatewayOperation => routes[id]
 
 type Part<Id extends OperationId, Name extends string, Absent> = (typeof routes)[Id] extends {
@@ -72,14 +72,14 @@ type Part<Id extends OperationId, Name extends string, Absent> = (typeof routes)
 
 type Nothing = Readonly<Record<never, never>>
 
-/** Path segments of an operation, ids in lower case. */
+/** Path parameters of an operation, with ids in lower case. */
 export type RequestParams<Id extends OperationId> = Part<Id, 'params', Nothing>
 
-/** Query of an operation with its defaults filled in. */
+/** Query of an operation, with defaults filled in. */
 export type RequestQuery<Id extends OperationId> = Part<Id, 'query', Nothing>
 
 /** Header parameters of an operation. */
 export type RequestHeaders<Id extends OperationId> = Part<Id, 'headers', Nothing>
 
-/** Body of an operation; undefined where it takes none. */
+/** Body of an operation; undefined if it accepts none. */
 export type RequestBody<Id extends OperationId> = Part<Id, 'body', undefined>

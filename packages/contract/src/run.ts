@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Count, DateTime, nullable, open, openString, Uuid } from './scalar.ts'
 
-/** Closed set of Run states; the last four are terminal (interface part 3). */
+/** The closed set of Run states; the last four are terminal. */
 export const runStatuses = [
   'queued',
   'dispatching',
@@ -15,7 +15,7 @@ export const runStatuses = [
 
 export const terminalRunStatuses = ['completed', 'failed', 'cancelled', 'crashed'] as const
 
-/** Why an agent stopped (interface 6.4). */
+/** Why an agent stopped. */
 export const stopReasons = [
   'completed',
   'aborted',
@@ -31,7 +31,7 @@ export const stopReasons = [
   'execution_deadline',
 ] as const
 
-/** How a Run ended and what it cost; shared by the Run and its terminal Event (interface 6.4). */
+/** How a Run ended and its cost; shared by the Run and its terminal Event. */
 export const runOutcomeFields = {
   stopReason: Type.Optional(openString(stopReasons)),
   errorCode: Type.Optional(
@@ -53,11 +53,11 @@ export const runOutcomeFields = {
     ]),
   ),
   costUsd: Type.Optional(Type.Number({ minimum: 0 })),
-  costComplete: Type.Optional(Type.Boolean({ description: 'False when `costUsd` is only a known part.' })),
+  costComplete: Type.Optional(Type.Boolean({ description: 'False if `costUsd` is only the known part of the cost.' })),
   turns: Type.Optional(Count),
 }
 
-/** The execution of a Turn (interface 2.5). */
+/** The execution of a Turn. */
 export const Run = Type.Object(
   {
     id: Uuid,
@@ -65,7 +65,7 @@ export const Run = Type.Object(
     turnId: Uuid,
     status: Type.Enum(runStatuses, { type: 'string' }),
     cancellationRequested: Type.Boolean(),
-    attempts: Type.Integer({ minimum: 0, description: 'Zero until a worker has claimed the Run.' }),
+    attempts: Type.Integer({ minimum: 0, description: 'Attempts so far; 0 until a worker has claimed the Run.' }),
     ...runOutcomeFields,
     usage: Type.Optional(
       Type.Object({ inputTokens: Count, cachedInputTokens: Count, outputTokens: Count, reasoningTokens: Count }, open),
@@ -80,16 +80,16 @@ export const Run = Type.Object(
   { title: 'Run', description: 'The execution of a Turn.', ...open },
 )
 
-/** Answer of a Run's read and of its cancellation (interface 4.5). */
+/** Response of `getRun` and `cancelRun`. */
 export const RunEnvelope = Type.Object({ run: Run }, { title: 'RunEnvelope', ...open })
 
-/** Which worker holds a Session's execution (interface 4.14, 3). */
+/** The worker that holds a Session's execution. */
 export const Fence = Type.Object(
   {
     runId: Uuid,
     turnId: Uuid,
     attempt: Type.Integer({ minimum: 1 }),
-    token: Type.Integer({ minimum: 1, description: 'Grows by one each time execution changes hands.' }),
+    token: Type.Integer({ minimum: 1, description: 'Increases by one each time another worker takes over.' }),
     holder: Type.String(),
     acquiredAt: DateTime,
     heartbeatAt: DateTime,
@@ -98,7 +98,7 @@ export const Fence = Type.Object(
   { ...open },
 )
 
-/** Answer of a fence read; null while nothing executes. */
+/** Response of `getFence`; null while no Run executes. */
 export const FenceEnvelope = Type.Object({ fence: nullable(Fence) }, { title: 'FenceEnvelope', ...open })
 
 export type Run = Static<typeof Run>

@@ -1,9 +1,9 @@
 import { type Static, type TSchema, Type } from 'typebox'
 
-/** A resource id, accepted in either case and always answered in lower case (interface 2.1). */
+/** A resource id; accepted in either case, always returned in lower case. */
 export const Uuid = Type.String({ format: 'uuid' })
 
-/** An ISO 8601 instant (interface 2.1). */
+/** An ISO 8601 instant. */
 export const DateTime = Type.String({ format: 'date-time' })
 
 /** SHA-256 in lower-case hexadecimal. */
@@ -24,22 +24,22 @@ export const someText = (maxLength: number, options: TextOptions = {}) =>
 /** A count or a size. */
 export const Count = Type.Integer({ minimum: 0 })
 
-/** A JSON object whose members the contract does not name. */
+/** A JSON object whose members the contract does not define. */
 export const OpenObject = Type.Unsafe<Readonly<Record<string, unknown>>>({ type: 'object', additionalProperties: true })
 
-/** An object of a response: members beyond those named may come (interface 2.1). */
+/** For objects of responses: further members may appear. */
 export const open = { additionalProperties: true } as const
 
-/** An object of a request: members beyond those named are refused (interface 2.1). */
+/** For objects of requests: further members are refused. */
 export const closed = { additionalProperties: false } as const
 
 /**
- * The schema or null. It widens `type` instead of wrapping in `anyOf`, so that a fault is reported once. For schemas
- * that are no components of their own, because a copy would carry the component's title.
+ * Returns a schema that also accepts null. It widens `type` instead of using `anyOf`, so that validation reports a
+ * fault once. Use it only for schemas without a title, because a copy would carry the component's title.
  */
 export const nullable = <T extends TSchema & { type: string }>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, 'null'] })
 
-/** A string that is open by contract, with the values known today as examples (interface part 9). */
+/** Returns the schema of a string whose set of values is open, with the known values as examples. */
 export const openString = (examples: readonly string[], description?: string) =>
   Type.String({ examples: [...examples], ...(description === undefined ? {} : { description }) })

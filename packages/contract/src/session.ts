@@ -2,32 +2,36 @@ import { type Static, Type } from 'typebox'
 import { limits, originLimits, sourceLimits } from './limits.ts'
 import { Count, closed, DateTime, nullable, open, openString, someText, text, Uuid } from './scalar.ts'
 
-/** Id of an agent runtime (interface 2.2). */
+/** Id of an agent runtime. */
 export const RuntimeId = Type.String({ maxLength: limits.runtimeCharacters, pattern: '^[a-z0-9][a-z0-9-]*$' })
 
-/** Id or alias of a model (interface 2.2). */
+/** Id or alias of a model. */
 export const ModelId = someText(limits.modelCharacters)
 
 const originFields = {
-  tenantKey: Type.Optional(text(originLimits.tenantKey, { description: 'Opaque id of the external tenant.' })),
-  objectType: Type.Optional(text(originLimits.objectType, { description: "The caller's name for the record's kind." })),
+  tenantKey: Type.Optional(text(originLimits.tenantKey, { description: "The caller's opaque id of its tenant." })),
+  objectType: Type.Optional(
+    text(originLimits.objectType, { description: "The caller's name for the kind of record." }),
+  ),
   objectId: Type.Optional(text(originLimits.objectId, { description: "The caller's id of the record." })),
-  endUserId: Type.Optional(text(originLimits.endUserId, { description: 'One-way hash; never personal data.' })),
+  endUserId: Type.Optional(
+    text(originLimits.endUserId, { description: "A one-way hash of the user's id; never personal data." }),
+  ),
   label: Type.Optional(text(originLimits.label)),
   url: Type.Optional(
     Type.String({
       format: 'uri',
       maxLength: limits.urlCharacters,
       pattern: '^[Hh][Tt][Tt][Pp][Ss]://[^\\s]+$',
-      description: 'HTTPS link back to the record.',
+      description: 'HTTPS link to the record.',
     }),
   ),
 }
 
-/** Correlation metadata given at creation (interface 2.3). */
+/** Correlation metadata, given at creation. */
 export const Origin = Type.Object(originFields, { title: 'Origin', ...open })
 
-/** The repository a Session's workspace starts from, pinned to a commit (interface 2.3). */
+/** The repository that a Session's workspace starts from, pinned to a commit. */
 export const Source = Type.Object(
   {
     kind: Type.String(),
@@ -51,7 +55,7 @@ export const continuationReasons = [
   'source_unavailable',
 ] as const
 
-/** Whether a next Turn can be admitted, and what it would carry on from (interface 2.4). */
+/** Says whether the Session can admit a next Turn, and which work that Turn would continue. */
 export const Continuation = Type.Object(
   {
     canContinue: Type.Boolean(),
@@ -64,33 +68,35 @@ export const Continuation = Type.Object(
     reason: Type.Optional(
       Type.Enum(continuationReasons, {
         type: 'string',
-        description: 'Present exactly when a next Turn will not carry previous work.',
+        description: 'Why the next Turn will not continue earlier work; absent if it will.',
       }),
     ),
     sealedByRunId: Type.Optional(
-      Type.String({ format: 'uuid', description: 'The Run whose checkpoint a next Turn continues from.' }),
+      Type.String({ format: 'uuid', description: 'The Run from whose checkpoint the next Turn continues.' }),
     ),
   },
   { title: 'Continuation', ...open },
 )
 
-/** Who made a resource (interface 2.2). */
+/** The creator of a resource. */
 export const Creator = Type.Object(
   { kind: openString(['app_installation', 'person']), id: Type.String() },
   { title: 'Creator', ...open },
 )
 
-/** A caller-owned conversation with an agent (interface 2.2). */
+/** A conversation with an agent, owned by the caller. */
 export const Session = Type.Object(
   {
     id: Uuid,
-    sessionUrl: Type.String({ format: 'uri', description: 'Page to hand the Session to a person.' }),
+    sessionUrl: Type.String({ format: 'uri', description: "URL of the Session's page, for people." }),
     organizationId: Uuid,
     title: Type.String(),
     origin: Type.Optional(Origin),
     source: Type.Optional(Source),
     model: Type.Optional(Type.String({ description: 'Model of the next Turn.' })),
-    runtime: Type.Optional(Type.String({ description: 'Settled foreign runtime; absent for the native one.' })),
+    runtime: Type.Optional(
+      Type.String({ description: 'The runtime that the Session has settled on; absent for the native one.' }),
+    ),
     workspace: Type.Object(
       {
         state: Type.Enum(['unavailable', 'attached', 'expired'], { type: 'string' }),
@@ -101,11 +107,11 @@ export const Session = Type.Object(
     continuation: Continuation,
     phase: Type.Enum(sessionPhases, {
       type: 'string',
-      description: 'Advisory; may lag the Run. Branch on the Run and on Events.',
+      description: 'For display only, because it may lag behind. Base decisions on the Run and on Events.',
     }),
     createdBy: Creator,
     activeRunId: Type.Optional(
-      Type.String({ format: 'uuid', description: 'Present exactly while a Run of the Session has not ended.' }),
+      Type.String({ format: 'uuid', description: 'The Run that has not ended; absent if there is none.' }),
     ),
     createdAt: DateTime,
     updatedAt: DateTime,
@@ -116,20 +122,22 @@ export const Session = Type.Object(
         {
           id: Uuid,
           name: Type.String(),
-          revision: nullable(Type.Integer({ minimum: 1, description: 'Last applied; null before the first apply.' })),
+          revision: nullable(
+            Type.Integer({ minimum: 1, description: 'The revision applied last; null before the first.' }),
+          ),
         },
         open,
       ),
     ),
     parent: nullable(Type.Object({ sessionId: Uuid, runId: Uuid }, open)),
   },
-  { title: 'Session', description: 'A conversation with an agent.', ...open },
+  { title: 'Session', description: 'A conversation with an agent, which outlives its sandboxes.', ...open },
 )
 
-/** Answer of every read and write of one Session (interface 2.2). */
+/** Response of every operation on one Session. */
 export const SessionEnvelope = Type.Object({ session: Session }, { title: 'SessionEnvelope', ...open })
 
-/** A page of Sessions, most recently changed first (interface 4.4). */
+/** A page of Sessions, most recently changed first. */
 export const SessionPage = Type.Object(
   { sessions: Type.Array(Session), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
   { title: 'SessionPage', ...open },
@@ -137,7 +145,7 @@ export const SessionPage = Type.Object(
 
 const EnvironmentReference = nullable(Type.Object({ id: Uuid }, closed))
 
-/** Body that creates a Session; `{}` makes an idle one (interface 4.4). */
+/** Body of `createSession`; `{}` creates an idle Session. */
 export const CreateSession = Type.Object(
   {
     title: Type.Optional(someText(limits.titleCharacters)),
@@ -162,7 +170,7 @@ export const CreateSession = Type.Object(
   { title: 'CreateSession', ...closed },
 )
 
-/** Body that changes a Session; at least one field (interface 4.4). */
+/** Body of `updateSession`; it has at least one field. */
 export const UpdateSession = Type.Object(
   {
     title: Type.Optional(someText(limits.titleCharacters)),

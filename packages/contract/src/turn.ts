@@ -4,16 +4,19 @@ import { Run } from './run.ts'
 import { Count, closed, DateTime, open, Sha256, someText, Uuid } from './scalar.ts'
 import { Creator } from './session.ts'
 
-/** The Interaction a Turn answers (interface 2.5). */
+/** The Interaction that a Turn answers. */
 export const ReplyTo = Type.Object({ interactionId: someText(limits.interactionIdCharacters) }, closed)
 
-/** One durable input message of a Session (interface 2.5). */
+/** One durable input message of a Session. */
 export const Turn = Type.Object(
   {
     id: Uuid,
     sessionId: Uuid,
     runId: Uuid,
-    sequence: Type.Integer({ minimum: 0, description: 'Counts the Turns of the Session; the `after` cursor.' }),
+    sequence: Type.Integer({
+      minimum: 0,
+      description: "Position among the Session's Turns, from 0; use it as the `after` cursor.",
+    }),
     message: Type.String(),
     replyTo: Type.Optional(Type.Object({ interactionId: Type.String() }, open)),
     files: Type.Array(
@@ -24,27 +27,27 @@ export const Turn = Type.Object(
     createdBy: Creator,
     createdAt: DateTime,
   },
-  { title: 'Turn', description: 'One input message of a Session.', ...open },
+  { title: 'Turn', description: 'One input message of a Session; it starts a Run.', ...open },
 )
 
-/** A page of Turns in order (interface 4.5). */
+/** A page of Turns, in order. */
 export const TurnPage = Type.Object(
   { turns: Type.Array(Turn), nextAfter: Type.Integer({ minimum: -1 }), hasMore: Type.Boolean() },
   { title: 'TurnPage', ...open },
 )
 
-/** Answer of an admission; `created` is false on a replay (interface 4.5). */
+/** Response of `submitTurn`; `created` is false if an earlier request admitted the Turn. */
 export const TurnAdmission = Type.Object(
   { created: Type.Boolean(), turn: Turn, run: Run },
   { title: 'TurnAdmission', ...open },
 )
 
-/** A file handed to the agent with a Turn. */
+/** A file for the agent, sent with a Turn. */
 export const TurnFile = Type.Object(
   {
     name: someText(limits.fileNameCharacters, {
       pattern: '^(?!\\.{1,2}$)[^/]+$',
-      description: 'One path segment.',
+      description: 'File name: one path segment.',
     }),
     mediaType: Type.Optional(someText(limits.mediaTypeCharacters)),
     content: Type.String({ format: 'byte', contentEncoding: 'base64' }),
@@ -52,7 +55,7 @@ export const TurnFile = Type.Object(
   { title: 'TurnFile', ...closed },
 )
 
-/** Body that admits a Turn and its Run (interface 4.5). */
+/** Body of `submitTurn`. */
 export const SubmitTurn = Type.Object(
   {
     message: someText(limits.messageCharacters),

@@ -9,7 +9,7 @@ const Message = Type.Unsafe<Readonly<Record<string, unknown>> & { readonly role:
   additionalProperties: true,
 })
 
-/** The body of `POST /v1/chat/completions` (interface 4.12): every field that OpenAI documents, and no other. */
+/** The body of `POST /v1/chat/completions`: every field that OpenAI documents, and no other. */
 export const CreateChatCompletion = Type.Object(
   {
     ...commonFields,

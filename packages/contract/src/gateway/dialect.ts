@@ -1,7 +1,7 @@
-/** Whose clients an operation of the gateway is for. */
+/** The provider whose clients an operation of the gateway serves. */
 export type Dialect = 'openai' | 'anthropic' | 'google'
 
-/** The header, beside `Authorization`, by which a dialect's clients name their key. */
+/** The header, besides `Authorization`, in which a dialect's clients send their key. */
 export const keyHeaders: Readonly<Record<Dialect, string | null>> = {
   openai: null,
   anthropic: 'x-api-key',

@@ -5,14 +5,14 @@ import type { Dialect } from './dialect.ts'
 
 const message = Type.String({ description: 'Prose for people; not part of the contract.' })
 
-/** What each dialect's clients read beside it. */
+/** Fields that every dialect's error body has besides its own. */
 const ours = {
-  param: nullable(Type.String({ description: 'The field that was refused.' })),
-  code: Type.String({ description: 'A machine code. The set is open.' }),
-  issues: Type.Optional(Type.Array(Issue, { description: 'With `invalid_request`.' })),
+  param: nullable(Type.String({ description: 'The invalid field, if there is one.' })),
+  code: Type.String({ description: 'Machine-readable code. The set is open: ignore codes you do not know.' }),
+  issues: Type.Optional(Type.Array(Issue, { description: 'The invalid fields; with `invalid_request`.' })),
 }
 
-/** The body of every refusal on OpenAI's paths: OpenAI's, with the machine code in `code` (completions, AI gateway). */
+/** The error body on OpenAI's paths: OpenAI's own, with the machine-readable code in `code`. */
 export const GatewayErrorBody = Type.Object(
   {
     error: Type.Object(
@@ -31,7 +31,7 @@ export const GatewayErrorBody = Type.Object(
       open,
     ),
   },
-  { title: 'GatewayError', description: 'A refusal by the AI gateway.', ...open },
+  { title: 'GatewayError', description: "An error of the AI gateway, in OpenAI's format.", ...open },
 )
 
 const AnthropicErrorBody = Type.Object(
@@ -57,14 +57,14 @@ const AnthropicErrorBody = Type.Object(
       open,
     ),
   },
-  { title: 'AnthropicError', description: "A refusal by the AI gateway in Anthropic's form.", ...open },
+  { title: 'AnthropicError', description: "An error of the AI gateway, in Anthropic's format.", ...open },
 )
 
 const GoogleErrorBody = Type.Object(
   {
     error: Type.Object(
       {
-        code: Type.Integer({ description: "The answer's status." }),
+        code: Type.Integer({ description: 'The HTTP status.' }),
         message,
         status: openString([
           'INVALID_ARGUMENT',
@@ -79,35 +79,38 @@ const GoogleErrorBody = Type.Object(
         ]),
         details: Type.Array(
           Type.Object(
-            { '@type': Type.String(), reason: Type.Optional(Type.String({ description: 'The machine code.' })) },
+            {
+              '@type': Type.String(),
+              reason: Type.Optional(Type.String({ description: 'The machine-readable code.' })),
+            },
             open,
           ),
-          { description: 'First an ErrorInfo, whose `reason` is the machine code.' },
+          { description: 'The first item is an ErrorInfo, whose `reason` is the machine-readable code.' },
         ),
       },
       open,
     ),
   },
-  { title: 'GoogleError', description: "A refusal by the AI gateway in Google's form.", ...open },
+  { title: 'GoogleError', description: "An error of the AI gateway, in Google's format.", ...open },
 )
 
-/** The schema of a refusal, by dialect. */
+/** The schema of an error body, by dialect. */
 export const gatewayErrorSchemas: Readonly<Record<Dialect, TObject>> = {
   openai: GatewayErrorBody,
   anthropic: AnthropicErrorBody,
   google: GoogleErrorBody,
 }
 
-/** What a refusal says, whatever its form. */
+/** An error of the gateway, independent of its format. */
 export interface GatewayRefusal {
   readonly code: ErrorCode
   readonly message: string
   readonly param?: string | null
-  /** Fields that the code comes with (interface 7.1). */
+  /** Further fields that the code carries, such as `issues`. */
   readonly more?: Readonly<Record<string, unknown>>
 }
 
-/** A refusal as the clients of a dialect read it. */
+/** Returns the error body in the format of the dialect. */
 export function gatewayErrorBody(dialect: Dialect, refusal: GatewayRefusal): Readonly<Record<string, unknown>> {
   const { code, message: words, param = null, more = {} } = refusal
   switch (dialect) {
@@ -122,7 +125,7 @@ export function gatewayErrorBody(dialect: Dialect, refusal: GatewayRefusal): Rea
   }
 }
 
-/** OpenAI's class of a code, by which its clients tell errors apart. */
+/** Returns OpenAI's class of a code, by which its clients tell errors apart. */
 function openaiType(code: ErrorCode): string {
   const { status } = errors[code]
   if (status === 402 || code === 'insufficient_quota') return 'insufficient_quota'
@@ -164,7 +167,7 @@ function googleStatus(code: ErrorCode): string {
   return googleStatuses[status] ?? (status < 500 ? 'INVALID_ARGUMENT' : 'INTERNAL')
 }
 
-/** Google's details: what they hold beside the code is text. */
+/** Returns Google's `details`; its metadata holds strings only, so other values become JSON text. */
 function detailsOf({ code, param = null, more = {} }: GatewayRefusal) {
   const told = Object.entries({ ...(param !== null && { param }), ...more })
   const metadata = Object.fromEntries(

@@ -5,20 +5,34 @@ import { model } from './shared-fields.ts'
 export const GeneratePath = Type.Object({ model })
 
 export const GenerateStreamQuery = Type.Object(
-  { alt: Type.Unsafe<'sse'>({ type: 'string', enum: ['sse'], description: 'The one form of stream there is.' }) },
+  {
+    alt: Type.Unsafe<'sse'>({
+      type: 'string',
+      enum: ['sse'],
+      description: 'Server-sent events, the only supported stream format.',
+    }),
+  },
   closed,
 )
 
-/** The body of Google's `generateContent`. What the gateway does not go by is the provider's to judge. */
+/** The body of Google's `generateContent`. The provider validates the fields that the gateway does not use. */
 export const GenerateContent = Type.Object(
   { contents: Type.Array(OpenObject, { minItems: 1 }) },
-  { title: 'GenerateContent', description: "Google's; fields beyond these are passed on as they are.", ...open },
+  {
+    title: 'GenerateContent',
+    description: "Google's request body. The gateway passes all other fields on unchanged.",
+    ...open,
+  },
 )
 
-/** The body of a count: contents, or a whole request. */
+/** The body of Google's `countTokens`: contents, or a whole request. */
 export const CountContentTokens = Type.Object(
   { contents: Type.Optional(Type.Array(OpenObject)), generateContentRequest: Type.Optional(OpenObject) },
-  { title: 'CountContentTokens', description: "Google's; fields beyond these are passed on as they are.", ...open },
+  {
+    title: 'CountContentTokens',
+    description: "Google's request body. The gateway passes all other fields on unchanged.",
+    ...open,
+  },
 )
 
 export type GenerateContent = Static<typeof GenerateContent>

@@ -5,13 +5,13 @@ const tokens = nullable(Type.Integer({ minimum: 1 }))
 
 const Pricing = Type.Unsafe<{ input: number; cached_input: number; output: number } | null>({
   type: ['object', 'null'],
-  description: 'US dollars per million tokens; null where they are not known, and with them the cost.',
+  description: 'US dollars per million tokens; null if the price, and therefore the cost, is unknown.',
   required: ['input', 'cached_input', 'output'],
   properties: { input: { type: 'number' }, cached_input: { type: 'number' }, output: { type: 'number' } },
   additionalProperties: true,
 })
 
-/** A model that the gateway serves: OpenAI's fields, and what it can do (interface 4.12). */
+/** A model that the gateway serves: OpenAI's fields, and the model's abilities. */
 export const Model = Type.Object(
   {
     id: Type.String({ description: '`<provider>/<model>`, or an alias.' }),
@@ -21,10 +21,10 @@ export const Model = Type.Object(
     context_length: tokens,
     max_output_tokens: tokens,
     supports_tools: Type.Boolean(),
-    supports_reasoning: Type.Boolean({ description: 'Whether it takes a reasoning effort.' }),
+    supports_reasoning: Type.Boolean({ description: 'True if the model accepts a reasoning effort.' }),
     native_wires: Type.Array(openString(['chat', 'responses', 'messages', 'generate']), {
       description:
-        'Formats that its provider speaks itself. The gateway translates to the first two, and passes the others on.',
+        'Formats that the provider itself speaks. The gateway can translate `chat` and `responses`; it only passes the others through.',
     }),
     input_modalities: Type.Array(openString(['text', 'image', 'audio', 'file'])),
     pricing: Pricing,

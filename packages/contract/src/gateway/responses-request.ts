@@ -5,8 +5,8 @@ import { anyObject, anyText, commonFields, listOf, model, positive, word } from 
 const anything = Type.Unsafe<unknown>({})
 
 /**
- * The body of `POST /v1/responses` (interface 4.12): every field that OpenAI documents, and no other. Those that name
- * state of the gateway's own are here to be refused by name.
+ * The body of `POST /v1/responses`: every field that OpenAI documents, and no other. Fields that refer to state kept by
+ * the gateway are listed so that the gateway can refuse them by name.
  */
 export const CreateResponse = Type.Object(
   {
@@ -15,7 +15,7 @@ export const CreateResponse = Type.Object(
     input: Type.Unsafe<string | readonly Readonly<Record<string, unknown>>[]>({
       type: ['string', 'array'],
       items: OpenObject,
-      description: 'Text, or items: messages, calls and their outputs, reasoning.',
+      description: 'Text, or a list of items: messages, calls, call outputs and reasoning.',
     }),
     instructions: Type.Optional(anyText),
     max_output_tokens: Type.Optional(positive),
@@ -35,12 +35,21 @@ export const CreateResponse = Type.Object(
     prompt: Type.Optional(anyObject),
     image: Type.Optional(anyObject),
     access_programs: Type.Optional(anything),
-    // Documented nowhere, and sent by every Codex.
+    // Undocumented, but every Codex sends it.
     client_metadata: Type.Optional(anyObject),
-    background: Type.Optional(nullable(Type.Boolean({ description: 'Anything but true: no answer is made later.' }))),
-    previous_response_id: Type.Optional(nullable(Type.String({ description: 'Only null: replay the items instead.' }))),
+    background: Type.Optional(
+      nullable(Type.Boolean({ description: 'Must not be true: the gateway does not answer later.' })),
+    ),
+    previous_response_id: Type.Optional(
+      nullable(
+        Type.String({ description: 'Must be null: the gateway keeps nothing, so send the earlier items again.' }),
+      ),
+    ),
     conversation: Type.Optional(
-      Type.Unsafe<unknown>({ type: ['string', 'object', 'null'], description: 'Only null: replay the items instead.' }),
+      Type.Unsafe<unknown>({
+        type: ['string', 'object', 'null'],
+        description: 'Must be null: the gateway keeps nothing, so send the earlier items again.',
+      }),
     ),
   },
   { title: 'CreateResponse', ...closed },

@@ -1,9 +1,9 @@
 import { type TSchema, Type } from 'typebox'
 import { nullable, someText } from '../scalar.ts'
 
-/** Characters of what a request names, beside what its body may hold (interface 4.12, 8.3). */
+/** Limits of a gateway request, in characters or members unless the name says otherwise. */
 export const gatewayLimits = {
-  /** JSON that the gateway takes, unless a setting says otherwise. */
+  /** Largest JSON body that the gateway accepts, unless a setting changes it. */
   bodyBytes: 33_554_432,
   modelCharacters: 300,
   metadataMembers: 16,
@@ -21,10 +21,10 @@ export const anyObject = Type.Unsafe<Readonly<Record<string, unknown>> | null>({
 })
 export const listOf = <T extends TSchema>(item: T) => nullable(Type.Array(item))
 
-/** A word of OpenAI's, whose set grows without us. */
+/** A keyword of OpenAI's, whose set may grow at any time. */
 export const word = nullable(Type.String({ minLength: 1, maxLength: 64 }))
 
-/** An object that says what it is; what else it holds is judged by who understands it. */
+/** An object with a `type`; the component that understands the type validates its other members. */
 export const Typed = Type.Unsafe<Readonly<Record<string, unknown>> & { readonly type: string }>({
   type: 'object',
   required: ['type'],
@@ -37,14 +37,14 @@ export const metadata = Type.Unsafe<Readonly<Record<string, string>> | null>({
   maxProperties: gatewayLimits.metadataMembers,
   propertyNames: { maxLength: gatewayLimits.metadataKeyCharacters },
   additionalProperties: { type: 'string', maxLength: gatewayLimits.metadataValueCharacters },
-  description: 'Text by name, given back with the answer.',
+  description: 'Strings by name; the response returns them.',
 })
 
 export const model = someText(gatewayLimits.modelCharacters, {
-  description: 'Id of a model in the list, or an alias.',
+  description: 'Id or alias of a model; `listModels` lists them.',
 })
 
-/** Fields that both formats know by the same name. */
+/** Fields that both of OpenAI's formats share. */
 export const commonFields = {
   metadata: Type.Optional(metadata),
   moderation: Type.Optional(anyObject),

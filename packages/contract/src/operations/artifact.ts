@@ -7,18 +7,18 @@ import { Cursor, pageLimit, SessionPath } from './parameters.ts'
 
 const ArtifactPath = Type.Object({ sessionId: Uuid, artifactId: Uuid })
 const contentHeaders = {
-  ETag: 'The SHA-256 of the whole content, quoted.',
+  ETag: 'The SHA-256 of the whole content, in quotes.',
   'Content-Disposition': 'Always an attachment.',
   'Accept-Ranges': '`bytes`.',
 }
 
-/** Artifacts (interface 4.8). */
+/** Artifacts. */
 export const artifactOperations = {
   listArtifacts: operation({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/artifacts',
     summary: 'List Artifacts',
-    description: 'Oldest first.',
+    description: 'Lists the Artifacts of a Session, oldest first.',
     tag: 'Artifacts',
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
@@ -42,15 +42,16 @@ export const artifactOperations = {
     method: 'GET',
     path: '/v1/sessions/{sessionId}/artifacts/{artifactId}/content',
     summary: "Read an Artifact's bytes",
-    description: 'Answers `Range` of one range, `If-Range` and `If-None-Match`.',
+    description:
+      'Returns the content of an Artifact. Supports a `Range` header with one range, `If-Range` and `If-None-Match`.',
     tag: 'Artifacts',
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
     params: ArtifactPath,
     responses: {
       200: { description: 'The bytes.', mediaTypes: ['application/octet-stream'], headers: contentHeaders },
-      206: { description: 'The range asked for.', mediaTypes: ['application/octet-stream'], headers: contentHeaders },
-      304: { description: 'The caller has these bytes.' },
+      206: { description: 'The requested range.', mediaTypes: ['application/octet-stream'], headers: contentHeaders },
+      304: { description: 'The content has not changed.' },
     },
     errors: ['cloud_session_not_found', 'range_not_satisfiable'],
   }),

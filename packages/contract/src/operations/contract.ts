@@ -1,16 +1,16 @@
 import { operation } from '../operation.ts'
 
-/** The two public endpoints (interface 4.1). */
+/** The two public operations. */
 export const contractOperations = {
   getOpenApi: operation({
     method: 'GET',
     path: '/v1/openapi.json',
-    summary: 'Read the contract of the running build',
+    summary: 'Read the OpenAPI document',
     tag: 'Contract',
     access: 'public',
     responses: {
       200: {
-        description: 'An OpenAPI 3.1 document.',
+        description: 'The OpenAPI 3.1 document of the running build.',
         mediaTypes: ['application/json'],
         headers: { 'Cache-Control': 'Cacheable for 300 seconds.' },
       },
@@ -20,12 +20,12 @@ export const contractOperations = {
   getDocs: operation({
     method: 'GET',
     path: '/v1/docs',
-    summary: 'Read the contract as a page',
+    summary: 'Read the API reference',
     tag: 'Contract',
     access: 'public',
     responses: {
       200: {
-        description: 'The contract for people to read.',
+        description: 'The API reference as a web page.',
         mediaTypes: ['text/html'],
         headers: { 'Cache-Control': 'Cacheable for 300 seconds.' },
       },

@@ -1,7 +1,7 @@
 import { Discovery, RuntimeList } from '../discovery.ts'
 import { operation } from '../operation.ts'
 
-/** What a deployment offers (interface 2.12, 4.1). */
+/** Discovery of limits, capabilities and runtimes. */
 export const discoveryOperations = {
   getCapabilities: operation({
     method: 'GET',
@@ -10,7 +10,9 @@ export const discoveryOperations = {
     tag: 'Discovery',
     access: 'bearer',
     capability: 'svc.cloud.sessions:create',
-    responses: { 200: { description: 'Limits of the deployment and what the credential holds.', schema: Discovery } },
+    responses: {
+      200: { description: 'The limits of the deployment and the capabilities of the credential.', schema: Discovery },
+    },
     errors: [],
   }),
   listRuntimes: operation({

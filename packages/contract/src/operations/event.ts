@@ -5,12 +5,12 @@ import { operation } from '../operation.ts'
 import { closed } from '../scalar.ts'
 import { AfterSequence, pageLimit, SessionPath } from './parameters.ts'
 
-/** The Event log (interface 4.7). */
+/** The Event log. */
 export const eventOperations = {
   listEvents: operation({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/events',
-    summary: 'Page the Event log',
+    summary: 'Read the Event log',
     tag: 'Events',
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
@@ -24,7 +24,7 @@ export const eventOperations = {
     path: '/v1/sessions/{sessionId}/events/stream',
     summary: 'Follow the Event log',
     description:
-      'Server-sent events: `id` is the sequence and `data` the Event; there is no `event` field. Reconnect with `Last-Event-ID`.',
+      'Streams the Events of a Session as server-sent events. `id` is the sequence and `data` the Event; there is no `event` field. To resume, reconnect with `Last-Event-ID`.',
     tag: 'Events',
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
@@ -32,7 +32,10 @@ export const eventOperations = {
     query: Type.Object({ after: AfterSequence }, closed),
     headers: Type.Object({
       'last-event-id': Type.Optional(
-        Type.Integer({ minimum: 0, description: 'Sequence of the last Event seen; goes before `after`.' }),
+        Type.Integer({
+          minimum: 0,
+          description: 'Sequence of the last Event received; takes precedence over `after`.',
+        }),
       ),
     }),
     responses: { 200: { description: 'The stream.', mediaTypes: ['text/event-stream'] } },
@@ -41,16 +44,16 @@ export const eventOperations = {
   streamSessions: operation({
     method: 'GET',
     path: '/v1/sessions/stream',
-    summary: 'Follow which Sessions change',
+    summary: 'Follow changes of Sessions',
     description:
-      'Server-sent events: `id` is the cursor of the feed and `data` is `{ sessionId, lastEventSequence, updatedAt }`, or `{ reset: true }` where the feed cannot be resumed and the Session list must be read again. It starts now; `Last-Event-ID` resumes it.',
+      'Streams a notice for each change of a Session as server-sent events. `id` is the cursor of the feed and `data` is `{ sessionId, lastEventSequence, updatedAt }`. The feed starts at the present; `Last-Event-ID` resumes it. If it cannot resume, `data` is `{ reset: true }`: list the Sessions again.',
     tag: 'Events',
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
     principal: 'app_installation',
     headers: Type.Object({
       'last-event-id': Type.Optional(
-        Type.String({ pattern: '^(0|[1-9][0-9]{0,19})$', description: 'Cursor of the last notice seen.' }),
+        Type.String({ pattern: '^(0|[1-9][0-9]{0,19})$', description: 'Cursor of the last notice received.' }),
       ),
     }),
     responses: { 200: { description: 'The feed.', mediaTypes: ['text/event-stream'] } },

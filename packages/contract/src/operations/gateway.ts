@@ -23,21 +23,21 @@ const ofCounts: readonly ErrorCode[] = [
 
 const ofCalls: readonly ErrorCode[] = ['insufficient_quota', 'cost_budget_exceeded', 'cost_unknown', ...ofCounts]
 
-const slashes = 'Slashes of the id may stand as they are, or as `%2F`.'
+const slashes = "Slashes in the model's id may be sent as they are or as `%2F`."
 
 const answer = (description: string, schema: TSchema) => ({
   200: { description, schema, mediaTypes: ['application/json', 'text/event-stream'] },
 })
 
-const counted = { 200: { description: 'The count, as the provider gives it.', schema: OpenObject } }
+const counted = { 200: { description: 'The count, as the provider returns it.', schema: OpenObject } }
 
-/** The AI gateway, served at the account service's URL (interface 4.12). */
+/** The AI gateway. */
 export const gatewayOperations = {
   listModels: operation({
     method: 'GET',
     path: '/v1/models',
     summary: 'List models',
-    description: 'What the caller may ask for: models of the configured providers, and aliases.',
+    description: 'Lists the models that the caller may use: those of the configured providers, and aliases.',
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'openai',
@@ -49,33 +49,35 @@ export const gatewayOperations = {
     method: 'POST',
     path: '/v1/responses',
     summary: 'Create a response',
-    description: "OpenAI's Responses. Nothing is kept: another turn replays input and output items.",
+    description:
+      "OpenAI's Responses API. The gateway keeps nothing, so each turn must send the earlier input and output items again.",
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'openai',
     capability: 'svc.ai.invoke',
     body: CreateResponse,
-    responses: answer('The response, or with `stream` its events.', OpenObject),
+    responses: answer('The response; with `stream`, its events.', OpenObject),
     errors: ofCalls,
   }),
   createChatCompletion: operation({
     method: 'POST',
     path: '/v1/chat/completions',
     summary: 'Create a chat completion',
-    description: "OpenAI's Chat Completions.",
+    description: "OpenAI's Chat Completions API.",
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'openai',
     capability: 'svc.ai.invoke',
     body: CreateChatCompletion,
-    responses: answer('The completion, or with `stream` its chunks.', OpenObject),
+    responses: answer('The completion; with `stream`, its chunks.', OpenObject),
     errors: ofCalls,
   }),
   createMessage: operation({
     method: 'POST',
     path: '/v1/messages',
     summary: 'Create a message',
-    description: "Anthropic's Messages, passed through to providers that speak it; it is not translated.",
+    description:
+      "Anthropic's Messages API. The gateway passes requests through to providers that speak it, and does not translate them.",
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'anthropic',
@@ -83,14 +85,14 @@ export const gatewayOperations = {
     query: MessagesQuery,
     headers: MessagesHeaders,
     body: CreateMessage,
-    responses: answer('The message, or with `stream` its events.', OpenObject),
+    responses: answer('The message; with `stream`, its events.', OpenObject),
     errors: ofCalls,
   }),
   countMessageTokens: operation({
     method: 'POST',
     path: '/v1/messages/count_tokens',
-    summary: "Count a message's tokens",
-    description: "Anthropic's count, which costs nothing and is not accounted.",
+    summary: 'Count the tokens of a message',
+    description: "Anthropic's token count. It is free, so the gateway does not record it.",
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'anthropic',
@@ -105,7 +107,7 @@ export const gatewayOperations = {
     method: 'POST',
     path: '/v1beta/models/{model}:generateContent',
     summary: 'Generate content',
-    description: `Google's generateContent, passed through to providers that speak it; it is not translated. ${slashes}`,
+    description: `Google's generateContent. The gateway passes requests through to providers that speak it, and does not translate them. ${slashes}`,
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'google',
@@ -118,8 +120,8 @@ export const gatewayOperations = {
   streamGenerateContent: operation({
     method: 'POST',
     path: '/v1beta/models/{model}:streamGenerateContent',
-    summary: 'Generate content as events',
-    description: `The same as server-sent events. ${slashes}`,
+    summary: 'Stream generated content',
+    description: `Google's streamGenerateContent: the same as generateContent, but as server-sent events. ${slashes}`,
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'google',
@@ -135,8 +137,8 @@ export const gatewayOperations = {
   countContentTokens: operation({
     method: 'POST',
     path: '/v1beta/models/{model}:countTokens',
-    summary: "Count content's tokens",
-    description: `Google's count, which costs nothing and is not accounted. ${slashes}`,
+    summary: 'Count the tokens of content',
+    description: `Google's token count. It is free, so the gateway does not record it. ${slashes}`,
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'google',

@@ -7,18 +7,18 @@ import { SessionPath } from './parameters.ts'
 
 const InteractionPath = Type.Object({ sessionId: Uuid, interactionId: someText(limits.interactionIdCharacters) })
 
-/** People in the loop (interface 4.6). */
+/** Questions, plans and approvals for people. */
 export const interactionOperations = {
   listInteractions: operation({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/interactions',
     summary: 'List open Interactions',
-    description: 'Only what is open, oldest first. Closed ones are in the log.',
+    description: 'Lists the open Interactions of a Session, oldest first. Closed ones are in the log.',
     tag: 'Interactions',
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
     params: SessionPath,
-    responses: { 200: { description: 'Everything open.', schema: InteractionList } },
+    responses: { 200: { description: 'The open Interactions.', schema: InteractionList } },
     errors: ['cloud_session_not_found'],
   }),
   decideInteraction: operation({
@@ -26,13 +26,15 @@ export const interactionOperations = {
     path: '/v1/sessions/{sessionId}/interactions/{interactionId}/decision',
     summary: 'Decide an approval',
     description:
-      'The first decision wins; the same key and choice again answer with it. Questions and plans are answered by a Turn with `replyTo`.',
+      'Decides an approval; the first decision wins. Repeating the request with the same key and choice returns that decision. To answer a question or a plan, submit a Turn with `replyTo`.',
     tag: 'Interactions',
     access: 'bearer',
     capability: 'svc.cloud.approvals:respond',
     params: InteractionPath,
     body: DecideInteraction,
-    responses: { 200: { description: 'Decided, now or by the same decision before.', schema: DecisionEnvelope } },
+    responses: {
+      200: { description: 'The decision, made now or by an earlier identical request.', schema: DecisionEnvelope },
+    },
     errors: ['cloud_session_not_found', 'cloud_interaction_conflict'],
   }),
 } as const

@@ -11,14 +11,14 @@ const PublicationPath = Type.Object({ sessionId: Uuid, publicationId: Uuid })
 const MergePath = Type.Object({ sessionId: Uuid, publicationId: Uuid, mergeId: Uuid })
 const tag = 'Publications'
 
-/** Review, Publication and Merge (interface 4.9). */
+/** Reviews, Publications and Merges. */
 export const publicationOperations = {
   reviewRepository: operation({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/repository/review',
     summary: 'Review the changes',
     description:
-      'Makes an immutable revision of what the workspace differs in from the base commit, also while a Run is under way.',
+      'Compares the workspace with its base commit and stores the changes as an immutable revision. It works while a Run is active, too.',
     tag,
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
@@ -40,7 +40,7 @@ export const publicationOperations = {
     method: 'GET',
     path: '/v1/sessions/{sessionId}/publications',
     summary: 'List Publications',
-    description: 'Newest first, failures included.',
+    description: 'Lists the Publications of a Session, newest first, including failed ones.',
     tag,
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
@@ -54,15 +54,18 @@ export const publicationOperations = {
     path: '/v1/sessions/{sessionId}/publications/{publicationId}',
     summary: 'Publish a revision',
     description:
-      'Delivers exactly what was reviewed. Workers do it: a status that is not final means to read it again, never to send it again under another id.',
+      'Delivers exactly the reviewed revision. Workers do this in the background: until the status is final, read the Publication again, and never repeat the request under another id.',
     tag,
     access: 'bearer',
     capability: 'svc.cloud.publications:create',
     params: PublicationPath,
     body: CreatePublication,
     responses: {
-      201: { description: 'Admitted.', schema: PublicationEnvelope },
-      200: { description: 'Admitted before by the same body.', schema: PublicationEnvelope },
+      201: { description: 'The Publication was admitted.', schema: PublicationEnvelope },
+      200: {
+        description: 'An earlier request with the same body created the Publication.',
+        schema: PublicationEnvelope,
+      },
     },
     errors: [
       'cloud_session_not_found',
@@ -87,7 +90,7 @@ export const publicationOperations = {
     method: 'GET',
     path: '/v1/sessions/{sessionId}/publications/{publicationId}/merges',
     summary: 'List Merges',
-    description: 'Newest first.',
+    description: 'Lists the Merges of a Publication, newest first.',
     tag,
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
@@ -100,15 +103,15 @@ export const publicationOperations = {
     method: 'PUT',
     path: '/v1/sessions/{sessionId}/publications/{publicationId}/merges/{mergeId}',
     summary: 'Merge a pull request',
-    description: "Merges the Publication's pull request at the head that was published, or not at all.",
+    description: "Merges the Publication's pull request at exactly the published head, or not at all.",
     tag,
     access: 'bearer',
     capability: 'svc.cloud.merges:create',
     params: MergePath,
     body: CreateMerge,
     responses: {
-      201: { description: 'Admitted.', schema: MergeEnvelope },
-      200: { description: 'Admitted before by the same body.', schema: MergeEnvelope },
+      201: { description: 'The Merge was admitted.', schema: MergeEnvelope },
+      200: { description: 'An earlier request with the same body created the Merge.', schema: MergeEnvelope },
     },
     errors: [
       'cloud_session_not_found',

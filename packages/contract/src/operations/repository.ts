@@ -12,7 +12,7 @@ const RepositoryPaging = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: limits.repositoryCursorCharacters,
-        description: '`nextCursor` of the page before.',
+        description: '`nextCursor` of the previous page.',
       }),
     ),
   },
@@ -26,7 +26,7 @@ const shared = {
   principal: 'app_installation',
 } as const
 
-/** Repositories and the grants for them (interface 4.3, 4.14). */
+/** Repositories and the grants for them. */
 export const repositoryOperations = {
   listRepositories: operation({
     ...shared,
@@ -34,7 +34,7 @@ export const repositoryOperations = {
     path: '/v1/repositories',
     summary: 'List repositories',
     description:
-      'What the grants of the installation cover, read from the Git hosts now. Bounded in time: a page may be short or ' +
+      "Lists the repositories that the installation's grants cover, as the Git hosts report them now. Time is limited, so a page may be short or " +
       'empty while `hasMore` is true. A host that does not answer is left out.',
     query: RepositoryPaging,
     inputError: 'invalid_input',
@@ -46,7 +46,7 @@ export const repositoryOperations = {
     method: 'GET',
     path: '/v1/repository-grants',
     summary: 'List repository grants',
-    description: 'Newest first; those that ended are kept.',
+    description: 'Lists grants, newest first, including those that have ended.',
     query: RepositoryPaging,
     inputError: 'invalid_input',
     responses: { 200: { description: 'A page of grants.', schema: RepositoryGrantPage } },
@@ -56,8 +56,8 @@ export const repositoryOperations = {
     ...shared,
     method: 'GET',
     path: '/v1/repository-grants/{grantId}/active',
-    summary: 'Find the grant that stands in for another',
-    description: 'Follows replacements; the grant itself where it stands.',
+    summary: 'Find the active successor of a grant',
+    description: 'Follows the replacements of a grant to the active one; returns the grant itself if it is active.',
     params: Type.Object({ grantId: Uuid }),
     inputError: 'invalid_input',
     responses: { 200: { description: 'The active grant.', schema: RepositoryGrantEnvelope } },

@@ -7,13 +7,14 @@ import { Cursor, pageLimit, SessionPath } from './parameters.ts'
 
 const location = { Location: 'Path of the Session.' }
 
-/** Sessions (interface 4.4). */
+/** Sessions. */
 export const sessionOperations = {
   listSessions: operation({
     method: 'GET',
     path: '/v1/sessions',
     summary: 'List Sessions',
-    description: 'Most recently changed first. Archived Sessions are left out unless asked for.',
+    description:
+      'Lists Sessions, most recently changed first. Archived Sessions are left out unless `archived` is set.',
     tag: 'Sessions',
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
@@ -24,7 +25,7 @@ export const sessionOperations = {
         archived: Type.Optional(
           Type.Enum(['true', 'only'], {
             type: 'string',
-            description: '`true` adds archived Sessions, `only` lists no others.',
+            description: '`true` includes archived Sessions; `only` lists nothing else.',
           }),
         ),
         'origin.objectType': Type.Optional(text(originLimits.objectType)),
@@ -51,15 +52,20 @@ export const sessionOperations = {
     method: 'PUT',
     path: '/v1/sessions/{sessionId}',
     summary: 'Create a Session',
-    description: 'The caller mints the id. The same body again answers with the Session as it is now.',
+    description:
+      'Creates a Session under an id that the caller chooses. Repeating the request with the same body returns the Session as it is now.',
     tag: 'Sessions',
     access: 'bearer',
     capability: 'svc.cloud.sessions:create',
     params: SessionPath,
     body: CreateSession,
     responses: {
-      201: { description: 'Created.', schema: SessionEnvelope, headers: location },
-      200: { description: 'Created before by the same body.', schema: SessionEnvelope, headers: location },
+      201: { description: 'The Session was created.', schema: SessionEnvelope, headers: location },
+      200: {
+        description: 'An earlier request with the same body created the Session.',
+        schema: SessionEnvelope,
+        headers: location,
+      },
     },
     errors: [
       'cloud_session_not_found',
@@ -79,7 +85,8 @@ export const sessionOperations = {
     method: 'PATCH',
     path: '/v1/sessions/{sessionId}',
     summary: 'Change a Session',
-    description: 'The last write wins. A Run already dispatched keeps what it started with.',
+    description:
+      'Changes the given fields; the last write wins. A Run that has been dispatched keeps the values it started with.',
     tag: 'Sessions',
     access: 'bearer',
     capability: 'svc.cloud.sessions:create',
@@ -97,25 +104,26 @@ export const sessionOperations = {
     method: 'DELETE',
     path: '/v1/sessions/{sessionId}',
     summary: 'Archive a Session',
-    description: 'Permanent, and idempotent. The Session stays readable.',
+    description:
+      'Archives a Session for good. The Session stays readable. Repeating the request has no further effect.',
     tag: 'Sessions',
     access: 'bearer',
     capability: 'svc.cloud.sessions:create',
     params: SessionPath,
-    responses: { 204: { description: 'Archived.' } },
+    responses: { 204: { description: 'The Session is archived.' } },
     errors: ['cloud_session_not_found'],
   }),
   restoreWorkspace: operation({
     method: 'PUT',
     path: '/v1/sessions/{sessionId}/workspace',
-    summary: 'Bring the workspace back',
+    summary: 'Restore the workspace',
     description:
-      'Answers with a workspace that is attached: the one there is, renewed where its time runs out, or a fresh sandbox with the last checkpoint in it. Read `workspace.expiresAt` for its deadline.',
+      'Attaches a workspace: the current one, renewed if it is about to expire, or a fresh sandbox with the last checkpoint. `workspace.expiresAt` is its deadline.',
     tag: 'Sessions',
     access: 'bearer',
     capability: 'svc.cloud.turns:submit',
     params: SessionPath,
-    responses: { 200: { description: 'The Session, its workspace attached.', schema: SessionEnvelope } },
+    responses: { 200: { description: 'The Session, with its workspace attached.', schema: SessionEnvelope } },
     errors: [
       'cloud_session_not_found',
       'cloud_resume_unavailable',
@@ -129,14 +137,14 @@ export const sessionOperations = {
   resetSession: operation({
     method: 'POST',
     path: '/v1/sessions/{sessionId}/reset',
-    summary: 'Begin afresh',
+    summary: 'Reset a Session',
     description:
-      "Only while `continuation` is `unavailable` with `checkpoint_missing`: the earlier work is gone. The log is kept, and its `svc.conversation.cleared` names the Runs whose work is lost; the next Turn begins in a fresh sandbox, from the Session's source where it has one. After a lost answer, read `continuation`: the same call again is refused.",
+      "Lets a Session whose work is lost start again. It is possible only while `continuation` is `unavailable` with the reason `checkpoint_missing`. The log is kept, and its `svc.conversation.cleared` names the Runs whose work is lost. The next Turn starts in a fresh sandbox, from the Session's source if it has one. If the response is lost, read `continuation`: a second call is refused.",
     tag: 'Sessions',
     access: 'bearer',
     capability: 'svc.cloud.turns:submit',
     params: SessionPath,
-    responses: { 200: { description: 'The Session, its `continuation` `fresh`.', schema: SessionEnvelope } },
+    responses: { 200: { description: 'The Session, whose `continuation` is now `fresh`.', schema: SessionEnvelope } },
     errors: ['cloud_session_not_found', 'cloud_run_in_progress', 'cloud_session_finalizing', 'cloud_reset_unavailable'],
   }),
 } as const

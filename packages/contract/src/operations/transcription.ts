@@ -1,19 +1,19 @@
 import { operation } from '../operation.ts'
 import { Transcription, TranscriptionForm } from '../transcription.ts'
 
-/** Transcription (interface 4.11). */
+/** Transcription. */
 export const transcriptionOperations = {
   createTranscription: operation({
     method: 'POST',
     path: '/v1/transcriptions',
     summary: 'Transcribe a recording',
     description:
-      'One `file` and `durationMs`, and nothing else. The format is told by the bytes, the length by decoding them.',
+      'Transcribes a recording. The form contains `file` and `durationMs` and nothing else. The service detects the format from the bytes and measures the length by decoding them.',
     tag: 'Transcription',
     access: 'bearer',
     capability: 'svc.cloud.transcriptions:create',
     form: TranscriptionForm,
-    responses: { 200: { description: 'What was said.', schema: Transcription } },
+    responses: { 200: { description: 'The transcript.', schema: Transcription } },
     errors: [
       'audio_file_required',
       'invalid_audio_duration',

@@ -9,13 +9,13 @@ import { pageLimit, SessionPath } from './parameters.ts'
 const TurnPath = Type.Object({ sessionId: Uuid, turnId: Uuid })
 const RunPath = Type.Object({ sessionId: Uuid, runId: Uuid })
 
-/** Turns, their Runs and who executes them (interface 4.5, 4.14). */
+/** Turns, their Runs, and the worker that executes them. */
 export const turnOperations = {
   listTurns: operation({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/turns',
     summary: 'List Turns',
-    description: 'In the order of admission.',
+    description: 'Lists the Turns of a Session in the order of their admission.',
     tag: 'Turns and Runs',
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
@@ -23,7 +23,7 @@ export const turnOperations = {
     query: Type.Object(
       {
         limit: pageLimit(defaultPageSize.turns),
-        after: Type.Integer({ minimum: -1, default: -1, description: 'Only Turns with a greater sequence.' }),
+        after: Type.Integer({ minimum: -1, default: -1, description: 'Returns only Turns with a greater sequence.' }),
       },
       closed,
     ),
@@ -33,14 +33,20 @@ export const turnOperations = {
   submitTurn: operation({
     method: 'PUT',
     path: '/v1/sessions/{sessionId}/turns/{turnId}',
-    summary: 'Admit a Turn',
-    description: 'Starts a Run. The caller mints the id; the same body again answers with what it made.',
+    summary: 'Submit a Turn',
+    description:
+      'Admits a Turn, which starts a Run. The caller chooses the id; repeating the request with the same body returns the same Turn and Run.',
     tag: 'Turns and Runs',
     access: 'bearer',
     capability: 'svc.cloud.turns:submit',
     params: TurnPath,
     body: SubmitTurn,
-    responses: { 202: { description: 'Admitted, now or by the same body before.', schema: TurnAdmission } },
+    responses: {
+      202: {
+        description: 'The Turn was admitted, now or by an earlier request with the same body.',
+        schema: TurnAdmission,
+      },
+    },
     errors: [
       'cloud_session_not_found',
       'cloud_turn_conflict',
@@ -65,7 +71,7 @@ export const turnOperations = {
     method: 'POST',
     path: '/v1/sessions/{sessionId}/runs/{runId}/cancel',
     summary: 'Cancel a Run',
-    description: 'Asks the agent to stop. The Run ends, and says so in the log, when it has stopped.',
+    description: 'Asks the agent to stop. The Run ends, with a terminal Event in the log, once the agent has stopped.',
     tag: 'Turns and Runs',
     access: 'bearer',
     capability: 'svc.cloud.turns:submit',
@@ -81,7 +87,7 @@ export const turnOperations = {
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
     params: SessionPath,
-    responses: { 200: { description: 'Who executes, or null.', schema: FenceEnvelope } },
+    responses: { 200: { description: 'The worker that executes the Session, or null.', schema: FenceEnvelope } },
     errors: ['cloud_session_not_found'],
   }),
 } as const
