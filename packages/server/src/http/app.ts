@@ -27,45 +27,45 @@ import { operationsAt } from './routing/route-match.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The row of the route table this route serves; none for the probes. */
+    /** The operation that this route serves; absent for the probes. */
     readonly operationId?: OperationId
-    /** Begins with the body while the guard judges; null where that waits for the guard. */
+    /** Starts to read the body while the guard works. Returns null if the body has to wait for the guard. */
     readonly readAhead?: (request: FastifyRequest) => FastifyRequest['bodyAhead']
   }
   interface FastifyRequest {
-    /** Whom the guard let in; null where no bearer is asked for. */
+    /** The caller that the guard admitted; null on routes without a bearer. */
     admission: Admission | null
-    /** Whom the gateway's guard let in; null everywhere else. */
+    /** The caller that the gateway's guard admitted; null elsewhere. */
     gatewayAdmission: GatewayAdmission | null
-    /** A body of the gateway's that was begun before the guard had judged. */
+    /** The result of a gateway body that was read before the guard decided. */
     bodyAhead: Promise<() => GatewayBody> | null
-    /** What its body takes of the process's budget; null without a body, and where nobody was let in. */
+    /** The body's share of the process's budget; null without a body, or if no caller was admitted. */
     bodyClaim: BodyClaim | null
   }
 }
 
-/** What the HTTP layer is composed of. */
+/** The parts of the HTTP layer. */
 export interface AppOptions {
-  /** Absent where this process does not serve the API. */
+  /** Absent if this process does not serve the API. */
   readonly handlers?: Handlers
-  /** Absent where this process does not serve the gateway. */
+  /** Absent if this process does not serve the gateway. */
   readonly gateway?: GatewaySurface
   readonly authority: Authority
   readonly logger: Logger
   readonly needs: Needs
-  /** `info.x-svc-release`. */
+  /** The value of `info.x-svc-release`. */
   readonly release?: string
-  /** Origin that the contract names as its server. */
+  /** The origin that the OpenAPI document names as its server. */
   readonly baseUrl?: string
-  /** Addresses and ranges of proxies in front, which are believed in what they add to `X-Forwarded-For`. */
+  /** Addresses and ranges of trusted proxies. The service believes their additions to `X-Forwarded-For`. */
   readonly trustedProxies?: readonly string[]
-  /** How much of request bodies is held at once. */
+  /** Limits of the request bodies held at once. */
   readonly bodies?: BodyBounds
 }
 
 /**
- * The HTTP side of the service: every operation of the route table and the two probes, and no other route. It judges
- * requests in the contract's order, and alone turns errors into responses.
+ * Creates the HTTP layer: every operation of the route table, the two probes, and no other route. It checks requests in
+ * the contract's order and is the only place that turns errors into responses.
  */
 export function createApp(options: AppOptions): FastifyInstance {
   const open = new OpenStreams()
@@ -78,7 +78,8 @@ export function createApp(options: AppOptions): FastifyInstance {
     loggerInstance: logger,
     logController: new RequestLog({ requestIdLogLabel: 'requestId' }),
     genReqId: () => randomUUID(),
-    // Never `true`: that would believe the client itself, which could take another address for each request.
+    // Never `true`: the service would then believe the client itself, which could claim another address for each
+    // request.
     trustProxy: [...(options.trustedProxies ?? [])],
     requestTimeout: 300_000,
     exposeHeadRoutes: false,
@@ -96,9 +97,9 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.setNotFoundHandler(() => {
     throw refusal('unknown_endpoint')
   })
-  // Before any hook: what follows on the connection may fail to parse before the first of them has run.
+  // Must precede all hooks: the next bytes on the connection may fail to parse before the first hook runs.
   app.server.prependListener('request', (request, response) => owed.begin(request, response))
-  // Node answers an expectation it does not know with a bare 417; the contract's checks come first here as well.
+  // Node answers an unknown `Expect` header with a bare 417. Here, too, the contract's checks come first.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   answerWhileClosing(app, open)
   app.addHook('onRequest', async (request, reply) => {
@@ -118,7 +119,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   return app
 }
 
-/** Whether this process answers an operation. */
+/** Returns whether this process serves an operation. */
 const serves = ({ handlers, gateway }: AppOptions, id: OperationId): boolean =>
   (operationOf(id).access === 'gateway' ? gateway : handlers) !== undefined
 
@@ -127,7 +128,7 @@ const documentOptions = ({ release, baseUrl }: AppOptions) => ({
   ...(baseUrl === undefined ? {} : { serverUrl: baseUrl }),
 })
 
-/** A stopping server ends its streams, and sends those who still come on kept connections to the next one. */
+/** Prepares the server for stopping: it ends its streams, and sends clients on kept connections to another server. */
 function answerWhileClosing(app: FastifyInstance, open: OpenStreams): void {
   const silent = new SilentConnections(app.server)
   let closing = false
@@ -135,8 +136,8 @@ function answerWhileClosing(app: FastifyInstance, open: OpenStreams): void {
     closing = true
     open.stopAll()
     silent.close()
-    // Node closes what is idle as it begins to close. A connection whose request was answered before all of it had come
-    // (a body too large) is idle only later, and would be kept until its keep-alive time is over.
+    // Node closes idle connections only when it begins to close. If a request was answered before all of it arrived (a
+    // body too large), its connection becomes idle later, and would live until its keep-alive time ends.
     const sweep = setInterval(() => app.server.closeIdleConnections(), 100)
     app.server.once('close', () => clearInterval(sweep))
   })

@@ -20,7 +20,7 @@ import { queryOf } from './request/request-path.ts'
 import type { Handlers, Reply } from './routing/handler.ts'
 import { routerPath } from './routing/route-match.ts'
 
-/** What guarded routes work with. */
+/** The dependencies of guarded routes. */
 export interface GuardedRoutes {
   readonly handlers: Handlers
   readonly authority: Authority
@@ -28,10 +28,12 @@ export interface GuardedRoutes {
   readonly open: OpenStreams
 }
 
-/** A handler once its operation no longer matters; the contract has judged what it is given. */
+/** A handler of any operation; the contract has validated its request. */
 type AnyHandler = (request: unknown) => Promise<Reply>
 
-/** One route for each row that needs a bearer, with the checks from the path segments to the handler. */
+/**
+ * Registers one route for each operation that needs a bearer, with the checks from the path parameters to the handler.
+ */
 export function registerGuardedRoutes(app: FastifyInstance, routes: GuardedRoutes): void {
   for (const id of guardedOperationIds) registerRow(app, id, guardedOperationOf(id), routes)
 }
@@ -82,13 +84,13 @@ function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedO
 }
 
 function admissionOf(request: Pick<FastifyRequest, 'admission'>): Admission {
-  if (request.admission === null) throw new Error('a guarded route was reached without the guard')
+  if (request.admission === null) throw new Error('the request reached a guarded route without passing the guard')
   return request.admission
 }
 
 /**
- * Aborted when the response has closed, whoever closed it: what still works for it then works for no one. Made only for
- * those who look: a signal that aborts costs an exception, which most requests need not pay for.
+ * Returns a signal that aborts when the response closes, for whatever reason. It is created on first use: an aborting
+ * signal costs an exception, and most requests need none.
  */
 function signalOf(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()

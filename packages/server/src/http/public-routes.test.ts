@@ -5,7 +5,7 @@ import { accepts } from './request/accept.ts'
 import { startTestApp } from './testing/test-app.ts'
 
 describe('GET /v1/openapi.json', () => {
-  test('is a valid OpenAPI 3.1 document of the table', async () => {
+  test('is a valid OpenAPI 3.1 document of the route table', async () => {
     await using service = await startTestApp({ release: 'abc', baseUrl: 'http://127.0.0.1:4100' })
     const response = await fetch(`${service.origin}/v1/openapi.json`)
     expect(response.status).toBe(200)
@@ -24,11 +24,11 @@ describe('GET /v1/openapi.json', () => {
     expect(ids.sort()).toEqual([...operationIds].sort())
   })
 
-  test('names no release where none is set', () => {
+  test('names no release if none is set', () => {
     expect(openApiDocument().info).not.toHaveProperty('x-svc-release')
   })
 
-  test('closed sets are enums, open ones are not, requests are closed and responses open', () => {
+  test('uses enums for closed sets only, closes requests and leaves responses open', () => {
     const { schemas } = openApiDocument().components
     expect(schemas).toMatchObject({
       Run: { properties: { status: { enum: expect.any(Array) } } },
@@ -41,7 +41,7 @@ describe('GET /v1/openapi.json', () => {
     expect(JSON.stringify(schemas.Event)).not.toContain('"enum"')
   })
 
-  test('every reference leads somewhere', () => {
+  test('resolves every reference', () => {
     const document = openApiDocument()
     for (const [, section = '', name = ''] of JSON.stringify(document).matchAll(
       /"#\/components\/(\w+)\/(\w[\w-]*)"/g,
@@ -51,7 +51,7 @@ describe('GET /v1/openapi.json', () => {
   })
 })
 
-test('the document lets callers leave out what has a default, and says once what any operation may answer', () => {
+test('the document makes members with defaults optional and defines shared responses once', () => {
   const document = openApiDocument()
   const defaulted: string[] = []
   const look = (node: unknown, at: string) => {
@@ -75,7 +75,7 @@ test('the document lets callers leave out what has a default, and says once what
 })
 
 describe('GET /v1/docs', () => {
-  test('is one page that asks for nothing else', async () => {
+  test('is one page that loads nothing else', async () => {
     await using service = await startTestApp({ release: '<script>' })
     const response = await fetch(`${service.origin}/v1/docs`)
     const page = await response.text()
@@ -107,14 +107,14 @@ describe('Accept', () => {
     ['application/*;q=0, application/json', true],
     ['json', false],
     ['application/json-seq', false],
-  ])('%j', (header, expected) => {
+  ])('of %j accepts JSON: %s', (header, expected) => {
     expect(accepts(header, 'application/json')).toBe(expected)
   })
 
   test.each([
     ['/v1/openapi.json', 'text/html'],
     ['/v1/docs', 'application/json'],
-  ])('%s is not served as %s', async (path, accept) => {
+  ])('gets 406 from %s if it is %s', async (path, accept) => {
     await using service = await startTestApp()
     const response = await fetch(service.origin + path, { headers: { accept } })
     expect([response.status, await response.json()]).toEqual([406, { error: 'representation_not_acceptable' }])

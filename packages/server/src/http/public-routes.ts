@@ -12,8 +12,8 @@ interface Page {
 }
 
 /**
- * The two public endpoints (interface 4.1): the contract of the running build, for programs and for people. Both are
- * made once. They begin at 406: no credential, no metering.
+ * Registers the two public endpoints: the contract of this build, for programs (`getOpenApi`) and for people
+ * (`getDocs`). Both pages are built once. They need no credential and are not metered; their first check is `Accept`.
  */
 export function registerPublicRoutes(app: FastifyInstance, document: OpenApiDocument): void {
   const docs = docsPage(document)

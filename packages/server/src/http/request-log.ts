@@ -2,8 +2,8 @@ import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import { pathOf } from './request/request-path.ts'
 
 /**
- * One line for each request, when it is done. It names the path but no query, header or body: credentials and people's
- * words stay out of the log.
+ * Logs one line for each finished request. It names the path but no query, header or body, which keeps credentials and
+ * people's words out of the log.
  */
 export class RequestLog extends LogController {
   override incomingRequest(): void {}

@@ -59,7 +59,7 @@ describe('values', () => {
     const response = await service.call('PUT', turn, { headers: json, body: `{"files":[${'{},'.repeat(30_000)}` })
     expect([response.status, await response.json()]).toEqual([
       400,
-      { error: 'invalid_request', issues: [{ path: [], message: 'holds more values than this operation takes' }] },
+      { error: 'invalid_request', issues: [{ path: [], message: 'holds more values than this operation allows' }] },
     ])
   })
 

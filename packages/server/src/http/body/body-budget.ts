@@ -1,15 +1,15 @@
-/** How much of request bodies this process holds at once. */
+/** Limits of the request bodies that this process holds at once. */
 export interface BodyBounds {
-  /** Of all callers together; one organization has half of it at most. */
+  /** For all callers together; one organization may hold half of it. */
   readonly processBytes: number
   readonly callerBytes: number
-  /** Bodies of one caller that are still arriving, beside small ones. */
+  /** Bodies per caller that are still arriving, not counting small ones. */
   readonly callerBodies: number
-  /** A body that brings less than 64 KiB in this long is given up. */
+  /** A body that delivers less than 64 KiB in this time is refused. */
   readonly patienceMs: number
 }
 
-/** The bounds where no setting says otherwise. */
+/** The limits unless a setting overrides them. */
 export const defaultBodyBounds: BodyBounds = {
   processBytes: 256 * 1024 ** 2,
   callerBytes: 64 * 1024 ** 2,
@@ -17,13 +17,13 @@ export const defaultBodyBounds: BodyBounds = {
   patienceMs: 20_000,
 }
 
-/** Whose body it is: one installation, person, key or Run, of one organization. */
+/** The owner of a body: one installation, person, key or Run of one organization. */
 export interface BodyOwner {
   readonly organizationId: string
   readonly id: string
 }
 
-/** What one caller or one organization holds. */
+/** The bytes and bodies that one caller or one organization holds. */
 interface Account {
   claims: number
   bytes: number
@@ -31,8 +31,8 @@ interface Account {
 }
 
 /**
- * The bytes of request bodies that this process holds, counted as they arrive and given back when their request ends.
- * Without it, bodies whose last byte never comes would take the memory of the process.
+ * Counts the bytes of request bodies that this process holds, from their arrival to the end of their request. Without
+ * this limit, bodies that never end could exhaust the memory of the process.
  */
 export class BodyBudget {
   readonly #bounds: BodyBounds
@@ -48,7 +48,7 @@ export class BodyBudget {
     return this.#bytes
   }
 
-  /** Begins to hold a body. Whoever calls this releases the claim when the request ends, however it ends. */
+  /** Opens a claim for a body. The caller must release it when the request ends, however it ends. */
   open({ organizationId, id }: BodyOwner): BodyClaim {
     const { processBytes, callerBytes, callerBodies } = this.#bounds
     const names = [organizationId, `${organizationId} ${id}`] as const
@@ -99,14 +99,14 @@ export class BodyBudget {
   }
 }
 
-/** What one request holds of the budget. */
+/** One request's share of the budget. */
 export interface BodyClaim {
-  /** Takes more bytes; false, and nothing taken, if a bound does not allow them. */
+  /** Claims more bytes. Returns false, and claims nothing, if a limit forbids it. */
   grow(bytes: number): boolean
-  /** Counts a body that is still arriving; false if its caller sends as many as it may. */
+  /** Counts a body as arriving. Returns false if its caller already sends as many as it may. */
   arrive(): boolean
-  /** The body is whole or given up: it counts by its bytes alone. */
+  /** Marks the body as complete or refused; from then on only its bytes count. */
   arrived(): void
-  /** Gives everything back; a second call does nothing. */
+  /** Returns everything to the budget. A second call does nothing. */
   release(): void
 }

@@ -1,27 +1,27 @@
 const firstBytes = 64 * 1024
 
 /**
- * Gathers a body's chunks into one buffer that doubles as they come. A list of chunks would cost some 200 bytes for each,
- * and a client may send them a byte at a time; one buffer of the announced size would be there for whoever announces.
+ * Collects a body's chunks in one buffer that doubles as needed. A list would cost some 200 bytes for each chunk, and a
+ * client may send single bytes. A buffer of the announced size would let any client reserve memory by announcing it.
  */
 export class BodyBuffer {
   readonly #mostBytes: number
   #buffer: Buffer = Buffer.alloc(0)
   #length = 0
 
-  /** @param mostBytes no body is longer */
+  /** @param mostBytes upper limit of the body's length */
   constructor(mostBytes: number) {
     this.#mostBytes = mostBytes
   }
 
-  /** Bytes gathered so far. */
+  /** Bytes collected so far. */
   get length(): number {
     return this.#length
   }
 
   append(chunk: Buffer): void {
     const length = this.#length + chunk.length
-    // The usual small body comes in one piece.
+    // Most small bodies arrive in one chunk.
     if (this.#length === 0 && length === this.#mostBytes) this.#buffer = chunk
     else {
       if (length > this.#buffer.length) this.#grow(length)
@@ -30,7 +30,7 @@ export class BodyBuffer {
     this.#length = length
   }
 
-  /** Gives the body away; nothing is left here. */
+  /** Returns the body and empties the buffer. */
   take(): Buffer {
     const body = this.#buffer.subarray(0, this.#length)
     this.#buffer = Buffer.alloc(0)

@@ -2,7 +2,10 @@ import { Worker } from 'node:worker_threads'
 import { ApiError } from '../../kit/api-error.ts'
 import type { JudgeAnswer, JudgeOrder } from './body-worker.ts'
 
-/** A parsed body takes several times its bytes: the largest, and room to collect the one before. */
+/**
+ * Heap limit of the thread. A parsed body takes several times its bytes; this fits the largest one and an uncollected
+ * earlier one.
+ */
 const heapMegabytes = 1024
 
 interface Waiting {
@@ -10,14 +13,14 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** A large body that the contract takes. */
+/** A large body that satisfies the contract. */
 export interface Found extends Extract<JudgeAnswer['found'], { kind: 'valid' }> {
   readonly bytes: Buffer
 }
 
 /**
- * Parses and judges large bodies of the gateway on a thread of its own. The largest takes 0.3 s of a processor, for which
- * the event loop would answer nobody. The thread starts with the first large body.
+ * Parses and validates large gateway bodies on its own thread. The largest takes 0.3 s of processor time, which would
+ * block the event loop. The thread starts with the first large body.
  */
 export class BodyJudge {
   readonly #waiting = new Map<number, Waiting>()
@@ -25,9 +28,9 @@ export class BodyJudge {
   #tickets = 0
 
   /**
-   * Judges a body, whose memory belongs to the judge until it answers.
-   * @throws ApiError 400 for a body that the contract refuses
-   * @throws Error if the thread has died of it
+   * Validates a body. The judge owns the body's memory until it answers.
+   * @throws ApiError 400 for a body that violates the contract
+   * @throws Error if the thread died
    */
   judge(order: Omit<JudgeOrder, 'ticket' | 'bytes'>, body: Buffer): Promise<Found> {
     const { promise, resolve, reject } = Promise.withResolvers<Found>()
@@ -41,7 +44,7 @@ export class BodyJudge {
     return promise
   }
 
-  /** Ends the thread. Bodies that it has not judged are given up. */
+  /** Ends the thread. Bodies still in progress are rejected. */
   async close(): Promise<void> {
     await this.#worker?.terminate()
   }
@@ -50,7 +53,7 @@ export class BodyJudge {
     const worker = new Worker(new URL('./body-worker.ts', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
     })
-    // A service that has nothing else to do ends.
+    // An idle thread must not keep the process alive.
     worker.unref()
     worker.on('message', (answer: JudgeAnswer) => this.#answered(answer))
     let cause: unknown
@@ -61,7 +64,7 @@ export class BodyJudge {
       this.#worker = null
       const waiting = [...this.#waiting.values()]
       this.#waiting.clear()
-      for (const { reject } of waiting) reject(new Error('the thread that judges bodies has ended', { cause }))
+      for (const { reject } of waiting) reject(new Error('the thread that validates request bodies exited', { cause }))
     })
     return worker
   }
@@ -74,10 +77,10 @@ export class BodyJudge {
   }
 }
 
-/** The same bytes in memory that they share with no other buffer, so that it can change threads. */
+/** Returns the bytes in memory of their own, so that it can be transferred to another thread. */
 function ownMemory(bytes: Buffer): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = bytes
-  // A small buffer may lie in the pool of the process, which cannot be given away.
+  // A small buffer may lie in Node's shared pool, which cannot be transferred.
   return buffer instanceof ArrayBuffer && byteLength > 1024 ** 2
     ? new Uint8Array(buffer, byteOffset, byteLength)
     : Uint8Array.from(bytes)

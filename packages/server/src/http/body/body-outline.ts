@@ -1,15 +1,17 @@
 type Members = Readonly<Record<string, unknown>>
 
-/** Values of one body that go from thread to thread at most; to copy one costs a microsecond on either side. */
+/**
+ * Maximum number of values of one body that are copied between threads; copying one costs a microsecond on each side.
+ */
 const mostValues = 5_000
 
-/** The members of a body that are cheap to copy, and the names of the others. */
+/** The members of a body that are cheap to copy, and the names of the rest. */
 export interface BodyOutline {
   readonly members: Members
   readonly leftOut: readonly string[]
 }
 
-/** Splits a body by what its members cost to copy. Text costs next to nothing, however long. */
+/** Splits a body by the cost of copying its members. Text is cheap to copy at any length. */
 export function outlineOf(body: Members): BodyOutline {
   const members: Record<string, unknown> = Object.create(null)
   const leftOut: string[] = []
@@ -26,8 +28,8 @@ export function outlineOf(body: Members): BodyOutline {
 }
 
 /**
- * The body that an outline is of. Whoever asks for a member that was left out has the whole body parsed, once; a request
- * that is passed on as it came asks for none.
+ * Rebuilds a body from its outline. The first read of a left-out member parses the whole body, once. A request that is
+ * passed on unchanged reads none.
  */
 export function bodyOf(outline: BodyOutline, parse: () => Members): Members {
   const body: Record<string, unknown> = { ...outline.members }
@@ -44,7 +46,7 @@ export function bodyOf(outline: BodyOutline, parse: () => Members): Members {
   return body
 }
 
-/** What is left of `room` beside a value and all within it; negative if it does not fit. */
+/** Returns the rest of `room` after counting a value and everything inside it; negative if it does not fit. */
 function leftOf(value: unknown, room: number): number {
   let left = room - 1
   if (typeof value !== 'object' || value === null) return left

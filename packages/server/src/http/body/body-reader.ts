@@ -4,24 +4,24 @@ import type { BodyClaim } from './body-budget.ts'
 import { BodyBuffer } from './body-buffer.ts'
 import { ValueCounter } from './value-counter.ts'
 
-/** How much of a refused body is still taken in, so that the client gets to read the refusal. */
+/** Bytes still read from a refused body, so that the client gets to read the refusal. */
 const toleratedExcessBytes = 16 * 1_048_576
-/** A body that brings less than this in its patience is given up. */
+/** A body that delivers less than this within `patienceMs` is refused. */
 const leastProgressBytes = 64 * 1024
-/** A body this small does not count as one that is arriving: it mostly comes with its headers. */
+/** Bodies up to this size do not count as arriving: they mostly come with their headers. */
 const smallBytes = 64 * 1024
 
-/** What came of reading a body. */
+/** The result of reading a body. */
 export type BodyReading =
   | {
       readonly kind: 'read'
       readonly bytes: Buffer
-      /** Values of its JSON, as {@link ValueCounter} counts them. */
+      /** Values in its JSON, as counted by {@link ValueCounter}. */
       readonly values: number
     }
   | { readonly kind: 'too_large' | 'too_many_values' | 'no_room' | 'too_slow' }
 
-/** What a body is held to. */
+/** The limits of one body. */
 export interface BodyLimits {
   readonly bytes: number
   readonly values: number
@@ -29,11 +29,12 @@ export interface BodyLimits {
 }
 
 /**
- * Reads a body within its limits. One that breaks a limit is answered at once and its rest thrown away: closing the
- * connection on a client that still writes would lose the answer. A client that never stops is cut off.
- * @param announcedBytes NaN if the client does not say
- * @param claim what the body takes of the budget; absent for one that is too small to count before its sender is known
- * @throws when the client breaks off
+ * Reads a body within its limits.
+ * If the body breaks a limit, the promise resolves at once and the rest is discarded: closing the connection while the
+ * client still writes would lose the response. A client that never stops is disconnected.
+ * @param announcedBytes NaN if the client announces no length
+ * @param claim the body's share of the budget; absent for a body too small to count before its sender is known
+ * @throws ClientLeft if the client breaks off
  */
 export function readBody(
   body: Readable,
@@ -41,7 +42,7 @@ export function readBody(
   limits: BodyLimits,
   claim?: BodyClaim,
 ): Promise<BodyReading> {
-  // What had ended before anyone listens tells nobody any more.
+  // A stream that ended before this call emits no more events.
   if (body.destroyed && !body.readableEnded) return Promise.reject(new ClientLeft('the client broke off its body'))
   const { promise, resolve, reject } = Promise.withResolvers<BodyReading>()
   const counter = new ValueCounter()
@@ -54,7 +55,7 @@ export function readBody(
     buffer.take()
     resolve({ kind })
   }
-  /** Whether there is room for a body of this size to arrive. One of a length that is not told counts once it is large. */
+  /** Returns whether a body of this size may arrive. A body of unknown length counts once it exceeds `smallBytes`. */
   const mayArrive = (bytes: number) => {
     if (arriving || !(bytes > smallBytes)) return true
     arriving = true
@@ -88,7 +89,7 @@ export function readBody(
   })
 }
 
-/** Calls `late` once if a body brings too little in a stretch of time. A body that has ended is never late. */
+/** Calls `late` once if a body delivers too little within `patienceMs`. A body that has ended is never late. */
 export function watchArrival(body: Readable, patienceMs: number, late: () => void): Disposable {
   let fresh = 0
   const count = (chunk: Buffer) => {

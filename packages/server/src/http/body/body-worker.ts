@@ -7,19 +7,19 @@ import { RequestContract, type RequestParts } from '../request/request-contract.
 import { type BodyOutline, outlineOf } from './body-outline.ts'
 import { parseBytes } from './json-body.ts'
 
-/** A request that is judged on the worker thread. */
+/** A request to validate a body on the worker thread. */
 export interface JudgeOrder {
   readonly ticket: number
   readonly operation: GatewayOperationId
-  /** Members that the gateway may set in the body; the answer says where they stand. */
+  /** Members that the gateway may set in the body; the answer gives their positions. */
   readonly settableMembers: readonly string[]
-  /** The body, whose memory goes along and comes back. */
+  /** The body. Its memory is transferred to the thread and back. */
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly query: string
   readonly headers: RequestParts['headers']
 }
 
-/** What the worker thread found. */
+/** The worker thread's answer. */
 export interface JudgeAnswer {
   readonly ticket: number
   readonly bytes: Uint8Array<ArrayBuffer>
@@ -42,9 +42,12 @@ function contractOf(operation: GatewayOperationId): RequestContract {
   return contract
 }
 
-/** One name may stand in an object several times; each time is a place that the event loop has to set. */
+/** Maximum number of positions. A name may repeat in an object, and the event loop has to set each occurrence. */
 const mostPlaces = 100
-/** Where the members with these names stand. @throws ApiError 400 for a body that repeats them without end */
+/**
+ * Returns the positions of the members with these names.
+ * @throws ApiError 400 for a body that repeats them too often
+ */
 function settable(bytes: Uint8Array<ArrayBuffer>, names: readonly string[]): readonly MemberPlace[] {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const places = [
@@ -63,7 +66,7 @@ function judge({ operation, settableMembers, bytes, query, headers }: JudgeOrder
   const contract = contractOf(operation)
   try {
     const parts = contract.parts({ query, headers, body: parseBytes(bytes), bodyBytes: bytes.length })
-    // A body that the contract has judged is an object.
+    // A valid body is an object.
     const outline = outlineOf(Object(parts.body))
     return {
       kind: 'valid',

@@ -4,9 +4,9 @@ import type { BodyReading } from './body-reader.ts'
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
 /**
- * The JSON value of a body that was read; undefined where none came.
+ * Returns the JSON value of a body, or undefined if there is none.
  * @throws ApiError 413 `request_entity_too_large`, 408 `request_timeout`, 503 `service_unavailable`, 400
- *   `malformed_request_body`, or 400 `invalid_request` for more values than the operation takes
+ * `malformed_request_body`, or 400 `invalid_request` for more values than the operation allows
  */
 export function parseJson(reading: BodyReading | undefined, takesBody: boolean): unknown {
   if (reading === undefined) {
@@ -18,7 +18,10 @@ export function parseJson(reading: BodyReading | undefined, takesBody: boolean):
   return parseBytes(bytes)
 }
 
-/** The bytes of a body. @throws ApiError for one that broke a limit */
+/**
+ * Returns the bytes of a body.
+ * @throws ApiError for a body that broke a limit
+ */
 export function wholeBody(reading: BodyReading): Buffer {
   switch (reading.kind) {
     case 'read':
@@ -27,17 +30,20 @@ export function wholeBody(reading: BodyReading): Buffer {
       throw refusal('request_entity_too_large')
     case 'too_many_values':
       throw refusal('invalid_request', {
-        issues: [{ path: [], message: 'holds more values than this operation takes' }],
+        issues: [{ path: [], message: 'holds more values than this operation allows' }],
       })
     case 'no_room':
       throw refusal('service_unavailable')
     case 'too_slow':
-      // The rest of the body may never come, so the connection is of no more use.
+      // The rest of the body may never arrive, so the connection cannot be reused.
       throw refusal('request_timeout', {}, undefined, { connection: 'close' })
   }
 }
 
-/** @throws ApiError 400 `malformed_request_body` */
+/**
+ * Parses JSON in UTF-8.
+ * @throws ApiError 400 `malformed_request_body`
+ */
 export function parseBytes(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(utf8.decode(bytes))

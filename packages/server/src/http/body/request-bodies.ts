@@ -7,11 +7,11 @@ import { type BodyBounds, BodyBudget, type BodyOwner } from './body-budget.ts'
 import { BodyBuffer } from './body-buffer.ts'
 import { type BodyLimits, type BodyReading, readBody, watchArrival } from './body-reader.ts'
 
-/** Values of a body: no body that the API takes comes near this; the gateway takes long conversations. */
+/** Maximum number of values in a body. API bodies stay far below theirs; gateway bodies hold long conversations. */
 const apiValues = 20_000
 const gatewayValues = 200_000
 
-/** What bodies are held to, by who takes them. */
+/** The limits of bodies, for the API and the gateway. */
 export interface BodyRules {
   readonly bounds: BodyBounds
   readonly apiBytes?: number
@@ -24,7 +24,7 @@ export class RequestBodies {
   readonly #budget: BodyBudget
   readonly #patienceMs: number
   readonly #api: BodyLimits
-  /** What a body of the gateway's is held to. */
+  /** Limits of gateway bodies. */
   readonly gateway: BodyLimits
 
   constructor({ bounds, apiBytes = limits.bodyBytes, gatewayBytes = apiBytes }: BodyRules) {
@@ -35,12 +35,12 @@ export class RequestBodies {
     this.gateway = { bytes: gatewayBytes, values: gatewayValues, patienceMs }
   }
 
-  /** Bytes of bodies that are held now. */
+  /** Bytes of bodies held now. */
   get heldBytes(): number {
     return this.#budget.bytes
   }
 
-  /** Takes over the parsing of every body. Call it before the routes are there. */
+  /** Takes over the parsing of all bodies. Call it before registering routes. */
   register(app: FastifyInstance): void {
     app.decorateRequest('bodyClaim', null)
     app.removeAllContentTypeParsers()
@@ -50,9 +50,9 @@ export class RequestBodies {
     app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage) => this.#read(request, payload))
   }
 
-  /** The form of a request, for its handler. */
+  /** Returns the form of a request, for its handler. */
   formOf({ raw, bodyClaim }: FastifyRequest): FormBody {
-    if (bodyClaim === null) throw new Error('a form was asked for that nobody sent')
+    if (bodyClaim === null) throw new Error('the request has no form body')
     return {
       stream: raw,
       keep: mostBytes => {
@@ -84,7 +84,7 @@ export class RequestBodies {
     if (takesForm(request) || bodyClaim === null) return undefined
     const length = Number(request.headers['content-length'] ?? Number.NaN)
     if (bodyAhead !== null) {
-      // It was begun before its sender was known, and is at most what Node reads in by itself.
+      // `readAhead` began to read it before its sender was known; it is no larger than Node's own read buffer.
       if (!bodyClaim.grow(length)) return { kind: 'no_room' }
       await bodyAhead
       return undefined
@@ -93,7 +93,7 @@ export class RequestBodies {
   }
 }
 
-/** Whose budget a body counts against; null where the guard has let nobody in. */
+/** Returns the owner of a body, or null if the guard admitted no one. */
 function ownerOf({ admission, gatewayAdmission }: FastifyRequest): BodyOwner | null {
   if (gatewayAdmission !== null) {
     const { organizationId, run, apiKeyId, kind } = gatewayAdmission.caller
@@ -102,7 +102,7 @@ function ownerOf({ admission, gatewayAdmission }: FastifyRequest): BodyOwner | n
   return admission === null ? null : admission.principal
 }
 
-/** Whether the body is a form, which is left to the handler. */
+/** Returns whether the body is a form, which the handler reads itself. */
 function takesForm({ routeOptions }: FastifyRequest): boolean {
   const { operationId } = routeOptions.config
   return operationId !== undefined && operationOf(operationId).form !== undefined

@@ -5,21 +5,23 @@ const openBracket = 0x5b
 const openBrace = 0x7b
 
 /**
- * Counts the values of a JSON text while its bytes arrive, so that a body can be refused before it is parsed: a value
- * takes some 100 bytes of memory and a microsecond, however few bytes name it. Every value but the first follows a
- * `{`, `[` or `,` outside of strings, so the count never falls short of the values by more than one.
+ * Counts the values of a JSON text as its bytes arrive, so that a body can be refused before it is parsed. Each value
+ * takes some 100 bytes of memory and a microsecond to parse, however short it is. Every value but the first follows a
+ * `{`, `[` or `,` outside strings, so the count is at most one too low.
  */
 export class ValueCounter {
   #count = 0
   #inString = false
   #escaped = false
 
-  /** The `{`, `[` and `,` outside of strings so far. */
+  /** The number of `{`, `[` and `,` outside strings so far. */
   get count(): number {
     return this.#count
   }
 
-  /** Reads the next bytes. One pass over each byte, about a nanosecond: text in UTF-8 never holds these bytes otherwise. */
+  /**
+   * Reads the next bytes, at about a nanosecond each. UTF-8 never contains these bytes as part of another character.
+   */
   take(chunk: Uint8Array): void {
     let count = this.#count
     let inString = this.#inString

@@ -9,15 +9,16 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 }
 
 /**
- * Answers bytes that are no request, or never became a whole one (completions, Common rules). A connection that owes
- * another response is closed without a word: what is written now would be taken for that one.
+ * Answers a connection whose bytes are not a request, or never became a complete one. If the connection still owes
+ * another response, it is closed without an answer: the client would take the answer for the owed response.
  */
 export function answerClientError(
   error: Error & { readonly code?: string },
   socket: Socket,
   owesAnother: boolean,
 ): void {
-  // More was sent after a request that says it is the last. That one is answered, and the answer closes the connection.
+  // The client sent more after a request with `Connection: close`. The response to that request will close the
+  // connection.
   if (error.code === 'HPE_CLOSED_CONNECTION' && socket.writable && owesAnother) return
   if (error.code === 'ECONNRESET' || !socket.writable || owesAnother) {
     socket.destroy()

@@ -1,11 +1,11 @@
-/** How long clients are spread over when a server stops (interface 8.4). */
+/** The period over which clients reconnect when a server stops. */
 const spreadMs = 30_000
 
-/** The streams a process serves, so that it can end them when it stops. */
+/** The streams that this process serves, so that it can end them when it stops. */
 export class OpenStreams {
   readonly #stops = new Set<(retryMs: number) => void>()
 
-  /** Counts a stream in until the returned function is called. */
+  /** Registers a stream. Returns a function that removes it. */
   add(stop: (retryMs: number) => void): () => void {
     this.#stops.add(stop)
     return () => {
@@ -17,7 +17,7 @@ export class OpenStreams {
     return this.#stops.size
   }
 
-  /** Ends all streams; each client is told another moment to come back, so that they do not come at once. */
+  /** Ends all streams. Each client gets a random reconnection delay, so that they do not return all at once. */
   stopAll(): void {
     for (const stop of [...this.#stops]) stop(Math.floor(Math.random() * spreadMs))
   }

@@ -7,13 +7,13 @@ interface Exchange {
 }
 
 /**
- * The responses each connection still owes; a client may send its next request before the last is answered. It decides
- * whether bytes written to the connection would reach the client as the answer to what it sent last.
+ * Tracks the responses that each connection still owes; a client may pipeline requests. It tells whether bytes written
+ * now would reach the client as the response to its latest request.
  */
 export class OwedResponses {
   readonly #byConnection = new WeakMap<Socket, Set<Exchange>>()
 
-  /** Counts a response in until its connection is done with it. */
+  /** Registers a response until it is closed. */
   begin(request: IncomingMessage, response: ServerResponse): void {
     const owed = this.#byConnection.get(request.socket) ?? new Set()
     const exchange = { request, response }
@@ -21,7 +21,7 @@ export class OwedResponses {
     response.once('close', () => owed.delete(exchange))
   }
 
-  /** Whether the connection owes a response besides that to a request still on its way. */
+  /** Returns whether the connection owes a response besides the one to a request that is still arriving. */
   owesAnother(connection: Socket): boolean {
     const owed = [...(this.#byConnection.get(connection) ?? [])]
     return owed.length > 1 || owed.some(({ request, response }) => request.complete || response.headersSent)

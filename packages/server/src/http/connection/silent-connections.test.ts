@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { startTestApp } from '../testing/test-app.ts'
 
-test('a stop does not wait for connections on which nobody has asked for anything', async () => {
+test('a stop does not wait for connections without a request', async () => {
   const service = await startTestApp()
   const accepted = once(service.app.server, 'connection')
   const socket = connect(service.port, '127.0.0.1')
@@ -14,7 +14,7 @@ test('a stop does not wait for connections on which nobody has asked for anythin
   await closed
 })
 
-test('a stop lets a request that has begun come to its end', async () => {
+test('a stop lets a started request finish', async () => {
   const service = await startTestApp()
   const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   service.answer('listRuntimes', async () => {

@@ -2,8 +2,9 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Connections on which no request has come yet. Browsers and HTTP clients open them ahead of need, and Node, which
- * closes idle connections when its server closes, takes these for busy ones and waits a minute for their first request.
+ * Tracks connections without any request yet. Browsers and HTTP clients open such connections ahead of need. When its
+ * server closes, Node closes idle connections but takes these for busy ones, and waits a minute for their first
+ * request.
  */
 export class SilentConnections {
   readonly #silent = new Set<Socket>()
@@ -18,7 +19,7 @@ export class SilentConnections {
     server.prependListener('request', ({ socket }) => this.#silent.delete(socket))
   }
 
-  /** Closes them, and those that still come. */
+  /** Closes these connections, and all later ones. */
   close(): void {
     this.#closing = true
     for (const socket of this.#silent) socket.destroy()

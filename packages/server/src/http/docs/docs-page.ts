@@ -5,15 +5,15 @@ import { Html, html, inline, prose } from './html.ts'
 import { operationView } from './operation-view.ts'
 import { membersOf, rulesOf, schemaAnchor, typeOf } from './schema-view.ts'
 
-/** A page and the policy it is served under. */
+/** A page and its content security policy. */
 export interface DocsPage {
   readonly html: string
   readonly contentSecurityPolicy: string
 }
 
 /**
- * The contract as one page (interface 4.1): no script, no font, no request beyond itself, so that it reads the same
- * offline and its policy can refuse everything but its own style.
+ * Renders the contract as one page for `getDocs`. It loads no script, font or other resource, so it works offline, and
+ * its policy allows nothing but its own style.
  */
 export function docsPage(document: OpenApiDocument): DocsPage {
   const digest = createHash('sha256').update(docsStyle).digest('base64')

@@ -1,4 +1,4 @@
-/** Style of the contract page. It stands in the page itself, by its digest in the page's policy. */
+/** Style of the contract page. The page embeds it, and its policy allows it by digest. */
 export const docsStyle = `
 :root { color-scheme: light dark; --ink: #1b2430; --soft: #5b6675; --line: #dfe4ea; --paper: #ffffff; --wash: #f5f7f9; --link: #0b5cad;
   --get: #0b6e4f; --put: #8a5a00; --post: #0b5cad; --patch: #6b3fa0; --delete: #b3261e; }

@@ -26,14 +26,14 @@ function render(piece: Piece): string {
   return piece.map(render).join('')
 }
 
-/** Builds markup; every value is escaped unless it is markup itself. */
+/** Builds markup. Every value is escaped unless it is markup itself. */
 export const html = (literals: TemplateStringsArray, ...values: readonly Piece[]): Html =>
   new Html(literals.map((literal, index) => literal + render(values[index])).join(''))
 
-/** Prose of the contract: backticks become code and blank lines paragraphs. */
+/** Renders prose of the contract: backticks become code, blank lines separate paragraphs. */
 export const prose = (text: string): Html =>
   html`${text.split('\n\n').map(paragraph => html`<p>${inline(paragraph)}</p>`)}`
 
-/** One line of prose. */
+/** Renders one line of prose. */
 export const inline = (text: string): Html =>
   html`${text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}`

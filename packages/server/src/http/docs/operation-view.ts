@@ -2,7 +2,7 @@ import type { OpenApiDocument, OpenApiOperation, OpenApiResponse, Reference } fr
 import { type Html, html, inline, prose } from './html.ts'
 import { memberRow, typeOf } from './schema-view.ts'
 
-/** One operation with everything it takes and answers. */
+/** Renders one operation with its parameters, body and responses. */
 export function operationView(
   document: OpenApiDocument,
   method: string,

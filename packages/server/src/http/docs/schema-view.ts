@@ -9,10 +9,10 @@ const nodes = (value: unknown): readonly SchemaNode[] => (Array.isArray(value) ?
 const strings = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.map(item => (typeof item === 'string' ? item : JSON.stringify(item))) : []
 
-/** The anchor of a component. */
+/** Returns the anchor of a component. */
 export const schemaAnchor = (name: string): string => `schema-${name}`
 
-/** A schema's type in one line, references as links. */
+/** Renders a schema's type in one line, with references as links. */
 export function typeOf(schema: SchemaNode): Html {
   const reference = schema.$ref
   if (typeof reference === 'string') {
@@ -42,7 +42,7 @@ const bounds: readonly (readonly [keyword: string, label: string])[] = [
   ['default', 'default `#`'],
 ]
 
-/** What a value may be beyond its type. */
+/** Renders a schema's description and constraints. */
 export function rulesOf(schema: SchemaNode): Html {
   const rules = bounds
     .filter(([keyword]) => schema[keyword] !== undefined)
@@ -59,7 +59,7 @@ export function rulesOf(schema: SchemaNode): Html {
 const list = (values: readonly string[]) =>
   html`${values.map((value, index) => [index > 0 && ', ', html`<code>${value}</code>`])}`
 
-/** The members of an object schema, those of nested objects indented below them. */
+/** Renders the members of an object schema, with members of nested objects below them. */
 export function membersOf(schema: SchemaNode): Html | null {
   const rows = rowsOf(schema, '')
   if (rows.length === 0) return null
@@ -78,7 +78,7 @@ function rowsOf(schema: SchemaNode, prefix: string): readonly Html[] {
   })
 }
 
-/** One row of a table of members or parameters. */
+/** Renders one row of a table of members or parameters. */
 export const memberRow = (prefix: string, name: string, schema: SchemaNode, isRequired: boolean): Html =>
   html`<tr><td><code><span class="prefix">${prefix}</span>${name}</code>${
     isRequired ? html` <span class="required">required</span>` : null

@@ -10,24 +10,24 @@ import { parseBytes, parseJson, wholeBody } from '../body/json-body.ts'
 import type { RequestContract } from '../request/request-contract.ts'
 import { queryOf } from '../request/request-path.ts'
 
-/** What a gateway's request asks beside its path, as the contract has it: no other parameter is there. */
+/** A gateway request's parts besides its path, validated by the contract. They hold no other parameters. */
 export interface GatewayBody {
-  /** The body as it came. */
+  /** The body as received. */
   readonly bytes: Buffer
-  /** Where members stand in a large body that the gateway may set. */
+  /** Positions of the members that the gateway may set in a large body. */
   readonly places?: readonly MemberPlace[]
   readonly body: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, unknown>>
 }
 
-/** As much of a body as Node reads in by itself, whether or not anybody asks for it. */
+/** The bytes of a body that Node reads on its own, even if nobody asks for them. */
 const aheadBytes = 64 * 1024
 
 /**
- * Begins to read a small body, and judges it, while the guard still judges its sender: the guard's statement takes longer
- * than both. What was found is told when it is asked for, which is after the guard and every check that comes before the
- * body's. A large body, and one of a length that is not told, waits.
+ * Reads and validates a small body while the guard checks its sender: the guard's statement takes longer than both. The
+ * caller asks for the result only after the guard and every check that precedes the body's. Large bodies, and bodies of
+ * unknown length, are not read ahead.
  */
 export function readAhead(
   request: FastifyRequest,
@@ -39,20 +39,23 @@ export function readAhead(
   const ahead = readBody(request.raw, length, { ...limits, bytes: aheadBytes }).then(reading =>
     settled(() => judge(reading)),
   )
-  // Whoever is refused before its body is asked for may break it off.
+  // The client may break off a body whose request was refused before anyone awaits it.
   ahead.catch(() => {})
   return ahead
 }
 
-/** A larger body, or one of more values, is judged on a thread of its own. */
+/** Bodies with more bytes or values than these are validated on a separate thread. */
 const largeBytes = 1024 ** 2
 const manyValues = 20_000
 
-/** Whether judging a body takes longer than the event loop can be kept from others. */
+/** Returns whether validating a body would block the event loop for too long. */
 export const isLarge = (reading: BodyReading): boolean =>
   reading.kind === 'read' && (reading.bytes.length > largeBytes || reading.values > manyValues)
 
-/** {@link judgeBody} for a large body, on a thread of its own. @throws ApiError 400 */
+/**
+ * Validates a large body like {@link judgeBody}, on a separate thread.
+ * @throws ApiError 400
+ */
 export async function judgeLargeBody(
   request: FastifyRequest,
   reading: BodyReading,
@@ -61,7 +64,7 @@ export async function judgeLargeBody(
 ): Promise<GatewayBody> {
   const order = { operation, settableMembers, query: queryOf(request.url), headers: { ...request.headers } }
   const found = await judge.judge(order, wholeBody(reading))
-  // To take over the thread's answer is work enough for one turn of the event loop.
+  // Taking over the thread's answer is enough work for one turn of the event loop.
   await nextTurn()
   const { outline, places, query, headerParams, bytes } = found
   return {
@@ -73,7 +76,10 @@ export async function judgeLargeBody(
   }
 }
 
-/** @throws ApiError 400, 408, 413, 503 */
+/**
+ * Validates a gateway request.
+ * @throws ApiError 400, 408, 413, 503
+ */
 export function judgeBody(
   request: FastifyRequest,
   reading: BodyReading | undefined,
@@ -97,11 +103,13 @@ export function judgeBody(
 
 const membersOf = (value: unknown) => (typeof value === 'object' && value !== null ? { ...value } : {})
 
-/** Nothing is read ahead for a request that the guard refuses without asking anybody. */
+/**
+ * Returns whether a request names a credential. Without one the guard refuses it at once, and nothing is read ahead.
+ */
 const namesCredential = ({ headers }: FastifyRequest): boolean =>
   ['authorization', ...Object.values(keyHeaders)].some(name => name !== null && headers[name] !== undefined)
 
-/** Does the work now, and tells what came of it later. */
+/** Does the work now and returns a function that delivers its result or error later. */
 function settled<Value>(work: () => Value): () => Value {
   try {
     const value = work()

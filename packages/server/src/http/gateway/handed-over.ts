@@ -1,13 +1,13 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 
 /**
- * Requests that a worker of this process hands to its gateway without sending them. That worker begins no other request
- * of the same Run, and ends no Run, before all that its Runs have used is kept.
+ * Marks requests that a worker of this process passes to its gateway directly. That worker waits until its Run's usage
+ * is stored before the Run's next request, and before the Run's end.
  */
 export class HandedOver {
   readonly #requests = new WeakSet<IncomingMessage>()
 
-  /** What answers a request that is handed over, where `gateway` answers one that is sent. */
+  /** Wraps the gateway's listener into one for requests that are handed over. */
   to(gateway: RequestListener): RequestListener {
     return (incoming, outgoing) => {
       this.#requests.add(incoming)

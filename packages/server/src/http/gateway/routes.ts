@@ -17,28 +17,28 @@ import { routerPath } from '../routing/route-match.ts'
 import { isLarge, judgeBody, judgeLargeBody, readAhead } from './body.ts'
 import type { HandedOver } from './handed-over.ts'
 
-/** The gateway as the HTTP layer serves it. */
+/** The gateway, for the HTTP layer. */
 export interface GatewaySurface {
   readonly handlers: GatewayHandlers
   readonly authority: GatewayAuthority
   readonly handedOver: HandedOver
-  /** Members that may be set in a request's body on its way to a provider. */
+  /** Members that may be replaced in a request's body on its way to a provider. */
   readonly settableMembers: readonly string[]
   readonly bodyLimitBytes: number
-  /** A client that takes nothing for this long is let go of. */
+  /** A client that reads nothing for this long is disconnected. */
   readonly clientPatienceMs: number
-  /** What is under way goes on for this long when the service stops. */
+  /** Requests in progress may continue for this long when the service stops. */
   readonly graceMs: number
 }
 
-/** What the gateway's routes share with the rest of the HTTP layer. */
+/** Parts that the gateway's routes share with the rest of the HTTP layer. */
 interface Shared {
   readonly bodies: RequestBodies
   readonly judge: BodyJudge
   readonly open: OpenStreams
 }
 
-/** One route for each row of the gateway, with the checks from the capability to the handler. */
+/** Registers one route for each gateway operation, with the checks from the capability to the handler. */
 export function registerGatewayRoutes(app: FastifyInstance, gateway: GatewaySurface, shared: Shared): void {
   for (const id of gatewayOperationIds) {
     registerRow(app, id, gatewayOperationOf(id), gateway, shared)
@@ -76,7 +76,7 @@ function registerRow(
       if (takesBody) requireMediaType(request.headers, 'json')
     },
     handler: async (request, reply) => {
-      // What was read ahead is there, but must not be kept where the budget has no room for it.
+      // The body may have been read ahead, but must not be kept if the budget has no room for it.
       const ahead = request.body?.kind === 'no_room' ? undefined : await request.bodyAhead
       const asked = ahead?.() ?? (await bodyOf(request, request.body))
       const { signal, release } = leaving(reply, gateway, open)
@@ -95,7 +95,7 @@ function registerRow(
           pieces: answer.body,
           patienceMs: gateway.clientPatienceMs,
         }).catch(sayNoMore)
-        if (end === 'stalled') request.log.warn('let go of a client that stopped reading')
+        if (end === 'stalled') request.log.warn('disconnected a client that stopped reading')
         return reply
       } finally {
         release()
@@ -104,7 +104,7 @@ function registerRow(
   })
 }
 
-/** A stream that was broken off after its failure was told in it, has nothing left to answer. */
+/** Ignores the failure of a stream that already reported it; there is nothing left to send. */
 function sayNoMore(error: unknown): 'broken' {
   if (error instanceof UpstreamError) return 'broken'
   throw error
@@ -112,11 +112,11 @@ function sayNoMore(error: unknown): 'broken' {
 
 function admissionOf(request: { readonly gatewayAdmission: GatewayAdmission | null }): GatewayAdmission {
   if (request.gatewayAdmission === null)
-    throw new Error("a route of the gateway was reached without the gateway's guard")
+    throw new Error("the request reached a gateway route without passing the gateway's guard")
   return request.gatewayAdmission
 }
 
-/** A signal for the end of whoever is waiting: the client, or, a grace after it began to stop, the service. */
+/** Returns a signal that aborts when the client leaves, or `graceMs` after the service begins to stop. */
 function leaving(
   reply: FastifyReply,
   { graceMs }: GatewaySurface,

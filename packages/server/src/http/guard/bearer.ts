@@ -1,23 +1,22 @@
 import { ApiError } from '../../kit/api-error.ts'
 import { rawHeaderValues } from '../request/raw-header.ts'
 
-/** RFC 6750's b64token. */
+/** The b64token of RFC 6750. */
 const token = /^[A-Za-z0-9\-._~+/]+=*$/
 
-/** 401 for a request that names no bearer (interface part 5, 1). */
+/** Returns the 401 for a request without a bearer. */
 export const bearerRequired = () =>
   new ApiError(401, 'bearer_credential_required', { headers: { 'www-authenticate': 'Bearer' } })
 
-/** 401 for a bearer that is none of ours (interface part 5, 3). */
+/** Returns the 401 for an unknown or expired bearer. */
 export const invalidCredential = () =>
   new ApiError(401, 'invalid_or_expired_credential', {
     headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
   })
 
 /**
- * The credential of a request: its bearer (interface part 5), or what the header holds that a dialect's clients name
- * their key in. The scheme is read in any case; two headers that do not agree name no one credential, and cookies are
- * never looked at.
+ * Returns the credential of a request: its bearer, or the value of the key header that a dialect's clients use. The
+ * scheme is case-insensitive. Two headers that disagree are invalid. Cookies are never read.
  * @throws ApiError 401
  */
 export function readCredential(rawHeaders: readonly string[], keyHeader: string | null = null): string {
@@ -30,7 +29,10 @@ export function readCredential(rawHeaders: readonly string[], keyHeader: string 
   return credential
 }
 
-/** @throws ApiError 401 */
+/**
+ * Returns the token of an `Authorization` header.
+ * @throws ApiError 401
+ */
 function readBearer(header: string): string {
   const [scheme = '', ...rest] = header.trim().split(/[ \t]+/)
   if (scheme.toLowerCase() !== 'bearer') throw bearerRequired()

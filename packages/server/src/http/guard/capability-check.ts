@@ -2,19 +2,19 @@ import { accessCapability, type GuardedOperation } from '@berth/contract'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { refusal } from '../../kit/refusal.ts'
 
-/** The one capability an operation asks of this kind of principal (interface 5.2). */
+/** Returns the capability that an operation requires of this kind of principal. */
 export const requiredCapability = (row: GuardedOperation, kind: Principal['kind']) =>
   kind === 'app_installation' ? (row.installationCapability ?? row.capability) : row.capability
 
-/** Whether a principal may call an operation, product access included. */
+/** Returns whether a principal may call an operation, product access included. */
 export const isAllowed = (row: GuardedOperation, principal: Principal): boolean =>
   principal.capabilities.has(accessCapability) &&
   (row.principal === undefined || row.principal === principal.kind) &&
   principal.capabilities.has(requiredCapability(row, principal.kind))
 
 /**
- * Product access, then the kind of principal, then the operation's capability. The kind goes before the capability
- * because people never hold those of installation-only operations.
+ * Checks product access, then the kind of principal, then the operation's capability. The kind comes before the
+ * capability because people never hold the capabilities of installation-only operations.
  * @throws ApiError 403
  */
 export function requireCapability(row: GuardedOperation, principal: Principal): void {

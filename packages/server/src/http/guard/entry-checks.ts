@@ -12,19 +12,19 @@ import { readCredential } from './bearer.ts'
 import { admit, admitToGateway } from './guard.ts'
 import { rateLimitHeaders } from './rate-limit-headers.ts'
 
-/** The operations at a path that this process serves, whatever their method. */
+/** Returns the operations at a path that this process serves, whatever their method. */
 export type ServedOperations = (path: string) => readonly OperationId[]
 
-/** Who judges credentials. */
+/** The guards that check credentials. */
 export interface Authorities {
   readonly api: Authority
-  /** Absent where the gateway is not served. */
+  /** Absent if this process does not serve the gateway. */
   readonly gateway: GatewayAuthority | undefined
 }
 
 /**
- * What is judged before a route is: the bearer, for every path of the API even an unknown one, then whether the path
- * and its method exist (completions, Order of checks). It runs for requests that match no route, too.
+ * Registers the checks that precede every route: first the bearer, even on unknown API paths, then whether the path and
+ * its method exist. They also run for requests that match no route.
  */
 export function registerEntryChecks(app: FastifyInstance, served: ServedOperations, authorities: Authorities): void {
   app.decorateRequest('admission', null)
@@ -52,14 +52,14 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
 
 type WithGateway = Authorities & { readonly gateway: GatewayAuthority }
 
-/** Whether a credential is of a kind that opens the gateway alone: also it is told that a path is unknown, and not that it is invalid. */
+/** Returns whether a credential opens only the gateway. On an unknown path such a credential gets 404, not 401. */
 function opensGateway(rawHeaders: readonly string[], authorities: Authorities): authorities is WithGateway {
   return authorities.gateway !== undefined && /^svc_(?:ai_live|run)_/.test(readCredential(rawHeaders))
 }
 
 /**
- * The operation that a request is for, or for another method the first at its path; null where there is none. An unknown
- * path of the API meets the guard of the credential that it came with.
+ * Returns the operation that a request matches, or, for another method, the first one at its path. Null if there is
+ * none; an unknown API path then meets the guard that fits its credential.
  */
 function rowOf(request: FastifyRequest, served: ServedOperations): Operation | null {
   const { operationId } = request.routeOptions.config
@@ -68,14 +68,14 @@ function rowOf(request: FastifyRequest, served: ServedOperations): Operation | n
   return first === undefined ? null : operationOf(first)
 }
 
-/** Whether the router took the path of another operation for one with an id in its place. */
+/** Returns whether the router took the literal path of another operation for an id. */
 function isAnotherPath(request: FastifyRequest): boolean {
   const { operationId } = request.routeOptions.config
   const within = operationId === undefined ? undefined : pathsWithin.get(operationId)
   return within?.has(decodedPath(request)) === true
 }
 
-/** In whose form a request is refused: the API's, or that of a dialect of the gateway. */
+/** Returns the error format of a request: the API's, or that of a gateway dialect. */
 export function formOf(request: FastifyRequest, served: ServedOperations): 'api' | Dialect {
   const row = rowOf(request, served)
   return row?.access === 'gateway' ? row.dialect : 'api'

@@ -12,29 +12,29 @@ import { invalidCredential, readCredential } from './bearer.ts'
 import { refuseOrganizationHeader } from './organization-header.ts'
 import { rateLimitHeaders } from './rate-limit-headers.ts'
 
-/** What the guard reads of a request. */
+/** The parts of a request that the guard reads. */
 export interface GuardedRequest {
   readonly rawHeaders: readonly string[]
   readonly clientAddress: string
 }
 
-/** A credential that holds, and the bucket it was metered by. */
+/** A valid credential, with the state of its rate limit bucket. */
 export interface Admission {
   readonly bearer: string
   readonly principal: Principal
   readonly metering: Metering
 }
 
-/** A credential that holds at the gateway, and the bucket it was metered by. */
+/** A credential that is valid at the gateway, with the state of its rate limit bucket. */
 export interface GatewayAdmission {
   readonly caller: GatewayCaller
   readonly metering: Metering
 }
 
 /**
- * Who a request acts for, in the order of the contract: bearer, credential, organization header, metering. The
- * authority answers for credential and metering at once, so what it says of metering waits until the header is judged.
- * An address whose bucket is empty is refused first: its credential was never judged.
+ * Admits a request after checking, in the contract's order, bearer, credential, organization header and metering.
+ * The authority answers for credential and metering at once, so its metering verdict waits until the header is checked.
+ * An address with an empty bucket is refused before that, because its credential was never checked.
  * @throws ApiError 400, 401, 429 or 503
  */
 export async function admit(request: GuardedRequest, authority: Authority): Promise<Admission> {
@@ -44,8 +44,8 @@ export async function admit(request: GuardedRequest, authority: Authority): Prom
 }
 
 /**
- * The same for the gateway, which has credentials and a bucket of its own.
- * @param keyHeader by which this request may name its credential as well
+ * Admits a request to the gateway, which has its own credentials and bucket.
+ * @param keyHeader another header that may name the credential
  * @throws ApiError 400, 401, 429 or 503
  */
 export async function admitToGateway(

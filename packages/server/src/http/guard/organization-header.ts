@@ -3,8 +3,8 @@ import { isUuid } from '../../kit/uuid.ts'
 import { rawHeaderValues } from '../request/raw-header.ts'
 
 /**
- * A bearer names its organization by itself, so the header is refused beside it; a malformed or repeated one first
- * (interface part 5, 2).
+ * Refuses the organization header, because a bearer already names its organization. A malformed or repeated header is
+ * refused with its own code.
  * @throws ApiError 400
  */
 export function refuseOrganizationHeader(rawHeaders: readonly string[]): void {

@@ -2,7 +2,7 @@ import type { Metering } from '../../identity/guard/principal.ts'
 
 const windowSeconds = 60
 
-/** State of the caller's bucket as every metered response carries it (interface 8.1). */
+/** Returns the rate limit headers that every metered response carries. */
 export function rateLimitHeaders(metering: Metering): Readonly<Record<string, string>> {
   const { policy, perMinute, burst, remaining, resetSeconds } = metering
   return {

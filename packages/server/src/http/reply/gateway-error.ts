@@ -8,7 +8,7 @@ interface Issue {
 const isIssue = (value: unknown): value is Issue =>
   typeof value === 'object' && value !== null && 'path' in value && 'message' in value && Array.isArray(value.path)
 
-/** A refusal as the clients of a dialect of the gateway read it, with a place named as they name it. */
+/** Renders a refusal in the form of a gateway dialect, with field paths in the dialect's notation. */
 export function gatewayError(
   dialect: Dialect,
   code: string,
@@ -35,7 +35,7 @@ export function gatewayError(
   })
 }
 
-/** `messages[0].content`, as OpenAI names places. */
+/** Renders a path as OpenAI does, such as `messages[0].content`. */
 function placeOf(path: Issue['path']): string {
   return path
     .map(step => (typeof step === 'number' ? `[${step}]` : `.${step}`))

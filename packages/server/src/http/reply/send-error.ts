@@ -7,7 +7,7 @@ import { BlobsUnavailable, StorageFull } from '../../storage/blobs/blobs.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { gatewayError } from './gateway-error.ts'
 
-/** The framework's own refusals, by status (completions, Common rules). */
+/** Codes of the framework's own refusals, by status. */
 const frameworkCodes: Readonly<Record<number, ErrorCode>> = {
   400: 'malformed_request',
   404: 'unknown_endpoint',
@@ -35,19 +35,20 @@ function asRefusal(error: unknown, request: FastifyRequest): ApiError | null {
   return code === undefined ? null : refusal(code)
 }
 
-/** What Node's own functions throw for a signal that was aborted. */
+/** Returns whether an error is what Node's functions throw for an aborted signal. */
 const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError'
 
-/** The delay that a code always carries (interface 7.2), for refusals made without it. */
+/** Returns the code's constant `retry-after`, for refusals created without it. */
 function delayOf(code: string): Readonly<Record<string, string>> {
   const kind = Object.entries(errors).find(([name]) => name === code)?.[1]
   return kind !== undefined && 'retryAfterSeconds' in kind ? { 'retry-after': String(kind.retryAfterSeconds) } : {}
 }
 
 /**
- * The one place where an error becomes a response (interface 7.1). What no one named is logged with its cause and told
- * to no one.
- * @param form the gateway's paths have error bodies of their own; what is no request has not been read far enough for one
+ * Turns an error into a response; no other code does. An unnamed error is logged with its cause, and the client learns
+ * nothing about it.
+ * @param form the error format; a `malformed_request` always has the API's, because the request was not read far enough
+ * to have another
  */
 export function sendError(
   error: unknown,
@@ -58,11 +59,11 @@ export function sendError(
   const named = asRefusal(error, request)
   const brokenOff = request.raw.destroyed && !request.raw.complete
   if (brokenOff || (reply.raw.destroyed && (named !== null || isClientLeft(error) || isAbort(error)))) {
-    request.log.info({ err: error }, 'the client left before it was answered')
+    request.log.info({ err: error }, 'the client left before the response')
   } else if (named === null) {
-    request.log.error({ err: error }, 'a request failed unexpectedly')
+    request.log.error({ err: error }, 'a request failed with an unexpected error')
   } else if (named.status >= 500) {
-    request.log.warn({ err: named }, 'a request was refused for a fault of the service')
+    request.log.warn({ err: named }, 'a request was refused because of a fault in the service')
   }
   const { status, code, fields, headers } = named ?? refusal('internal_error')
   return reply

@@ -3,7 +3,7 @@ import type { OpenStreams } from '../connection/open-streams.ts'
 import type { Reply } from '../routing/handler.ts'
 import { streamLimits, writeEventStream } from './sse.ts'
 
-/** Turns what a handler answers into a response. Text that is JSON already goes out byte for byte. */
+/** Sends a handler's reply. Text that is already JSON goes out byte for byte. */
 export async function sendReply(reply: FastifyReply, answer: Reply, open: OpenStreams): Promise<FastifyReply> {
   if (answer.headers !== undefined) reply.headers(answer.headers)
   if ('events' in answer) return await sendEvents(reply, answer.events, open)
@@ -27,7 +27,7 @@ async function sendEvents(
       open,
       limits: streamLimits,
     })
-    if (end === 'slow') reply.log.warn('closed a stream whose reader was too slow')
+    if (end === 'slow') reply.log.warn('closed a stream because its reader was too slow')
   } catch (error) {
     reply.log.error({ err: error }, 'a stream broke off')
   }

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 
 /**
- * Waits until the output was taken, up to `patienceMs` without progress. The socket's own idle timer is the one that
- * sees progress inside a large write.
+ * Waits until the socket has taken the output, for at most `patienceMs` without progress. Only the socket's own idle
+ * timer sees progress inside a large write.
  */
 export function hasRoom(response: ServerResponse, patienceMs: number): Promise<boolean> {
   return new Promise(resolve => {
@@ -19,8 +19,8 @@ export function hasRoom(response: ServerResponse, patienceMs: number): Promise<b
 }
 
 /**
- * Ends a response. One whose last bytes nobody takes is cut off: it would keep its place in the budget, and a stopping
- * server, for as long as its reader likes.
+ * Ends a response, and destroys it if the client does not read the rest within `patienceMs`. Otherwise a slow reader
+ * could hold its budget, and a stopping server, for as long as it likes.
  */
 export function endWithin(response: ServerResponse, patienceMs: number, lastWords = ''): void {
   response.end(lastWords)

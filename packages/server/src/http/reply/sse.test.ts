@@ -8,13 +8,13 @@ import { type StreamEnd, type StreamLimits, writeEventStream } from './sse.ts'
 
 const path = `/v1/sessions/${sessionId}/events/stream`
 
-/** Frames that never come; ends with the signal. */
+/** Yields no frames; ends when the signal aborts. */
 async function* silence(signal: AbortSignal): AsyncGenerator<string> {
   await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()))
 }
 
 describe('a stream', () => {
-  test('says something at once, then what its source yields', async () => {
+  test('sends a comment at once, then the frames of its source', async () => {
     await using service = await startTestApp()
     const gate = Promise.withResolvers<void>()
     service.answer('streamEvents', async () => ({
@@ -53,7 +53,7 @@ describe('a stream', () => {
     await ended.promise
   })
 
-  test('is told when to come back when the server stops', async () => {
+  test('gets a reconnection delay when the server stops', async () => {
     const service = await startTestApp()
     service.answer('streamEvents', async ({ signal }) => ({ events: silence(signal) }))
     const response = await service.call('GET', path)
@@ -63,7 +63,7 @@ describe('a stream', () => {
     expect(retryMs).toBeLessThan(30_000)
   })
 
-  test('breaks off, and does not end, when its source fails', async () => {
+  test('breaks off, instead of ending, when its source fails', async () => {
     await using service = await startTestApp()
     service.answer('streamEvents', async () => ({
       events: (async function* () {
@@ -77,7 +77,7 @@ describe('a stream', () => {
     expect(service.log.join('')).toContain('log lost')
   })
 
-  test('a refusal before the first frame is an ordinary one', async () => {
+  test('is refused with an ordinary response before its first frame', async () => {
     await using service = await startTestApp()
     const { refusal } = await import('../../kit/refusal.ts')
     service.answer('streamEvents', () => Promise.reject(refusal('cloud_session_not_found')))
@@ -111,7 +111,7 @@ describe('a reader', () => {
     return { socket, end: end.promise }
   }
 
-  test('that takes nothing is let go of beyond 1 MiB', async () => {
+  test('that takes nothing is disconnected beyond 1 MiB', async () => {
     let unflushed = 0
     const { socket, end } = await serve(async function* (response) {
       for (;;) {
@@ -124,7 +124,7 @@ describe('a reader', () => {
     expect(unflushed).toBeLessThanOrEqual(limits.maxUnflushedBytes)
   })
 
-  test('that catches up on a long log is not', async () => {
+  test('that catches up on a long log stays connected', async () => {
     const { socket, end } = await serve(async function* () {
       for (let index = 0; index < 400; index += 1) yield frame
     })
@@ -138,7 +138,7 @@ describe('a reader', () => {
     await expect.poll(() => received).toBeGreaterThan(400 * frame.length)
   })
 
-  test('that stands still with little behind keeps its stream', async () => {
+  test('that stalls with little unread output stays connected', async () => {
     const { socket, end } = await serve(async function* () {
       yield 'data: 1\n\n'
       await sleep(600)
@@ -147,7 +147,7 @@ describe('a reader', () => {
     expect(await end).toBe('source')
   })
 
-  test('that does not take the last of an ended stream is cut off', async () => {
+  test('that does not read the end of its stream is disconnected', async () => {
     let response: ServerResponse | undefined
     const { socket, end } = await serve(async function* (written) {
       response = written
@@ -158,7 +158,7 @@ describe('a reader', () => {
     await expect.poll(() => response?.closed, { timeout: 5_000 }).toBe(true)
   })
 
-  test('hears from a silent source', async () => {
+  test('gets comments while its source is silent', async () => {
     const { socket } = await serve(
       async function* () {
         await sleep(500)

@@ -2,36 +2,36 @@ import type { ServerResponse } from 'node:http'
 import type { OpenStreams } from '../connection/open-streams.ts'
 import { endWithin, hasRoom } from './slow-reader.ts'
 
-/** Figures of a stream's output (interface 8.4). */
+/** Limits of a stream's output. */
 export interface StreamLimits {
   /** A comment goes out after this long without a frame; the contract promises one within 15 seconds. */
   readonly keepAliveMs: number
   /** A reader that takes nothing for this long counts as stalled. */
   readonly patienceMs: number
-  /** A stalled reader is let go of beyond this much unflushed output. */
+  /** A stalled reader is disconnected beyond this much unflushed output. */
   readonly maxUnflushedBytes: number
 }
 
 export const streamLimits: StreamLimits = { keepAliveMs: 10_000, patienceMs: 5_000, maxUnflushedBytes: 1_048_576 }
 
-/** Why a stream ended: its source did, the client left, the client was too slow, or the server is stopping. */
+/** The reason a stream ended: its source ended, the client left, the client was too slow, or the server is stopping. */
 export type StreamEnd = 'source' | 'client' | 'slow' | 'stopped'
 
 export interface EventStream {
   readonly response: ServerResponse
   readonly headers: Readonly<Record<string, string | number | string[] | undefined>>
-  /** Whole frames. It must end once the response has closed. */
+  /** Whole frames. The iterable must end once the response has closed. */
   readonly frames: AsyncIterable<string | Uint8Array>
   readonly open: OpenStreams
   readonly limits: StreamLimits
 }
 
 /**
- * Writes server-sent events until the source ends or the connection does (interface 4.7). The head and one comment go
- * out at once: proxies cut streams that stay silent. The next frame is asked for only when the last one was taken, so a
- * reader that catches up on a long log is never dropped; one that takes nothing is, when its unflushed output passes
- * the limit.
- * @throws what the source throws; the response is then destroyed, so that no client takes the cut for a normal end
+ * Writes server-sent events until the source or the connection ends. The head and one comment go out at once, because
+ * proxies cut silent streams.
+ * It asks for the next frame only when the last was taken. So a reader that catches up on a long log is never dropped;
+ * a reader that takes nothing is, when its unflushed output passes the limit.
+ * @throws the source's error; the response is then destroyed, so that no client takes the cut for a normal end
  */
 export async function writeEventStream(stream: EventStream): Promise<StreamEnd> {
   const { response, limits } = stream
@@ -79,7 +79,10 @@ export async function writeEventStream(stream: EventStream): Promise<StreamEnd> 
   }
 }
 
-/** Writes a frame and waits for room; false when the reader is stalled and holds too much. */
+/**
+ * Returns a function that writes a frame and waits for room. It returns false if the reader is stalled and its unread
+ * output exceeds the limit.
+ */
 function frameWriter(response: ServerResponse, limits: StreamLimits): (frame: string | Uint8Array) => Promise<boolean> {
   let stalled = false
   response.on('drain', () => {

@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http'
 import { setImmediate as nextMoment } from 'node:timers/promises'
 import { endWithin, hasRoom } from './slow-reader.ts'
 
-/** Why the pieces ended: there were no more, the client left, or it took nothing for too long. */
+/** The reason the pieces ended: the source ended, the client left, or the client stalled. */
 export type PiecesEnd = 'source' | 'client' | 'stalled'
 
 /**
- * Writes pieces as they come. The next is asked for only when the last was taken, so what waits for a slow client is
- * bounded by the socket's buffer and one piece.
- * @throws what the source throws; the response is then destroyed, so that no client takes the cut for a normal end
+ * Writes pieces as they come. It asks for the next piece only when the last was taken, so the socket's buffer and one
+ * piece bound the memory of a slow client.
+ * @throws the source's error; the response is then destroyed, so that no client takes the cut for a normal end
  */
 export async function writePieces(stream: {
   readonly response: ServerResponse
@@ -31,7 +31,7 @@ export async function writePieces(stream: {
     endWithin(response, patienceMs)
     return 'source'
   } catch (error) {
-    // What was written in this moment is not sent before the next.
+    // Output of this turn is sent only in the next; let it go out before destroying the response.
     await nextMoment()
     if (response.destroyed) return 'client'
     response.destroy()

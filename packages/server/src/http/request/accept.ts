@@ -22,9 +22,8 @@ function parse(element: string): Range | null {
 const specificity = (item: Range) => (item.type === '*' ? 0 : item.subtype === '*' ? 1 : 2)
 
 /**
- * Whether an `Accept` header takes a media type (interface 4.1). The most specific range that matches decides, so a
- * wildcard does not bring back what `text/html;q=0` rules out. Parameters besides `q` are not told apart. No header, or
- * an empty one, takes all.
+ * Returns whether an `Accept` header accepts a media type. The most specific matching range decides, so a wildcard does
+ * not override `text/html;q=0`. Parameters other than `q` are ignored. An absent or empty header accepts everything.
  */
 export function accepts(header: string | undefined, mediaType: string): boolean {
   if (header === undefined || header.trim() === '') return true

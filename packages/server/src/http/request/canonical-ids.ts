@@ -3,8 +3,8 @@ import type { TSchema } from 'typebox'
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
 /**
- * Puts every uuid of a valid value in lower case, in place: either case names the same resource (completions, Ids), and
- * nothing behind the HTTP layer has to remember it.
+ * Lower-cases every UUID in a valid value, in place. Either case names the same resource, and code behind the HTTP
+ * layer sees only one.
  */
 export function lowerCaseIds(value: unknown, schema: TSchema): void {
   if (!isRecord(value)) return

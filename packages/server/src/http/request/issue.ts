@@ -1,8 +1,8 @@
-/** One refused field of a request (interface 7.1). */
+/** One refused field of a request. */
 export interface RequestIssue {
   readonly path: readonly (string | number)[]
   readonly message: string
 }
 
-/** Faults told in one answer. A body can hold more faults than are worth telling; the caller mends these first. */
+/** Maximum number of issues in one answer; a body may hold far more than a caller can use. */
 export const maxIssues = 100

@@ -4,7 +4,7 @@ import { refusal } from '../../kit/refusal.ts'
 const json = /^application\/(?:json|[!#$&^_.+a-z0-9-]+\+json)$/
 const utf8 = /^"?utf-?8"?$/i
 
-/** Whether a Content-Type is JSON in UTF-8 (interface part 4). */
+/** Returns whether a Content-Type is JSON in UTF-8. */
 export function isJson(contentType: string): boolean {
   const [essence = '', ...parameters] = contentType.split(';')
   if (!json.test(essence.trim().toLowerCase())) return false
@@ -14,18 +14,19 @@ export function isJson(contentType: string): boolean {
   })
 }
 
-/** Whether a request announces a body. */
+/** Returns whether a request announces a body. */
 export const announcesBody = (headers: IncomingHttpHeaders): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
-/** Whether a Content-Type is that of a multipart form, whatever its boundary is worth. */
+/** Returns whether a Content-Type is a multipart form; its boundary is not checked. */
 export const isForm = (contentType: string): boolean =>
   contentType.split(';', 1)[0]?.trim().toLowerCase() === 'multipart/form-data'
 
 /**
- * Judges a body by its headers, before any of it is read. An operation with a body takes nothing but JSON, or a form;
- * one without minds the type only of what was sent all the same. A coded body (`Content-Encoding`) is not taken.
- * @throws ApiError 415, with the type unless none was sent
+ * Checks a body by its headers, before reading any of it. An operation with a body accepts only JSON, or only a form.
+ * An operation without one checks the type only if the client sends a body anyway. Encoded bodies (`Content-Encoding`)
+ * are refused.
+ * @throws ApiError 415, with the media type if one was sent
  */
 export function requireMediaType(headers: IncomingHttpHeaders, takes: 'json' | 'form' | 'nothing'): void {
   if (takes === 'nothing' && !announcesBody(headers)) return

@@ -7,16 +7,16 @@ import { parseHeaders, parseQuery } from './text-parameters.ts'
 import { compileValidator, type Validator } from './validator.ts'
 import { textIssues } from './well-formed.ts'
 
-/** The parts of a request that its schemas judge after the guard. */
+/** The parts of a request that schemas validate after the guard. */
 export interface RequestParts {
   readonly query: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: unknown
-  /** Bytes that the body came in; 0 without one. */
+  /** Length of the body in bytes; 0 if there is none. */
   readonly bodyBytes: number
 }
 
-/** A body as large as this is told all its faults; a larger one is told the first. */
+/** Bodies up to this size are checked for all faults, larger ones only for the first. */
 const thoroughBytes = 64 * 1024
 
 /** The same parts, typed, with defaults filled in and ids in lower case. */
@@ -28,7 +28,7 @@ export interface ValidParts {
 
 const empty = Type.Object({}, { additionalProperties: false })
 
-/** What one operation asks of a request, compiled once. */
+/** The compiled schemas of one operation's request. */
 export class RequestContract {
   readonly #row: Operation
   readonly #params: readonly (readonly [name: string, isValid: Validator])[]
@@ -48,8 +48,8 @@ export class RequestContract {
   }
 
   /**
-   * The path segments, ids in lower case.
-   * @throws ApiError 400 `invalid_path_parameter`, or the operation's own code, with the first that is refused
+   * Returns the path parameters, ids in lower case.
+   * @throws ApiError 400 `invalid_path_parameter`, or the operation's own code, with the first invalid parameter
    */
   params(sent: unknown): Readonly<Record<string, unknown>> {
     const params: Record<string, unknown> = typeof sent === 'object' ? { ...sent } : {}
@@ -63,7 +63,8 @@ export class RequestContract {
   }
 
   /**
-   * Query, header parameters and body together, so that one answer names every fault; of a body over 64 KiB, the first.
+   * Validates query, header parameters and body together, so that one answer names every fault. Of a body over 64 KiB
+   * it names only the first.
    * @throws ApiError 400 `invalid_request`
    */
   parts(sent: RequestParts): ValidParts {
@@ -85,7 +86,10 @@ export class RequestContract {
     }
   }
 
-  /** A parameter that the operation does not have is refused as everywhere; only values have their own code. */
+  /**
+   * Returns the error code. An operation's own code covers invalid values; an unknown parameter is `invalid_request`
+   * everywhere.
+   */
   #codeOf(issues: readonly RequestIssue[]): 'invalid_request' | 'invalid_input' {
     const { query, inputError } = this.#row
     const known = issues.every(({ path: [name] }) => name !== undefined && Object.hasOwn(query?.properties ?? {}, name))

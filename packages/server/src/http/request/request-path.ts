@@ -1,10 +1,10 @@
-/** The path of a request target, without its query. */
+/** Returns the path of a request target, without its query. */
 export function pathOf(url: string): string {
   const end = url.search(/[?#]/)
   return end === -1 ? url : url.slice(0, end)
 }
 
-/** The query of a request target, without its question mark. */
+/** Returns the query of a request target, without its question mark. */
 export function queryOf(url: string): string {
   const start = url.indexOf('?')
   return start === -1 ? '' : url.slice(start + 1)
@@ -19,13 +19,13 @@ function decodes(text: string): boolean {
   }
 }
 
-/** Google's paths name a model within one segment; its clients leave the slashes of an id as they are. */
+/** Google's paths hold a model id in one segment, but its clients leave the slashes of the id unescaped. */
 const modelPath = /^(\/v1beta\/models\/)([^?#]+)(?=:\w+(?:[?#]|$))/
 
 /**
- * The target as the router takes it: without the origin a proxy may have left on it, with the slashes of a model's id
- * escaped, and with each path segment that does not decode escaped as it stands. The router would refuse the whole
- * target for it; this way the segment meets the same checks as any other id that is none.
+ * Rewrites a request target for the router. It drops an origin that a proxy left, escapes the slashes of a model id,
+ * and escapes path segments that do not decode. The router would refuse the whole target for such a segment; escaped,
+ * it meets the same checks as any other invalid id.
  */
 export function routableTarget(target: string): string {
   const url = target
@@ -37,5 +37,5 @@ export function routableTarget(target: string): string {
   return segments.join('/') + url.slice(path.length)
 }
 
-/** Whether a path belongs to the API, where even an unknown one asks for a bearer first. */
+/** Returns whether a path belongs to the API, where even an unknown path requires a bearer first. */
 export const isApiPath = (path: string): boolean => /^\/v1(?:beta)?(?:\/|$)/.test(path)

@@ -1,15 +1,15 @@
 import type { TObject } from 'typebox'
 import type { RequestIssue } from './issue.ts'
 
-/** Parameters as the contract types them, before their bounds are judged. */
+/** Parameters with the types of the contract, before validation. */
 export interface ParsedParameters {
   readonly values: Record<string, unknown>
   readonly issues: readonly RequestIssue[]
 }
 
 /**
- * Splits a query and types its values. Nothing is guessed: a repeated name, or one that does not decode, is a fault.
- * The value keeps its text where it is not of the schema's type, for the validator to refuse.
+ * Splits a query and types its values. A repeated name is a fault, and so is a part that does not decode. A value that
+ * does not match its schema's type stays text, and the validator refuses it.
  */
 export function parseQuery(query: string, schema: TObject | undefined): ParsedParameters {
   const values: Record<string, unknown> = Object.create(null)
@@ -29,7 +29,7 @@ export function parseQuery(query: string, schema: TObject | undefined): ParsedPa
   return { values, issues }
 }
 
-/** Types the header parameters that the contract names, by the rules of a query. */
+/** Types the header parameters of the contract, by the same rules as a query. */
 export function parseHeaders(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   schema: TObject | undefined,
@@ -51,8 +51,8 @@ function decode(text: string): string | null {
 }
 
 /**
- * An integer parameter is a canonical decimal: no leading zero, and no sign but a minus that means something. One too large to be exact becomes the largest exact integer:
- * no cursor gets there, so it still means "past the end".
+ * Types one value. An integer must be a canonical decimal: no leading zero, no plus sign, no minus zero. An integer too
+ * large to be exact becomes the largest exact one; no cursor gets there, so it still means "past the end".
  */
 function typed(value: string, property: object | undefined): unknown {
   if (property === undefined || !('type' in property) || property.type !== 'integer') return value

@@ -7,8 +7,8 @@ import { maxIssues, type RequestIssue } from './issue.ts'
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 /**
- * Judges a value against a schema, filling its defaults in; an empty list means it holds.
- * @param every whether to look for every fault; else the first one ends it
+ * Validates a value against a schema and fills in defaults. An empty list means that the value is valid.
+ * @param every whether to report every fault instead of the first
  */
 export type Validator = (value: unknown, every: boolean) => readonly RequestIssue[]
 
@@ -31,9 +31,8 @@ const stopping = new Ajv2020(options)
 const thorough = new Ajv2020({ ...options, allErrors: true })
 
 /**
- * A validator of one schema of the contract. It stops at the first fault, since each fault costs memory and time of its
- * own: ten million of them took 11 s and gigabytes. Only if there is one, and the caller wants every fault, it looks for
- * the others.
+ * Compiles a validator for a schema. It first stops at the first fault, because each fault costs memory and time: ten
+ * million took 11 s and gigabytes. It looks for the other faults only if there is one and the caller wants all.
  */
 export function compileValidator(schema: TSchema): Validator {
   const holds: ValidateFunction = stopping.compile(schema)
@@ -67,7 +66,7 @@ function issueOf(error: ErrorObject, root: unknown): RequestIssue {
   }
 }
 
-/** A JSON pointer as the contract's path: an array's member by its number, an object's by its name. */
+/** Converts a JSON pointer to the contract's path: array members by number, object members by name. */
 function pathOf(pointer: string, root: unknown): readonly (string | number)[] {
   let at: unknown = root
   return pointer

@@ -2,14 +2,17 @@ import { maxIssues, type RequestIssue } from './issue.ts'
 
 type Path = readonly (string | number)[]
 
-/** No body of the contract comes near it; deeper values are refused unread, so the walk cannot exhaust the stack. */
+/**
+ * Maximum depth of a value. No body of the contract comes near it, and the limit keeps the recursion from exhausting
+ * the stack.
+ */
 const maxDepth = 64
 
 const message = 'must not hold U+0000 or an unpaired surrogate'
 
 const isFaulty = (text: string) => text.includes('\0') || !text.isWellFormed()
 
-/** Every string of a JSON value, keys too, that no text column could hold (completions, Text). */
+/** Returns an issue for every string in a JSON value, keys included, that PostgreSQL text cannot hold. */
 export function textIssues(value: unknown): readonly RequestIssue[] {
   if (isSound(value, 0)) return []
   const issues: RequestIssue[] = []
@@ -17,7 +20,7 @@ export function textIssues(value: unknown): readonly RequestIssue[] {
   return issues.slice(0, maxIssues)
 }
 
-/** Whether there is nothing to tell, which is nearly always so: it makes nothing, where to tell takes a path each. */
+/** Returns whether there are no issues, the usual case, without allocating the paths that reporting needs. */
 function isSound(value: unknown, depth: number): boolean {
   if (typeof value === 'string') return !isFaulty(value)
   if (typeof value !== 'object' || value === null) return true

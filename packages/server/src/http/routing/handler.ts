@@ -12,37 +12,37 @@ import type { GatewayCaller } from '../../identity/guard/gateway-caller.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import type { MemberPlace } from '../../kit/json-splice.ts'
 
-/** A form as it is sent, unread. */
+/** A form, unread. */
 export interface FormBody {
   readonly stream: Readable
-  /** Gathers what the handler keeps of it; `append` is false, and nothing kept, if there is no room. */
+  /** Returns a buffer for the form's content. `append` returns false, and keeps nothing, if the budget has no room. */
   keep(mostBytes: number): { append(chunk: Buffer): boolean; take(): Buffer }
-  /** Calls `late` once if the stream brings next to nothing for long. */
+  /** Calls `late` once if the stream delivers almost nothing for a long time. */
   watch(late: () => void): Disposable
 }
 
-/** A request after the guard, its parts validated by the contract. */
+/** A request that has passed the guard, with its parts validated by the contract. */
 export interface HandlerRequest<Id extends GuardedOperationId> {
   readonly params: RequestParams<Id>
   readonly query: RequestQuery<Id>
-  /** A form comes as it was sent, unread. */
+  /** A form arrives unread. */
   readonly body: (typeof routes)[Id] extends { readonly form: object } ? FormBody : RequestBody<Id>
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The headers that the contract names as parameters, parsed. */
+  /** The headers that the contract defines as parameters, parsed. */
   readonly headerParams: RequestHeaders<Id>
   readonly principal: Principal
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal
   /**
-   * Judges the same credential again without taking a token, for streams that outlive a revocation. Rejects when the
-   * answer is unknown, which never counts as a no.
+   * Checks the same credential again without taking a token, because a stream can outlive a revocation. Rejects if the
+   * answer is unknown; callers must not treat that as a refusal.
    */
   stillAuthorized(): Promise<boolean>
 }
 
 /**
- * What a handler answers: a value to serialise by the contract, JSON text to send as it is, bytes, nothing, or
- * server-sent events. A handler that answers bytes says what they are in its headers.
+ * The reply of a handler: a value to serialise by the contract, finished JSON text, bytes, nothing, or server-sent
+ * events. A handler that replies with bytes sets their content type itself.
  */
 export type Reply =
   | { readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
@@ -54,32 +54,32 @@ export type Reply =
 export type Handler<Id extends GuardedOperationId> = (request: HandlerRequest<Id>) => Promise<Reply>
 
 /**
- * Exactly one handler for each guarded operation of the route table; a missing one does not compile. The public ones
- * answer from the contract alone and are the HTTP layer's own.
+ * One handler for each guarded operation of the route table; a missing one does not compile. The HTTP layer itself
+ * serves the public operations, from the contract alone.
  */
 export type Handlers = { readonly [Id in GuardedOperationId]: Handler<Id> }
 
-/** A request of the gateway after its guard, its body validated by the contract. */
+/** A gateway request that has passed the guard, with its body validated by the contract. */
 export interface GatewayRequest {
-  /** Also that of the answer's `x-request-id`. */
+  /** The request id, also in the response's `x-request-id`. */
   readonly id: string
   readonly caller: GatewayCaller
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
-  /** Those that the contract names. */
+  /** The headers that the contract defines. */
   readonly headers: Readonly<Record<string, unknown>>
   readonly body: Readonly<Record<string, unknown>>
-  /** The body as it came. */
+  /** The body as received. */
   readonly bytes: Buffer
-  /** Where members stand in a large body that the gateway may set. */
+  /** Positions of the members that the gateway may set in a large body. */
   readonly places?: readonly MemberPlace[] | undefined
-  /** Whether a worker of this process made it, which waits for what its Runs have used to be kept. */
+  /** Whether a worker of this process made the request; that worker waits until its Runs' usage is stored. */
   readonly handedOver: boolean
-  /** Aborted when the client leaves, with an error as its reason where the service stops. */
+  /** Aborted when the client leaves, or with a refusal as its reason when the service stops. */
   readonly signal: AbortSignal
 }
 
-/** What the gateway answers: bytes at once, or pieces as they come, each of them whole in the format that it speaks. */
+/** The gateway's reply: bytes, or a stream of pieces, each complete in the wire format. */
 export interface GatewayReply {
   readonly contentType: string
   readonly body: Buffer | string | AsyncIterable<Uint8Array | string>

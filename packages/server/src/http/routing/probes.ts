@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../kit/api-error.ts'
 
-/** What the service needs, by name; each rejects while that does not answer, or is not as it should be. */
+/** Health checks by component. Each rejects while the component does not answer or is in a wrong state. */
 export type Needs = Readonly<Record<string, () => Promise<void>>>
 
 /**
- * `GET /healthz`: the process answers. `GET /readyz`: what it needs does too, or 503 with its name. No part of the API:
- * no bearer, no metering, no contract.
+ * Registers the probes. `GET /healthz` says that the process answers. `GET /readyz` says that its components do too, or
+ * answers 503 with the name of one that does not. Probes are outside the API: no bearer, no metering, no contract.
  */
 export function registerProbes(app: FastifyInstance, needs: Needs): void {
   app.get('/healthz', async () => ({ status: 'ok' }))

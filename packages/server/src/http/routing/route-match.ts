@@ -15,8 +15,8 @@ const patterns: readonly Pattern[] = operationIds.map(id => {
 })
 
 /**
- * The rows of the table whose path this is, whatever their method: what a 405 lists, and what tells it from a 404. A path
- * that stands in the table word for word is that one alone, and no id within another.
+ * Returns the operations at a path, whatever their method. A 405 lists their methods; without any, the answer is 404. A
+ * path that equals a literal path in the table matches only that one, never an id of another.
  */
 export function operationsAt(path: string): readonly OperationId[] {
   const matching = patterns.filter(pattern => pattern.path.test(path))
@@ -24,7 +24,10 @@ export function operationsAt(path: string): readonly OperationId[] {
   return (literal.length > 0 ? literal : matching).map(({ id }) => id)
 }
 
-/** Paths of other rows that a row's own path takes for one of its ids; the router does, for methods they do not have. */
+/**
+ * Literal paths of other operations that an operation's own pattern also matches. The router confuses the two for
+ * methods that the literal path lacks.
+ */
 export const pathsWithin: ReadonlyMap<OperationId, ReadonlySet<string>> = new Map(
   patterns.flatMap(({ id, path }) => {
     const others = operationIds.map(other => operationOf(other).path).filter(other => !other.includes('{'))
@@ -33,7 +36,7 @@ export const pathsWithin: ReadonlyMap<OperationId, ReadonlySet<string>> = new Ma
   }),
 )
 
-/** The template in the router's notation, in which a colon begins a parameter and two are one. */
+/** Converts a path template to the router's notation, in which a colon begins a parameter and two colons mean one. */
 export const routerPath = (template: string): string =>
   template.replaceAll(/\{(\w+)\}(:)?/g, (_, name: string, colon?: string) =>
     colon === undefined ? `:${name}` : `:${name}(^.+)::`,

@@ -1,6 +1,8 @@
 import { connect } from 'node:net'
 
-/** Sends bytes to a loopback port and reads until the other side closes: for what no HTTP client would send. */
+/**
+ * Sends bytes to a loopback port and reads until the other side closes. It can send bytes that no HTTP client would.
+ */
 export function sendRaw(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = ''
@@ -14,11 +16,11 @@ export function sendRaw(port: number, bytes: string): Promise<string> {
   })
 }
 
-/** A request with these header lines, on a connection that closes after it. */
+/** Builds a request with these header lines, on a connection that closes after it. */
 export const rawRequest = (method: string, target: string, headers: readonly string[], body = '') =>
   [`${method} ${target} HTTP/1.1`, 'Host: test', 'Connection: close', ...headers, '', body].join('\r\n')
 
-/** Status and JSON body of a raw response. */
+/** Returns the status and JSON body of a raw response. */
 export function readRaw(response: string): { readonly status: number; readonly body: unknown } {
   const [head = '', body = ''] = response.split('\r\n\r\n')
   return { status: Number(head.split(' ')[1]), body: JSON.parse(body.match(/\{.*\}/s)?.[0] ?? 'null') }

@@ -32,12 +32,12 @@ export const installation: Principal = {
 export const sessionId = '0b8a4c9e-3f1d-4a57-9c1e-2f6d7e8a9b0c'
 export const otherId = '5d1f0a2b-7c3e-4b68-8d9f-1a2b3c4d5e6f'
 
-/** The body of a refusal. */
+/** Reads the body of a refusal. */
 export async function readRefusal(response: Response): Promise<ErrorBody> {
   return (await response.json()) as ErrorBody
 }
 
-/** Verdicts by bearer; any other bearer is invalid. */
+/** Answers with prepared verdicts by bearer; any other bearer is invalid. */
 export class FakeAuthority implements Authority {
   readonly verdicts = new Map<string, Verdict | Error>()
   readonly calls: Parameters<Authority['judge']>[0][] = []
@@ -66,9 +66,9 @@ export class FakeAuthority implements Authority {
   }
 }
 
-const lettingIn = () => Promise.reject(new Error('nobody is let in'))
+const lettingIn = () => Promise.reject(new Error('this gateway admits no one'))
 
-/** A gateway that lets nobody in. */
+/** A gateway that admits no one. */
 const closedGateway: GatewaySurface = {
   handlers: {
     listModels: lettingIn,
@@ -95,15 +95,15 @@ export interface TestApp extends AsyncDisposable {
   readonly port: number
   /** Lines of the log. */
   readonly log: readonly string[]
-  /** What the handlers were given, in order. */
+  /** The requests that the handlers received, in order. */
   readonly requests: { readonly id: GuardedOperationId; readonly request: HandlerRequest<GuardedOperationId> }[]
-  /** Replaces what one operation answers. */
+  /** Replaces the reply of one operation. */
   answer(id: GuardedOperationId, handler: (request: HandlerRequest<GuardedOperationId>) => Promise<Reply>): void
-  /** A request with the good bearer. */
+  /** Sends a request with the good bearer. */
   call(method: string, path: string, init?: RequestInit): Promise<Response>
 }
 
-/** The HTTP layer on a loopback port, with handlers that answer `{}`. */
+/** Starts the HTTP layer on a loopback port, with handlers that reply 204. */
 export async function startTestApp(options: Partial<AppOptions> = {}): Promise<TestApp> {
   const authority = new FakeAuthority()
   const requests: { id: GuardedOperationId; request: HandlerRequest<GuardedOperationId> }[] = []
