@@ -5,9 +5,9 @@ import { errorCode } from '../linux/errors.ts'
 import { hostNames, type LeaseFiles } from './files/lease-files.ts'
 
 /**
- * Connects to whatever listens on a lease's socket. Only the sandbox's own supervisor ever holds the listening end, so
- * a refusal is certain news that it is dead; so is a reset, which a death between the call and its acceptance gives.
- *
+ * Connects to a lease's socket.
+ * Only the sandbox's own supervisor ever holds the listening end, so a refusal proves that it is dead. So does a reset:
+ * it follows if the supervisor dies between connect and accept.
  * @throws SandboxGoneError
  */
 export async function attachToSupervisor(files: LeaseFiles, signal?: AbortSignal): Promise<Socket> {
@@ -18,7 +18,7 @@ export async function attachToSupervisor(files: LeaseFiles, signal?: AbortSignal
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const abort = () => reject(signal?.reason)
       signal?.addEventListener('abort', abort, { once: true })
-      // It may break before the caller has it; the caller sees that as a closed stream, not as an uncaught error.
+      // The socket may break before the caller has it; the caller then sees a closed stream, not an uncaught error.
       socket.on('error', () => undefined)
       socket.once('connect', resolve)
       socket.once('error', reject)
@@ -36,7 +36,7 @@ export async function attachToSupervisor(files: LeaseFiles, signal?: AbortSignal
     })
   } catch (error) {
     if (['ECONNREFUSED', 'ECONNRESET', 'ENOENT'].includes(errorCode(error) ?? '')) {
-      throw new SandboxGoneError(`nothing listens in sandbox ${files.leaseId}`, { cause: error })
+      throw new SandboxGoneError(`the supervisor of sandbox ${files.leaseId} is dead`, { cause: error })
     }
     throw error
   }

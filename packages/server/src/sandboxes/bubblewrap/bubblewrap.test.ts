@@ -18,7 +18,7 @@ const bounds = { ...defaultBounds, memoryBytes: 256 * 1024 ** 2, processes: 80, 
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
 const privileged = process.getuid?.() === 0
 
-/** A data directory as bad as an operator may have it: below a directory closed to others, with a very long path. */
+/** Creates a data directory at its worst: with a very long path, below a directory closed to others. */
 async function makeDataDir(): Promise<{ readonly root: string; readonly dataDir: string }> {
   const root = await mkdtemp(join(tmpdir(), 'berth-driver-'))
   await chmod(root, 0o700)
@@ -33,7 +33,7 @@ function optionsFor(root: string, dataDir: string, changes: Partial<BubblewrapOp
   return { dataDir, nodePath: process.execPath, bundlesDir, bounds, log, spares: 1, ...changes }
 }
 
-/** Creates in a fresh Node process, which is killed with the create just done. */
+/** Creates a sandbox in a fresh Node process, which is killed right after the create. */
 async function createThenKill(options: BubblewrapOptions, spec: SandboxSpec): Promise<void> {
   const { log: _, ...plain } = options
   const driverUrl = new URL('./create-driver.ts', import.meta.url).href
@@ -66,7 +66,7 @@ function contract(name: string, changes: Partial<BubblewrapOptions>, enforces: {
       enforces: { ...enforces, wholeMemory: enforces.cpu },
       createInProcessThatIsKilled: spec => createThenKill(options, spec),
       async dispose() {
-        // A create that another process was killed in may have left spare disks; opening the driver clears them.
+        // A process killed in `create` may have left spare disks; opening the driver removes them.
         await driver[Symbol.asyncDispose]()
         await (await createBubblewrapDriver(options))[Symbol.asyncDispose]()
         await rm(root, { recursive: true, force: true })
@@ -75,11 +75,18 @@ function contract(name: string, changes: Partial<BubblewrapOptions>, enforces: {
   })
 }
 
-// As root on a host with cgroups and loop devices the best means are demanded, so that their loss fails a test.
-contract('bubblewrap, best means', privileged ? { disk: 'loop' } : {}, { cpu: privileged, exactDisk: privileged })
-contract('bubblewrap, rlimits and poller', { disk: 'poll', cgroups: false }, { cpu: false, exactDisk: false })
+// As root on a host with cgroups and loop devices, require both, so that their loss fails a test.
+contract('bubblewrap with cgroups and loop disks', privileged ? { disk: 'loop' } : {}, {
+  cpu: privileged,
+  exactDisk: privileged,
+})
+contract(
+  'bubblewrap with rlimits and the disk poller',
+  { disk: 'poll', cgroups: false },
+  { cpu: false, exactDisk: false },
+)
 
-describe('bubblewrap driver', () => {
+describe('the bubblewrap driver', () => {
   const clean: (() => Promise<unknown>)[] = []
   afterEach(async () => {
     for (const one of clean.splice(0).toReversed()) await one()
@@ -95,7 +102,7 @@ describe('bubblewrap driver', () => {
     return { leaseId, command: ['sleep', '100'], bounds, mounts: [], egress: { reach: [] }, ...changes }
   }
 
-  it('says how to get bubblewrap where it is missing', async () => {
+  it('says how to install a missing bubblewrap', async () => {
     const { root, dataDir } = await makeDataDir()
     clean.push(() => rm(root, { recursive: true, force: true }))
     const opening = createBubblewrapDriver(optionsFor(root, dataDir, { bwrap: 'no-such-bwrap' }))
@@ -103,7 +110,7 @@ describe('bubblewrap driver', () => {
     await expect(opening).rejects.toThrow(/apt-get install bubblewrap/)
   })
 
-  it('leaves nothing behind when bubblewrap fails, and tells what it said', async () => {
+  it('leaves nothing behind when bubblewrap fails, and reports its output', async () => {
     const { driver, root, dataDir } = await opened()
     const uids = () => readdir(privileged ? '/run/berth/uids' : join(dataDir, 'uids'))
     const mine = async () => {
@@ -120,7 +127,7 @@ describe('bubblewrap driver', () => {
     await driver.destroy('good')
   })
 
-  it('shows mounts read-only, and none that stand for the sandbox or the service', async () => {
+  it('mounts directories read-only, and refuses ones of the sandbox or the service', async () => {
     const { driver, root, dataDir } = await opened({ disk: 'poll' })
     const shown = join(root, 'shown')
     await mkdir(shown)
@@ -137,7 +144,7 @@ describe('bubblewrap driver', () => {
     await driver.destroy('good')
   })
 
-  it('finds and destroys half-made leases, whatever part of them there is', async () => {
+  it('finds and destroys incomplete leases, whichever part exists', async () => {
     const { driver, dataDir } = await opened({ disk: 'poll' })
     await mkdir(join(dataDir, 'leases', 'half'))
     await driver.create(spec('torn'))
@@ -148,7 +155,7 @@ describe('bubblewrap driver', () => {
     expect(await driver.list()).toEqual([])
   })
 
-  it('ends no other sandbox where a power cut has torn what names the cgroups of one', async () => {
+  it('ends no other sandbox after a power cut emptied the file that names the cgroups of one', async () => {
     const { driver, dataDir } = await opened()
     await driver.create(spec('alive'))
     const torn = join(instanceOf(await realpath(dataDir)).leasesDir, 'torn', 'host')
@@ -161,7 +168,7 @@ describe('bubblewrap driver', () => {
     await driver.destroy('alive')
   })
 
-  it('gives sandboxes less weight than the service where both want the CPU', async ({ skip }) => {
+  it('gives sandboxes a lower CPU weight than the service', async ({ skip }) => {
     const trees = parseTrees(await readFile('/proc/self/mountinfo', 'utf8'))
     const { dataDir } = await opened({ disk: 'poll' })
     const { tag } = instanceOf(await realpath(dataDir))
@@ -171,7 +178,7 @@ describe('bubblewrap driver', () => {
     for (const file of found) expect(Number(await readFile(file, 'utf8'))).toBe(25)
   })
 
-  it('finds a living sandbox whose directory is gone', async () => {
+  it('finds a running sandbox whose directory is gone', async () => {
     for (const cgroups of [true, false]) {
       const { driver, dataDir } = await opened({ disk: 'poll', cgroups })
       await driver.create(spec('lost'))
@@ -184,7 +191,7 @@ describe('bubblewrap driver', () => {
 
   it('destroys a lease while it is being created', async () => {
     const { driver } = await opened()
-    // Its processes may be ended before they have said that they stand, and then it was never made.
+    // If its processes end before they report that they started, `create` fails.
     const creating = driver.create(spec('hasty')).catch((error: unknown) => error)
     await driver.destroy('hasty')
     const made = await creating
@@ -192,7 +199,7 @@ describe('bubblewrap driver', () => {
     expect(await driver.list()).toEqual([])
   })
 
-  it('clears what a killed process had prepared, and nothing that it had created', async () => {
+  it('removes the spares of a killed process, but not the sandboxes that it created', async () => {
     const { root, dataDir } = await makeDataDir()
     clean.push(() => rm(root, { recursive: true, force: true }))
     const options = optionsFor(root, dataDir, { spares: 2 })

@@ -21,22 +21,21 @@ import { openLeaseFreezer } from './processes/lease-freezer.ts'
 
 const DISK_POLL_MS = 2000
 
-/** The driver, and what its tests and benchmark need beyond the boundary. */
+/** The driver, with additions for its tests and benchmark. */
 export interface BubblewrapDriver extends SandboxDriver {
-  /** Resolves when the sandboxes prepared ahead of demand are ready. */
+  /** Resolves when the spares are ready. */
   prepared(): Promise<void>
 }
 
 /**
  * Opens the bubblewrap driver of a data directory.
- *
- * @throws MissingProgramError when the host lacks bubblewrap
+ * @throws MissingProgramError if the host lacks bubblewrap
  */
 export async function createBubblewrapDriver(options: BubblewrapOptions): Promise<BubblewrapDriver> {
   const workshop = await openWorkshop(options)
   const { instance } = workshop
   const { log } = options
-  // Within one process the verbs of one lease wait for each other; between processes each step of them is atomic.
+  // Within one process, operations on one lease wait for each other. Between processes, each of their steps is atomic.
   const locked = createKeyedLock()
   const proxies = new Map<string, EgressProxy>()
   const freezer = openLeaseFreezer(workshop)
@@ -92,7 +91,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
           await makeSandbox(workshop, blank, files, spec, () => serve(spec.leaseId, spec.egress))
         } catch (error) {
           await remove(spec.leaseId).catch((second: unknown) => {
-            log.error({ err: second, leaseId: spec.leaseId }, 'a sandbox that could not be made could not be removed')
+            log.error({ err: second, leaseId: spec.leaseId }, 'could not remove a sandbox that failed to start')
           })
           throw error
         } finally {
@@ -113,7 +112,8 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     stateOf: leaseId => freezer.state(leaseId),
     endOrphans: leaseId => freezer.endOrphans(leaseId),
     async destroy(leaseId) {
-      // Ahead of the lock: a create that hangs holds it until its processes end. Whether all did is found behind it.
+      // Before taking the lock: a create that hangs holds it until its processes end. `remove` then checks that all
+      // have ended.
       await endProcesses(workshop, leaseId).catch(() => undefined)
       await locked(leaseId, () => remove(leaseId))
     },

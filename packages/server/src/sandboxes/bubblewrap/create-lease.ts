@@ -10,12 +10,12 @@ import type { Blank } from './launch/blank.ts'
 import { launch } from './launch/launch.ts'
 import type { Workshop } from './launch/workshop.ts'
 
-/** The lease id names a sandbox already, living or left over. */
+/** The lease id already names a sandbox, running or left over. */
 export class LeaseInUseError extends Error {
   override readonly name = 'LeaseInUseError'
 }
 
-/** Gives a blank its lease: of any number of creates for one id, in whatever processes, only one passes. */
+/** Assigns a lease to a blank. If several processes create the same id, only one succeeds. */
 export function nameLease(workshop: Workshop, blank: Blank, leaseId: string): LeaseFiles {
   const files = leaseFiles(workshop.instance, leaseId)
   try {
@@ -23,18 +23,16 @@ export function nameLease(workshop: Workshop, blank: Blank, leaseId: string): Le
     return files
   } catch (error) {
     if (!['EEXIST', 'ENOTEMPTY', 'ENOTDIR'].includes(errorCode(error) ?? '')) throw error
-    throw new LeaseInUseError(`lease ${leaseId} exists`, { cause: error })
+    throw new LeaseInUseError(`lease ${leaseId} already exists`, { cause: error })
   }
 }
 
 /**
- * Makes the sandbox of a blank that has its lease. It leaves whatever it made where it fails; the caller destroys the
- * lease then, by the same way that ends one which another process left half made.
- *
- * The lease's small files are made synchronously: a few dozen system calls of microseconds each, where a trip of each
- * through the thread pool took longer than all the rest (measured: 4 to 8 ms).
- *
- * @param beforeStart done when all but the processes is there
+ * Starts the sandbox of a blank that has its lease. On failure it leaves everything in place, and the caller destroys
+ * the lease, just as for a sandbox that another process left incomplete.
+ * It writes the lease's small files synchronously. These are a few dozen system calls of microseconds each; going
+ * through the thread pool took longer than everything else (measured: 4 to 8 ms).
+ * @param beforeStart runs when everything but the processes exists
  */
 export async function makeSandbox(
   workshop: Workshop,

@@ -1,6 +1,6 @@
 import type { Workshop } from './launch/workshop.ts'
 
-/** One line per bound: how it is enforced on this host, and what a better way would need. */
+/** Returns one line per bound: how this host enforces it, and the requirement for something better. */
 export function describeBounds(workshop: Workshop): readonly string[] {
   const { cgroups, host, noLoopDisks } = workshop
   const has = (name: 'memory' | 'pids' | 'cpu') => cgroups?.controllers.has(name) ?? false
@@ -9,7 +9,7 @@ export function describeBounds(workshop: Workshop): readonly string[] {
     identityLine(workshop),
     'system calls: a filter for each sandbox and for programs in confinement',
     host.tracesClosedPrograms
-      ? 'supervisor: its agent can trace it and take its journal, since fs.suid_dumpable is 1; set it to 0'
+      ? 'supervisor: its agent can trace it and take its journal, because fs.suid_dumpable is 1; set it to 0'
       : 'supervisor: closed to its agent',
     has('memory')
       ? 'memory: cgroup'

@@ -7,23 +7,23 @@ import { groupOf } from './launch/blank.ts'
 import type { Workshop } from './launch/workshop.ts'
 import { killMarked, markedProcesses } from './processes/marked-processes.ts'
 
-/** Something of a sandbox withstood its destruction; asking again goes on from there. */
+/** A part of a sandbox could not be destroyed. A further `destroy` continues from there. */
 export class DestroyError extends Error {
   override readonly name = 'DestroyError'
 }
 
-/** Ends every process of a lease and leaves its files. */
+/** Ends every process of a lease and keeps its files. */
 export async function endProcesses(workshop: Workshop, leaseId: string): Promise<void> {
   const { cgroups, instance } = workshop
   const group = groupOf(leaseFiles(instance, leaseId))
   const ended = cgroups && group !== undefined ? await cgroups.end(group) : await killMarked(instance.tag, leaseId)
-  if (!ended) throw new DestroyError(`processes of sandbox ${leaseId} do not end`)
+  if (!ended) throw new DestroyError(`processes of sandbox ${leaseId} are still running`)
 }
 
 /**
- * Removes whatever there is of a lease, complete, half made or half destroyed. Every step asks what is there and none
- * relies on the record. The directory goes last but for the uid: while anything is left, `list` still names the lease,
- * and a uid is free only when no file bears it.
+ * Removes a lease, whether complete, incomplete or partly destroyed. No step relies on the record. The directory goes
+ * last but one, before the uid: while anything is left, `list` still names the lease, and a uid is free only when no
+ * file belongs to it.
  */
 export async function destroyLease(workshop: Workshop, leaseId: string): Promise<void> {
   const files = leaseFiles(workshop.instance, leaseId)
@@ -37,12 +37,12 @@ async function removeFiles(files: LeaseFiles): Promise<void> {
   try {
     await rm(files.dir, { recursive: true, force: true })
   } catch {
-    // An agent of our own uid may have closed directories, or nested them deeper than one path can say.
+    // An agent with the service's own uid may have closed directories, or nested them too deep for one path.
     await runProgram('sh', ['-c', 'chmod -R u+rwX -- "$1"; rm -rf -- "$1"', 'sh', files.dir])
   }
 }
 
-/** Lease ids of everything that bears a trace of a sandbox of this instance. */
+/** Returns the lease ids of every trace of a sandbox of this instance. */
 export async function listLeases(workshop: Workshop): Promise<string[]> {
   const { instance, uids } = workshop
   const prefix = `${instance.leasesDir}/`

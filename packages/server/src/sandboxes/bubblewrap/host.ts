@@ -7,12 +7,12 @@ import { ignoring } from '../linux/errors.ts'
 import { systemPath } from '../linux/run-program.ts'
 import { findLaunchShell, type LaunchShell } from './launch/launch-shell.ts'
 
-/** This host cannot run the bubblewrap driver; the message says what is missing and how to get it. */
+/** This host cannot run the bubblewrap driver. The message names the missing program and how to install it. */
 export class MissingProgramError extends Error {
   override readonly name = 'MissingProgramError'
 }
 
-/** What of this host decides how sandboxes are made. */
+/** Properties of this host that decide how sandboxes are made. */
 export interface Host {
   readonly bwrapPath: string
   readonly shell: LaunchShell
@@ -24,14 +24,18 @@ export interface Host {
 
 const how = 'install it with `apt-get install bubblewrap`, `dnf install bubblewrap` or `apk add bubblewrap`'
 
-/** Looks at the host. @throws MissingProgramError */
+/**
+ * Inspects the host.
+ * @throws MissingProgramError
+ */
 export async function inspectHost(bwrap: string): Promise<Host> {
   const bwrapPath = await findProgram(bwrap)
-  if (bwrapPath === undefined) throw new MissingProgramError(`bubblewrap (${bwrap}) is not on this host: ${how}`)
+  if (bwrapPath === undefined)
+    throw new MissingProgramError(`bubblewrap (${bwrap}) is not installed on this host: ${how}`)
   const privileged = process.getuid?.() === 0
   for (const program of ['/bin/sh', ...(privileged ? ['setpriv'] : []), 'prlimit']) {
     if ((await findProgram(program)) === undefined) {
-      throw new MissingProgramError(`${program} is not on this host: it belongs to the package util-linux`)
+      throw new MissingProgramError(`${program} is not installed on this host: install the package util-linux`)
     }
   }
   const { stdout } = await promisify(execFile)(bwrapPath, ['--help'], { env: {} })
@@ -53,7 +57,7 @@ async function findProgram(name: string): Promise<string | undefined> {
       await access(path, constants.X_OK)
       return await realpath(path)
     } catch {
-      // Not there.
+      // Not in this folder.
     }
   }
   return undefined

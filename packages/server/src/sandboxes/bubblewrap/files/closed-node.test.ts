@@ -5,10 +5,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { runProgram } from '../../linux/run-program.ts'
 import { openClosedNode } from './closed-node.ts'
 
-/** Stands in for Node: any small program. */
+/** Any small program, in place of Node. */
 const PROGRAM = '/bin/true'
 
-describe('the copy of Node that nobody may read', () => {
+describe('the unreadable copy of Node', () => {
   let root: string
   let dir: string
   beforeEach(async () => {
@@ -17,7 +17,7 @@ describe('the copy of Node that nobody may read', () => {
   })
   afterEach(() => rm(root, { recursive: true, force: true }))
 
-  it('is made once, to be run and not read', async () => {
+  it('is made once and can be run but not read', async () => {
     const first = await (await openClosedNode(dir, PROGRAM)).path()
     const { ino, mode, size } = await stat(first)
     expect(mode & 0o7777).toBe(0o111)
@@ -26,7 +26,7 @@ describe('the copy of Node that nobody may read', () => {
     expect(await readdir(dir)).toHaveLength(1)
   })
 
-  it('takes the place of copies of another Node, and is made again where another release cleared it away', async () => {
+  it('replaces copies of another Node, and is made again after another release removed it', async () => {
     const old = await openClosedNode(dir, PROGRAM)
     const fresh = await openClosedNode(dir, '/bin/echo')
     expect(await readdir(dir)).toEqual([(await fresh.path()).slice(dir.length + 1)])
@@ -34,14 +34,14 @@ describe('the copy of Node that nobody may read', () => {
     expect(await readdir(dir)).toHaveLength(2)
   })
 
-  it('is one however many processes make it at once', async () => {
+  it('is made once even if many processes make it at the same time', async () => {
     const opened = await Promise.all(Array.from({ length: 5 }, () => openClosedNode(dir, PROGRAM)))
     const paths = new Set(await Promise.all(opened.map(closed => closed.path())))
     expect(paths.size).toBe(1)
     expect(await readdir(dir)).toHaveLength(1)
   })
 
-  it('leaves nothing behind and says what to do where it cannot be run', async ({ skip }) => {
+  it('leaves nothing behind and advises the operator if it cannot be run', async ({ skip }) => {
     skip(process.getuid?.() !== 0, 'only root can mount')
     await mkdir(dir)
     await runProgram('mount', ['-t', 'tmpfs', '-o', 'noexec,size=1m', 'none', dir])

@@ -6,24 +6,23 @@ import { ignoring } from '../../linux/errors.ts'
 
 const CLOSED_MODE = 0o111
 const TEMPORARY_PREFIX = 'new-'
-/** A copy that was begun longer ago than this belongs to a process that died over it. */
+/** An unfinished copy older than this belongs to a process that died. */
 const STALE_MS = 3_600_000
 
-/** A copy of Node that everybody may run and nobody may read. */
+/** A copy of Node that every user may run and none may read. */
 export interface ClosedNode {
-  /** Returns its path, and makes it anew if a process of another release has cleared it away. */
+  /** Returns its path. Copies Node again if a process of another release removed the copy. */
   path(): Promise<string>
 }
 
 /**
- * Makes a copy of Node with mode 0111 below a directory. The kernel lets nobody trace a process that runs a program which
- * its user may not read, nor take its descriptors or open its memory, unless `fs.suid_dumpable` is 1. A file has one mode
- * for all its names, so it takes a copy (0.05 s and the size of Node on disk, once a boot).
- *
- * The copy is named for its source and for the boot: one that a crash of the host tore is never found again. Copies of
- * other sources are removed; mounts that show them keep them.
- *
- * @throws Error when the copy cannot be run, as on a file system mounted `noexec`
+ * Copies Node below a directory with mode 0111.
+ * If a user may not read a program, the kernel lets that user neither trace its processes, nor take their descriptors,
+ * nor open their memory, unless `fs.suid_dumpable` is 1. A file has one mode for all its names, so this takes a copy
+ * (0.05 s and the size of Node on disk, once per boot).
+ * The copy is named after its source and the boot, so a copy torn by a crash of the host is never used again. Copies of
+ * other sources are removed; existing mounts keep them alive.
+ * @throws Error if the copy cannot be run, for example on a file system mounted `noexec`
  */
 export async function openClosedNode(dir: string, nodePath: string): Promise<ClosedNode> {
   const { size, mtimeMs, ino } = await stat(nodePath)
@@ -41,7 +40,7 @@ export async function openClosedNode(dir: string, nodePath: string): Promise<Clo
   return { path: provide }
 }
 
-/** Replaces what may have come in between: of two processes that copy at once, the later's copy is as good. */
+/** Replaces any existing copy: if two processes copy at once, either result will do. */
 async function makeCopy(nodePath: string, dir: string, path: string): Promise<void> {
   const fresh = join(dir, TEMPORARY_PREFIX + randomUUID())
   try {

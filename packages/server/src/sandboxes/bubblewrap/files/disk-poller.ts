@@ -8,15 +8,15 @@ import { hostNames, type LeaseFiles, leaseFiles } from './lease-files.ts'
 import { isMounted } from './loop-disk.ts'
 import { readRecord } from './record.ts'
 
-/** Bounds the disk of sandboxes whose files lie on the host's own file system. */
+/** Enforces the disk bound of sandboxes whose files lie on the host's own file system. */
 export interface DiskPoller extends AsyncDisposable {
-  /** Looks at every lease once, now. */
+  /** Checks every lease once, now. */
   look(): Promise<void>
 }
 
 /**
- * Measures every lease of the instance again and again, whichever process made it, and ends those over their bound.
- * One at a time, so that many sandboxes with many files cost more delay and not more load.
+ * Measures every lease of the instance periodically, whichever process made it, and ends those over their bound. It
+ * measures one lease at a time, so that many sandboxes with many files add delay but no load.
  */
 export function pollDisks(
   instance: Instance,
@@ -30,10 +30,13 @@ export function pollDisks(
       const files = leaseFiles(instance, leaseId)
       const record = await readRecord(files)
       if (record === undefined || (await isMounted(files.disk))) continue
-      // Without root an agent reaches the log through its sandbox's first process.
+      // Without root, an agent can write to the log through its sandbox's first process.
       const used = await usedBytes([files.files, join(files.host, hostNames.log)], stop.signal)
       if (used <= record.bounds.diskBytes) continue
-      log.warn({ leaseId, usedBytes: used, diskBytes: record.bounds.diskBytes }, 'sandbox over its disk bound, ended')
+      log.warn(
+        { leaseId, usedBytes: used, diskBytes: record.bounds.diskBytes },
+        'ended a sandbox that exceeded its disk bound',
+      )
       await end(files)
     }
   }
@@ -42,7 +45,7 @@ export function pollDisks(
       try {
         await look()
       } catch (error) {
-        if (!stop.signal.aborted) log.warn({ err: error }, 'could not measure the disks of sandboxes')
+        if (!stop.signal.aborted) log.warn({ err: error }, 'could not measure the disk usage of sandboxes')
       }
       await sleep(everyMs, undefined, { signal: stop.signal, ref: false }).catch(() => undefined)
     }
@@ -56,7 +59,10 @@ export function pollDisks(
   }
 }
 
-/** Blocks in use at and below paths. Files that vanish while `du` runs make it fail after it has told its sum. */
+/**
+ * Returns the bytes in use at and below the paths. If files vanish meanwhile, `du` fails, but only after it printed its
+ * sum.
+ */
 async function usedBytes(paths: readonly string[], signal: AbortSignal): Promise<number> {
   const script = 'du -s -x -c -B1 -- "$@" 2>/dev/null | tail -n 1'
   const sum = Number.parseInt(await runProgram('sh', ['-c', script, 'sh', ...paths], signal), 10)

@@ -9,9 +9,9 @@ import { makeVisibleDirectory } from './visible-files.ts'
 const MAX_NAME_BYTES = 255
 
 /**
- * Places a Turn's files where the sandbox sees them read-only. They are written outside the sandbox's sight and appear
- * all at once by one rename; the directory is never writable inside, so no link of the agent's is ever followed. A Turn
- * whose files are there already is left as it is.
+ * Writes a Turn's files, which the sandbox sees read-only. They are staged outside the sandbox and appear together by
+ * one rename. The sandbox can never write to the directory, so the service never follows a link of the agent's. If the
+ * Turn's files already exist, they stay unchanged.
  */
 export async function writeTurnInputs(files: LeaseFiles, turn: number, inputs: readonly InputFile[]): Promise<void> {
   if (!Number.isSafeInteger(turn) || turn < 0) throw new TypeError(`not a turn sequence: ${turn}`)
@@ -28,7 +28,7 @@ export async function writeTurnInputs(files: LeaseFiles, turn: number, inputs: r
     await rename(staging, target)
   } catch (error) {
     await rm(staging, { recursive: true, force: true })
-    // Another process placed the same Turn's files first.
+    // Another process wrote the same Turn's files first.
     if (['EEXIST', 'ENOTEMPTY'].includes(errorCode(error) ?? '') && (await ignoring(['ENOENT'], stat(target)))) return
     if (errorCode(error) === 'ENOENT') throw new SandboxGoneError(`no sandbox ${files.leaseId}`, { cause: error })
     throw error

@@ -3,8 +3,8 @@ import type { Instance } from '../../linux/instance.ts'
 import { isLeaseId } from '../../linux/instance.ts'
 
 /**
- * The directory of one lease. `host` never appears inside the sandbox; `platform` and `run` appear read-only; only
- * the three directories below `files` are the agent's to write, and they lie on the lease's disk.
+ * The directories of one lease. `host` never appears inside the sandbox; `platform` and `run` appear read-only. The
+ * agent can write only to the three directories below `files`, which lie on the lease's disk.
  */
 export interface LeaseFiles {
   readonly leaseId: string
@@ -29,25 +29,28 @@ export const hostNames = {
   arguments: 'arguments',
   script: 'script',
   group: 'cgroup',
-  /** How far its processes are stopped by signals; absent while they run. */
+  /** Which processes signals have stopped (`some` or `all`); absent while they run. */
   stopped: 'stopped',
-  /** When its processes last went on. */
+  /** The time when the processes last resumed. */
   thawed: 'thawed',
 } as const
 
 /** Name of the proxy's socket below `LeaseFiles.run`. */
 export const proxySocketName = 'proxy.sock'
 
-/** Directories below the lease's disk, as names. */
+/** Names of the directories below the lease's disk. */
 export const diskNames = { image: 'image', files: 'files', workspace: 'workspace', home: 'home', tmp: 'tmp' } as const
 
-/** Paths of a lease. @throws when the id could name anything but a child of the leases directory */
+/**
+ * Returns the paths of a lease.
+ * @throws TypeError if the id could name anything but a child of the leases directory
+ */
 export function leaseFiles(instance: Instance, leaseId: string): LeaseFiles {
   if (!isLeaseId(leaseId)) throw new TypeError(`not a lease id: ${JSON.stringify(leaseId)}`)
   return leaseFilesAt(join(instance.leasesDir, leaseId), leaseId)
 }
 
-/** The same layout at any place. */
+/** Returns the paths of a lease whose directory is `dir`. */
 export function leaseFilesAt(dir: string, leaseId: string): LeaseFiles {
   const platform = join(dir, 'platform')
   const disk = join(dir, 'disk')

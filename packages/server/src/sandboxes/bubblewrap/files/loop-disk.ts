@@ -5,14 +5,14 @@ import { ignoring } from '../../linux/errors.ts'
 import { ProgramError, runProgram } from '../../linux/run-program.ts'
 import { diskNames } from './lease-files.ts'
 
-/** Directories that a disk brings along for the agent; `tmp` is everybody's, as a private /tmp is. */
+/** The agent's directories on a disk. `tmp` has the mode of a shared /tmp. */
 const agentDirectories = [
   [diskNames.workspace, 0o755],
   [diskNames.home, 0o700],
   [diskNames.tmp, 0o1777],
 ] as const
 
-/** Makes the agent's directories below `files`, not yet owned by a lease's uid. */
+/** Creates the agent's directories below `files`, not yet owned by a lease's uid. */
 export function makeAgentDirectories(files: string): void {
   mkdirSync(files, { recursive: true, mode: 0o755 })
   for (const [name, mode] of agentDirectories) {
@@ -22,9 +22,9 @@ export function makeAgentDirectories(files: string): void {
 }
 
 /**
- * Makes a file system of exactly `sizeBytes` in a sparse file and mounts it at `<dir>/files`. Without a journal, since
- * no sandbox outlives the host; `discard` gives the space of deleted files back to the host; `noinit_itable` keeps the
- * kernel from filling the sparse file with zeroes.
+ * Creates a file system of exactly `sizeBytes` in a sparse file and mounts it at `<dir>/files`. It has no journal,
+ * because no sandbox outlives the host. `discard` returns the space of deleted files to the host; `noinit_itable` keeps
+ * the kernel from filling the sparse file with zeroes.
  */
 export async function makeLoopDisk(dir: string, sizeBytes: number): Promise<void> {
   const image = join(dir, diskNames.image)
@@ -44,7 +44,7 @@ export async function makeLoopDisk(dir: string, sizeBytes: number): Promise<void
   makeAgentDirectories(files)
 }
 
-/** Whether a disk directory's file system is mounted; after a reboot the directory is there and the mount is not. */
+/** Returns whether a disk directory's file system is mounted. After a reboot the directory exists without the mount. */
 export async function isMounted(dir: string): Promise<boolean> {
   const [outer, inner] = await Promise.all(
     [dir, join(dir, diskNames.files)].map(path => ignoring(['ENOENT', 'EIO'], stat(path))),
@@ -52,11 +52,12 @@ export async function isMounted(dir: string): Promise<boolean> {
   return outer !== undefined && inner !== undefined && outer.dev !== inner.dev
 }
 
-/** Unmounts and removes a disk directory in whatever state it is. Nothing inside may be running. */
+/** Unmounts and removes a disk directory in any state. No process may run inside. */
 export async function removeLoopDisk(dir: string): Promise<void> {
   for (let tries = 0; (await isMounted(dir)) && tries < 3; tries++) {
     try {
-      // A stray reader of the host (a backup, a `du`) must not keep the lease: the last try detaches the mount lazily.
+      // A stray reader on the host (a backup, a `du`) must not block the removal: the last try detaches the mount
+      // lazily.
       await runProgram('umount', [...(tries < 2 ? [] : ['-l']), join(dir, diskNames.files)])
     } catch (error) {
       if (!(error instanceof ProgramError) || tries === 2) throw error

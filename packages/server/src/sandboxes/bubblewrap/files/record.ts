@@ -5,7 +5,7 @@ import type { SandboxBounds, SandboxSpec } from '../../driver.ts'
 import { ignoring } from '../../linux/errors.ts'
 import { hostNames, type LeaseFiles } from './lease-files.ts'
 
-/** What any process needs to know of a lease that another one made. */
+/** The facts that other processes need about a lease. */
 export interface LeaseRecord {
   readonly uid: number
   readonly bounds: SandboxBounds
@@ -13,7 +13,7 @@ export interface LeaseRecord {
   readonly createdAt: string
 }
 
-/** Keeps the record of a lease; it appears whole or not at all. */
+/** Writes the record of a lease, atomically. */
 export function writeRecord(files: LeaseFiles, spec: SandboxSpec, uid: number): void {
   const record: LeaseRecord = { uid, bounds: spec.bounds, command: spec.command, createdAt: new Date().toISOString() }
   const path = join(files.host, hostNames.record)
@@ -21,9 +21,9 @@ export function writeRecord(files: LeaseFiles, spec: SandboxSpec, uid: number): 
   renameSync(`${path}.new`, path)
 }
 
-/** The record of a lease; undefined for one that is half made or gone. */
+/** Reads the record of a lease; undefined if the lease is incomplete or gone. */
 export async function readRecord(files: LeaseFiles): Promise<LeaseRecord | undefined> {
   const text = await ignoring(['ENOENT', 'ENOTDIR'], readFile(join(files.host, hostNames.record), 'utf8'))
-  // Written by this module alone, in a directory that no sandbox sees.
+  // Only this module writes it, in a directory that no sandbox sees.
   return text === undefined ? undefined : (JSON.parse(text) as LeaseRecord)
 }

@@ -7,17 +7,17 @@ import { insidePaths } from '../options.ts'
 const SHARED_MEMORY_BYTES = 64 * 1024 * 1024
 
 /**
- * The descriptor of a socket that bubblewrap reads to its end when every mount stands, and never if one fails. What it
- * reads becomes a file that means nothing.
+ * The descriptor of a socket that bubblewrap reads to its end once every mount exists, and never if one fails. Its
+ * content goes to a file that nothing uses.
  */
 export const MILESTONE_FD = 6
 
-/** Everything that decides how one sandbox is put together. */
+/** The complete description of how to assemble one sandbox. */
 export interface Plan {
   readonly spec: SandboxSpec
   readonly files: LeaseFiles
   readonly uid: number
-  /** As root, bubblewrap makes the mounts as root; else in a user namespace. */
+  /** Whether bubblewrap mounts as root; otherwise it mounts in a user namespace. */
   readonly privileged: boolean
   readonly canDisableUserNamespaces: boolean
   readonly nodePath: string
@@ -26,13 +26,13 @@ export interface Plan {
   /** Directory of the /etc files that are the same in every sandbox. */
   readonly etcDir: string
   readonly systemMounts: readonly string[]
-  /** What covers files of /proc. */
+  /** Mounts that cover files of /proc. */
   readonly processMasks: readonly string[]
-  /** Bound memory and processes by rlimits, for want of the cgroup controller. */
+  /** Which of memory and processes rlimits must bound, because the cgroup controller is missing. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean }
 }
 
-/** Environment inside; the process that makes the sandbox passes none of its own. */
+/** The environment inside. The process that makes the sandbox passes on none of its own. */
 const environment = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/berth',
   HOME: insidePaths.home,
@@ -44,8 +44,8 @@ const environment = {
 } as const
 
 /**
- * Bubblewrap's options for a plan, all but the command. Order matters: a mount made later lies above earlier ones, and
- * the root goes read-only last. Parents are made first with mode 0755.
+ * Returns bubblewrap's options for a plan, without the command. Order matters: later mounts cover earlier ones, and the
+ * root becomes read-only last. Parents are created first, with mode 0755.
  */
 export function sandboxOptions(plan: Plan): readonly string[] {
   const { spec, files } = plan
@@ -69,7 +69,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     ...['--proc', '/proc', ...plan.processMasks, '--dev', '/dev'],
     ...['--perms', '1777', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
     ...['--bind', files.tmp, '/tmp', '--bind', files.home, insidePaths.home],
-    // The platform's directory is a mount of its own, so that the agent, who owns /workspace, cannot rename it away.
+    // The platform's directory is its own mount, so that the agent, which owns /workspace, cannot rename it.
     ...['--bind', files.workspace, insidePaths.workspace, '--ro-bind', files.platform, insidePaths.platform],
     ...['--ro-bind', files.run, insidePaths.run],
     ...parentDirectories(shown.map(([, target]) => target)),
@@ -90,7 +90,7 @@ function userNamespaceOptions(plan: Plan): readonly string[] {
   return ['--unshare-user', ...noNesting, '--uid', id, '--gid', id, '--cap-drop', 'ALL']
 }
 
-/** What bubblewrap executes: limits, then the drop to the lease's uid, then the command. */
+/** Returns the command for bubblewrap: it sets limits, drops to the lease's uid, and runs the sandbox's command. */
 export function insideCommand(plan: Plan): readonly string[] {
   const { bounds, command } = plan.spec
   const limits = [
@@ -106,10 +106,10 @@ export function insideCommand(plan: Plan): readonly string[] {
   ]
 }
 
-/** Node aborts at start with less of `RLIMIT_DATA`. */
+/** Node aborts at start with a lower `RLIMIT_DATA`. */
 const MIN_DATA_BYTES = 1024 ** 3
 
-/** The user database of a sandbox: its one user. */
+/** Returns the user database of a sandbox, with its one user. */
 export function passwdFiles(uid: number): readonly (readonly [name: string, content: string])[] {
   return [
     ['passwd', `agent:x:${uid}:${uid}:agent:${insidePaths.home}:/bin/bash\n`],
@@ -120,7 +120,7 @@ export function passwdFiles(uid: number): readonly (readonly [name: string, cont
 /** The file of `sharedEtcFiles` that covers others. */
 export const emptyFileName = 'empty'
 
-/** Files that every sandbox of a service shares, most of them for /etc. No name but the loopback's resolves inside. */
+/** Files that all sandboxes of a service share, most of them for /etc. Only loopback names resolve inside. */
 export const sharedEtcFiles: readonly (readonly [name: string, content: string])[] = [
   ['hosts', '127.0.0.1 localhost berth\n::1 localhost ip6-localhost ip6-loopback\n'],
   ['nsswitch.conf', 'passwd: files\ngroup: files\nshadow: files\nhosts: files\n'],

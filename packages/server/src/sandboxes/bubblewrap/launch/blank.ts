@@ -14,12 +14,12 @@ import { startWaitingShell } from './waiting-shell.ts'
 
 /**
  * A sandbox without a lease: its directory, its disk, its cgroups, its listening socket, and a shell that waits inside
- * the cgroups to become bubblewrap. It holds everything that takes long and depends on no lease. Joining a cgroup is
- * one of these: the first move of a process in a while waits for an RCU grace period (5 to 20 ms measured, as long as
- * all of bubblewrap's work), and only a process's children are born in their group for free.
- *
- * It becomes a lease by one rename of its directory, which takes mounts and open files along. Should this process die
- * before, the shell reads the end of its socket and ends.
+ * the cgroups to become bubblewrap.
+ * It holds everything that takes long and depends on no lease. That includes joining a cgroup: the first move of a
+ * process after a while waits for an RCU grace period (5 to 20 ms measured, as long as all of bubblewrap's work). Only
+ * children of a member join for free, at birth.
+ * It becomes a lease when its directory is renamed, which carries mounts and open files along. If this process dies
+ * before that, the shell reads the end of its socket and exits.
  */
 export interface Blank {
   readonly files: LeaseFiles
@@ -27,18 +27,18 @@ export interface Blank {
   readonly group: string
   readonly bounds: SandboxBounds
   readonly shell: ChildProcess
-  /** The shell's, and later bubblewrap's. */
+  /** The shell's socket, later bubblewrap's. */
   readonly socket: Socket
-  /** Where the sandbox will run; undefined where bubblewrap makes one, or where this host makes none. */
+  /** The sandbox's user namespace. Undefined if bubblewrap makes one, or if this host supports none. */
   readonly userNamespace: UnmappedNamespace | undefined
 }
 
-/** What blanks of a host are made with. */
+/** Host capabilities for making blanks. */
 export interface BlankMeans {
   readonly host: Host
   readonly cgroups: Cgroups | undefined
   readonly loopDisks: boolean
-  /** Whether sandboxes get a user namespace that root makes for them. */
+  /** Whether root makes a user namespace for each sandbox. */
   readonly userNamespaces: boolean
 }
 
@@ -66,7 +66,7 @@ export async function makeBlank(means: BlankMeans, dir: string, name: string, bo
   }
 }
 
-/** Removes a blank, or what a process that died left of one; its shell has ended or ends by the kill. */
+/** Removes a blank, complete or left over from a dead process. Its shell has exited, or the kill ends it. */
 export async function removeBlank(means: Pick<BlankMeans, 'cgroups'>, dir: string): Promise<void> {
   const files = leaseFilesAt(dir, 'blank')
   const group = groupOf(files)
@@ -78,8 +78,8 @@ export async function removeBlank(means: Pick<BlankMeans, 'cgroups'>, dir: strin
 const GROUP_NAME = /^blank\.[\w-]+$/
 
 /**
- * The cgroups' name of a lease or blank; undefined where its directory is gone or torn. A power cut may leave an empty
- * file, and no name is the name of the group that holds all sandboxes.
+ * Returns the name of the cgroups of a lease or blank; undefined if its directory is gone or damaged. A power cut may
+ * leave an empty file, and an empty name would mean the group that holds all sandboxes.
  */
 export function groupOf(files: LeaseFiles): string | undefined {
   try {

@@ -7,13 +7,13 @@ import { type Blank, type BlankMeans, makeBlank, removeBlank } from './blank.ts'
 
 /** Blanks made ahead of demand. */
 export interface Blanks extends AsyncDisposable {
-  /** A blank with these bounds, ready or made now. The caller owns it. */
+  /** Returns a blank with these bounds, ready or made now. The caller owns it. */
   take(bounds: SandboxBounds): Promise<Blank>
-  /** Takes back a blank that found no use. */
+  /** Takes back an unused blank. */
   discard(blank: Blank): Promise<void>
-  /** Starts making up for what was taken. Apart from taking, since it would slow down the create that took. */
+  /** Starts to replace taken blanks. It is separate from `take` because it would slow down the create in progress. */
   refill(): void
-  /** Resolves when the blanks wanted are there, or could not be made. */
+  /** Resolves when the wanted blanks exist or could not be made. */
   filled(): Promise<void>
 }
 
@@ -26,7 +26,7 @@ export interface BlanksOptions extends BlankMeans {
 
 /**
  * Opens the directory of blanks, removes those of dead processes and proves that one can be made. A blank belongs to
- * the process that made it, and is named `<pid>-<start time>-<n>` for it.
+ * the process that made it, so its name is `<pid>-<start time>-<n>`.
  */
 export async function openBlanks(options: BlanksOptions): Promise<Blanks> {
   const { dir, bounds, wanted, log } = options
@@ -41,7 +41,7 @@ export async function openBlanks(options: BlanksOptions): Promise<Blanks> {
   }
 
   const make = (asked: SandboxBounds) => {
-    // Two drivers of one process may share the directory.
+    // Two drivers in one process may share the directory.
     const name = `${self}-${made++}-${Math.random().toString(36).slice(2, 8)}`
     return makeBlank(options, join(dir, name), name, asked)
   }
@@ -66,7 +66,7 @@ export async function openBlanks(options: BlanksOptions): Promise<Blanks> {
 
   return {
     async take(asked) {
-      // The disk has its size for good; the other bounds are set anew where they differ.
+      // The size of a disk is fixed; `limit` adjusts the other bounds.
       while (!options.loopDisks || Math.floor(asked.diskBytes) === Math.floor(bounds.diskBytes)) {
         const blank = ready.pop()
         if (blank === undefined) break

@@ -1,7 +1,7 @@
 import { access, readdir, readFile } from 'node:fs/promises'
 import { ignoring } from '../../linux/errors.ts'
 
-/** The first descriptor that launching does not hand down on purpose. */
+/** The first descriptor that a launch does not pass on deliberately. */
 const FIRST_UNUSED_FD = 7
 
 /** The shell that launches sandboxes. */
@@ -9,15 +9,19 @@ export interface LaunchShell {
   readonly path: string
   /** Options under which `ulimit -f` counts in blocks of 512 bytes, as in every POSIX shell. */
   readonly options: readonly string[]
-  /** Closes what this process inherited and would pass on: whoever started the service may have left its files open. */
+  /**
+   * Commands that close descriptors which this process inherited: the program that started the service may have left
+   * its files open.
+   */
   readonly closing: string
-  /** Descriptors that no shell of this host can close; they would be open inside. */
+  /** Descriptors that no shell of this host can close; they stay open inside. */
   readonly leaking: readonly number[]
 }
 
 /**
- * Node opens everything close-on-exec, so only inherited descriptors reach children, and those are all there when the
- * process starts. Plain `sh` closes single digits only; `bash` is needed for more.
+ * Finds the shell that launches sandboxes, and the descriptors that it must close. Node opens everything close-on-exec,
+ * so only inherited descriptors reach children, and those all exist when the process starts. Plain `sh` closes single
+ * digits only; higher ones need `bash`.
  */
 export async function findLaunchShell(): Promise<LaunchShell> {
   const inherited: number[] = []

@@ -7,38 +7,42 @@ import { markArguments } from '../processes/marked-processes.ts'
 import { insideCommand, type Plan, sandboxOptions } from './arguments.ts'
 import type { Blank } from './blank.ts'
 
-/** Where bubblewrap reads its arguments; below lie standard streams, listener and journal, above the milestone. */
+/**
+ * The descriptor from which bubblewrap reads its arguments. Below it are the standard streams, the listener and the
+ * journal; above it is the milestone.
+ */
 const ARGUMENTS_FD = 5
-/** Where it reads the system-call filter. */
+/** The descriptor of the system-call filter. */
 const FILTER_FD = 7
-/** Its user namespace. Node, as the supervisor's, does not hand it on to agents. */
+/** The descriptor of the user namespace. The supervisor's Node does not pass it on to agents. */
 const USER_NAMESPACE_FD = 8
 
 /** The unit of the shell's `ulimit -f`. */
 const BLOCK_BYTES = 512
 
-/** What launches every sandbox of a service. */
+/** Settings that all launches of one service share. */
 export interface Launcher {
   readonly bwrapPath: string
   /** The system-call filter, a finished file. */
   readonly filterPath: string
-  /** The user namespace that the sandbox enters once its mounts stand; undefined for the one it is made in. */
+  /**
+   * The user namespace that the sandbox enters once its mounts exist. Undefined if it stays in the one it was made in.
+   */
   readonly userNamespacePath: string | undefined
   /** Marks the service's processes. */
   readonly tag: string
 }
 
-/** The sandbox could not be started; the message holds what bubblewrap said. */
+/** The sandbox could not be started. The message holds bubblewrap's output. */
 export class LaunchError extends Error {
   override readonly name = 'LaunchError'
 }
 
 /**
- * Turns a blank's shell into a planned sandbox and returns once every mount and bound stands; what is left is the drop
- * of privileges and the command, whose failure shows as a sandbox that is gone. From then on nothing ties the sandbox
- * to this process.
- *
- * Arguments and script are finished files when the shell hears of them: a stream cut short by this process's death
+ * Turns a blank's shell into the planned sandbox. It returns once every mount and bound exists. Only the drop of
+ * privileges and the command remain; if they fail, the sandbox is gone. From then on nothing ties the sandbox to this
+ * process.
+ * Arguments and script are finished files before the shell learns of them: a stream cut off by this process's death
  * would run a shorter, less isolated command line.
  */
 export async function launch(blank: Blank, plan: Plan, launcher: Launcher): Promise<void> {
@@ -63,14 +67,14 @@ export async function launch(blank: Blank, plan: Plan, launcher: Launcher): Prom
   if (!(await reachesMilestone(blank.socket))) throw new LaunchError(`the sandbox did not start: ${said(host)}`)
 }
 
-/** One word for a POSIX shell, whatever it holds. */
+/** Quotes a word for a POSIX shell, whatever it contains. */
 function quoted(word: string): string {
   return `'${word.replaceAll("'", `'\\''`)}'`
 }
 
 /**
- * Sends the line that the shell waits for and a byte for bubblewrap, and tells whether bubblewrap got as far as reading
- * it. The kernel knows that from a death before: closing a unix socket with a byte unread resets the peer, closing an
+ * Sends the line that the shell waits for and one byte for bubblewrap. Returns whether bubblewrap got far enough to
+ * read it. The kernel tells the two apart: closing a unix socket with an unread byte resets the peer, closing an
  * emptied one ends it cleanly.
  */
 async function reachesMilestone(socket: Socket): Promise<boolean> {
@@ -88,5 +92,5 @@ async function reachesMilestone(socket: Socket): Promise<boolean> {
 
 function said(host: string): string {
   const text = readFileSync(join(host, hostNames.log), 'utf8').trim()
-  return text === '' ? 'it said nothing' : knownSecrets.text(text).slice(-2000)
+  return text === '' ? 'it printed nothing' : knownSecrets.text(text).slice(-2000)
 }

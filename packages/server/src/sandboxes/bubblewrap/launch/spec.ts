@@ -4,7 +4,7 @@ import type { SandboxBounds, SandboxSpec } from '../../driver.ts'
 import { isLeaseId } from '../../linux/instance.ts'
 import { insidePaths } from '../options.ts'
 
-/** What is the sandbox's own at these paths: a mount may neither cover it nor lie in the host's version of it. */
+/** The sandbox's own paths. A mount may neither cover them nor lie in the host's directory of that name. */
 const ownTrees = [
   '/proc',
   '/sys',
@@ -15,12 +15,11 @@ const ownTrees = [
   insidePaths.runtime,
   insidePaths.platform,
 ]
-/** A mount may lie in these and not cover them. */
+/** A mount may lie inside these but not cover them. */
 const ownRoots = ['/etc', '/usr', '/tmp', insidePaths.workspace, insidePaths.home]
 
 /**
- * Refuses a spec that could not be enforced or that would show the sandbox something of the service.
- *
+ * Refuses a spec that could not be enforced, or that would expose something of the service to the sandbox.
  * @param dataDir the service's own, without symbolic links
  */
 export async function assertSpec(spec: SandboxSpec, dataDir: string): Promise<void> {
@@ -39,7 +38,7 @@ async function assertMount(mount: string, dataDir: string): Promise<void> {
   }
   for (const path of [mount, await realpath(mount)]) {
     const own = ownTrees.find(tree => overlap(path, tree)) ?? ownRoots.find(root => contains(path, root))
-    if (own !== undefined) throw new TypeError(`mount ${mount} would take the place of the sandbox's own ${own}`)
+    if (own !== undefined) throw new TypeError(`mount ${mount} would cover the sandbox's own ${own}`)
     if (overlap(path, dataDir)) throw new TypeError(`mount ${mount} would show the sandbox the service's data`)
   }
 }

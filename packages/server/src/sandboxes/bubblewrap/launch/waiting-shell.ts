@@ -9,16 +9,17 @@ import { MILESTONE_FD } from './arguments.ts'
 import type { LaunchShell } from './launch-shell.ts'
 
 /**
- * Joins the cgroups, says so, and waits for a line on its socket; then it runs the script beside its socket. It reads no
- * byte past the line, which leaves the next for bubblewrap. Its working directory follows the renames of its lease.
+ * The waiting shell's script. It joins the cgroups, reports that, and waits for a line on its socket; then it runs the
+ * launch script beside the socket. It reads no byte past the line, which leaves the next for bubblewrap. Its working
+ * directory follows the rename of its lease.
  */
 const WAIT =
   'ulimit -c 0; for file; do echo 0 > "$file" || exit 97; done; echo 300 > /proc/self/oom_score_adj; ' +
   `printf j >&${MILESTONE_FD}; read -r go <&${MILESTONE_FD} || exit 0; . ./${hostNames.script}`
 
 /**
- * Starts a shell that holds what the sandbox's first command will: the listening socket as descriptor 3 and the journal
- * as descriptor 4. Both lie in `host`, which no sandbox sees.
+ * Starts a shell with the descriptors for the sandbox's first command: the listening socket as 3, the journal as 4.
+ * Both files lie in `host`, which no sandbox sees.
  */
 export async function startWaitingShell(
   host: string,
@@ -38,9 +39,9 @@ export async function startWaitingShell(
         stdio: ['ignore', log, log, listener, journal, 'ignore', 'pipe'],
       })
       const socket: unknown = Reflect.get(child.stdio, MILESTONE_FD)
-      if (!(socket instanceof Socket)) throw new Error('the shell could not be started')
+      if (!(socket instanceof Socket)) throw new Error('the shell that waits for a lease did not start')
       await joined(child, socket)
-      // A blank keeps nobody awake.
+      // A waiting blank must not keep the process alive.
       child.unref()
       socket.unref()
       return { shell: child, socket }
@@ -63,8 +64,8 @@ async function joined(child: ChildProcess, socket: Socket): Promise<void> {
 }
 
 /**
- * Listens in a lease's host directory for the time of `use`, which hands the listening descriptor on. The socket gets
- * its name by a rename: closing a server unlinks the name it was made under.
+ * Listens in a lease's host directory while `use` passes the descriptor on. The socket gets its final name by a rename,
+ * because closing a server unlinks the name it was created under.
  */
 async function withListener<T>(host: string, use: (descriptor: number) => Promise<T>): Promise<T> {
   return withShortPath(host, async short => {
@@ -81,10 +82,11 @@ async function withListener<T>(host: string, use: (descriptor: number) => Promis
   })
 }
 
-/** Node has no public way to the descriptor of a unix listener. */
+/** Node has no public API for the descriptor of a unix listener. */
 function descriptorOf(server: Server): number {
   const handle: unknown = Reflect.get(server, '_handle')
   const descriptor: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'fd') : undefined
-  if (typeof descriptor !== 'number' || descriptor < 0) throw new Error('this Node gives no descriptor of a listener')
+  if (typeof descriptor !== 'number' || descriptor < 0)
+    throw new Error('this version of Node does not expose the descriptor of a listener')
   return descriptor
 }

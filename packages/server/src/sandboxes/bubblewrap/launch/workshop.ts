@@ -15,10 +15,10 @@ import { type Blanks, type BlanksOptions, openBlanks } from './blanks.ts'
 
 const DEFAULT_UID_BASE = 200_000
 const DEFAULT_SPARES = 2
-/** Shared by every service of this host that runs as root, and empty after a reboot. */
+/** Shared by all services of this host that run as root; empty after a reboot. */
 const HOST_UIDS_DIR = '/run/berth/uids'
 
-/** Everything that making and ending sandboxes needs, found or opened once. */
+/** Everything that creating and destroying sandboxes needs, found or opened once. */
 export interface Workshop {
   readonly options: BubblewrapOptions
   readonly instance: Instance
@@ -26,12 +26,12 @@ export interface Workshop {
   readonly cgroups: Cgroups | undefined
   readonly uids: Uids
   readonly blanks: Blanks
-  /** Why disks are bounded by the poller; undefined where each is a file system of its own. */
+  /** The reason why the poller bounds disks; undefined if each disk is its own file system. */
   readonly noLoopDisks: string | undefined
-  /** Why sandboxes of root run in the initial user namespace; undefined where each has one of its own. */
+  /** The reason why root's sandboxes run in the initial user namespace; undefined if each has its own. */
   readonly noUserNamespaces: string | undefined
   readonly etcDir: string
-  /** File with the system-call filter. */
+  /** The file with the system-call filter. */
   readonly filterPath: string
   readonly closedNode: ClosedNode
   readonly systemMounts: readonly string[]
@@ -39,10 +39,9 @@ export interface Workshop {
 }
 
 /**
- * Looks at the host and opens the directories.
- *
+ * Inspects the host and opens the directories.
  * @throws MissingProgramError
- * @throws RangeError on an architecture that has no system-call filter
+ * @throws RangeError on an architecture without a system-call filter
  */
 export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop> {
   const filter = systemCallFilter()
@@ -57,7 +56,8 @@ export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop
   const etcDir = await writeSharedEtc(join(instance.dataDir, 'sandbox-etc'))
   const filterPath = join(instance.dataDir, 'sandbox-filter')
   await replaceFile(filterPath, filter)
-  // Ahead of the blanks: a process begun while it is written could hold it open for writing, and keep it from being run.
+  // Before the blanks: a process started while the copy is written could hold it open for writing, and so keep it from
+  // being run.
   const closedNode = await openClosedNode(join(instance.dataDir, 'closed-node'), options.nodePath)
   const noUserNamespaces = host.privileged ? await whyNoUserNamespaces() : undefined
   const { blanks, noLoopDisks } = await openBestBlanks(options, {
@@ -86,7 +86,7 @@ export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop
   }
 }
 
-/** Blanks with loop disks where this host can make them: the first blank is the proof. */
+/** Opens blanks with loop disks if this host can make them; the first blank is the proof. */
 async function openBestBlanks(
   options: BubblewrapOptions,
   means: Omit<BlanksOptions, 'loopDisks'>,
@@ -104,7 +104,7 @@ async function openBestBlanks(
   return { blanks: await openBlanks({ ...means, loopDisks: false }), noLoopDisks }
 }
 
-/** Making one is the proof. */
+/** Returns the reason why this host cannot make user namespaces, by trying to make one. */
 async function whyNoUserNamespaces(): Promise<string | undefined> {
   try {
     const namespace = await makeUserNamespace()
@@ -122,7 +122,7 @@ async function writeSharedEtc(dir: string): Promise<string> {
   return dir
 }
 
-/** Replaces a file by a rename: another process of the service may be making a sandbox from it. */
+/** Replaces a file by a rename, because another process of the service may be reading it. */
 async function replaceFile(path: string, content: string | Buffer): Promise<void> {
   const fresh = `${path}.${randomUUID()}`
   await writeFile(fresh, content)

@@ -11,12 +11,17 @@ import { groupOf } from '../launch/blank.ts'
 import type { Workshop } from '../launch/workshop.ts'
 import { descendants, readProcessTree, type SandboxProcess, signalProcess, ticksSinceBoot } from './process-tree.ts'
 
-/** How long one attempt to stop all processes by signals takes at most. The sweeper makes the next one. */
+/** Maximum duration of one attempt to stop all processes by signals. The sweeper makes the next attempt. */
 const STOPPING_MS = 500
-/** A killed process of version 1's freezer ends with the thaw only, so this is waited out there. */
+/**
+ * Time allowed for killed processes to end. With the freezer of cgroup version 1 they end only when thawed, so there
+ * this expires.
+ */
 const ENDING_MS = 1000
 
-/** Stops the processes of leases, and lets them go on. Every method is idempotent, for any process of the service. */
+/**
+ * Freezes and thaws the processes of leases. Every method is idempotent, and any process of the service may call it.
+ */
 export interface LeaseFreezer {
   /** Asks for the stop. Most processes have stopped when this resolves; `state` tells when all have. */
   freeze(leaseId: string): Promise<void>
@@ -24,13 +29,14 @@ export interface LeaseFreezer {
   thaw(leaseId: string): Promise<boolean>
   state(leaseId: string): Promise<FreezeState>
   /**
-   * Ends what was started since the lease last went on and has left its agent: processes whose parents have ended.
-   * Orphans from before that keep running, with all that they start. Only what is frozen cannot fork ahead of it.
+   * Kills the processes that started since the last thaw and whose parents have ended, with their descendants. Older
+   * orphans keep running, with everything they start. The lease should be frozen: frozen processes cannot outrun this
+   * by forking.
    */
   endOrphans(leaseId: string): Promise<void>
 }
 
-/** By the kernel's freezer where this host has one, which stops the supervisor too; else by signals. */
+/** Opens the freezer: the kernel's if this host has one, which stops the supervisor too; else by signals. */
 export function openLeaseFreezer(workshop: Workshop): LeaseFreezer {
   const filesOf = (leaseId: string) => leaseFiles(workshop.instance, leaseId)
   const { tag } = workshop.instance
@@ -39,14 +45,14 @@ export function openLeaseFreezer(workshop: Workshop): LeaseFreezer {
     freeze: leaseId => means.freeze(filesOf(leaseId)),
     async thaw(leaseId) {
       const files = filesOf(leaseId)
-      // Ahead of the thaw: what starts behind it is younger.
+      // Note the time before thawing, so that later processes are younger.
       if (['frozen', 'freezing'].includes(await means.state(files))) await noteThaw(files)
       return means.thaw(files)
     },
     async state(leaseId) {
       const files = filesOf(leaseId)
       const state = await means.state(files)
-      // A frozen supervisor accepts nothing, and connections that wait for it would fill its queue.
+      // A frozen supervisor accepts nothing, and waiting connections would fill its queue.
       return state === 'running' && (await isDead(files)) ? 'gone' : state
     },
     async endOrphans(leaseId) {
@@ -84,8 +90,8 @@ function byCgroup(freezer: NonNullable<NonNullable<Workshop['cgroups']>['freezer
 }
 
 /**
- * By signals that the supervisor sends to all others. Nothing of the kernel says afterwards that it did, so a file beside
- * the supervisor's socket does. The file is there before the first process stops and until the last goes on.
+ * Freezes by signals that the supervisor sends to all other processes. The kernel keeps no trace of this, so a file
+ * beside the supervisor's socket does. The file exists before the first process stops, and until the last one resumes.
  */
 function bySignals(tag: string): Means {
   const path = (files: LeaseFiles) => join(files.host, hostNames.stopped)
@@ -110,8 +116,9 @@ function bySignals(tag: string): Means {
 }
 
 /**
- * Stops all until a look finds them stopped. The kernel continues the stopped members of a process group when the group's
- * last process with a parent outside of it ends; those are stopped again. @returns whether all are stopped
+ * Sends stop signals until all processes are stopped. When the last process with a parent outside its process group
+ * ends, the kernel continues the group's stopped members, so they must be stopped again.
+ * @returns whether all are stopped
  */
 async function stopAll(tag: string, files: LeaseFiles): Promise<boolean> {
   return waitUntil(async () => {
@@ -121,7 +128,10 @@ async function stopAll(tag: string, files: LeaseFiles): Promise<boolean> {
   }, STOPPING_MS)
 }
 
-/** @returns whether the supervisor has sent the signal; false also where it is gone */
+/**
+ * Asks the supervisor to signal all other processes.
+ * @returns whether it did; false also if the supervisor is gone
+ */
 async function signalAll(files: LeaseFiles, all: 'STOP' | 'CONT'): Promise<boolean> {
   const order = `${JSON.stringify({ all })}\n`
   try {
@@ -142,12 +152,12 @@ async function findOrphans(tag: string, leaseId: string, since: number): Promise
     tree.others
       .filter(({ parent, startTime }) => parent === tree.first && startTime >= since)
       .flatMap(orphan => [orphan, ...descendants(tree.others, orphan.pid)])
-      // What has ended waits for a parent that may be frozen.
+      // An ended process may wait for a frozen parent to reap it.
       .filter(({ state }) => !/[ZX]/.test(state))
   )
 }
 
-/** Whether nothing listens on the supervisor's socket any more. */
+/** Returns whether the supervisor's socket has no listener any more. */
 async function isDead(files: LeaseFiles): Promise<boolean> {
   try {
     ;(await attachToSupervisor(files)).destroy()
@@ -162,7 +172,7 @@ async function noteThaw(files: LeaseFiles): Promise<void> {
   writeNote(join(files.host, hostNames.thawed), String(await ticksSinceBoot()))
 }
 
-/** When the lease last went on, in ticks since the boot; 0 where it was never frozen. */
+/** Returns when the lease was last thawed, in ticks since the boot; 0 if it was never frozen. */
 function lastThaw(files: LeaseFiles): number {
   return Number(readNote(join(files.host, hostNames.thawed)) ?? 0)
 }
@@ -176,7 +186,7 @@ function readNote(path: string): string | undefined {
   }
 }
 
-/** @returns false where the lease has no directory any more */
+/** @returns false if the lease's directory is gone */
 function writeNote(path: string, text: string): boolean {
   try {
     writeFileSync(path, text, { mode: 0o600 })

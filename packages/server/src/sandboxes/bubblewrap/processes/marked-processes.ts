@@ -6,8 +6,8 @@ import { waitUntil } from '../../linux/wait-until.ts'
 const OPTION = '--unsetenv'
 
 /**
- * Arguments that bubblewrap runs with in plain sight, by which any process of the service finds a lease's processes. The
- * option does nothing: no variable has such a name.
+ * Returns bubblewrap arguments that mark a lease's processes, so that any process of the service finds them. The option
+ * has no effect: no variable has such a name.
  */
 export function markArguments(tag: string, leaseId: string): readonly string[] {
   return [OPTION, `${tag}/${leaseId}`]
@@ -17,15 +17,14 @@ interface MarkedProcess {
   readonly pid: number
   readonly leaseId: string
   readonly startTime: string
-  /** Whether it is the first process of the sandbox, and not the outer one. */
+  /** Whether this is the sandbox's first process, rather than the outer one. */
   readonly first: boolean
 }
 
 /**
- * Living bubblewrap processes of this service: the outer one and the sandbox's first.
- *
- * An agent can put any text in its own command line, so a match counts only outside every sandbox or as the first
- * process of one; no agent's process is either of these.
+ * Returns the living bubblewrap processes of this service: the outer ones and the sandboxes' first ones.
+ * An agent can put any text in its own command line. So a match counts only outside every sandbox, or as the first
+ * process of one; no agent's process is either.
  */
 export async function markedProcesses(tag: string): Promise<MarkedProcess[]> {
   const pids = (await readdir('/proc')).map(Number).filter(pid => pid > 1)
@@ -42,7 +41,10 @@ export async function markedProcesses(tag: string): Promise<MarkedProcess[]> {
   return (await Promise.all(looked)).filter(found => found !== undefined)
 }
 
-/** Kills a lease's sandbox by its first process, which takes the whole pid namespace along. @returns whether all ended */
+/**
+ * Kills a lease's sandbox through its first process, which ends the whole pid namespace.
+ * @returns whether all processes ended
+ */
 export async function killMarked(tag: string, leaseId: string): Promise<boolean> {
   return waitUntil(async () => {
     const found = (await markedProcesses(tag)).filter(one => one.leaseId === leaseId)
@@ -51,16 +53,19 @@ export async function killMarked(tag: string, leaseId: string): Promise<boolean>
       try {
         process.kill(pid, 'SIGKILL')
       } catch {
-        // Ended in between.
+        // It ended in the meantime.
       }
     }
     return found.length === 0
   }, 10_000)
 }
 
-/** A pid together with this names one process for good; undefined once it is dead, a zombie included. */
+/**
+ * Returns the start time of a process; undefined once it is dead or a zombie. Pid and start time together identify a
+ * process.
+ */
 export async function processStartTime(pid: number): Promise<string | undefined> {
-  // The program's name comes second, in parentheses, and may hold anything; the start is the 20th field after it.
+  // The program's name is second, in parentheses, and may contain anything; the start time is the 20th field after it.
   const fields = (await read(pid, 'stat'))?.split(') ').at(-1)?.split(' ') ?? []
   return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19]
 }

@@ -2,30 +2,30 @@ import { readdir, readFile } from 'node:fs/promises'
 import { ignoring } from '../../linux/errors.ts'
 import { markedProcesses } from './marked-processes.ts'
 
-/** A process of a sandbox, by its pid on the host. Pid and start time together name one process for good. */
+/** A process of a sandbox, by its pid on the host. Pid and start time together identify it. */
 export interface SandboxProcess {
   readonly pid: number
   readonly parent: number
-  /** One letter, as `/proc/<pid>/stat` has it. */
+  /** One letter, as in `/proc/<pid>/stat`. */
   readonly state: string
   /** Clock ticks between the boot of the host and the start of the process. */
   readonly startTime: number
 }
 
-/** The processes of a living sandbox. */
+/** The processes of a running sandbox. */
 export interface ProcessTree {
-  /** First process of the pid namespace, to which orphans are given. */
+  /** First process of the pid namespace, which adopts orphans. */
   readonly first: number
   /** The sandbox's command, which is its supervisor. */
   readonly command: number
-  /** All processes but these two: the agent, what the agent started, and orphans. */
+  /** All processes but these two: the agent, its descendants, and orphans. */
   readonly others: readonly SandboxProcess[]
 }
 
-/** What the kernel counts process start times in, on every architecture. */
+/** The kernel's unit for process start times, on every architecture. */
 const TICKS_PER_SECOND = 100
 
-/** Reads the processes of a lease's sandbox; undefined where it has none. */
+/** Reads the processes of a lease's sandbox; undefined if there are none. */
 export async function readProcessTree(tag: string, leaseId: string): Promise<ProcessTree | undefined> {
   const marked = (await markedProcesses(tag)).find(process => process.leaseId === leaseId && process.first)
   if (marked === undefined) return undefined
@@ -36,7 +36,7 @@ export async function readProcessTree(tag: string, leaseId: string): Promise<Pro
   return { first, command, others: inside.filter(({ pid }) => pid !== command) }
 }
 
-/** All descendants of a process among those that were read. */
+/** Returns all descendants of a process in the list. */
 export function descendants(processes: readonly SandboxProcess[], root: number): SandboxProcess[] {
   const children = Map.groupBy(processes, ({ parent }) => parent)
   const found = [...(children.get(root) ?? [])]
@@ -44,23 +44,25 @@ export function descendants(processes: readonly SandboxProcess[], root: number):
   return found
 }
 
-/** Clock ticks since the boot of the host, to compare with start times. */
+/** Returns clock ticks since the boot of the host, comparable with start times. */
 export async function ticksSinceBoot(): Promise<number> {
   const [seconds] = (await readFile('/proc/uptime', 'utf8')).split(' ')
   return Math.floor(Number(seconds) * TICKS_PER_SECOND)
 }
 
-/** Sends a signal to a process that was read, unless it has ended since. */
+/** Sends a signal to a process, unless it has ended since it was read. */
 export async function signalProcess({ pid, startTime }: SandboxProcess, name: NodeJS.Signals): Promise<void> {
   if ((await readProcess(pid))?.startTime !== startTime) return
   try {
     process.kill(pid, name)
   } catch {
-    // Ended in between.
+    // It ended in the meantime.
   }
 }
 
-/** The command is the second process of its namespace; an agent cannot make another one of that number. */
+/**
+ * Finds the command: it is the second process of its namespace, and an agent cannot create another with that number.
+ */
 async function findCommand(children: readonly SandboxProcess[]): Promise<number | undefined> {
   for (const { pid } of children) {
     const status = await ignoring(['ENOENT', 'ESRCH'], readFile(`/proc/${pid}/status`, 'utf8'))
@@ -77,7 +79,7 @@ async function readProcesses(): Promise<SandboxProcess[]> {
 async function readProcess(pid: number): Promise<SandboxProcess | undefined> {
   const stat = await ignoring(['ENOENT', 'ESRCH'], readFile(`/proc/${pid}/stat`, 'utf8'))
   if (stat === undefined) return undefined
-  // The program's name comes second, in parentheses, and may hold anything.
+  // The program's name is second, in parentheses, and may contain anything.
   const fields = stat.slice(stat.lastIndexOf(') ') + 2).split(' ')
   return { pid, state: fields[0] ?? '', parent: Number(fields[1]), startTime: Number(fields[19]) }
 }

@@ -6,8 +6,8 @@ import { errorCode, ignoring } from '../../linux/errors.ts'
 const RANGE = 65_536
 
 /**
- * Uids of the living leases of a host. A claim is a symbolic link `<uid>` -> `<lease directory>`: made in one atomic
- * step together with its owner, whatever number of processes and services claim at once.
+ * The uids of the living leases of a host. A claim is a symbolic link `<uid>` -> `<lease directory>`. Creating it
+ * claims the uid and names its owner in one atomic step, however many processes and services compete.
  */
 export interface Uids {
   claim(leaseDir: string): number
@@ -17,8 +17,9 @@ export interface Uids {
 }
 
 /**
- * @param dir shared by every service of the host that makes sandboxes as the same user, and empty after a reboot, which
- * no sandbox survives either
+ * Opens the claims of uids.
+ * @param dir shared by all services of the host that make sandboxes as the same user. It is empty after a reboot, which
+ * no sandbox survives either.
  */
 export async function openUids(dir: string, base: number): Promise<Uids> {
   await mkdir(dir, { recursive: true, mode: 0o700 })
