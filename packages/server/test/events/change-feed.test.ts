@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { FakeAuthority, installation } from '../../src/http/testing/test-app.ts'
 import type { SessionKey } from '../../src/kit/session-key.ts'
 import { appendEvents } from '../../src/sessions/log/append.ts'
+import type { Queryable } from '../../src/storage/postgres/database.ts'
 import { topics } from '../../src/storage/postgres/wakeups.ts'
 import { Api } from '../support/api/api.ts'
 import { createInstallation, createTenant, type Tenant } from '../support/api/tenant.ts'
@@ -61,6 +62,13 @@ async function insertSessions({ organizationId, installationId }: Tenant, count:
   )
   return ids
 }
+
+/** Runs statements that no trigger corrects. */
+const withoutTriggers = (work: (tx: Queryable) => Promise<unknown>) =>
+  db.database.transaction(async tx => {
+    await tx.query('set local session_replication_role = replica')
+    await work(tx)
+  })
 
 const ago = (ms: number) => new Date(Date.now() - ms)
 
@@ -258,6 +266,25 @@ describe('a feed that is resumed', () => {
     const resumed = await follow(at, cursor)
     await resumed.reached(at.key.sessionId, 1)
     expect(resumed.resets).toBe(0)
+  })
+
+  test.each([1, 2])('finds a session that had long stood still by %i appended events, without its trigger', async n => {
+    const at = await newTenant()
+    await withoutTriggers(tx => tx.query('update sessions set moved_in = -1 where id = $1', [at.key.sessionId]))
+    const cursor = await place(at)
+    const drafts = Array.from({ length: n }, () => ({ type: 'svc.test', data: {} }))
+    await withoutTriggers(tx => appendEvents(tx, at.key, drafts, new Date()))
+    const resumed = await follow(at, cursor)
+    await resumed.reached(at.key.sessionId, n)
+  })
+
+  test('finds a session that had long stood still by a statement that leaves its step as it is', async () => {
+    const at = await newTenant()
+    await withoutTriggers(tx => tx.query('update sessions set moved_in = -1 where id = $1', [at.key.sessionId]))
+    const cursor = await place(at)
+    await db.database.query("update sessions set title = 'another' where id = $1", [at.key.sessionId])
+    const resumed = await follow(at, cursor)
+    await resumed.reached(at.key.sessionId, 0)
   })
 
   test('numbers its notices on, so that no id comes twice, whatever changed at the same moment', async () => {

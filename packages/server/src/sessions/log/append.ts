@@ -105,13 +105,14 @@ async function insertBatch(
  * arrays each time.
  *
  * Both statements lock the row even if its secrets have changed: a transaction takes the Session's lock before any
- * other.
+ * other. Both set `moved_in`, because its trigger writes the row a second time if it has to correct it.
  */
 const appendOne = `
   with head as (
     update sessions
     set last_event_sequence = last_event_sequence + (secrets_version = $8)::integer,
-      updated_at = greatest(updated_at, $3)
+      updated_at = greatest(updated_at, $3),
+      moved_in = pg_current_xact_id()::text::bigint >> 12
     where organization_id = $1 and id = $2
     returning last_event_sequence as last, secrets_version
   )
@@ -123,7 +124,8 @@ const appendMany = `
   with head as (
     update sessions
     set last_event_sequence = last_event_sequence + (secrets_version = $8)::integer * cardinality($4::text[]),
-      updated_at = greatest(updated_at, $3)
+      updated_at = greatest(updated_at, $3),
+      moved_in = pg_current_xact_id()::text::bigint >> 12
     where organization_id = $1 and id = $2
     returning last_event_sequence as last, secrets_version
   ), written as (
