@@ -1,10 +1,15 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../packages/server/src/settings/settings.ts'
+import { danglingReferences } from './docs/references.ts'
 import { renderSettings } from './docs/settings-page.ts'
+import { innerRooms, rooms } from './imports/rooms.ts'
+import { tables } from './imports/tables.ts'
 
-const page = readFileSync(join(import.meta.dirname, '..', 'docs', 'settings.md'), 'utf8')
+const root = join(import.meta.dirname, '..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const page = read('docs/settings.md')
 
 test('docs/settings.md is what `node script/docs.ts` writes', () => {
   expect(page).toBe(renderSettings())
@@ -15,4 +20,64 @@ test('its example is a valid configuration file', () => {
   const environment = { LOCAL_API_KEY: 'x', GITHUB_APP_KEY: 'y' }
   const { config } = loadSettings(environment, () => example)
   expect(config.runtimes).toHaveLength(1)
+})
+
+const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...globSync('docs/**/*.md', { cwd: root }).sort()]
+
+describe('every path and every link leads somewhere', () => {
+  test.each(pages)('in %s', path => {
+    expect(danglingReferences(root, path, read(path))).toEqual([])
+  })
+})
+
+test.each([
+  ['a file that is gone', '`sessions/session/gone.ts`'],
+  ['a folder that is gone', '`sessions/gone/`'],
+  ['a folder by a name that only looks like code', '`sessions/gone`'],
+  ['a bare file name that no source has', '`gone-sql.ts`'],
+  ['a link', '[gone](gone.md)'],
+  ['a link to a heading of the page', '[gone](#gone)'],
+])('%s is found', (_, text) => {
+  expect(danglingReferences(root, 'docs/page.md', `# Page\n\nSee ${text}.\n`)).toHaveLength(1)
+})
+
+test.each([
+  ['a file below the server', '`sessions/session/phase.ts`'],
+  ['a folder of the repository', '`packages/contract/`'],
+  ['a media type', '`application/json`'],
+  ['a path inside a sandbox', '`/workspace/project`'],
+  ['a link to a heading of the page', '[here](#a-page)'],
+  ['a link to the web', '[there](https://example.com/gone.md)'],
+  ['a path in a code block', '\n```sh\ncat `gone.ts`\n```\n'],
+])('%s is left alone', (_, text) => {
+  expect(danglingReferences(root, 'docs/page.md', `# A page\n\nSee ${text}\n`)).toEqual([])
+})
+
+test('source files cite only pages and headings that are there', () => {
+  const sources = globSync(['packages/*/src/**/*.ts', 'script/**/*.ts'], { cwd: root })
+  const cited = sources
+    .filter(path => !path.endsWith('.test.ts'))
+    .flatMap(path =>
+      [...read(path).matchAll(/\bdocs\/[\w/-]+\.md(?:#[\w-]+)?/g)].map(([reference]) => `[${path}](${reference})`),
+    )
+  expect(danglingReferences(root, 'README.md', cited.join('\n'))).toEqual([])
+})
+
+describe('ARCHITECTURE.md', () => {
+  const architecture = read('ARCHITECTURE.md')
+  const folders = rooms.flat().map(room => (['context', 'serve', 'main'].includes(room) ? `${room}.ts` : `${room}/`))
+  const present = folders.filter(folder => globSync(`packages/server/src/${folder}`, { cwd: root }).length > 0)
+  const inner = ['sessions', 'execution'].flatMap(room =>
+    (innerRooms[room] ?? []).flat().flatMap(folder => (folder === '.' ? [] : [`${room}/${folder}/`])),
+  )
+
+  test.each([...present, ...inner])('has a line for %s', folder => {
+    expect(architecture).toMatch(new RegExp(`^\\| (?:\`[^\`]+\`, )*\`${folder}\``, 'm'))
+  })
+
+  test.each(Object.keys(tables))('names an owner of the table %s', table => {
+    const family = table.replace(/_.*/, '_*')
+    const [, section = ''] = architecture.split('## The import rule')
+    expect(section.includes(`\`${table}\``) || section.includes(`\`${family}\``)).toBe(true)
+  })
 })
