@@ -6,14 +6,17 @@ import { ClaimLost } from '../claim/claim-lost.ts'
 import { holdsFence, isUnclaimed, type RunClaim } from '../claim/claim-sql.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 
-/** A seal waits this long for the last process to stop: one that is inside a system call stops when it leaves the call. */
+/**
+ * A seal waits this long for the last process to stop; a process inside a system call stops when it leaves the call.
+ */
 const STOPPING_MS = 1000
 const LOOK_MS = 2
 
 /**
- * Freezes the sandbox of a Run that has ended, ahead of its seal: nothing changes the tree beneath the seal, and nothing
- * of the Run works on or reaches anything. What a cancelled Run has detached from its agent ends, behind the freeze:
- * processes that fork all the time stay ahead of whoever looks for them while they run.
+ * Freezes the sandbox of an ended Run before its seal, so that nothing changes the tree meanwhile and nothing of the
+ * Run runs on. After a cancellation it also ends the processes that the agent has detached. The freeze comes first,
+ * because processes that fork all the time would stay ahead of the search for them.
+ *
  * @throws ClaimLost
  */
 export async function freezeToSeal(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
@@ -28,8 +31,8 @@ export async function freezeToSeal(context: ExecutionContext, claim: RunClaim, s
   if (state === 'freezing') {
     log.warn({ leaseId: lease.id, runId: claim.runId }, 'a sandbox is sealed although some of its processes still run')
   }
-  // One that runs goes on for somebody who took the claim meanwhile. The authority of a cancelled Run may have been
-  // revoked, and the Run have failed by that.
+  // A running sandbox belongs to a worker that took the claim meanwhile. A Run with a requested cancellation may have
+  // ended as failed, because its authority was revoked.
   if (state !== 'running' && run !== null && run.cancel_requested_at !== null) await driver.endOrphans(lease.id)
 }
 
@@ -42,11 +45,11 @@ async function stateOnceStopped({ driver }: ExecutionContext, leaseId: string, s
 }
 
 /**
- * Freezes the Session's sandbox unless somebody holds the Session's execution: a lease without a Run at work is frozen.
+ * Freezes the Session's sandbox unless somebody holds the Session's execution.
  *
- * The kernel alone knows whether a sandbox is frozen; rows say whether it is to be. So that no worker begins a Run between
- * the look at the row and the freeze, the row stays locked for both, and for nothing that takes longer: the heartbeat of
- * whoever claims it waits for the lock.
+ * Only the kernel knows whether a sandbox is frozen; the rows say whether it should be. The row stays locked from the
+ * check to the freeze, so no worker begins a Run in between. Nothing slower may happen under that lock: the claiming
+ * worker's heartbeat waits for it.
  */
 export async function freezeAtRest({ db, driver }: ExecutionContext, key: SessionKey): Promise<void> {
   const lease = await findLiveLease(db, key)

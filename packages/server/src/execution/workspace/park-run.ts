@@ -13,28 +13,28 @@ import { collectPresented, keepPresented } from './present-files.ts'
 import { sealLease } from './seal-run.ts'
 
 /**
- * Parks a Run that awaits an answer: seals its sandbox and gives it back, so that a question may stay open for longer
+ * Parks a Run that awaits an answer: seals its sandbox and ends its lease, so that a question may stay open for longer
  * than a lease lasts. The caller holds the Run's claim, has seen that the Run is `awaiting`, and no longer reads the
- * agent's journal. Called when the Run has awaited for `BERTH_PARK_SECONDS`, and at `workEndsAt(lease)`.
+ * agent's journal. It calls this when the Run has awaited for `BERTH_PARK_SECONDS`, and at `workEndsAt(lease)`.
  *
- * States. The Run stays `awaiting`, is no terminal Run and has a checkpoint of its own; the Session's execution is free
- * (no task, no fence), the lease has ended as `expired`, which the log tells, and `phase` stays `awaiting`.
- * `continuation` says `restorable`, `sealedByRunId` the Run itself: `runToGoOnFrom` takes a Run that has not ended where
- * it has a checkpoint, and a parked Run is the newest. Nothing else moves it: sweepers pass over Sessions without a
- * lease, workers over Runs that are neither queued nor claimed. A cancellation or an archive ends it at once as any
- * awaiting Run; its checkpoint stays, and as a Run that was cancelled it is the one to go on from.
+ * States: the Run stays `awaiting` and gets a checkpoint. The Session's execution is free (no task, no fence), the
+ * lease has ended as `expired` in the log, and `phase` stays `awaiting`. `continuation` says `restorable` and
+ * `sealedByRunId` names the Run, because `runToGoOnFrom` takes a Run that has not ended if it has a checkpoint.
+ * Sweepers pass over Sessions without a lease, and workers over Runs that are neither queued nor claimed. A
+ * cancellation or an archive ends a parked Run at once. Its checkpoint stays, and after a cancellation the next Turn
+ * goes on from it.
  *
- * Going on. Whoever takes the answer offers the Run to any worker in the same transaction (`runs/await-run.ts`), as one
- * whose claim has lapsed: it goes on in the same attempt. The worker makes a fresh sandbox, and `restoreSession` finds the
- * Run's own checkpoint first. The agent then loads its conversation, or is told it, and gets the answer as its prompt
- * (`answer-blocks.ts`). When the Run ends, its last seal takes the place of this one.
+ * Going on: the transaction that takes the answer offers the Run to any worker, like one whose claim has lapsed
+ * (`sessions/interactions/let-run-go-on.ts`). It goes on in the same attempt. The worker makes a fresh sandbox, and
+ * `restoreSession` finds the Run's own checkpoint first. The agent then loads its conversation or gets a recap, and
+ * gets the answer as its prompt (`answer-blocks.ts`). The seal at the Run's end replaces this one.
  *
- * Crash points. Up to the one commit the Run is what it was: another worker adopts the claim and parks anew. After it
- * there is nothing left to do but to destroy the sandbox, which is the sweeper's.
+ * Crash points: until the one commit nothing has changed, and another worker adopts the claim and parks again. After it
+ * only the sandbox is left, which the sweeper destroys.
  *
- * @returns `unsealed` where it could not be sealed, or is over a cap, `awake` where it was answered or ended meanwhile:
- *   the Run keeps its sandbox and its claim
- * @throws ClaimLost where it was ended meanwhile, DatabaseUnavailable, BlobsUnavailable, or the signal's reason
+ * @returns `unsealed` if it could not be sealed or is over a cap, `awake` if it was answered or ended meanwhile; in
+ * both cases the Run keeps its sandbox and its claim
+ * @throws ClaimLost if the Run was ended meanwhile, DatabaseUnavailable, BlobsUnavailable, or the signal's reason
  */
 export async function parkRun(
   context: ExecutionContext,

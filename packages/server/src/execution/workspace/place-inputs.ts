@@ -3,7 +3,7 @@ import type { TurnRow } from '../../sessions/turns/turn.ts'
 import { inputFileName } from '../agent/input-file-name.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 
-/** Puts a Turn's files where its message says they are. Again after a handover: the same bytes to the same place. */
+/** Writes a Turn's files to the paths that its message names. A handover repeats this with the same bytes. */
 export async function placeInputs(context: ExecutionContext, leaseId: string, turn: TurnRow): Promise<void> {
   if (turn.files.length === 0) return
   const files = await Promise.all(

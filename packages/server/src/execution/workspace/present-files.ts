@@ -27,34 +27,35 @@ import type { RunClaim } from '../claim/claim-sql.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 
-/** What reading an outbox may take; what is in it is the agent's, who may do as it likes there. */
+/** Bound of reading an outbox, because the agent may put anything there. */
 const PATIENCE_MS = 60_000
-/** Files left out that are told of one by one. */
+/** Number of omitted files that the log names one by one. */
 const MAX_TOLD = 24
 
-/** What was found, in the order in which it was presented. */
+/** A presented file or its omission, in the order of presenting. */
 type Found =
   | { readonly kind: 'file'; readonly file: Omit<NewArtifact, 'runId'> }
   | { readonly kind: 'omission'; readonly data: Parameters<typeof omitted>[1] }
 
-/** Files that an agent has presented: their bytes are in the blob store, and no row names them yet. */
+/** Files that an agent has presented: the blob store has their bytes, and no row names them yet. */
 export interface PresentedFiles extends AsyncDisposable {
   readonly found: readonly Found[]
   /** Set once the rows are written. */
   recorded: boolean
-  /** After the commit: removes from the sandbox what was recorded, so that no later Run presents it again. */
+  /** Call after the commit: removes the recorded files from the sandbox, so that no later Run presents them again. */
   settle(): Promise<void>
 }
 
 /**
- * Reads what the agent of a Run has presented (`berth-present`), ahead of the transaction that ends the Run; null where
- * there is nothing. The outbox lies in the agent's home, so a program of the agent's own uid reads it, and every bound
- * is held to here as well.
+ * Reads the files that a Run's agent has presented (`berth-present`), before the transaction that ends the Run. The
+ * outbox lies in the agent's home, so a program with the agent's own uid reads it, and every bound is checked here
+ * again.
  *
- * A worker that dies before the commit is followed by one that finds the same files. One that dies between the commit
- * and `settle` leaves them under the name of their batch, the Run's and what it had presented before, which no later
- * reading takes for its own.
+ * After a worker that dies before the commit, the next one finds the same files. A worker that dies between the commit
+ * and `settle` leaves them under their batch's name. That name holds the Run and the number of files presented before,
+ * so no later reading takes them for its own.
  *
+ * @returns null if there are none
  * @throws BlobsUnavailable, DatabaseUnavailable
  */
 export async function collectPresented(
@@ -80,9 +81,7 @@ export async function collectPresented(
   }
 }
 
-/**
- * Keeps presented files as Artifacts of the Run in a transaction under its fence, and announces them.
- */
+/** Keeps presented files as Artifacts of the Run and appends their Events, in a transaction under its fence. */
 export async function keepPresented(
   tx: Queryable,
   claim: RunClaim,
@@ -102,7 +101,11 @@ export async function keepPresented(
   if (presented !== null) presented.recorded = true
 }
 
-/** Keeps what a Run has presented before it waits for people, who may have to look at it. @throws ClaimLost */
+/**
+ * Keeps a Run's presented files before it waits for people, who may have to look at them.
+ *
+ * @throws ClaimLost
+ */
 export async function presentBeforeWaiting(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<void> {
   await using presented = await collectPresented(context, claim, leaseId)
   if (presented === null) return
@@ -112,7 +115,7 @@ export async function presentBeforeWaiting(context: ExecutionContext, claim: Run
   await presented.settle()
 }
 
-/** What lies in the outbox when an attempt begins was presented to one that is over, and is nobody's any more. */
+/** Empties the outbox when an attempt begins: its files were presented to an attempt that is over. */
 export async function discardPresented(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<void> {
   const trees = await context.driver.trees(leaseId)
   if (!(await holdsAny(trees, `${claim.runId}.0`))) return
@@ -133,7 +136,10 @@ function unlessGone(error: unknown): null {
   throw error
 }
 
-/** Looked at from outside, which follows no link: most Runs present nothing, and start no program for it. */
+/**
+ * Looks for an outbox from outside the sandbox, without following links. Most Runs present nothing, and start no
+ * program.
+ */
 async function holdsAny(trees: LeaseTrees, batch: string): Promise<boolean> {
   const names = [outboxName, `${outboxName}.${batch}`]
   const there = await Promise.all(
@@ -165,7 +171,7 @@ async function read(
       async settle() {
         if (!presented.recorded) return
         await conversation.send(frameTypes.finish)
-        // Whatever keeps it from being removed: what was recorded is never taken for another Run's.
+        // A failed removal is harmless: the batch's name keeps recorded files from every other Run.
         await conversation.next().catch(() => undefined)
       },
       [Symbol.asyncDispose]: () => conversation[Symbol.asyncDispose](),

@@ -19,23 +19,23 @@ import { underFence } from '../claim/under-fence.ts'
 import { ResumeUnavailable, restoreSession } from './restore-session.ts'
 import { placeSource, type ReadySource, readySource, SourceUnavailable } from './session-source.ts'
 
-/** The sandbox could not be made in time or at all. */
+/** The sandbox could not be made at all, or not in time. */
 export class ProvisionFailed extends Error {
   override readonly name = 'ProvisionFailed'
 }
 
-/** The Session was archived meanwhile: nothing may be made for it any more. */
+/** The Session was archived meanwhile, so nothing more may be made for it. */
 export class SessionArchived extends Error {
   override readonly name = 'SessionArchived'
 }
 
 /**
- * The Session's sandbox: the one its lease holds, else a fresh one. The lease's row is committed before anything is
- * made, so a crash in between leaves a row that says what to look for, and never a sandbox without one. What is left of
- * a sandbox whose lease has ended is the sweeper's: nothing that hangs there holds up a Run.
- * One that is close to its bound is given up for a fresh one before a Run begins on it, where nothing is lost by that, and
- * in any case once work on it has to end.
- * A fresh one is brought to where the Session left off before anything runs in it.
+ * Returns the Session's lease with its sandbox, or makes a fresh sandbox and restores the Session's work into it.
+ *
+ * The lease's row is committed before the sandbox is made, so a crash leaves a row to find it by, and never a sandbox
+ * without one. The sweeper destroys leftover sandboxes, so a hung teardown never delays a Run. A sandbox close to its
+ * bound is replaced before a Run begins on it, if that loses no work or if work on it must end anyway.
+ *
  * @throws ProvisionFailed, SessionArchived, ResumeUnavailable, SourceUnavailable, ClaimLost, or the signal's reason
  */
 export async function provision(
@@ -49,16 +49,16 @@ export async function provision(
   const retired = live?.state === 'attached' && (await isToRetire(context, claim, live))
   const remember = (tx: Queryable) => rememberSecrets(tx, claim, 'runtime', runtime.secrets ?? [], clock.now())
   if (live?.state === 'attached' && !retired) {
-    // The agent's next process may be given values that the configuration did not have when the lease was written.
+    // The agent's next process may get values that the configuration lacked when the lease was written.
     if (runtime.secrets !== undefined && runtime.secrets.length > 0) await underFence(context, claim, remember)
     await driver.serveProxy(live.id, egressOf(context, live.id, runtime))
     await driver.thaw(live.id)
     return live
   }
   const lease = await underFence(context, claim, async tx => {
-    // The fence may be one that was taken while an archiving had freed it and not committed.
+    // The worker may have taken the fence while an archiving had freed it and not yet committed.
     if (await isArchived(tx, claim)) throw new SessionArchived()
-    // Else a predecessor died while it made this one; how far it came is not known.
+    // Otherwise a predecessor died while making this sandbox, and its progress is unknown.
     if (live !== null) await endLease(tx, claim, retired ? 'expired' : 'abandoned', clock.now())
     const made = await insertLease(tx, claim, {
       id: randomUUID(),
@@ -69,7 +69,7 @@ export async function provision(
       maxMs: context.limits.leaseMaxMs,
       now: clock.now(),
     })
-    // Ahead of the sandbox, so nothing that it tells is appended unmasked by anyone.
+    // Before the sandbox exists, so that nobody appends one of its secrets unmasked.
     await remember(tx)
     return made
   })
@@ -82,7 +82,7 @@ export async function provision(
     await underFence(context, claim, tx => markAttached(tx, lease.id))
     return (await findLiveLease(db, claim)) ?? { ...lease, state: 'attached' }
   } catch (cause) {
-    // Then the row still says how far this came, to whoever comes next.
+    // The row keeps the progress for the next worker.
     if (signal.aborted || cause instanceof ClaimLost || cause instanceof DatabaseUnavailable) throw cause
     await underFence(context, claim, tx => endLease(tx, claim, 'abandoned', clock.now()))
     context.wakeups.publish(topics.leases)
@@ -91,7 +91,10 @@ export async function provision(
   }
 }
 
-/** Only ahead of a Run's first step on a sandbox: what it has begun there stays there. */
+/**
+ * Returns true if a fresh sandbox should replace this one. Only before a Run's first step, because its later work stays
+ * there.
+ */
 async function isToRetire({ db, clock }: ExecutionContext, claim: Claim, lease: LeaseRow): Promise<boolean> {
   const now = clock.now()
   if (claim.runId === null || !isNearBound(lease, now)) return false
@@ -100,7 +103,7 @@ async function isToRetire({ db, clock }: ExecutionContext, claim: Claim, lease: 
   return workEndsAt(lease) <= now || !(await hasEarlierWork(db, claim, claim.runId)) || isNewestWorkSealed(db, claim)
 }
 
-/** Makes the sandbox, or stops waiting for it: what comes of it then is the sweeper's. */
+/** Makes the sandbox, or stops waiting for it; the sweeper then destroys a late one. */
 async function make(
   context: ExecutionContext,
   leaseId: string,

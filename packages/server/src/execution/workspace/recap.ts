@@ -6,13 +6,14 @@ import type { RunClaim } from '../claim/claim-sql.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 
-/** Messages looked back on, and the bytes of them that are told. */
+/** Number of messages read, and bytes of them that are told. */
 const MESSAGES = 40
 const MAX_BYTES = 32 * 1024
 
 /**
- * The conversation before a Run, told by the log to an agent that cannot load its own: the last messages, oldest first.
- * Null where there is none since the Session began, or was reset.
+ * Returns the last messages before a Run from the log, oldest first, for an agent that cannot load its conversation.
+ *
+ * @returns null if there are none since the Session began or was reset
  */
 export async function readRecap(db: Queryable, key: SessionKey, runId: string | null): Promise<string | null> {
   const { rows } = await db.query<{ role: string; text: string }>({
@@ -38,12 +39,12 @@ export async function readRecap(db: Queryable, key: SessionKey, runId: string | 
     if (bytes > MAX_BYTES) break
     told.unshift(line)
   }
-  return `Earlier in this conversation, of which this process knows nothing; the files are as it left them:\n\n${told.join('\n\n')}`
+  return `Earlier in this conversation, which this process has not seen; the files are as that conversation left them:\n\n${told.join('\n\n')}`
 }
 
 /**
- * Reads the recap for an agent process that takes the place of one whose conversation it cannot load, and keeps it with
- * the lease before the process is asked for anything: a worker that takes over tells the same.
+ * Reads the recap for an agent process that cannot load its predecessor's conversation. It stores the recap with the
+ * lease before the process is asked for anything, so a worker that takes over tells the same.
  */
 export async function keepRecap(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<string | null> {
   const recap = await readRecap(context.db, claim, claim.runId)

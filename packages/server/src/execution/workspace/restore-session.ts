@@ -11,17 +11,18 @@ import { underFence } from '../claim/under-fence.ts'
 import { readRecap } from './recap.ts'
 import { platformNames } from './seal-run.ts'
 
-/** Earlier work exists and cannot be brought back; going on without it would only pretend to go on. */
+/** The Session has earlier work that cannot be restored; continuing without it would be false. */
 export class ResumeUnavailable extends Error {
   override readonly name = 'ResumeUnavailable'
 }
 
 /**
- * Brings a fresh sandbox, which nothing runs in yet, to where the Session's last sealed Run left off. A Session without
+ * Restores a fresh sandbox, in which nothing runs yet, to the state of the Session's last sealed Run. A Session without
  * earlier work starts empty.
- * @returns whether there was any
- * @throws ResumeUnavailable where the checkpoint is missing or is not what it says; it is never offered again then.
- *   RestoreRefused where it is this host or the store that failed: the checkpoint stands
+ *
+ * @returns true if there was earlier work
+ * @throws ResumeUnavailable if the checkpoint is missing or damaged; a damaged one is never offered again
+ * @throws RestoreRefused if this host or the store failed; the checkpoint stays usable
  */
 export async function restoreSession(
   context: ExecutionContext,
@@ -35,7 +36,7 @@ export async function restoreSession(
   if (checkpoint === null) throw new ResumeUnavailable('no checkpoint to go on from')
   const startedAt = clock.now()
   await writeTrees(context, claim, checkpoint, leaseId, signal)
-  // A Run that was parked goes on in the middle of its own conversation.
+  // A parked Run continues in the middle of its own conversation.
   const told = checkpoint.run_id === claim.runId ? null : claim.runId
   const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim, told)
   await underFence(context, claim, async tx => {
@@ -45,7 +46,7 @@ export async function restoreSession(
       activityId: randomUUID(),
       name: 'restore',
       kind: 'other',
-      title: `Workspace restored as run ${checkpoint.run_id} left it; running processes are not`,
+      title: `Workspace restored as run ${checkpoint.run_id} left it, without its running processes`,
       status: 'succeeded',
       durationMs: now.getTime() - startedAt.getTime(),
     }
@@ -54,7 +55,7 @@ export async function restoreSession(
   return true
 }
 
-/** Refusals that are of the checkpoint; the others are of this host or of a store that is away. */
+/** Refusals because of a damaged checkpoint; the others come from this host or an unavailable store. */
 const damages: ReadonlySet<RestoreRefusal> = new Set(['missing', 'corrupt', 'malformed', 'over_limit'])
 
 async function writeTrees(
@@ -86,6 +87,6 @@ async function writeTrees(
   } catch (error) {
     if (!(error instanceof RestoreRefused) || !damages.has(error.code)) throw error
     await underFence(context, claim, tx => markDamaged(tx, claim, checkpoint.run_id, context.clock.now()))
-    throw new ResumeUnavailable('the checkpoint is not what it says', { cause: error })
+    throw new ResumeUnavailable('the checkpoint is damaged', { cause: error })
   }
 }

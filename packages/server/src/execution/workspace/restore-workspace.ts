@@ -11,7 +11,9 @@ import { underFence } from '../claim/under-fence.ts'
 import { freezeAtRest } from './freeze-lease.ts'
 import { provision, SessionArchived } from './provision.ts'
 
-/** Works off a request for a Session's workspace: a sandbox with the last checkpoint in it, and no agent yet. */
+/**
+ * Carries out a request for a Session's workspace: makes a sandbox with the last checkpoint in it, and no agent yet.
+ */
 export async function restoreWorkspace(context: ExecutionContext, claim: Claim, signal: AbortSignal): Promise<void> {
   let failed = false
   try {

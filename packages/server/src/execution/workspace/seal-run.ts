@@ -20,17 +20,18 @@ import type { ExecutionContext } from '../claim/execution-context.ts'
 import { announce } from '../claim/finish.ts'
 import { underFence } from '../claim/under-fence.ts'
 
-/** Before a seal that failed is tried again. */
+/** Delays before a failed seal is tried again. */
 const PAUSES_MS = [250, 1000, 4000] as const
 
-/** Names at the top of a workspace that are the platform's. */
+/** Top-level names of a workspace that belong to Berth. */
 export const platformNames = ['.berth'] as const
 
 /**
- * Seals what an ended Run left, workspace and conversation, and then lets go of the Session's execution. The checkpoint
- * counts with the commit that records it; until then the one before stands. A seal that fails leaves the Session with
- * its sandbox and without a checkpoint of this Run, which `continuation` says as soon as the sandbox is gone.
- * @throws ClaimLost, DatabaseUnavailable, or the signal's reason: another worker seals then
+ * Seals an ended Run's workspace and conversation, then releases the Session's execution. The checkpoint counts from
+ * the commit that records it; until then the previous one counts. If the seal fails, the Session keeps its sandbox but
+ * has no checkpoint of this Run, which `continuation` shows once the sandbox is gone.
+ *
+ * @throws ClaimLost, DatabaseUnavailable, or the signal's reason: another worker then seals
  */
 export async function sealRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   const { clock, log } = context
@@ -38,7 +39,7 @@ export async function sealRun(context: ExecutionContext, claim: RunClaim, signal
   await underFence(context, claim, async tx => {
     const now = clock.now()
     if (sealed?.checkpoint) await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now })
-    // One that it was parked with lacks what it has done since.
+    // A checkpoint from when the Run was parked lacks its later work.
     else await dropCheckpoint(tx, claim, claim.runId)
     if (sealed !== null && sealed.omissions.length > 0) await appendEvents(tx, claim, sealed.omissions, now)
     await releaseFence(tx, claim)
@@ -48,8 +49,9 @@ export async function sealRun(context: ExecutionContext, claim: RunClaim, signal
 }
 
 /**
- * Puts what the Session's sandbox holds into the blob store, patiently.
- * @returns what is to be recorded; null where there is no sandbox or it could not be sealed
+ * Seals the Session's sandbox into the blob store, with retries.
+ *
+ * @returns the checkpoint to record; null if there is no sandbox or it could not be sealed
  */
 export async function sealLease(
   context: ExecutionContext,
@@ -61,13 +63,13 @@ export async function sealLease(
   return lease === null || runtime === null ? null : sealPatiently(context, claim, lease, runtime, signal)
 }
 
-/** What a seal has come to; without a checkpoint where it is over a cap. */
+/** The result of a seal; without a checkpoint if the tree is over a cap. */
 export interface Sealed {
   readonly checkpoint?: Omit<Parameters<typeof insertCheckpoint>[2], 'sealed_at'>
   readonly omissions: readonly EventDraft[]
 }
 
-/** A store that is away for a moment must not cost a Run's work. */
+/** Retries, so that a store that is briefly away does not cost a Run's work. */
 async function sealPatiently(...parts: Parameters<typeof seal>): Promise<Sealed | null> {
   const signal = parts[4]
   for (const pauseMs of [...PAUSES_MS, null]) {
@@ -106,7 +108,7 @@ async function seal(
     return await toCheckpoint(context, claim, lease, runtime, workspace, home)
   } catch (error) {
     if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
-    // Archived, or given up: a sandbox that goes takes its tree from under the seal.
+    // The Session was archived or its lease abandoned, and the sandbox took its tree from under the seal.
     if ((await findLiveLease(context.db, claim))?.id !== lease.id) {
       context.log.info({ err: error, runId: claim.runId }, 'a sandbox ended while it was sealed')
       return 'gone'
@@ -147,8 +149,8 @@ async function toCheckpoint(
   const kept = home?.kind === 'sealed' ? home : null
   const manifests = [workspace, ...(kept === null ? [] : [kept])]
   const blobs = await Promise.all(manifests.map(({ manifest }) => blobsOf(manifest, context.blobs)))
-  // An agent that cannot load a conversation, or whose own record of it was not kept, is told it again instead.
-  // So is one that was killed within a prompt: what it had written by then may be torn.
+  // An agent gets a recap if it cannot load a conversation, or if its own record was not kept. So does one that was
+  // killed within a prompt: its last writes may be torn.
   const run = await findRun(context.db, claim, claim.runId)
   const whole = run?.status !== 'crashed' || lease.agent_state === 'ready'
   const exact = runtime.stateless || (lease.agent_loads_sessions && kept !== null && whole)
@@ -175,7 +177,10 @@ const measures: Readonly<Record<OverCap['cap'], string>> = {
   index: 'bytes of file list',
 }
 
-/** Carries no Run: nothing of a Run follows its terminal event. A count is told in words and as `count`, never as bytes. */
+/**
+ * Names no Run, because nothing of a Run follows its terminal event. A count appears in `reason` and as `count`, never
+ * as bytes.
+ */
 function omission(kind: 'workspace_checkpoint' | 'conversation_checkpoint', over: OverCap): EventDraft {
   const { cap, limit, atLeast, sourceBytes = 0 } = over
   const reason = `over the cap of ${limit} ${measures[cap]}`

@@ -16,22 +16,24 @@ import { underFence } from '../claim/under-fence.ts'
 export interface ReadySource {
   readonly source: Source
   readonly commit: MirroredCommit
-  /** Bare repository that holds the commit. */
+  /** The bare repository that holds the commit. */
   readonly mirror: string
 }
 
-/** The Session's repository is not to be had. */
+/** The Session's repository is not available. */
 export class SourceUnavailable extends Error {
   override readonly name = 'SourceUnavailable'
 }
 
-/** Before a host that did not answer is asked again; it may ask for longer, up to the bound. */
+/** Delays before an unresponsive Git host is asked again; it may ask for longer ones, up to the bound. */
 const PAUSES_MS = [500, 2000, 5000] as const
 const MAX_PAUSE_MS = 15_000
 
 /**
- * Brings the commit that a Session is pinned to into the mirror on this host; null for a Session without a repository.
- * Where the host will not give it, and there is work that needs it, the Session says so from then on.
+ * Brings the Session's pinned commit into the mirror on this host. If the Git host refuses it for good and earlier work
+ * needs it, the Session records the loss.
+ *
+ * @returns null for a Session without a repository
  * @throws SourceUnavailable, ClaimLost, or the signal's reason
  */
 export async function readySource(
@@ -51,16 +53,20 @@ export async function readySource(
     } catch (error) {
       const refused = error instanceof ApiError || (error instanceof GitHostError && !error.passing)
       if (refused) await giveUp(context, claim)
-      if (refused || pauseMs === null) throw new SourceUnavailable('the repository is not to be had', { cause: error })
+      if (refused || pauseMs === null) throw new SourceUnavailable('the repository is not available', { cause: error })
       if (!(error instanceof GitHostError)) throw error
       context.log.warn({ err: error, sessionId: claim.sessionId }, 'a repository could not be fetched')
       await sleep(Math.min(Math.max(pauseMs, error.retryAfterMs ?? 0), MAX_PAUSE_MS), undefined, { signal })
     }
   }
-  throw new SourceUnavailable('the repository is not to be had')
+  throw new SourceUnavailable('the repository is not available')
 }
 
-/** Puts the repository into a fresh sandbox, which nothing runs in yet. @throws SourceUnavailable, CheckOutFailed */
+/**
+ * Puts the repository into a fresh sandbox, in which nothing runs yet.
+ *
+ * @throws SourceUnavailable, CheckOutFailed
+ */
 export async function placeSource(
   context: ExecutionContext,
   { source, commit, mirror }: ReadySource,
@@ -69,7 +75,7 @@ export async function placeSource(
 ): Promise<void> {
   const { workspace, program } = await context.driver.trees(leaseId)
   const { cloneUrl } = await commit.host.readRepository(commit.repository, signal).catch(error => {
-    // The remote's address is all that is missing.
+    // Without the host only the remote's address is missing.
     if (error instanceof GitHostError) return { cloneUrl: null }
     throw error
   })
