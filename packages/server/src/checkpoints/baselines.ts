@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { access, type FileHandle, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Lies beside the baselines, where no sandbox sees it. */
+/** Marks an unfinished restore; a file beside the baselines, where no sandbox sees it. */
 const UNFINISHED = 'unfinished-restore'
 
 /** A baseline being written; disposing closes it. */
@@ -12,9 +12,9 @@ export interface NewBaseline extends AsyncDisposable {
 }
 
 /**
- * Baselines of one tree, in a directory that no sandbox sees and that goes with the tree: one file per checkpoint,
- * named by its manifest's digest. The one before is kept beside the newest, because only the caller knows which of the
- * two is recorded at last. All of it may be lost at any time, at the cost of reading the whole tree once.
+ * Baselines of one tree, in a directory that no sandbox sees and that is removed with the tree. Each checkpoint has one
+ * file, named by its manifest's digest. The newest two stay, because only the caller knows which of them it has
+ * recorded. Losing all of them at any time only costs reading the whole tree once.
  */
 export class Baselines {
   readonly #directory: string
@@ -28,7 +28,7 @@ export class Baselines {
     return new Baselines(directory)
   }
 
-  /** The baseline that a checkpoint left of this tree. */
+  /** Returns the baseline of a checkpoint of this tree, if it still exists. */
   async read(manifestSha256: string): Promise<FileHandle | undefined> {
     try {
       return await open(join(this.#directory, manifestSha256))
@@ -38,14 +38,14 @@ export class Baselines {
     }
   }
 
-  /** A file to write the next baseline to. */
+  /** Opens a file for the next baseline. */
   async begin(): Promise<NewBaseline> {
     const path = join(this.#directory, `new-${randomUUID()}`)
     const handle = await open(path, 'wx', 0o600)
     return { path, handle, [Symbol.asyncDispose]: () => handle.close() }
   }
 
-  /** Makes a written file the baseline of a checkpoint, and forgets all others but one. */
+  /** Makes a written file the baseline of a checkpoint, and removes all others but `previous`. */
   async keep(path: string, manifestSha256: string, previous: string | undefined): Promise<void> {
     await rename(path, join(this.#directory, manifestSha256))
     for (const name of await readdir(this.#directory)) {
@@ -54,17 +54,17 @@ export class Baselines {
     }
   }
 
-  /** Says that a restore into the tree has begun, until `finished`: what lies there by then is no tree to keep. */
+  /** Marks a restore into the tree as begun. Until `finished`, the tree's content must not be kept. */
   async begun(): Promise<void> {
     await writeFile(join(this.#directory, UNFINISHED), '', { mode: 0o600 })
   }
 
-  /** Says that the tree is whole again, or empty. */
+  /** Marks the tree as whole again, or empty. */
   async finished(): Promise<void> {
     await rm(join(this.#directory, UNFINISHED), { force: true })
   }
 
-  /** Whether a restore into the tree has begun and not finished. */
+  /** Returns true if a restore into the tree has begun and not finished. */
   async isUnfinished(): Promise<boolean> {
     return access(join(this.#directory, UNFINISHED)).then(
       () => true,

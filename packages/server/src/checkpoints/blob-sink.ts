@@ -1,14 +1,14 @@
 import { maxFrameBytes } from '@berth/supervisor/tree'
 import { BlobMissing, type BlobRef, type Blobs } from '../storage/blobs/blobs.ts'
 
-/** What may be under way: small blobs wait for the disk together, long ones are bounded by what they take of memory. */
+/** Bounds of concurrent puts: small blobs wait for the disk together, and long ones are bounded by their memory. */
 const BLOBS_AT_ONCE = 16
 const BYTES_AT_ONCE = 3 * maxFrameBytes
 
 /**
- * Puts blobs, some at once, and reads each back from the store before it counts: what a checkpoint names was there,
- * whole, after it was written. A blob that the store had already is put all the same, which renews its age, so that no
- * collector takes it for garbage before the checkpoint is recorded.
+ * Puts blobs, some at once, and reads each back from the store before it counts, so every blob of a checkpoint was
+ * there and whole after the write. It puts even a blob that the store already has: that renews the blob's age, so no
+ * collector removes it before the checkpoint is recorded.
  */
 export class BlobSink {
   readonly #blobs: Blobs
@@ -23,12 +23,16 @@ export class BlobSink {
     this.#signal = signal
   }
 
-  /** Bytes that were put. */
+  /** Number of bytes that were put. */
   get newBytes(): number {
     return this.#newBytes
   }
 
-  /** Takes a blob, once there is room for one more; `stored` hears of it in no order. @throws what an earlier put threw */
+  /**
+   * Puts a blob once there is room for one more; calls to `stored` come in any order.
+   *
+   * @throws the error of an earlier put
+   */
   async add(content: Uint8Array, stored: (blob: BlobRef) => void): Promise<void> {
     while (!this.#hasRoomFor(content.length)) await Promise.race(this.#underWay)
     this.#check()
@@ -42,7 +46,7 @@ export class BlobSink {
     )
   }
 
-  /** Counts on a blob of an earlier checkpoint, which is looked up meanwhile. */
+  /** Shares a blob of an earlier checkpoint, and meanwhile checks that the store still has it. */
   reuse({ sha256, sizeBytes }: BlobRef): void {
     this.#begin(
       this.#blobs.has(sha256, sizeBytes).then(there => {
@@ -51,7 +55,7 @@ export class BlobSink {
     )
   }
 
-  /** Waits for all that was added. */
+  /** Waits for all added blobs. */
   async settle(): Promise<void> {
     await Promise.all(this.#underWay)
     this.#check()

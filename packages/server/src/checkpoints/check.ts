@@ -1,31 +1,31 @@
 import { BlobCorrupt, BlobMissing, type BlobRef, type Blobs } from '../storage/blobs/blobs.ts'
 import { type Manifest, ManifestError, type PackTable, parseManifest, readPackTable } from './manifest.ts'
 
-/** What is wrong with a checkpoint. */
+/** The kind of damage that a checkpoint has. */
 export type CheckpointDamage = 'missing' | 'corrupt' | 'malformed'
 
 const AT_ONCE = 8
 
 /**
- * Every blob that a checkpoint names, for a collector to keep.
+ * Returns every blob that a checkpoint names, for a collector to keep.
  *
- * @throws ManifestError, BlobMissing, BlobCorrupt where it is damaged: nobody can tell then what it named
+ * @throws ManifestError, BlobMissing, BlobCorrupt if it is damaged, so that nobody can tell which blobs it named
  */
 export async function blobsOf(manifest: Uint8Array, blobs: Blobs): Promise<readonly BlobRef[]> {
   const parsed = parseManifest(manifest)
   return namedBlobs(parsed, await readPackTable(parsed, blobs))
 }
 
-/** The same of a manifest and a table that were read already. */
+/** Returns the same for a manifest and a table that were read already. */
 export function namedBlobs(manifest: Manifest, table: PackTable): readonly BlobRef[] {
   return [manifest.packs, ...manifest.index, ...table.packs].map(({ sha256, sizeBytes }) => ({ sha256, sizeBytes }))
 }
 
 /**
- * Looks whether a checkpoint could be restored: by default that its blobs are there at their sizes, and with `digests`
- * that they are what their digests say, which reads all of them.
+ * Checks if a checkpoint could be restored. By default its blobs must exist at their sizes. With `digests` they must
+ * also match their digests, which reads all of them.
  *
- * @returns undefined for a sound one
+ * @returns the damage, or undefined for a sound checkpoint
  */
 export async function verifyCheckpoint(
   manifest: Uint8Array,
@@ -46,7 +46,7 @@ export async function verifyCheckpoint(
   }
 }
 
-/** What an error says of a checkpoint; undefined where it says nothing of it. */
+/** Returns the damage that an error shows, or undefined if the error is not about the checkpoint. */
 export function damageOf(error: unknown): CheckpointDamage | undefined {
   if (error instanceof BlobMissing) return 'missing'
   if (error instanceof BlobCorrupt) return 'corrupt'

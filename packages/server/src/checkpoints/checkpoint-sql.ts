@@ -2,7 +2,7 @@ import type { SessionKey } from '../kit/session-key.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import { runToGoOnFrom } from './run-to-go-on-from.ts'
 
-/** A sealed Run, as far as a restore needs it. Manifests are the small heads of trees; the rest lies in blobs. */
+/** A sealed Run, as far as a restore needs it. Manifests are the small heads of trees; blobs hold the rest. */
 export interface CheckpointRow {
   readonly run_id: string
   readonly runtime: string
@@ -13,7 +13,7 @@ export interface CheckpointRow {
   readonly damaged_at: Date | null
 }
 
-/** The checkpoint that a next Turn, or a Run that was parked, goes on from (interface 2.4). */
+/** Returns the checkpoint from which the next Turn or a parked Run continues. */
 export async function findResumable(db: Queryable, key: SessionKey): Promise<CheckpointRow | null> {
   const { rows } = await db.query<CheckpointRow>({
     name: 'find-resumable',
@@ -27,7 +27,7 @@ export async function findResumable(db: Queryable, key: SessionKey): Promise<Che
   return rows[0] ?? null
 }
 
-/** Whether a Run was sealed, by its end or while it waited for people. */
+/** Returns true if a Run was sealed, at its end or while it waited for people. */
 export async function hasCheckpoint(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
   const { rows } = await db.query({
     name: 'has-checkpoint',
@@ -37,7 +37,7 @@ export async function hasCheckpoint(db: Queryable, key: SessionKey, runId: strin
   return rows.length > 0
 }
 
-/** Whether the newest Run that began left nothing in its sandbox that its checkpoint lacks. */
+/** Returns true if the checkpoint of the newest begun Run has everything that this Run left in its sandbox. */
 export async function isNewestWorkSealed(db: Queryable, key: SessionKey): Promise<boolean> {
   const { rows } = await db.query({
     name: 'is-newest-work-sealed',
@@ -55,7 +55,7 @@ export async function isNewestWorkSealed(db: Queryable, key: SessionKey): Promis
   return rows.length > 0
 }
 
-/** The Session's newest checkpoint, on which the next seal of the same tree builds. */
+/** Returns the Session's newest checkpoint, on which the next seal of the same tree builds. */
 export async function findNewestCheckpoint(db: Queryable, key: SessionKey): Promise<CheckpointRow | null> {
   const { rows } = await db.query<CheckpointRow>({
     name: 'find-newest-checkpoint',
@@ -70,16 +70,16 @@ export async function findNewestCheckpoint(db: Queryable, key: SessionKey): Prom
 export interface NewCheckpoint extends Omit<CheckpointRow, 'damaged_at'> {
   readonly stored_bytes: number
   readonly sealed_at: Date
-  /** Digests of every blob it is made of. */
+  /** Digests of all its blobs. */
   readonly blobs: readonly string[]
 }
 
-/** Older checkpoints that are kept beside the newest: a restore under way may still read the one before. */
+/** Number of older checkpoints kept beside the newest: a running restore may still read the previous one. */
 const KEPT_OLDER = 1
 
 /**
- * Records a checkpoint that is whole in the blob store; older ones go, and an earlier one of the same Run, which was
- * sealed while it awaited an answer.
+ * Records a checkpoint that is whole in the blob store. It replaces an earlier one of the same Run, from when the Run
+ * was parked, and removes older ones.
  */
 export async function insertCheckpoint(tx: Queryable, key: SessionKey, checkpoint: NewCheckpoint): Promise<void> {
   const { organizationId, sessionId } = key
@@ -117,7 +117,7 @@ export async function insertCheckpoint(tx: Queryable, key: SessionKey, checkpoin
   })
 }
 
-/** A Run goes without the checkpoint that it may have. */
+/** Removes the checkpoint of a Run, if it has one. */
 export async function dropCheckpoint(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
   await tx.query({
     text: 'delete from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3',
@@ -125,7 +125,7 @@ export async function dropCheckpoint(tx: Queryable, key: SessionKey, runId: stri
   })
 }
 
-/** All Runs of a Session go without. */
+/** Removes all checkpoints of a Session. */
 export async function dropCheckpoints(tx: Queryable, key: SessionKey): Promise<void> {
   await tx.query({
     text: 'delete from checkpoints where organization_id = $1 and session_id = $2',
@@ -133,7 +133,7 @@ export async function dropCheckpoints(tx: Queryable, key: SessionKey): Promise<v
   })
 }
 
-/** A checkpoint whose blobs are not what it says is never offered again. */
+/** Marks a checkpoint as damaged, so that it is never offered again. */
 export async function markDamaged(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
   await tx.query({
     text: `

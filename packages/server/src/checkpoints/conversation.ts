@@ -5,10 +5,10 @@ import { type Confined, startConfined } from '../sandboxes/confined/confined.ts'
 import { boundOf, type HelperBound } from '../sandboxes/confined/helper-bounds.ts'
 import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
 
-/** The program ended without saying how its work went. */
+/** The tree program ended without reporting a result. */
 export class ProgramLost extends Error {
   override readonly name = 'ProgramLost'
-  /** The bound that ended it. */
+  /** The bound that ended the program. */
   readonly bound: HelperBound | undefined
 
   constructor(message: string, options: ErrorOptions & { readonly bound?: HelperBound | undefined } = {}) {
@@ -17,7 +17,7 @@ export class ProgramLost extends Error {
   }
 }
 
-/** The program gave up, and says why. */
+/** The tree program reported a failure. */
 export class ProgramGaveUp extends Error {
   override readonly name = 'ProgramGaveUp'
   readonly failure: TreeFailure
@@ -32,12 +32,12 @@ function lost(said: string): ProgramLost {
   const [end = '', ...words] = said.split(' ')
   const bound = boundOf(/^\d+$/.test(end) ? Number(end) : end, words.join(' '))
   const why = bound === undefined ? said : `over its bound of ${bound} (${said})`
-  // Killed for the memory of all helper programs: another's may have been too much, so the next try may pass.
+  // This kill is for the memory of all helper programs together. Another may have used too much, so a retry may pass.
   const isItsOwn = end !== '137' && end !== 'SIGKILL'
-  return new ProgramLost(`the program beside the tree ended: ${why}`, { bound: isItsOwn ? bound : undefined })
+  return new ProgramLost(`the tree program ended: ${why}`, { bound: isItsOwn ? bound : undefined })
 }
 
-/** A job under way beside a tree. */
+/** A running job of the tree program. */
 export class Conversation implements AsyncDisposable {
   readonly #program: Confined
   readonly #signal: AbortSignal | undefined
@@ -50,11 +50,11 @@ export class Conversation implements AsyncDisposable {
     this.#frames = readFrames(program.output, maxFrameBytes)
     this.#kill = () => program.kill()
     signal?.addEventListener('abort', this.#kill)
-    // Met by whoever asks for the next frame.
+    // The next call of `next` handles the error.
     program.ended.catch(() => undefined)
   }
 
-  /** Starts the program, which waits for its job. The caller disposes of the conversation, whatever its end. */
+  /** Starts the program, which then waits for its job. The caller must dispose of the conversation however it ends. */
   static async start(
     program: TreeProgram,
     place: TreePlace,
@@ -68,27 +68,27 @@ export class Conversation implements AsyncDisposable {
     return conversation
   }
 
-  /** Tells the program what to do; the first thing that it hears. */
+  /** Sends the program its job, which is its first input. */
   order(job: TreeJob): void {
     this.#write(frameTypes.job, [Buffer.from(JSON.stringify(job))])
   }
 
-  /** Sends a frame; resolves when there is room for the next. */
+  /** Sends a frame; resolves when there is room for the next one. */
   async send(type: number, ...parts: readonly Uint8Array[]): Promise<void> {
     if (this.#write(type, parts)) return
     const { input, ended } = this.#program
     await Promise.race([once(input, 'drain', this.#signal ? { signal: this.#signal } : {}), ended])
   }
 
-  /** Nothing more will be sent. */
+  /** Ends the program's input. */
   end(): void {
     this.#program.input.end()
   }
 
   /**
-   * The program's next frame.
+   * Returns the program's next frame.
    *
-   * @throws ProgramGaveUp, ProgramLost, or the reason of the signal
+   * @throws ProgramGaveUp, ProgramLost, or the signal's reason
    */
   async next(): Promise<Frame> {
     let result: IteratorResult<Frame, unknown>
@@ -96,16 +96,16 @@ export class Conversation implements AsyncDisposable {
       result = await this.#frames.next()
     } catch (error) {
       this.#signal?.throwIfAborted()
-      throw new ProgramLost('the program beside the tree broke off', { cause: error })
+      throw new ProgramLost('the tree program broke off', { cause: error })
     }
     this.#signal?.throwIfAborted()
     if (result.done) throw lost(await this.#program.ended)
     if (result.value.type !== frameTypes.failed) return result.value
-    // The program runs with the agent's uid, though out of its reach: what it says is read as a word, not trusted.
+    // The program runs with the agent's uid, though out of the agent's reach, so its report is not trusted.
     throw new ProgramGaveUp(JSON.parse(result.value.payload.toString()) as TreeFailure)
   }
 
-  /** Ends the program, if it has not ended, and waits until the tree is no longer held. */
+  /** Ends the program if it still runs, and waits until it no longer holds the tree. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#signal?.removeEventListener('abort', this.#kill)
     this.#program.kill()

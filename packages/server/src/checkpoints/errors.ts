@@ -1,9 +1,9 @@
 import type { HelperBound } from '../sandboxes/confined/helper-bounds.ts'
 
-/** The process beside a tree failed; the checkpoint before is as it was. */
+/** The tree program failed; the previous checkpoint is unchanged. */
 export class SealFailed extends Error {
   override readonly name = 'SealFailed'
-  /** The bound that the process went over: the next would as well. */
+  /** The bound that the program exceeded, and would exceed again. */
   readonly bound: HelperBound | undefined
 
   constructor(message: string, options: ErrorOptions & { readonly bound?: HelperBound | undefined } = {}) {
@@ -13,8 +13,8 @@ export class SealFailed extends Error {
 }
 
 /**
- * Why a checkpoint is not restored. `missing`, `corrupt`, `malformed` and `over_limit` say that it never will be;
- * `target_not_empty`, `target_full` and `failed` are of the target or of this host.
+ * Why a checkpoint was not restored. `missing`, `corrupt`, `malformed` and `over_limit` mean that it never will be.
+ * `target_not_empty`, `target_full` and `failed` are about the target or this host.
  */
 export type RestoreRefusal =
   | 'missing'
@@ -25,7 +25,7 @@ export type RestoreRefusal =
   | 'target_full'
   | 'failed'
 
-/** A restore did not happen; the target holds nothing of it. */
+/** A restore was refused or failed; the target holds nothing of it. */
 export class RestoreRefused extends Error {
   override readonly name = 'RestoreRefused'
   readonly code: RestoreRefusal

@@ -1,9 +1,9 @@
 import type { ExcludeRule } from '@berth/supervisor/tree'
 
 /**
- * Left out of every checkpoint: directories of which the tool that fills them says that they may go at any time, and
- * that it fills again by itself, from the tree alone. Dependencies (`node_modules`, `.venv`) stay in: a workspace whose
- * tests ran before a restore runs them after it, without a network.
+ * Left out of every checkpoint: caches whose tool declares that they may vanish at any time, and that it refills from
+ * the tree alone. Dependencies (`node_modules`, `.venv`) stay in, so tests that ran before a restore also run after it,
+ * without a network.
  */
 export const cacheRules: readonly ExcludeRule[] = [
   { names: ['__pycache__'] },
@@ -17,8 +17,8 @@ export const cacheRules: readonly ExcludeRule[] = [
 ]
 
 /**
- * Left out besides, and only where the checkpoint would be over its caps and so lost whole: what one command of the
- * project's own makes again. Each rule asks for the mark of the tool, so that a directory of work by that name stays.
+ * Left out in addition if the checkpoint would otherwise exceed its caps and be lost: directories that one command of
+ * the project rebuilds. Each rule requires the tool's own mark, so a directory of work with the same name stays.
  */
 export const rebuildableRules: readonly ExcludeRule[] = [
   { names: ['node_modules'], beside: 'package.json' },

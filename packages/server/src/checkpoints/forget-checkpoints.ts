@@ -3,8 +3,8 @@ import type { Queryable } from '../storage/postgres/database.ts'
 import { dropCheckpoints } from './checkpoint-sql.ts'
 
 /**
- * Forgets every checkpoint of a Session, an intact one before the last among them: a later seal must not build on packs
- * whose blobs may be those that are missing. The caller holds the Session's lock.
+ * Removes every checkpoint of a Session, even an intact one before the last: a later seal must not build on packs whose
+ * blobs may be missing. The caller holds the Session's lock.
  */
 export async function forgetCheckpoints(tx: Queryable, key: SessionKey): Promise<void> {
   await dropCheckpoints(tx, key)

@@ -2,20 +2,20 @@ const KiB = 1024
 const MiB = 1024 * KiB
 const GiB = 1024 * MiB
 
-/** What a checkpoint may be at most. Over one of these it is not kept, which costs it and never the one before. */
+/** Caps of a checkpoint. One that exceeds a cap is not kept; the previous one stays. */
 export interface CheckpointLimits {
-  /** Of all blobs that the checkpoint names, as stored. */
+  /** Of all blobs of the checkpoint, as stored. */
   readonly storedBytes: number
   readonly manifestBytes: number
-  /** Of file content, before compression; the bound of a decompression bomb too. */
+  /** Of file content before compression; also bounds a decompression bomb. */
   readonly sourceBytes: number
   /** Files, directories and links. */
   readonly files: number
-  /** Of the file list, before compression. */
+  /** Of the file list before compression. */
   readonly indexBytes: number
 }
 
-/** Of a workspace; its source is bounded by the sandbox's disk long before. */
+/** Caps of a workspace; the sandbox's disk bounds its source much earlier. */
 export const workspaceLimits: CheckpointLimits = {
   storedBytes: 256 * MiB,
   manifestBytes: 64 * KiB,
@@ -24,7 +24,7 @@ export const workspaceLimits: CheckpointLimits = {
   indexBytes: 256 * MiB,
 }
 
-/** Of what a foreign runtime declares as its state. */
+/** Caps of the paths that a foreign runtime declares as its state. */
 export const foreignRuntimeLimits: CheckpointLimits = {
   ...workspaceLimits,
   manifestBytes: 32 * KiB,

@@ -3,32 +3,32 @@ import { buffer } from 'node:stream/consumers'
 import { packBytes, segmentBytes, type TreeTotals } from '@berth/supervisor/tree'
 import type { BlobRef, Blobs } from '../storage/blobs/blobs.ts'
 
-/** Names the form of manifest, pack table and index together; another form gets another name. */
+/** Names the format of manifest, pack table and index together; another format gets another name. */
 const FORMAT = 'berth.tree.1'
-/** Of a table of packs, which a manifest of ours never exceeds. */
+/** Bound of a pack table; Berth's own manifests never exceed it. */
 const MAX_TABLE_BYTES = 4 * 1024 * 1024
 
-/** A part of the file list, compressed. */
+/** A compressed part of the file list. */
 export interface IndexBlob extends BlobRef {
   readonly sourceBytes: number
 }
 
-/** File content, compressed. */
+/** Compressed file content. */
 export interface Pack extends BlobRef {
-  /** Numbers a pack for as long as checkpoints build on one another; none is used twice among them. */
+  /** Identifies a pack while checkpoints build on one another; no two of their packs share an id. */
   readonly id: number
   readonly sourceBytes: number
-  /** How much of it this checkpoint's files use. */
+  /** Number of its bytes that this checkpoint's files use. */
   readonly liveBytes: number
 }
 
 /** The small head of a checkpoint. Equal trees that build on the same checkpoint have equal manifests. */
 export interface Manifest extends TreeTotals {
   readonly format: typeof FORMAT
-  /** All blobs, as stored. */
+  /** Size of all blobs, as stored. */
   readonly storedBytes: number
   readonly index: readonly IndexBlob[]
-  /** The blob that holds the table of packs. */
+  /** The blob of the pack table. */
   readonly packs: BlobRef
 }
 
@@ -38,7 +38,7 @@ export interface PackTable {
   readonly packs: readonly Pack[]
 }
 
-/** Text that is no manifest or table of this form. */
+/** Text that is no manifest or pack table of this format. */
 export class ManifestError extends Error {
   override readonly name = 'ManifestError'
 }
@@ -56,7 +56,7 @@ export function encodeManifest(manifest: Omit<Manifest, 'format'>): Buffer {
 /** @throws ManifestError */
 export function parseManifest(manifest: Uint8Array): Manifest {
   const value = parseObject(manifest)
-  if (value['format'] !== FORMAT) throw new ManifestError('a manifest of another format')
+  if (value['format'] !== FORMAT) throw new ManifestError('the manifest has an unknown format')
   return {
     format: FORMAT,
     files: count(value['files']),
@@ -82,12 +82,16 @@ export function encodePackTable(table: PackTable): Buffer {
   )
 }
 
-/** Reads the table that a manifest names. @throws ManifestError, BlobMissing, BlobCorrupt */
+/**
+ * Reads the pack table that a manifest names.
+ *
+ * @throws ManifestError, BlobMissing, BlobCorrupt
+ */
 export async function readPackTable(manifest: Manifest, blobs: Blobs): Promise<PackTable> {
   const found = await blobs.stat(manifest.packs.sha256)
-  if (found !== undefined && found.sizeBytes > MAX_TABLE_BYTES) throw new ManifestError('a table of packs too long')
+  if (found !== undefined && found.sizeBytes > MAX_TABLE_BYTES) throw new ManifestError('the pack table is too long')
   const value = parseObject(await buffer(await blobs.get(manifest.packs.sha256)))
-  if (value['format'] !== FORMAT) throw new ManifestError('a table of another format')
+  if (value['format'] !== FORMAT) throw new ManifestError('the pack table has an unknown format')
   const nextPack = count(value['nextPack'], 0xffff_ffff)
   const ids = new Set<number>()
   const packs = list(value['packs']).map(fields => {
@@ -98,7 +102,7 @@ export async function readPackTable(manifest: Manifest, blobs: Blobs): Promise<P
       sourceBytes: count(sourceBytes, packBytes),
       liveBytes: count(liveBytes, packBytes),
     }
-    if (ids.has(pack.id)) throw new ManifestError('a pack comes twice')
+    if (ids.has(pack.id)) throw new ManifestError('the pack table names a pack twice')
     ids.add(pack.id)
     return pack
   })
@@ -109,29 +113,33 @@ function parseObject(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   try {
     return record(JSON.parse(Buffer.from(bytes).toString()))
   } catch (error) {
-    throw error instanceof ManifestError ? error : new ManifestError('no JSON', { cause: error })
+    throw error instanceof ManifestError
+      ? error
+      : new ManifestError('the manifest or pack table is no JSON', { cause: error })
   }
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ManifestError('not an object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ManifestError('the manifest or pack table has a value that is not an object')
   return value as Readonly<Record<string, unknown>>
 }
 
 function list(value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw new ManifestError('not a list')
+  if (!Array.isArray(value)) throw new ManifestError('the manifest or pack table has a value that is not a list')
   return value
 }
 
 function count(value: unknown, most = Number.MAX_SAFE_INTEGER): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > most) {
-    throw new ManifestError('not a count')
+    throw new ManifestError('the manifest or pack table has a value that is not a count')
   }
   return value
 }
 
 function blobRef(fields: Readonly<Record<string, unknown>>, most?: number): BlobRef {
   const sha256 = fields['sha256']
-  if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256)) throw new ManifestError('not a digest')
+  if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256))
+    throw new ManifestError('the manifest or pack table has a value that is not a digest')
   return { sha256, sizeBytes: count(fields['sizeBytes'], most) }
 }

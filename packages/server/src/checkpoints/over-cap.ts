@@ -1,17 +1,17 @@
 import type { LimitName } from '@berth/supervisor/tree'
 
-/** A tree that does not fit. */
+/** A tree that exceeds a cap. */
 export interface OverCap {
   readonly kind: 'over_cap'
   readonly cap: 'stored' | 'manifest' | LimitName
   readonly limit: number
-  /** What it had come to when it was given up: bytes, or for `files` a count. */
+  /** The size when the seal was abandoned: bytes, or for `files` a count. */
   readonly atLeast: number
-  /** Content of its files when it was given up, where that is known. */
+  /** Bytes of file content when the seal was abandoned, if known. */
   readonly sourceBytes?: number
 }
 
-/** Where an attempt found its tree too large. */
+/** A seal found its tree too large. */
 export class CapExceeded extends Error {
   readonly result: OverCap
 

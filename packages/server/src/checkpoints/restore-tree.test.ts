@@ -24,7 +24,7 @@ async function example() {
   return { lab, sealed: await lab.sealed('tree') }
 }
 
-/** What this process has open below a directory. */
+/** Returns the open files of this process below a directory. */
 function openBelow(directory: string): readonly string[] {
   const paths = readdirSync('/proc/self/fd').map(fd => {
     try {
@@ -38,8 +38,8 @@ function openBelow(directory: string): readonly string[] {
 
 const isEmpty = (lab: TreeLab, name: string) => expect(readdirSync(lab.path(name))).toEqual([])
 
-describe('a damaged checkpoint is refused and leaves nothing', () => {
-  test.each(['missing', 'truncated', 'corrupt'] as const)('where any of its blobs is %s', async damage => {
+describe('a damaged checkpoint is refused and leaves nothing,', () => {
+  test.each(['missing', 'truncated', 'corrupt'] as const)('if any of its blobs is %s', async damage => {
     const { lab, sealed } = await example()
     using _ = lab
     for (const { sha256 } of await blobsOf(sealed.manifest, lab.blobs)) {
@@ -66,7 +66,7 @@ describe('a damaged checkpoint is refused and leaves nothing', () => {
     expect(lab.look('copy')).toEqual(lab.look('tree'))
   })
 
-  test('where the manifest is no manifest', async () => {
+  test('if its manifest is malformed', async () => {
     const { lab, sealed } = await example()
     using _ = lab
     const text = sealed.manifest.toString()
@@ -84,7 +84,7 @@ describe('a damaged checkpoint is refused and leaves nothing', () => {
     }
   })
 
-  test('where it is over the caps', async () => {
+  test('if it is over the caps', async () => {
     const { lab, sealed } = await example()
     using _ = lab
     for (const limits of [
@@ -102,7 +102,7 @@ describe('a damaged checkpoint is refused and leaves nothing', () => {
   })
 })
 
-/** An entry of an index, written by hand. */
+/** An index entry, written by hand. */
 function entry(kind: number, path: string, tail: Buffer = Buffer.alloc(0), mode = 0o755): Buffer {
   const head = Buffer.alloc(17)
   head.writeUInt8(kind, 0)
@@ -125,7 +125,7 @@ function content(
   return tail
 }
 
-/** Stores a checkpoint whose index and pack say what a test wants. */
+/** Stores a checkpoint with the given index and pack. */
 async function forge(
   lab: TreeLab,
   index: Buffer,
@@ -175,7 +175,7 @@ describe('a hostile checkpoint is refused and leaves nothing', () => {
     'a name that is kept for others': entry(1, '.berth'),
   }
 
-  test.each(Object.entries(cases))('%s', async (_name, index) => {
+  test.each(Object.entries(cases))('with %s', async (_name, index) => {
     using lab = await TreeLab.open()
     await expect(lab.restore(await forge(lab, index), 'copy', { skip: ['.berth'] })).rejects.toMatchObject({
       code: 'malformed',
@@ -183,7 +183,7 @@ describe('a hostile checkpoint is refused and leaves nothing', () => {
     isEmpty(lab, 'copy')
   })
 
-  test.each(owners)('bombs, as uid %s', async uid => {
+  test.each(owners)('with a decompression bomb, as uid %s', async uid => {
     using lab = await TreeLab.open(uid)
     const bomb = zstdCompressSync(Buffer.alloc(256 * 1024 * 1024))
     const file = entry(2, 'a', good)
@@ -210,7 +210,7 @@ describe('a hostile checkpoint is refused and leaves nothing', () => {
 })
 
 describe('a target', () => {
-  test('that holds anything is left alone', async () => {
+  test('is left alone if it holds anything', async () => {
     const { lab, sealed } = await example()
     using _ = lab
     lab.make('copy', { mine: 'work' })
@@ -218,7 +218,7 @@ describe('a target', () => {
     expect(Object.keys(lab.look('copy'))).toEqual(['mine'])
   })
 
-  test('that holds what a dead process left is cleared first, and is not sealed before', async () => {
+  test("is cleared of a dead process's leftovers first, and is not sealed before", async () => {
     const { lab, sealed } = await example()
     using _ = lab
     mkdirSync(lab.path('copy'))
@@ -266,7 +266,7 @@ describe('a target', () => {
     }
   })
 
-  test('is empty again where the program is ended before its word that it begins is heard', async () => {
+  test('is empty again if the program is killed before its report of the beginning arrives', async () => {
     const { lab, sealed } = await example()
     using _ = lab
     const programPath = lab.path('begins.cjs')
@@ -286,7 +286,7 @@ describe('a target', () => {
     isEmpty(lab, 'copy')
   })
 
-  test('may be one of two at once', async () => {
+  test('may be restored while another one is', async () => {
     const { lab, sealed } = await example()
     using _ = lab
     await Promise.all([lab.restore(sealed.manifest, 'one'), lab.restore(sealed.manifest, 'two')])
@@ -294,7 +294,7 @@ describe('a target', () => {
     expect(lab.look('two')).toEqual(lab.look('tree'))
   })
 
-  test.runIf(process.getuid?.() === 0)('too small for the tree is empty again', async () => {
+  test.runIf(process.getuid?.() === 0)('is empty again if it is too small for the tree', async () => {
     const { lab, sealed } = await example()
     using _ = lab
     const { execFileSync } = await import('node:child_process')
@@ -309,7 +309,7 @@ describe('a target', () => {
   })
 })
 
-test('a restore that is refused, or called off at any time, leaves nothing open', async () => {
+test('a refused or aborted restore leaves no file open', async () => {
   const { lab, sealed } = await example()
   using _ = lab
   lab.make('taken', { mine: 'work' })
@@ -346,6 +346,6 @@ test('a restore that is refused, or called off at any time, leaves nothing open'
   }
 })
 
-test('a refusal is an error with a code', () => {
+test('a refusal has a code', () => {
   expect(new RestoreRefused('missing', 'gone')).toMatchObject({ code: 'missing', message: 'gone' })
 })

@@ -11,7 +11,7 @@ import { RestoreRefused } from './errors.ts'
 import type { CheckpointLimits } from './limits.ts'
 import { type Manifest, type PackTable, parseManifest, readPackTable, sha256Of } from './manifest.ts'
 
-/** Blobs read ahead of the one being sent. */
+/** Number of blobs read ahead of the one being sent. */
 const AHEAD = 2
 
 /** A checkpoint to restore. */
@@ -19,23 +19,23 @@ export interface RestoreOptions {
   readonly program: TreeProgram
   readonly manifest: Uint8Array
   readonly blobs: Blobs
-  /** A directory that is empty but for `skip`, or holds what a restore that did not finish has left. */
+  /** A directory that is empty but for `skip`, or that holds leftovers of an unfinished restore. */
   readonly target: TreePlace
-  /** Names at the top of the target that are no part of the tree and stay. */
+  /** Top-level names of the target that do not belong to the tree and stay. */
   readonly skip?: readonly string[]
   readonly limits: CheckpointLimits
-  /** Where the target's baselines are kept, as for `sealTree`: the next seal builds on this checkpoint. */
+  /** Directory of the target's baselines, as for `sealTree`: the next seal builds on this checkpoint. */
   readonly baselines: string
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Writes a checkpoint's tree into a target that nobody else uses yet. Before anything is written all blobs are known to
- * be there and the file list is found sound; each blob is held against its digest before it is used. The tree appears at
- * its place when it is whole. If this fails the target is empty again, and if this process dies on the way the next
- * restore into the target begins by clearing it.
+ * Writes a checkpoint's tree into a target that nobody else uses yet. Before the first write, all blobs are known to
+ * exist and the file list is known to be sound. Each blob is checked against its digest before use. The tree appears in
+ * its place only when it is whole. After a failure the target is empty again; after a crash the next restore clears it
+ * first.
  *
- * @throws RestoreRefused, or the reason of the signal
+ * @throws RestoreRefused, or the signal's reason
  */
 export async function restoreTree(options: RestoreOptions): Promise<TreeTotals> {
   const { manifest, table } = await readSound(options)
@@ -98,8 +98,9 @@ async function write(
       await conversation.send(frameTypes.segment, numbers(part.sourceBytes), content)
     }
     await conversation.send(frameTypes.indexEnd)
-    // From here on what is found in the target is this restore's.
-    if ((await conversation.next()).type !== frameTypes.ready) throw new RestoreRefused('failed', 'a frame out of turn')
+    // From here on the content of the target belongs to this restore.
+    if ((await conversation.next()).type !== frameTypes.ready)
+      throw new RestoreRefused('failed', 'the tree program sent an unexpected frame')
     begun = true
     for await (const [pack, content] of contents(table.packs, blobs)) {
       await conversation.send(frameTypes.pack, numbers(pack.id, pack.sourceBytes), content)
@@ -107,10 +108,11 @@ async function write(
     await conversation.send(frameTypes.finish)
     conversation.end()
     const done = await conversation.next()
-    if (done.type !== frameTypes.done) throw new RestoreRefused('failed', 'a frame out of turn')
+    if (done.type !== frameTypes.done) throw new RestoreRefused('failed', 'the tree program sent an unexpected frame')
     return JSON.parse(done.payload.toString()) as TreeTotals
   } catch (error) {
-    // It may have begun and been ended before its word of that was heard. Without the signal: that may be what ended it.
+    // The restore may have begun and been killed before its report arrived. No signal here: it may have caused the
+    // kill.
     if (begun || (await isUnfinished(target))) await clearTarget(program, target, keep)
     await baselines.finished()
     signal?.throwIfAborted()
@@ -118,7 +120,7 @@ async function write(
   }
 }
 
-/** Whether a restore into the target has left its mark there. */
+/** Returns true if a restore has left its mark in the target. */
 async function isUnfinished({ path }: TreePlace): Promise<boolean> {
   return lstat(join(path, stagingName)).then(
     () => true,
@@ -126,7 +128,7 @@ async function isUnfinished({ path }: TreePlace): Promise<boolean> {
   )
 }
 
-/** Removes everything from a target but the names to keep. */
+/** Removes everything from a target but `keep`. */
 async function clearTarget(program: TreeProgram, target: TreePlace, keep: readonly string[]): Promise<void> {
   await using conversation = await Conversation.start(program, target, 'write', {})
   conversation.order({ kind: 'clear', keep })
@@ -134,12 +136,12 @@ async function clearTarget(program: TreeProgram, target: TreePlace, keep: readon
   await conversation.next()
 }
 
-/** Reads blobs in order, a few ahead; each comes only when all of it is what its digest says. */
+/** Reads blobs in order, a few ahead; yields each only when all of it matches its digest. */
 async function* contents<T extends BlobRef>(refs: readonly T[], blobs: Blobs): AsyncGenerator<[T, Buffer]> {
   const ahead: { ref: T; content: Promise<Buffer> }[] = []
   for (const ref of refs) {
     const content = read(ref, blobs)
-    // Met where it is awaited, in turn.
+    // The loop handles the error where it awaits the content.
     content.catch(() => undefined)
     ahead.push({ ref, content })
     const next = ahead.length > AHEAD ? ahead.shift() : undefined

@@ -2,25 +2,29 @@ import { packBytes } from '@berth/supervisor/tree'
 import { BlobCorrupt, BlobMissing, type Blobs } from '../storage/blobs/blobs.ts'
 import { type Manifest, ManifestError, type Pack, type PackTable, parseManifest, readPackTable } from './manifest.ts'
 
-/** Packs this much smaller than a full one are small. */
+/** Packs below this size count as small. */
 const SMALL_BYTES = packBytes / 4
-/** Small packs that a checkpoint may have before they are put together. */
+/** Number of small packs that a checkpoint may have before they are merged. */
 const MAX_SMALL = 8
 const STATS_AT_ONCE = 16
 
-/** What a seal builds on. */
+/** The checkpoint that a seal builds on. */
 export interface Previous {
   readonly manifest: Manifest | undefined
-  /** Those of its packs that the new checkpoint may share. */
+  /** Its packs that the new checkpoint may share. */
   readonly table: PackTable
 }
 
 const noPacks: PackTable = { nextPack: 0, packs: [] }
 
-/** Nothing to build on. */
+/** No checkpoint to build on. */
 export const nothingBefore: Previous = { manifest: undefined, table: noPacks }
 
-/** @param compact share no pack */
+/**
+ * Reads the previous checkpoint for a seal to build on.
+ *
+ * @param compact share no pack
+ */
 export async function previousOf(manifest: Uint8Array, blobs: Blobs, compact: boolean): Promise<Previous> {
   try {
     const parsed = parseManifest(manifest)
@@ -32,15 +36,15 @@ export async function previousOf(manifest: Uint8Array, blobs: Blobs, compact: bo
 }
 
 /**
- * The packs of a checkpoint that the next one builds on: those that the store still has at their size, without those
- * that are not worth keeping. What lies in a pack left out here is read from the tree and stored again.
+ * Returns the packs of a checkpoint that the next one may share: those that the store still has at their size and that
+ * are worth keeping. Content of the other packs is read from the tree and stored again.
  *
- * @param compact build on none
+ * @param compact share no pack
  */
 async function reusablePacks(manifest: Manifest, blobs: Blobs, compact: boolean): Promise<PackTable> {
   try {
     const table = await readPackTable(manifest, blobs)
-    // How much of each is in use now, only the seal itself will know.
+    // Only the seal itself will know how much of each pack is in use now.
     if (compact) return { nextPack: table.nextPack, packs: [] }
     const present: Pack[] = []
     for (let at = 0; at < table.packs.length; at += STATS_AT_ONCE) {
@@ -56,9 +60,9 @@ async function reusablePacks(manifest: Manifest, blobs: Blobs, compact: boolean)
 }
 
 /**
- * Bounds waste: a pack of which less than half is in use is given up, so stored content is at most twice the tree's, and
- * when small packs have gathered, as each seal of a few changes leaves one, all of them are. Putting n small ones
- * together costs less than the n seals that made them.
+ * Bounds waste. A pack of which less than half is in use is dropped, so stored content is at most twice the tree's.
+ * Each seal of a few changes leaves a small pack; when too many have gathered, all small packs are dropped and their
+ * content is merged. Merging n small packs costs less than the n seals that made them.
  */
 function worthKeeping(packs: readonly Pack[]): readonly Pack[] {
   const kept = packs.filter(pack => pack.liveBytes * 2 >= pack.sourceBytes)

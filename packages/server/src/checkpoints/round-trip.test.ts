@@ -5,7 +5,7 @@ import { type Entry, owners, TreeLab } from '../../test/support/workspaces/trees
 
 beforeAll(() => TreeLab.build())
 
-/** Names of any bytes that a file may have, one character per byte. */
+/** File names of any valid bytes, one character per byte. */
 const names = fc.oneof(
   fc.constantFrom('a', 'b', 'README', '-rf', ' ', '\n', '\xff\xfe', '...', 'é', '\'"', '*', '\\', 'x'.repeat(255)),
   fc
@@ -25,7 +25,7 @@ const entries: fc.Arbitrary<Entry> = fc.oneof(
   fc.record({ directory: fc.constant(true as const), mtime: times }),
 )
 
-/** Entries by path; a path whose parent is no directory of the same tree is dropped. */
+/** Entries by path; drops a path whose parent is not a directory of the same tree. */
 const trees = fc
   .array(fc.tuple(fc.array(names, { minLength: 1, maxLength: 4 }), entries), { maxLength: 25 })
   .map(list => {
@@ -41,7 +41,7 @@ const trees = fc
   })
 
 describe.each(owners)('a tree of uid %s', uid => {
-  test('comes back as it was, and is known after the restore', async () => {
+  test('is restored unchanged, and is known to the next seal', async () => {
     await fc.assert(
       fc.asyncProperty(trees, async tree => {
         using lab = await TreeLab.open(uid)
@@ -58,7 +58,7 @@ describe.each(owners)('a tree of uid %s', uid => {
     )
   }, 120_000)
 
-  test('keeps hard links, closed files and closed directories, and leaves set-id bits behind', async () => {
+  test('keeps hard links, closed files and closed directories, and loses set-id bits', async () => {
     using lab = await TreeLab.open(uid)
     lab.make('tree', {
       first: { content: 'shared', mode: 0o4755 },
@@ -84,7 +84,7 @@ describe.each(owners)('a tree of uid %s', uid => {
   })
 })
 
-test('an empty tree is a tree', async () => {
+test('an empty tree can be sealed and restored', async () => {
   using lab = await TreeLab.open()
   lab.make('tree', {})
   const sealed = await lab.sealed('tree')
@@ -92,7 +92,7 @@ test('an empty tree is a tree', async () => {
   expect(lab.look('copy')).toEqual({})
 })
 
-test('names at the top that are not the tree’s stay out of it and in their place', async () => {
+test('skipped top-level names stay out of the checkpoint, and stay in place in the target', async () => {
   using lab = await TreeLab.open()
   lab.make('tree', { '.berth/inputs': 'theirs', 'src/.berth/mine': 'mine', file: 'x' })
   const sealed = await lab.sealed('tree', { skip: ['.berth'] })

@@ -1,8 +1,8 @@
 /**
- * The newest Run whose checkpoint is the one to go on from. A Run that ended otherwise than crashed is never passed over
- * for an older one, so it may have none. One that crashed counts where it was sealed all the same, at its deadline, and
- * so does one that has not ended: it was sealed while it awaits an answer. Newest by the count of Turns, not by a clock:
- * of two processes' clocks one is behind. Of a Session that was reset none counts whose Turn came before that.
+ * SQL for the newest Run whose checkpoint the Session continues from. A Run that ended without crashing is never passed
+ * over for an older one, even if it has no checkpoint. A crashed Run counts if it was sealed at its deadline. A Run
+ * that has not ended counts if it was sealed while parked. The order is that of the Turns, because the clocks of two
+ * processes may disagree. After a reset no Run of an earlier Turn counts.
  *
  * @param session alias of a row of `sessions`
  */

@@ -27,7 +27,7 @@ import { SealFailed } from './errors.ts'
 
 beforeAll(() => TreeLab.build())
 
-/** Longer than a file's times are distrusted after a change. */
+/** Longer than the time for which a changed file's times are distrusted. */
 const settle = () => sleep(80)
 
 function some(count: number, size = 2000): Record<string, Entry> {
@@ -36,8 +36,8 @@ function some(count: number, size = 2000): Record<string, Entry> {
   )
 }
 
-describe('what a seal costs', () => {
-  test('follows what changed', async () => {
+describe('the cost of a seal', () => {
+  test('follows the changes', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', some(300))
     await settle()
@@ -54,7 +54,7 @@ describe('what a seal costs', () => {
     expect(lab.look('copy')).toEqual(lab.look('tree'))
   })
 
-  test('is one piece of a long file, moved directories and copies are known', async () => {
+  test('is one piece for a change in a long file, and little for moved directories and copies', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', { 'a/long': randomBytes(20 * 1024 * 1024), 'a/other': randomBytes(6 * 1024 * 1024) })
     await settle()
@@ -73,7 +73,7 @@ describe('what a seal costs', () => {
     expect(lab.look('restored')).toEqual(lab.look('tree'))
   })
 
-  test('is nothing for a hole, and the file comes back as long as it was', async () => {
+  test('is nothing for a hole, and the restored file has its full length', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', { sparse: 'begin' })
     truncateSync(lab.path('tree/sparse'), 40 * 1024 ** 2 + 5)
@@ -85,7 +85,7 @@ describe('what a seal costs', () => {
     execFileSync('cmp', [lab.path('tree/sparse'), lab.path('copy/sparse')])
   })
 
-  test('counts what a collector has set aside as gone', async () => {
+  test('includes content that a collector has set aside', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', some(20))
     await settle()
@@ -99,7 +99,7 @@ describe('what a seal costs', () => {
     expect(lab.look('copy')).toEqual(lab.look('tree'))
   })
 
-  test('without its baseline is that of the first', async () => {
+  test('is that of the first seal without its baseline', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', some(20))
     const first = await lab.sealed('tree')
@@ -133,8 +133,8 @@ describe('what a seal costs', () => {
   })
 })
 
-describe('a change is found', () => {
-  test('where size and time were put back, before and after a restore', async () => {
+describe('a change is found,', () => {
+  test('if its size and time were reset, before and after a restore', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', { file: 'one', link: { link: 'one' } })
     const disguise = (tree: string, content: string) => {
@@ -156,7 +156,7 @@ describe('a change is found', () => {
     expect(lab.look('last')).not.toEqual(lab.look('tree'))
   })
 
-  test('in directories whose time was put back, before and after a restore', async () => {
+  test("if its directory's time was reset, before and after a restore", async () => {
     using lab = await TreeLab.open()
     lab.make('tree', {
       'a/one': '1',
@@ -215,7 +215,7 @@ describe('a change is found', () => {
     await seal('restored')
   })
 
-  test('where it came within one tick of the clock after the seal before', async () => {
+  test('if it came within one tick of the clock after the previous seal', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', { file: 'content 0' })
     let last = await lab.sealed('tree')
@@ -231,8 +231,8 @@ describe('a change is found', () => {
   })
 })
 
-describe('what is left out', () => {
-  test('sockets, fifos and paths that are too long, each counted', async () => {
+describe('a seal', () => {
+  test('omits sockets, fifos and paths that are too long, and counts each', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', { fifo: { fifo: true }, file: 'x' })
     const server = createServer().listen(lab.path('tree/socket'))
@@ -249,7 +249,7 @@ describe('what is left out', () => {
     }
   })
 
-  test('is looked at again, though nothing was touched in its directory', async () => {
+  test('checks omitted paths again, even in an unchanged directory', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', {
       'pkg/__pycache__/a.pyc': 'x',
@@ -271,7 +271,7 @@ describe('what is left out', () => {
       expect(seal).toMatchObject({ files: 3, omitted: { fifos: 1, excluded: 2 } })
   })
 
-  test('caches, but for what git tracks', async () => {
+  test('omits caches, except files that git tracks', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', {
       '__pycache__/a.pyc': 'x',
@@ -311,7 +311,7 @@ describe('the name that restores use', () => {
   test.each<[string, Record<string, Entry>]>([
     ['a directory', { '.berth-restore/x': 'x' }],
     ['a file', { '.berth-restore': 'x' }],
-  ])('is left out where an agent gives it to %s, and keeps nothing from being sealed', async (_kind, theirs) => {
+  ])('is omitted if an agent gives it to %s, and does not prevent the seal', async (_kind, theirs) => {
     using lab = await TreeLab.open()
     lab.make('tree', { ...theirs, kept: 'x' })
     const sealed = await lab.sealed('tree')
@@ -322,7 +322,7 @@ describe('the name that restores use', () => {
 })
 
 describe('over a cap', () => {
-  test('nothing comes of it, and the checkpoint before is whole', async () => {
+  test('a tree is not sealed, and the previous checkpoint stays whole', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', some(50))
     await settle()
@@ -347,7 +347,7 @@ describe('over a cap', () => {
     expect(next.readBytes).toBeLessThan(next.sourceBytes / 2)
   })
 
-  test('what can be built again goes before the work does', async () => {
+  test('rebuildable content is omitted before any work is', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', {
       'package.json': '{}',
@@ -362,7 +362,7 @@ describe('over a cap', () => {
     expect(Object.keys(lab.look('copy')).filter(path => path.endsWith('work') || path.endsWith('mine'))).toHaveLength(2)
   })
 
-  test('dead content of earlier checkpoints does not count against the work', async () => {
+  test('dead content of earlier checkpoints does not count', async () => {
     using lab = await TreeLab.open()
     const limits = limited({ storedBytes: 4 * 1024 * 1024 })
     lab.make('tree', { a: randomBytes(1.6 * 1024 * 1024), b: randomBytes(1.7 * 1024 * 1024) })
@@ -372,7 +372,7 @@ describe('over a cap', () => {
   })
 })
 
-test('a file that grows without end is sealed as far as it had come', async () => {
+test('a file that grows without end is sealed at some length', async () => {
   using lab = await TreeLab.open()
   lab.make('tree', { steady: 'x' })
   const writer = spawn('sh', ['-c', 'while :; do head -c 300000 /dev/urandom; sleep 0.01; done >> tree/growing'], {
@@ -396,7 +396,7 @@ test('a file that grows without end is sealed as far as it had come', async () =
   }
 })
 
-test('a tree that changes all the while is sealed, and what links lead to is not', async () => {
+test('a tree that keeps changing is sealed without the targets of its links', async () => {
   using lab = await TreeLab.open()
   writeFileSync(lab.path('secret'), 'of the service')
   lab.make('tree', { ...some(400, 200), passwd: { link: '/etc/passwd' } })
@@ -421,7 +421,7 @@ describe('a seal that fails', () => {
     lab.make('tree', { ...some(100), large: randomBytes(20 * 1024 * 1024) })
   }
 
-  test('at any put leaves the checkpoint before it, and the next one succeeds', async () => {
+  test('at any put leaves the previous checkpoint whole, and the next seal succeeds', async () => {
     using lab = await TreeLab.open()
     fill(lab)
     const first = await lab.sealed('tree')
@@ -461,10 +461,10 @@ describe('a seal that fails', () => {
     }
   })
 
-  test('because its program was killed says so', async () => {
+  test('because its program was killed rejects with SealFailed', async () => {
     using lab = await TreeLab.open()
     fill(lab)
-    // Stands for the program: says half a frame, then is gone.
+    // A program that sends half a frame and dies.
     writeFileSync(
       lab.path('dies.cjs'),
       "require('fs').writeSync(1, Buffer.from([2, 9])); process.kill(process.pid, 'SIGKILL')",
@@ -474,7 +474,7 @@ describe('a seal that fails', () => {
     expect(readdirSync(lab.path('tree.baselines'))).toEqual([])
   })
 
-  test('a store that lost or altered what it was given is found out before the checkpoint counts', async () => {
+  test('because the store altered a blob rejects before the checkpoint counts', async () => {
     using lab = await TreeLab.open()
     fill(lab)
     const losing: Blobs = Object.assign(Object.create(lab.blobs) as Blobs, {
@@ -488,7 +488,7 @@ describe('a seal that fails', () => {
     await expect(lab.seal('tree', { blobs: losing })).rejects.toMatchObject({ name: 'BlobCorrupt' })
   })
 
-  test.runIf(process.getuid?.() === 0)('for want of space leaves the checkpoint before it', async () => {
+  test.runIf(process.getuid?.() === 0)('for lack of space leaves the previous checkpoint whole', async () => {
     using lab = await TreeLab.open()
     lab.make('tree', some(50))
     mkdirSync(lab.path('disk'))
@@ -507,7 +507,7 @@ describe('a seal that fails', () => {
   })
 })
 
-test('a previous checkpoint that the store has lost in part is not built on', async () => {
+test('a seal does not build on a previous checkpoint that the store has lost in part', async () => {
   using lab = await TreeLab.open()
   lab.make('tree', { ...some(50), large: randomBytes(20 * 1024 * 1024) })
   await settle()

@@ -19,19 +19,17 @@ export interface SealOptions {
   readonly source: TreePlace
   readonly blobs: Blobs
   readonly limits: CheckpointLimits
-  /** Where this tree's baselines are kept: a directory of the service's that lives as long as the tree. */
+  /** Directory of this tree's baselines; it belongs to the service and lives as long as the tree. */
   readonly baselines: string
   /** The manifest of this tree's last recorded checkpoint, sealed from it or restored into it. */
   readonly previous?: Uint8Array | undefined
-  /** Names at the top of the source that are no part of the tree. */
+  /** Top-level names of the source that do not belong to the tree. */
   readonly skip?: readonly string[]
-  /**
-   * Left out whatever happens, and left out besides where the checkpoint is over a cap without. By default caches and
-   * what can be built again.
-   */
+  /** Always left out. By default caches. */
   readonly exclude?: readonly ExcludeRule[]
-  /** Nothing but these paths and what lies below them. */
+  /** Nothing but these paths and everything below them. */
   readonly only?: readonly string[]
+  /** Left out in addition if the checkpoint is over a cap. By default rebuildable directories. */
   readonly excludeOverCap?: readonly ExcludeRule[]
   readonly level?: number
   readonly signal?: AbortSignal | undefined
@@ -40,19 +38,19 @@ export interface SealOptions {
 /** A checkpoint that is whole in the store. It counts once the caller has recorded the manifest. */
 export interface SealedTree extends Sealed {
   readonly kind: 'sealed'
-  /** Whether it was kept within its caps by leaving out what can be built again. */
+  /** True if it met its caps only by leaving out rebuildable content. */
   readonly reduced: boolean
 }
 
 /**
- * Seals a tree into blobs. The tree may be changing; each file is then as it was at some time of the sealing. Nothing is
- * overwritten: the previous checkpoint stays what it was until the caller records the new one in its place, whatever
- * happens here, and what a failed seal has put is left to the collector.
+ * Seals a tree into blobs. The tree may change meanwhile; each file is then sealed as of some time during the seal.
+ * Nothing is overwritten: the previous checkpoint stays valid until the caller records the new one in its place. A
+ * collector removes the blobs of a failed seal.
  *
- * A checkpoint over its caps is tried again without dead content of earlier ones, and then without what can be built
- * again, before it is given up.
+ * A checkpoint over its caps is tried again without dead content of earlier ones, and then without rebuildable content.
  *
- * @throws SealFailed, StorageFull, BlobCorrupt, or the reason of the signal
+ * @returns the sealed tree, or the cap that even the last attempt exceeded
+ * @throws SealFailed, StorageFull, BlobCorrupt, or the signal's reason
  */
 export async function sealTree(options: SealOptions): Promise<SealedTree | OverCap> {
   const skip = (options.skip ?? []).map(name => ({ names: [name], rooted: true }))
@@ -78,14 +76,14 @@ export async function sealTree(options: SealOptions): Promise<SealedTree | OverC
   return over
 }
 
-/** How one attempt goes about it. */
+/** The settings of one attempt. */
 interface Attempt {
   readonly exclude: readonly ExcludeRule[]
   readonly compact: boolean
   readonly reduced: boolean
 }
 
-/** Builds on the previous checkpoint unless the store has lost of it what the new one would share. */
+/** Builds on the previous checkpoint, unless the store has lost a blob that the new one would share. */
 async function sealOnBest(options: SealOptions, attempt: Attempt): Promise<SealedTree> {
   try {
     return await sealOnce(options, attempt)
@@ -97,7 +95,7 @@ async function sealOnBest(options: SealOptions, attempt: Attempt): Promise<Seale
 
 async function sealOnce(options: SealOptions, attempt: Attempt): Promise<SealedTree> {
   const baselines = await Baselines.open(options.baselines)
-  // What a restore has not finished is not what the sandbox had; sealed, it would take the place of the whole tree.
+  // An unfinished restore is not the sandbox's tree; sealed, it would replace the whole tree.
   if (await baselines.isUnfinished()) throw new SealFailed('a restore into the tree has not finished')
   const manifestSha256 = options.previous && sha256Of(options.previous)
   await using before = manifestSha256 === undefined ? undefined : await baselines.read(manifestSha256)
@@ -109,7 +107,7 @@ async function sealOnce(options: SealOptions, attempt: Attempt): Promise<SealedT
       descriptors,
       signal,
     })
-    // While the program starts. Without a baseline nothing of the previous checkpoint can be found again in the tree.
+    // Runs while the program starts. Without a baseline nothing of the previous checkpoint can be found in the tree.
     const previous =
       options.previous === undefined || before === undefined
         ? nothingBefore

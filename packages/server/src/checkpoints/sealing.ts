@@ -8,14 +8,14 @@ import { encodeManifest, encodePackTable, type IndexBlob, type Pack, sha256Of } 
 import { CapExceeded, refuseOver } from './over-cap.ts'
 import type { Previous } from './reusable-packs.ts'
 
-/** Where blobs go, and how much of them. */
+/** The blob store, and the caps of the checkpoint. */
 export interface SealingOptions {
   readonly blobs: Blobs
   readonly limits: CheckpointLimits
   readonly signal?: AbortSignal | undefined
 }
 
-/** What became of a tree. */
+/** The result of sealing a tree. */
 export interface Sealed {
   readonly manifest: Buffer
   readonly manifestSha256: string
@@ -25,20 +25,20 @@ export interface Sealed {
   readonly sourceBytes: number
   /** Of all blobs that the manifest names. */
   readonly storedBytes: number
-  /** Of those put for it. */
+  /** Of the blobs that this seal put. */
   readonly newBytes: number
-  /** Content read from the tree; the rest is known from before. */
+  /** Bytes of content read from the tree; the rest is known from before. */
   readonly readBytes: number
   readonly omitted: Omitted
 }
 
 /** A pack of this seal. */
 interface NewPack extends Omit<Pack, 'liveBytes' | 'sha256'> {
-  /** What it holds, until it is stored and has told its digest. */
+  /** The content until it is stored, then its digest. */
   readonly content: Uint8Array | { readonly sha256: string }
 }
 
-/** One conversation with the program, and the blobs that come of it. */
+/** One conversation with the tree program, and the blobs made from it. */
 export class Sealing {
   readonly #options: SealingOptions
   readonly #job: SealJob
@@ -56,9 +56,9 @@ export class Sealing {
   }
 
   /**
-   * Takes what the program sends until it is done.
+   * Takes the program's frames until it is done.
    *
-   * @throws CapExceeded, SealFailed, what the store throws, or the reason of the signal
+   * @throws CapExceeded, SealFailed, the store's error, or the signal's reason
    */
   async run(conversation: Conversation): Promise<Sealed> {
     try {
@@ -68,10 +68,10 @@ export class Sealing {
         else if (type === frameTypes.segment) await this.#addSegment(payload)
         else if (type === frameTypes.same) this.#reuseSegment(payload.readUInt32LE(0))
         else if (type === frameTypes.done) return await this.#finish(JSON.parse(payload.toString()) as SealDone)
-        else throw new SealFailed(`the program beside the tree sent a frame of type ${type}`)
+        else throw new SealFailed(`the tree program sent a frame of type ${type}`)
       }
     } catch (error) {
-      // Before the store is left to itself: the puts under way belong to this seal.
+      // Puts still running belong to this seal, so it does not end before them.
       await this.#sink.settle().catch(() => undefined)
       throw this.#translated(error)
     }
@@ -80,7 +80,8 @@ export class Sealing {
   async #addPack(payload: Buffer): Promise<void> {
     const id = payload.readUInt32LE(0)
     const sourceBytes = payload.readUInt32LE(4)
-    if (id < this.#job.nextPack || this.#packs.has(id) || sourceBytes > packBytes) throw new SealFailed('no such pack')
+    if (id < this.#job.nextPack || this.#packs.has(id) || sourceBytes > packBytes)
+      throw new SealFailed('the tree program sent an invalid pack')
     const content = payload.subarray(8)
     const pack = { id, sourceBytes, sizeBytes: content.length }
     this.#packs.set(id, { ...pack, content })
@@ -99,7 +100,7 @@ export class Sealing {
 
   #reuseSegment(ordinal: number): void {
     const part = this.#previous.manifest?.index[ordinal]
-    if (part === undefined) throw new SealFailed('no such part of the previous index')
+    if (part === undefined) throw new SealFailed('the tree program named an unknown part of the previous index')
     this.#index[this.#parts++] = part
     this.#sink.reuse(part)
   }
@@ -108,12 +109,12 @@ export class Sealing {
     const packs = this.#packsInUse(done)
     const nextPack = Math.max(this.#job.nextPack, ...packs.map(pack => pack.id + 1))
     let table: BlobRef | undefined
-    // Beside what is still being stored: the manifest comes when all of it was read back.
+    // Runs while other blobs are being stored; the manifest is made after all were read back.
     await this.#sink.add(encodePackTable({ nextPack, packs }), blob => {
       table = blob
     })
     await this.#sink.settle()
-    if (table === undefined) throw new SealFailed('the table of packs was not stored')
+    if (table === undefined) throw new SealFailed('the pack table was not stored')
     const { files, directories, links, sourceBytes, readBytes, omitted } = done
     const storedBytes = [...packs, ...this.#index, table].reduce((sum, blob) => sum + blob.sizeBytes, 0)
     refuseOver('stored', this.#options.limits.storedBytes, storedBytes)
@@ -124,13 +125,14 @@ export class Sealing {
     return { manifest, manifestSha256, ...totals, newBytes: this.#sink.newBytes, readBytes, omitted }
   }
 
-  /** Those of the previous checkpoint's packs and the new ones that have content of this tree. */
+  /** Returns the previous and the new packs that hold content of this tree. */
   #packsInUse({ live }: SealDone): readonly Pack[] {
     const before = new Map(this.#previous.table.packs.map(pack => [pack.id, pack]))
     return live
       .map(([id, liveBytes]) => {
         const pack = this.#newPack(id) ?? before.get(id)
-        if (pack === undefined || liveBytes > pack.sourceBytes) throw new SealFailed('content in no pack')
+        if (pack === undefined || liveBytes > pack.sourceBytes)
+          throw new SealFailed('the tree program named content outside its packs')
         return { ...pack, liveBytes }
       })
       .sort((one, other) => one.id - other.id)
@@ -143,7 +145,7 @@ export class Sealing {
     return { ...rest, sha256: 'sha256' in content ? content.sha256 : sha256Of(content) }
   }
 
-  /** Ends a seal as soon as its new packs alone are over the cap. */
+  /** Ends a seal as soon as its new packs alone exceed the cap. */
   #checkStored(): void {
     let stored = 0
     for (const pack of this.#packs.values()) stored += pack.sizeBytes
