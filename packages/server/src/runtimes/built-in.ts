@@ -1,11 +1,12 @@
 import { NATIVE_RUNTIME, type RuntimeEntry } from './catalog.ts'
 
-/** Version of the service, and of the runtimes that come with it. */
+/** Version of the service and of its built-in runtimes. */
 const VERSION = '1.0.0'
 
 /**
- * The runtimes of ours (completions, Session): the coding agent, and scripts.
- * @param inside where sandboxes find Node's binary and the bundles
+ * Returns Berth's own runtimes: the coding agent, and scripts.
+ *
+ * @param inside paths in a sandbox of Node's binary and of the bundles
  */
 export function builtInRuntimes(
   inside: { readonly node: string; readonly bundles: string },

@@ -1,44 +1,44 @@
 import type { Runtime } from '@berth/contract'
 
-/** What an agent is told of the model it is to use. */
+/** Facts that an agent gets about its model. */
 export interface ModelFacts {
-  /** As the gateway knows it: an id of its catalog, or an alias. */
+  /** The gateway's name for it: an id of its catalog, or an alias. */
   readonly id: string
   readonly contextTokens?: number
   readonly outputTokens?: number
 }
 
-/** An ACP agent that sandboxes can run. No runtime has a code path of its own beyond this entry. */
+/** An ACP agent that sandboxes can run. This entry is all that is specific to a runtime. */
 export interface RuntimeEntry {
   readonly id: string
   readonly name: string
-  /** Absent where the agent does not tell. */
+  /** Absent if the agent does not report one. */
   readonly version?: string
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** The values of `env` that are secret: masked in what the Sessions that run it tell. Absent: none. */
+  /** The secret values of `env`, masked in all output of Sessions that run it. Absent: none. */
   readonly secrets?: readonly string[]
-  /** Variables that tell its process which of the gateway's models to use; it must have one. Absent: it has its own. */
+  /** Variables that tell its process which model of the gateway to use. Absent: it chooses its own. */
   readonly modelEnv?: (model: ModelFacts) => Readonly<Record<string, string>>
-  /** The format that it speaks, where the gateway serves only some models in it: it must have one of those. */
+  /** Its format, if the gateway serves only some models in it; the Run's model must be one of those. */
   readonly speaks?: 'messages' | 'generate'
-  /** Endpoints its sandboxes reach beside public hosts by policy. */
+  /** Endpoints that its sandboxes reach besides public hosts by policy. */
   readonly reach: readonly string[]
   /** Paths below its home that hold its conversations; sealed with every Run. */
   readonly state: readonly string[]
-  /** Keeps nothing between prompts, so that nothing of a conversation can be lost. */
+  /** True if it keeps nothing between prompts, so no conversation can be lost. */
   readonly stateless: boolean
   /** Directories of the host that its sandboxes see read-only. */
   readonly mounts: readonly string[]
-  /** Where its package was installed; its sandboxes see that at `/opt/runtime`. */
+  /** Directory of its installed package; its sandboxes see that at `/opt/runtime`. */
   readonly directory?: string
-  /** What the deployment lacks for it, for people. Absent: nothing. */
+  /** For people: the missing part of the deployment. Absent: nothing. */
   readonly lacks?: string
-  /** Why this machine cannot run it now, for people; null where it can. Absent: every machine of the deployment can. */
+  /** For people: why this machine cannot run it now; null if it can. Absent: every machine of the deployment can. */
   readonly missing?: () => string | null
 }
 
-/** Id that a Session without `runtime` runs on. */
+/** The runtime of a Session without `runtime`. */
 export const NATIVE_RUNTIME = 'native'
 
 /** The runtimes of this deployment. */
@@ -58,19 +58,20 @@ export class RuntimeCatalog {
     return [...this.#entries.keys()]
   }
 
-  /** Ids of those that some machines have and others do not. */
+  /** Ids of the runtimes that only some machines have. */
   get installable(): readonly string[] {
     return [...this.#entries.values()].filter(entry => entry.missing !== undefined).map(entry => entry.id)
   }
 
-  /** Those that this machine can run, of the ones that not every machine has. */
+  /** Ids of the runtimes that only some machines have and this machine can run. */
   get installed(): readonly string[] {
     return this.installable.filter(id => this.find(id)?.missing?.() === null)
   }
 
   /**
-   * The runtimes as discovery lists them (completions, Discovery).
-   * @param elsewhere those that a machine of the deployment can run, of the ones that not every machine has
+   * Returns the runtimes for the discovery pages.
+   *
+   * @param elsewhere runtimes that only some machines have and any machine of the deployment can run
    */
   describe(elsewhere: ReadonlySet<string>): Runtime[] {
     return [...this.#entries.values()].map(({ id, name, version = null, lacks, missing }) => {

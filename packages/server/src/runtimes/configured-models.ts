@@ -1,23 +1,23 @@
 import type { Config, ModelConfig } from '../settings/config-file.ts'
 import type { ModelFacts, RuntimeEntry } from './catalog.ts'
 
-/** What the configuration says of models. */
+/** The models of the configuration file. */
 export interface ConfiguredModels {
   has(id: string): boolean
-  /** Whether the model's provider speaks a format by itself. */
+  /** Returns true if the model's provider natively speaks a format. */
   speaks(id: string, format: NonNullable<RuntimeEntry['speaks']>): boolean
-  /** The first that is named whose provider does; null where none is. */
+  /** Returns the first listed model whose provider does; null if there is none. */
   firstThatSpeaks(format: NonNullable<RuntimeEntry['speaks']>): string | null
-  /** What an agent is told of a model; the id alone where its provider is yet to be asked. */
+  /** Returns the facts about a model for an agent; only the id if the gateway has to ask the provider. */
   facts(id: string): ModelFacts
 }
 
-/** The models that a configuration names, by `<provider>/<model>` or alias. */
+/** Returns the models that a configuration names, by `<provider>/<model>` or alias. */
 export function configuredModels({ providers, models }: Pick<Config, 'providers' | 'models'>): ConfiguredModels {
   const known = new Map<string, ModelConfig>(
     providers.flatMap(({ id, models: served = [] }) => served.map(model => [`${id}/${model.id}`, model] as const)),
   )
-  // What a provider without a list of its own serves is known only to the gateway, which asks it.
+  // Only the gateway knows the models of a provider without a list, because it asks the provider.
   const open = providers.filter(({ models: listed }) => listed === undefined).map(({ id }) => `${id}/`)
   const providerOf = (id: string) => {
     const catalogId = Object.hasOwn(models.aliases, id) ? (models.aliases[id] ?? id) : id

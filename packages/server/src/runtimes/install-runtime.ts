@@ -5,33 +5,35 @@ import { join } from 'node:path'
 import { StartError } from '../kit/start-error.ts'
 import type { ForeignRuntime } from './foreign/foreign-runtime.ts'
 
-/** What each package is pinned to, with the digest of every part of it. */
+/** Directory of the lock files, which pin each package with the digest of every part. */
 const locks = join(import.meta.dirname, '../../runtimes')
-/** Of npm's complaint, what a person is shown. */
+/** Number of trailing characters of npm's output that people are shown. */
 const MAX_COMPLAINT = 2000
 
-/** Directories of the service's variables that npm works by; nothing else of the environment reaches it. */
+/** Variables that npm gets from the service's environment; it gets no others. */
 const handedOn = /^(PATH|HOME|USER|TMPDIR|SSL_CERT_.*|NODE_EXTRA_CA_CERTS|https?_proxy|no_proxy|npm_config_.*)$/i
 
-/** Where the packages of this service are. */
+/** Returns the directory of this service's packages. */
 export const installsIn = (dataDir: string): string => join(dataDir, 'runtimes')
 
-/** Where one release of a runtime is, once it is installed. */
+/** Returns the directory of one installed release of a runtime. */
 export const installDirectory = (installs: string, { id, version }: Pick<ForeignRuntime, 'id' | 'version'>): string =>
   join(installs, `${id}-${version}`)
 
 /**
- * Installs a runtime as its lock file pins it; npm holds every part against its digest, and no script of a package is
- * run. It appears whole, by a rename; two at once do no harm. Other releases stay, since sandboxes may be running them.
- * @throws StartError when there is nothing to install, or npm fails, with what npm says
- * @returns the directory, and whether it was made now
+ * Installs a runtime as its lock file pins it. npm checks every part against its digest, and runs no script of a
+ * package. A rename makes the result appear whole, so two installs at once do no harm. Other releases stay, since
+ * sandboxes may be running them.
+ *
+ * @returns the directory, and whether this call made it
+ * @throws StartError if there is nothing to install, or npm fails, with npm's output
  */
 export async function installRuntime(
   runtime: ForeignRuntime,
   installs: string,
 ): Promise<{ readonly directory: string; readonly installed: boolean }> {
   if (runtime.install.kind === 'program') {
-    throw new StartError(`${runtime.name} is in no registry of packages: put its program at ${runtime.install.path}`)
+    throw new StartError(`no package registry has ${runtime.name}: install its program at ${runtime.install.path}`)
   }
   const directory = installDirectory(installs, runtime)
   if (await exists(directory)) return { directory, installed: false }
@@ -41,7 +43,7 @@ export async function installRuntime(
     await cp(join(locks, runtime.id), fresh, { recursive: true })
     await npmCi(fresh)
     await rename(fresh, directory).catch(async error => {
-      // Somebody else was faster, with the same.
+      // Another process was faster, with the same result.
       if (!(await exists(directory))) throw error
     })
   } finally {
@@ -62,7 +64,7 @@ async function npmCi(cwd: string): Promise<void> {
   child.once('error', reject)
   child.once('close', resolve)
   const code = await promise.catch(cause => {
-    throw new StartError('npm cannot be started; installing a runtime needs it', { cause })
+    throw new StartError('npm cannot be started: install npm, then try again', { cause })
   })
   if (code !== 0) throw new StartError(`npm ci failed: ${complaint.trim() || `exit code ${code}`}`)
 }

@@ -2,19 +2,19 @@ import type { Clock } from '../kit/clock.ts'
 import { refusal } from '../kit/refusal.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 
-/** A host says what it can run this often, and counts as away after four times that. */
+/** A host announces its runtimes this often, and counts as away after four times that. */
 export const ANNOUNCE_MS = 15_000
 export const HOST_AWAY_MS = 4 * ANNOUNCE_MS
 
-/** A condition: a host was heard of lately enough to be at work. */
+/** SQL condition: a host was heard of recently enough to be at work. */
 const isHeard = (row: string): string => `${row}.heard_at > now() - interval '${HOST_AWAY_MS} milliseconds'`
 
 /**
- * A condition: a host is gone for good. Its silence counts only where the host that asks was heard of all the while, and
- * is: after the database was away, or its clock was set, nobody was.
+ * SQL condition: a host is gone for good. Its silence only counts if the asking host was heard of all the while.
+ * Otherwise the database was away or its clock was set, and no host was heard of.
  *
  * @param lost expression of a row of `runtime_hosts`
- * @param asking expression of the name of the host that asks
+ * @param asking expression of the name of the asking host
  */
 export const isLostHost = (lost: string, asking: string): string => `
   exists (
@@ -22,13 +22,13 @@ export const isLostHost = (lost: string, asking: string): string => `
     where asking.host = ${asking} and ${isHeard('asking')}
       and greatest(${lost}.heard_at, asking.heard_since) < now() - asking.patience)`
 
-/** Says that a worker's host is there, and what it can run of the runtimes that not every machine has. */
+/** Announces a worker's host, and those runtimes it can run that only some machines have. */
 export async function announceHost(
   db: Queryable,
   host: {
     readonly name: string
     readonly runtimes: readonly string[]
-    /** Another host that was not heard of for this long is gone, and with it its sandboxes. */
+    /** Another host that was not heard of for this long is gone, and its sandboxes with it. */
     readonly patienceMs: number
   },
   now: Date,
@@ -46,8 +46,9 @@ export async function announceHost(
 }
 
 /**
- * The runtimes that some host can run, of those that not every machine has.
- * @throws ApiError 503 `cloud_agent_catalog_unavailable` while no worker is there to say
+ * Returns the runtimes that only some machines have and some host can run.
+ *
+ * @throws ApiError 503 `cloud_agent_catalog_unavailable` while no worker announces any
  */
 export async function installedRuntimes(db: Queryable, clock: Clock): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ runtimes: string[] }>({

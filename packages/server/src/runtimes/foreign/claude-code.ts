@@ -1,6 +1,6 @@
 import { type ForeignRuntime, gatewayOriginInside, placeholderKey } from './foreign-runtime.ts'
 
-/** What it asks a model of unknown size for at most; a known one that may say less is asked for less. */
+/** Claude Code's output limit for a model of unknown size; a known smaller limit is passed on. */
 const outputTokensAsked = 32_000
 
 /** Claude Code, through its ACP adapter. Speaks Anthropic's Messages. */
@@ -12,14 +12,14 @@ export const claudeCode: ForeignRuntime = {
   command: directory => ['node', `${directory}/node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js`],
   env: {
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-    // What a person might say next is asked of the model after each prompt, for a prompt of a terminal's.
+    // Otherwise it asks the model after each prompt to suggest the person's next one, which only a terminal shows.
     CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: 'false',
     DISABLE_AUTOUPDATER: '1',
   },
   modelEnv: ({ id, contextTokens, outputTokens = outputTokensAsked }) => ({
     ANTHROPIC_BASE_URL: gatewayOriginInside,
     ANTHROPIC_API_KEY: placeholderKey,
-    // It has models for chores and sub-agents, and names of classes: all are the one that was chosen.
+    // It uses other models for chores and sub-agents, and class names; all of them become the chosen model.
     ANTHROPIC_MODEL: id,
     ANTHROPIC_SMALL_FAST_MODEL: id,
     ANTHROPIC_DEFAULT_FABLE_MODEL: id,

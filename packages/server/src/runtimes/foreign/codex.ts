@@ -1,8 +1,8 @@
 import { type ForeignRuntime, gatewayInside, placeholderKey } from './foreign-runtime.ts'
 
 /**
- * Codex, through its ACP adapter. Speaks Responses. It may do all that its sandbox allows without asking, because its
- * own confinement cannot be set up inside another one; `INITIAL_AGENT_MODE=workspace-write` makes it ask.
+ * Codex, through its ACP adapter. Speaks Responses. It may do everything that its sandbox allows without asking,
+ * because its own sandbox cannot be set up inside another one. `INITIAL_AGENT_MODE=workspace-write` makes it ask.
  */
 export const codex: ForeignRuntime = {
   id: 'codex',

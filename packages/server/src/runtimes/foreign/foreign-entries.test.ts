@@ -12,15 +12,17 @@ const given = (id: string, base: 'claude-code' | 'gemini', env: Record<string, s
   state: [],
   secrets: Object.values(env),
 })
-const means = { installs: '/nowhere', inside: '/opt/runtime' }
+const deployment = { installs: '/nowhere', inside: '/opt/runtime' }
 
-test("an agent of one provider's format needs such a provider, and is then led to the gateway", () => {
+test("an agent of one provider's format needs such a provider, and then gets the gateway's address", () => {
   for (const [id, format] of [
     ['claude-code', 'messages'],
     ['gemini', 'generate'],
   ] as const) {
     const find = (isSpoken: boolean) =>
-      runtimeEntries([], { ...means, speaks: asked => asked === format && isSpoken }).find(entry => entry.id === id)
+      runtimeEntries([], { ...deployment, speaks: asked => asked === format && isSpoken }).find(
+        entry => entry.id === id,
+      )
     expect(find(false)?.missing?.()).toMatch(/^needs a provider of kind/)
     const entry = find(true)
     expect([entry?.speaks, entry?.missing?.()]).toEqual([format, `not installed: berth runtimes install ${id}`])
@@ -29,14 +31,14 @@ test("an agent of one provider's format needs such a provider, and is then led t
   }
 })
 
-test("an operator's own key leads it to its provider, and to a model of its own", () => {
+test("an operator's own key makes the agent use its provider and its own choice of model", () => {
   const entries = runtimeEntries(
     [
       given('claude-code', 'claude-code', { ANTHROPIC_API_KEY: 'key' }),
       given('mine', 'gemini', { GEMINI_API_KEY: 'key', GEMINI_MODEL: 'one' }),
       given('other', 'gemini', { GEMINI_MODEL: 'one' }),
     ],
-    { ...means, speaks: () => false },
+    { ...deployment, speaks: () => false },
   )
   const [claude, mine, other] = entries
   expect(claude).toMatchObject({ id: 'claude-code', env: { ANTHROPIC_API_KEY: 'key' } })

@@ -9,35 +9,35 @@ import { gemini } from './gemini.ts'
 import { goose } from './goose.ts'
 import { opencode } from './opencode.ts'
 
-/** The agents that Berth knows, beside its own. */
+/** The foreign agents that Berth knows. */
 export const foreignRuntimes: readonly ForeignRuntime[] = [opencode, codex, claudeCode, gemini, goose]
 
-/** What the deployment has for agents. */
-export interface Means {
-  /** Whether a provider is configured that speaks a format. */
+/** The facts about the deployment that entries depend on. */
+export interface Deployment {
+  /** Returns true if a configured provider speaks a format. */
   readonly speaks: (wire: NonNullable<RuntimeEntry['speaks']>) => boolean
-  /** Directory of the host below which they are installed. */
+  /** Directory of the host below which runtimes are installed. */
   readonly installs: string
-  /** Where a sandbox sees the one of its runtime. */
+  /** Path of its runtime in a sandbox. */
   readonly inside: string
 }
 
 /**
- * Entries of the catalog: those of the configuration file, which may stand on one that Berth knows, and those that it
- * knows and the file does not name.
+ * Returns the catalog's entries: those of the configuration file, which may be based on a known agent, and the known
+ * agents that the file does not name.
  */
-export function runtimeEntries(configured: readonly RuntimeConfig[], means: Means): RuntimeEntry[] {
+export function runtimeEntries(configured: readonly RuntimeConfig[], deployment: Deployment): RuntimeEntry[] {
   const named = new Set(configured.map(({ id }) => id))
   return [
-    ...configured.map(config => entryOf(config, means)),
-    ...foreignRuntimes.filter(({ id }) => !named.has(id)).map(runtime => foreignEntry(runtime, means)),
+    ...configured.map(config => entryOf(config, deployment)),
+    ...foreignRuntimes.filter(({ id }) => !named.has(id)).map(runtime => foreignEntry(runtime, deployment)),
   ]
 }
 
-function entryOf({ base, command, ...config }: RuntimeConfig, means: Means): RuntimeEntry {
+function entryOf({ base, command, ...config }: RuntimeConfig, deployment: Deployment): RuntimeEntry {
   const known = foreignRuntimes.find(({ id }) => id === base)
   if (known === undefined) return { ...config, command, stateless: false }
-  const entry = foreignEntry(known, means, config.env)
+  const entry = foreignEntry(known, deployment, config.env)
   return {
     ...entry,
     id: config.id,
@@ -52,7 +52,7 @@ function entryOf({ base, command, ...config }: RuntimeConfig, means: Means): Run
 
 const kindThatSpeaks = { messages: 'anthropic', generate: 'google' } as const
 
-/** What an agent needs that no provider of the deployment speaks to. */
+/** Returns the reason to show people if no provider speaks the agent's format. */
 function lackOf({ id, ownProvider }: ForeignRuntime, format: keyof typeof kindThatSpeaks): string {
   const provider = `needs a provider of kind ${kindThatSpeaks[format]}, or one that names '${format}' under \`wire\``
   if (ownProvider === undefined) return provider
@@ -61,7 +61,7 @@ function lackOf({ id, ownProvider }: ForeignRuntime, format: keyof typeof kindTh
 
 function foreignEntry(
   runtime: ForeignRuntime,
-  { speaks: isSpoken, installs, inside }: Means,
+  { speaks: isSpoken, installs, inside }: Deployment,
   given: Readonly<Record<string, string>> = {},
 ): RuntimeEntry {
   const { id, name, version, install, ownProvider } = runtime

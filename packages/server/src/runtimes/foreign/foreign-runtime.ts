@@ -1,37 +1,37 @@
 import type { ModelFacts, RuntimeEntry } from '../catalog.ts'
 
 /**
- * An agent of somebody else that Berth knows how to install and to wire. All that is particular to it is in this entry:
- * what it is, where its package lies, and how it is told of the gateway and of a model.
+ * A foreign agent that Berth can install and configure. Its entry holds everything specific to it: its identity, its
+ * package, and the variables for the gateway and a model.
  */
 export interface ForeignRuntime {
   readonly id: string
   readonly name: string
-  /** Of the package that is installed. */
+  /** Version of the installed package. */
   readonly version: string
-  /** How it comes to this machine: a package that `runtimes/<id>` pins, or a program that an operator puts there. */
+  /** How it gets to this machine: as a package that `runtimes/<id>` pins, or as a program that an operator installs. */
   readonly install: { readonly kind: 'npm' } | { readonly kind: 'program'; readonly path: string }
-  /** @param directory where its package is installed; for a program, where that is */
+  /** @param directory of its installed package; for a program, its path */
   command(directory: string): readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** Variables that tell it of the gateway and its model. */
+  /** Variables with the gateway's address and its model. */
   modelEnv(model: ModelFacts): Readonly<Record<string, string>>
-  /** The format that it speaks, where the gateway serves only some models in it. */
+  /** Its format, if the gateway serves only some models in it. */
   readonly speaks?: NonNullable<RuntimeEntry['speaks']>
   /**
-   * With a key that an operator gives it, it asks its provider and not the gateway, for a model of its own choice: the
-   * variable that holds the key, and those that it then has in place of the gateway's.
+   * If an operator gives it a key, it asks its own provider instead of the gateway, for a model of its own choice: the
+   * key's variable, and the variables that replace the gateway's.
    */
   readonly ownProvider?: { readonly key: string; readonly env: Readonly<Record<string, string>> }
   /** Paths below its home that hold its conversations. */
   readonly state: readonly string[]
 }
 
-/** Where a sandbox's forwarder leads to the gateway; whoever asks there needs no credential of its own. */
+/** The gateway's origin in a sandbox, through its forwarder; clients need no credential there. */
 export const gatewayOriginInside = 'http://127.0.0.1:3128'
 
-/** The same for OpenAI's formats, whose clients are told of the `/v1`. */
+/** The same for OpenAI's formats, whose clients expect the `/v1`. */
 export const gatewayInside = `${gatewayOriginInside}/v1`
 
-/** For agents that insist on a key. The proxy puts the Run's credential in its place. */
+/** For agents that insist on a key. The proxy replaces it with the Run's credential. */
 export const placeholderKey = 'berth'

@@ -6,13 +6,13 @@ const settings = {
   security: { auth: { selectedType: 'gemini-api-key' } },
 }
 
-/** Its configurations of models for chores, such as summaries, all stand on one of this name. */
+/** Sets the one model that all its configurations for chores, such as summaries, derive from. */
 const onlyModel = (model: string) => ({ customOverrides: [{ match: { model: 'base' }, modelConfig: { model } }] })
 
 /**
- * Some settings have no variable and are read from its home only. What was said is put aside under another name: a file of
- * a conversation is named by the minute, and a process that loads one in the minute it began in writes over it first. A
- * file in which no model has answered is nothing to load.
+ * Starts Gemini CLI. Some settings have no variable, so they are written to its home. Earlier conversations are renamed
+ * first. It names a conversation's file by the minute, so a process that loads one within the same minute would
+ * overwrite it. Files without an answer of a model hold nothing to load and are removed.
  */
 const start = `
 mkdir -p ~/.gemini && printf %s "$GEMINI_SETTINGS" >~/.gemini/settings.json || exit

@@ -1,6 +1,6 @@
 import { type ForeignRuntime, gatewayOriginInside, placeholderKey } from './foreign-runtime.ts'
 
-/** Goose. No registry of packages holds it: an operator puts its program there. Speaks Chat Completions. */
+/** Goose. No package registry has it, so an operator installs the program. Speaks Chat Completions. */
 export const goose: ForeignRuntime = {
   id: 'goose',
   name: 'Goose',

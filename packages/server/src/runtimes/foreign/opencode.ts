@@ -32,6 +32,7 @@ export const opencode: ForeignRuntime = {
       },
     }),
   }),
-  // Its snapshots of a repository lie beside these: they are for undoing in its own view, and more files than are sealed.
+  // Its repository snapshots beside these are left out: they only serve undo in its own view, and exceed the cap of
+  // files.
   state: ['.local/share/opencode/opencode.db', '.local/share/opencode/opencode.db-wal'],
 }
