@@ -6,14 +6,15 @@ import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
 import type { PooledDatabase } from '../storage/postgres/pool.ts'
 import { openDatabase } from '../storage/postgres/pool.ts'
 
-/** The environment, as the service reads it. */
+/** The service's environment. */
 export type Variables = Readonly<Record<string, string | undefined>>
 
 const quiet = { info() {}, warn() {}, error() {} }
 
 /**
- * Works on a deployment's database: the one that the settings name or, beside a service that runs, its embedded one.
- * @throws StartError in one line where it cannot be reached
+ * Runs `work` on a deployment's database: the one that the settings name, or the embedded one of a running service.
+ *
+ * @throws StartError in one line if it cannot be reached
  */
 export async function withDatabase<Result>(
   variables: Variables,

@@ -11,12 +11,12 @@ import { type GrantedAccount, listAccounts } from '../repositories/granted-accou
 import type { Database } from '../storage/postgres/database.ts'
 import { type Variables, withDatabase } from './database.ts'
 
-/** What an installation is to be granted. */
+/** The grant that an installation is to get. */
 export interface GrantOrder {
   readonly installationId: string
-  /** Id of a host; the one that the configuration names unless said. */
+  /** Id of a host; by default the only one that the configuration names. */
   readonly host?: string
-  /** At a GitHub, the id of the App's installation there. */
+  /** On a GitHub host, the id of the App's installation there. */
   readonly account?: string
   /** `owner/name` each; empty for all that the account reaches, now and later. */
   readonly repositories: readonly string[]
@@ -24,8 +24,9 @@ export interface GrantOrder {
 
 /**
  * Grants an installation an account of a Git host, or repositories of it. Idempotent.
- * @returns the account with all that it grants
- * @throws StartError in one line, for what an operator can mend
+ *
+ * @returns the account with everything that it grants
+ * @throws StartError in one line, for an operator to correct
  */
 export function addGrant(variables: Variables, order: GrantOrder): Promise<GrantedAccount> {
   return withDatabase(variables, async (db, { dataDir, baseUrl, config }) => {
@@ -47,7 +48,11 @@ export function addGrant(variables: Variables, order: GrantOrder): Promise<Grant
   })
 }
 
-/** Every account with what it grants, those that ended too. @throws StartError */
+/**
+ * Lists every account with its grants, ended ones too.
+ *
+ * @throws StartError
+ */
 export function readGrants(variables: Variables, installationId?: string): Promise<GrantedAccount[]> {
   return withDatabase(variables, async db => {
     if (installationId === undefined) return listAccounts(db)
@@ -56,16 +61,21 @@ export function readGrants(variables: Variables, installationId?: string): Promi
   })
 }
 
-/** Ends an account or a grant, by its id. Idempotent. @throws StartError in one line, for what an operator can mend */
+/**
+ * Ends an account or a grant by its id. Idempotent.
+ *
+ * @throws StartError in one line, for an operator to correct
+ */
 export async function revokeGrants(variables: Variables, id: string): Promise<void> {
   requireIds(id)
   return withDatabase(variables, db => endGrants({ db, clock: systemClock }, id))
 }
 
 /**
- * Has a grant stand in for another, or an account for another. Idempotent.
- * @returns the names of the repositories that went over
- * @throws StartError in one line, for what an operator can mend
+ * Replaces a grant by another, or an account by another. Idempotent.
+ *
+ * @returns the names of the repositories that were moved
+ * @throws StartError in one line, for an operator to correct
  */
 export async function replaceGrant(variables: Variables, id: string, byId: string): Promise<string[]> {
   requireIds(id, byId)
@@ -95,7 +105,7 @@ function hostOf(hosts: GitHosts, { host: wanted }: GrantOrder): GitHost {
   return host
 }
 
-/** What a host's refusal means to the operator who named the account. */
+/** Translates a host's refusal for the operator who named the account. */
 function refused(error: GitHostError, { id }: GitHost, account: string): StartError {
   const said: Partial<Record<GitHostError['kind'], string>> = {
     not_found: `it knows no account ${account} of this App`,

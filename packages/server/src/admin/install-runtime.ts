@@ -4,15 +4,16 @@ import { installRuntime, installsIn } from '../runtimes/install-runtime.ts'
 import { loadSettings } from '../settings/settings.ts'
 
 /**
- * Installs an agent for the service whose settings these are. A service that runs finds it within seconds.
- * @returns the exit code; what happened stands in one line on stdout, why it could not in one on stderr
+ * Installs an agent for the service with these settings. A running service finds it within seconds.
+ *
+ * @returns the exit code; the result is one line on stdout, and a failure one line on stderr
  */
 export async function installCommand(
   variables: Readonly<Record<string, string | undefined>>,
   id: string,
 ): Promise<number> {
   try {
-    // The configuration file has no say in where packages lie.
+    // The configuration file does not decide where packages are installed.
     const { dataDir } = loadSettings({ ...variables, BERTH_CONFIG: undefined }, () => undefined)
     const runtime = foreignRuntimes.find(known => known.id === id)
     if (runtime === undefined) {

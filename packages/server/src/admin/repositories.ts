@@ -12,9 +12,10 @@ import { type Variables, withDatabase } from './database.ts'
 const MAX_CHECKS = 100
 
 /**
- * Protects a branch of a repository of the data directory, in place of the rule that it had.
- * @param requiredChecks names of checks; null takes the rule away
- * @throws StartError in one line, for what an operator can mend
+ * Protects a branch of a repository in the data directory, and replaces its earlier rule.
+ *
+ * @param requiredChecks names of checks; null removes the rule
+ * @throws StartError in one line, for an operator to correct
  */
 export async function setBranchRule(
   variables: Variables,
@@ -32,14 +33,19 @@ export async function setBranchRule(
   })
 }
 
-/** The rules of a repository of the data directory. @throws StartError */
+/**
+ * Lists the rules of a repository in the data directory.
+ *
+ * @throws StartError
+ */
 export function readBranchRules(variables: Variables, fullName: string): Promise<BranchRule[]> {
   return withRepository(variables, fullName, (host, repository) => host.listRules(repository))
 }
 
 /**
- * Says how a check of a commit went, in place of what was said before.
- * @throws StartError in one line, for what an operator can mend
+ * Records the result of a check of a commit, and replaces its earlier result.
+ *
+ * @throws StartError in one line, for an operator to correct
  */
 export async function recordCheck(
   variables: Variables,
@@ -53,7 +59,11 @@ export async function recordCheck(
   })
 }
 
-/** What was said of a commit. @throws StartError */
+/**
+ * Lists the recorded checks of a commit.
+ *
+ * @throws StartError
+ */
 export function readChecks(variables: Variables, fullName: string, oid: string): Promise<Check[]> {
   return withCommit(variables, fullName, oid, (host, repository, known) => host.listChecks(repository, known.oid))
 }

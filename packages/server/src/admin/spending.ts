@@ -8,8 +8,9 @@ import type { Database } from '../storage/postgres/database.ts'
 import { type Variables, withDatabase } from './database.ts'
 
 /**
- * What the models of a deployment were used for, read from its database.
- * @throws StartError in one line, for what an operator can mend
+ * Returns the recorded usage of a deployment's models.
+ *
+ * @throws StartError in one line, for an operator to correct
  */
 export async function readUsage(
   variables: Variables,
@@ -19,8 +20,9 @@ export async function readUsage(
 }
 
 /**
- * Gives an organization budgets of its own for each Run, in place of the deployment's.
- * @throws StartError in one line, for what an operator can mend
+ * Gives an organization its own budgets for each Run, instead of the deployment's.
+ *
+ * @throws StartError in one line, for an operator to correct
  */
 export async function setBudgets(variables: Variables, organizationId: string, budgets: RunBudgets): Promise<void> {
   await withDatabase(variables, async db => {
@@ -30,8 +32,9 @@ export async function setBudgets(variables: Variables, organizationId: string, b
 }
 
 /**
- * Bounds what an organization, or one of its keys, spends on models in each period.
- * @throws StartError in one line, for what an operator can mend
+ * Bounds the spending of an organization, or of one of its keys, on models in each period.
+ *
+ * @throws StartError in one line, for an operator to correct
  */
 export async function setQuota(variables: Variables, budget: Quota): Promise<void> {
   await withDatabase(variables, async db => {

@@ -3,14 +3,14 @@ import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import { installedRuntimes } from '../runtimes/runtime-hosts.ts'
 
-/** What a deployment says of itself: the sandbox platform and its lease bounds. */
+/** The sandbox platform of a deployment and its lease bounds. */
 export interface Platform {
   readonly kind: string
   readonly leaseIdleSeconds: number
   readonly leaseMaxSeconds: number
 }
 
-/** Discovery over HTTP (interface 2.12, 4.1; completions, Discovery). */
+/** Returns the handlers of the discovery pages. */
 export function discoveryHandlers(
   context: Context,
   platform: Platform,

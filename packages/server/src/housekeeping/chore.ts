@@ -1,19 +1,20 @@
 import type { Clock } from '../kit/clock.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 
-/** Life of a chore without a renewal. */
+/** Time after which a hold on a chore lapses without a renewal. */
 const HOLD_MS = 60_000
 
 export interface Chore {
   readonly name: string
   readonly intervalMs: number
-  /** Must stop when the signal aborts: another process may be at it by then. */
+  /** Must stop when the signal aborts: another process may then hold the chore. */
   work(signal: AbortSignal): Promise<void>
 }
 
 /**
- * Does a chore if it is due and nobody else is at it.
- * @returns whether it was done here
+ * Does a chore if it is due and no other process holds it.
+ *
+ * @returns true if this process did it
  */
 export async function doChore(db: Queryable, clock: Clock, holder: string, chore: Chore): Promise<boolean> {
   if (!(await take(db, clock.now(), holder, chore))) return false
@@ -21,7 +22,7 @@ export async function doChore(db: Queryable, clock: Clock, holder: string, chore
   let heldUntil = clock.now().getTime() + HOLD_MS
   const renewing = setInterval(() => {
     const now = clock.now()
-    // While the database is away nothing is renewed, and the hold ends for us no later than it does for others.
+    // While the database is away nothing is renewed, and this process stops no later than others may take over.
     if (now.getTime() > heldUntil - HOLD_MS / 4) lost.abort(new Error(`the chore ${chore.name} could not be renewed`))
     renew(db, now, holder, chore.name).then(
       held => {

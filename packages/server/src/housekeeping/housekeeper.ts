@@ -10,11 +10,11 @@ import { logFailure } from '../storage/postgres/log-failure.ts'
 import { type Chore, doChore } from './chore.ts'
 import { readNamedBlobs } from './named-blobs.ts'
 
-/** Between two looks at whether a chore is due. */
+/** Time between two checks for due chores. */
 const LOOK_MS = 60_000
 const HOUR_MS = 60 * 60_000
 
-/** Does what has to be done now and then, once for all processes of a deployment. */
+/** Does the periodic chores, once for all processes of a deployment. */
 export class Housekeeper extends LoopingService {
   override readonly name = 'housekeeper'
   readonly #context: Context
@@ -78,7 +78,7 @@ function forgetCredentials({ db, log }: Context): Chore {
   }
 }
 
-/** Sweeps the blobs that no row names; the grace is also how often. */
+/** Sweeps the blobs that no row names; the grace is also the interval. */
 function collectGarbage(context: Context, blobs: CollectableBlobs, graceMs: number): Chore {
   return {
     name: 'collect-blobs',

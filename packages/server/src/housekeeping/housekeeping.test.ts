@@ -33,7 +33,7 @@ describe('a chore', () => {
     expect(done).toBe(2)
   })
 
-  it('is left to others when it fails, once its hold is over', async () => {
+  it('is left to other processes after a failure, once its hold lapses', async () => {
     const failing = { name: 'fails', intervalMs: 1000, work: () => Promise.reject(new Error('no')) }
     await expect(doChore(made.database, at(10_000), 'a', failing)).rejects.toThrow('no')
     expect(await doChore(made.database, at(20_000), 'b', { ...failing, work: async () => {} })).toBe(false)
@@ -41,7 +41,7 @@ describe('a chore', () => {
   })
 })
 
-test('buckets that nobody has taken from for a day are forgotten, but for those that a guard holds', async () => {
+test('buckets unused for a day are removed, except those that a guard holds', async () => {
   const { database } = made
   const now = new Date('2026-01-03T00:00:00Z')
   await database.query(`
@@ -74,7 +74,7 @@ async function insertRun() {
   return { organizationId, installationId, sessionId, runId }
 }
 
-test('credentials of runs that have ended are forgotten', async () => {
+test('credentials of ended runs are removed', async () => {
   const { database } = made
   const run = await insertRun()
   await mintRuntimeCredential(database, run, new Date())

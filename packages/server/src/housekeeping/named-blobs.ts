@@ -2,7 +2,7 @@ import type { Database } from '../storage/postgres/database.ts'
 
 const PAGE = 10_000
 
-/** Every blob that a row names: files of Turns, Artifacts, reviews, and all that checkpoints are made of. */
+/** Every blob that a row names: of Turns' files, Artifacts, reviews and checkpoints. */
 const namedBlobs = `
   select file ->> 'sha256' as sha256 from turns, jsonb_array_elements(files) as file
   union all select sha256 from artifacts
@@ -11,8 +11,8 @@ const namedBlobs = `
   union all select sha256 from checkpoint_blobs`
 
 /**
- * Yields the digests of every blob that a row names, as of one moment not before the call. A cursor holds the snapshot,
- * so memory does not grow with the tables.
+ * Yields the digests of every blob that a row names, as of one moment after the call. A cursor holds the snapshot, so
+ * memory does not grow with the tables.
  */
 export async function* readNamedBlobs(db: Database): AsyncGenerator<string> {
   const pages = new Pages()
@@ -39,12 +39,12 @@ export async function* readNamedBlobs(db: Database): AsyncGenerator<string> {
   }
 }
 
-/** Hands pages from a transaction to an iterator, one at a time. */
+/** Passes pages from a transaction to an iterator, one at a time. */
 class Pages {
   #offer = Promise.withResolvers<readonly string[] | null>()
   #taken = Promise.withResolvers<boolean>()
 
-  /** @returns whether another page is wanted */
+  /** @returns true if the reader wants another page */
   async give(page: readonly string[]): Promise<boolean> {
     this.#offer.resolve(page)
     const wanted = await this.#taken.promise

@@ -4,12 +4,16 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { StartError } from '../kit/start-error.ts'
 
-/** Metrics as they are served: on loopback, on a port of their own, to whoever is on the machine. */
+/** Serves metrics on a loopback port of their own, to anyone on the machine. */
 export interface MetricsServer extends AsyncDisposable {
   readonly port: number
 }
 
-/** Serves `GET /metrics` as Prometheus reads it. @throws StartError where the port is taken */
+/**
+ * Serves `GET /metrics` in Prometheus's format.
+ *
+ * @throws StartError if the port is taken
+ */
 export async function serveMetrics(registry: Registry, port: number, log: Logger): Promise<MetricsServer> {
   const server = createServer(async ({ method, url }, response) => {
     if (url?.replace(/\?.*$/, '') !== '/metrics') return response.writeHead(404).end()

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Queryable } from '../storage/postgres/database.ts'
 
-/** A registry with what every process tells of itself, and what the database holds when it is asked. */
+/** Returns a registry with the metrics of this process and counts from the database, read at each request. */
 export function serviceMetrics(db: Queryable, { droppedLogLines }: { droppedLogLines(): number }): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -17,7 +17,7 @@ export function serviceMetrics(db: Queryable, { droppedLogLines }: { droppedLogL
   counted(registry, db, {
     name: 'berth_runs_active',
     help: 'Runs that have not ended, by status.',
-    // Leans on the index of active Runs.
+    // Uses the index of active Runs.
     text: 'select status as label, count(*) as value from runs where ended_at is null group by status',
     label: 'status',
   })

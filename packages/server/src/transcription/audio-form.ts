@@ -6,36 +6,36 @@ import { ApiError } from '../kit/api-error.ts'
 import { ClientLeft } from '../kit/client-left.ts'
 import { refusal } from '../kit/refusal.ts'
 
-/** How much of a refused form is still taken in, so that the client gets to read the refusal. */
+/** Bytes of a refused form that are still read, so that the client gets to read the refusal. */
 const toleratedExcessBytes = 16 * 1_048_576
 
-/** All of a form beside its recording: two parts' heads, a number and what stands between them. */
+/** Bound of the form's bytes besides the recording: the heads of two parts, a number and separators. */
 const mostFramingBytes = 64 * 1024
 
-/** A form on its way in. */
+/** A form that is being received. */
 interface SentForm {
   readonly stream: Readable
   keep(mostBytes: number): { append(chunk: Buffer): boolean; take(): Buffer }
   watch(late: () => void): Disposable
 }
 
-/** A recording as it was sent. */
+/** A recording as the client sent it. */
 export interface AudioForm {
   readonly bytes: Buffer
   readonly durationMs: number
 }
 
 /**
- * Reads the form in one pass, and keeps of it what it may hold: one file and one field. What is too large is refused as
- * soon as that is known, the rest at the end, in this order: the form, the file, the length.
+ * Reads the form in one pass: one file and one field. A form that is too large is refused at once. Other faults are
+ * refused at the end, in this order: the form, the file, the length.
  *
  * @throws ApiError 400 `invalid_audio_upload`, `audio_file_required`, `invalid_audio_duration`, 408 `request_timeout`,
- *   413 `audio_too_large`, 503 `service_unavailable` if there is no room for the recording
- * @throws Error when the client breaks off
+ * 413 `audio_too_large`, 503 `service_unavailable` if there is no room for the recording
+ * @throws Error if the client disconnects
  */
 export async function readAudioForm(headers: IncomingHttpHeaders, form: SentForm): Promise<AudioForm> {
   const { stream: body } = form
-  // It may have left while it was let in; then nothing more is told of it.
+  // The client may have left during admission; its stream emits nothing more then.
   if (body.destroyed && !body.readableEnded) throw brokenOff()
   const parser = openParser(headers, body)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -60,7 +60,7 @@ export async function readAudioForm(headers: IncomingHttpHeaders, form: SentForm
       if (sizeBytes > limits.audioBytes) refuse(refusal('audio_too_large'))
       else if (!kept.append(chunk)) refuse(refusal('service_unavailable'))
     })
-    // A part that is cut off: the form's own error says so as well.
+    // A truncated part; the form's own error reports it as well.
     file.on('error', misshapen)
   })
   parser.on('field', (name, value) => {
@@ -96,13 +96,13 @@ function openParser(headers: IncomingHttpHeaders, body: Readable): busboy.Busboy
       limits: { parts: 10, fieldNameSize: 100, fieldSize: 100, headerPairs: 20 },
     })
   } catch (cause) {
-    // No boundary, or a type with parameters that are none.
+    // The boundary is missing, or the content type has invalid parameters.
     drain(body)
     throw new ApiError(400, 'invalid_audio_upload', { cause })
   }
 }
 
-/** Throws the rest away: closing the connection on a client that still writes would lose it the refusal. */
+/** Discards the rest. Closing the connection while the client still writes would lose the refusal. */
 function drain(body: Readable): void {
   body.unpipe()
   let dropped = 0

@@ -1,4 +1,4 @@
-/** Formats that are transcribed (interface 4.11), each with the name of the decoder that reads it and nothing else. */
+/** Formats that are transcribed, each with the name of the decoder that reads only this format. */
 export const audioFormats = {
   flac: { demuxer: 'flac', mediaType: 'audio/flac' },
   mp3: { demuxer: 'mp3', mediaType: 'audio/mpeg' },
@@ -10,21 +10,23 @@ export const audioFormats = {
 
 export type AudioFormat = keyof typeof audioFormats
 
-/** The format of a recording by its first bytes; what the sender calls it does not count. Null for every other. */
+/** Returns the format of a recording by its first bytes, whatever the sender declares; null for an unknown one. */
 export function audioFormatOf(bytes: Buffer): AudioFormat | null {
   const at = (offset: number, text: string) => bytes.toString('latin1', offset, offset + text.length) === text
   if (at(0, 'fLaC')) return 'flac'
   if (at(0, 'OggS')) return 'ogg'
   if (at(0, 'RIFF') && at(8, 'WAVE')) return 'wav'
   if (at(4, 'ftyp')) return 'mp4'
-  // Matroska begins alike; the document type that follows tells.
+  // Matroska begins the same way; the document type that follows differs.
   if (bytes.subarray(0, 4).equals(Buffer.of(0x1a, 0x45, 0xdf, 0xa3))) {
     return bytes.subarray(0, 64).includes('webm') ? 'webm' : null
   }
   return at(0, 'ID3') || isLayer3Frame(bytes) ? 'mp3' : null
 }
 
-/** A frame's header: eleven bits of sync, then version, layer III, bit rate and sample rate, all of them defined. */
+/**
+ * Checks a frame's header: eleven bits of sync, then version, layer III, bit rate and sample rate, all of them defined.
+ */
 function isLayer3Frame(bytes: Buffer): boolean {
   if (bytes.length < 4) return false
   const [head, layer, rates] = [bytes.readUInt16BE(0), (bytes.readUInt8(1) >> 1) & 3, bytes.readUInt8(2)]

@@ -3,32 +3,33 @@ import { delimiter, join } from 'node:path'
 import { type Confined, confine, nobody } from '../sandboxes/confined/confined.ts'
 
 const directories = '/usr/local/bin:/usr/bin:/bin'
-/** Where a program finds its input: a copy in memory, read-only. */
+/** Path of a program's input: a read-only copy in memory. */
 export const inputPath = '/input'
 
-/** Whether the host has a program of the system. */
+/** Returns true if the host has a system program. */
 export const hasProgram = (name: string): boolean =>
   directories.split(delimiter).some(directory => existsSync(join(directory, name)))
 
-/** What a program may use. */
+/** Bounds of a program's resources. */
 export interface ProgramBounds {
   readonly memoryBytes: number
   readonly seconds: number
-  /** Of its output; what says more is ended. */
+  /** Of its output; a program that writes more is killed. */
   readonly outputBytes: number
 }
 
-/** How a program ended, with what it said. */
+/** The end of a program, with its output. */
 export interface ProgramEnd {
   readonly ok: boolean
   readonly output: Buffer
-  /** Of its errors, the beginning. */
+  /** The beginning of its error output. */
   readonly said: string
 }
 
 /**
- * Runs a program of the system on bytes that nobody vouches for: as nobody, in namespaces of its own, without network,
- * any file of the service or a place to write, and within its bounds.
+ * Runs a system program on untrusted bytes: as nobody, in its own namespaces, without a network, the service's files or
+ * a writable place, and within its bounds.
+ *
  * @throws the signal's reason
  */
 export async function runConfined(
@@ -42,12 +43,12 @@ export async function runConfined(
   const program = await confine({
     ...nobody,
     readsAll: false,
-    // Bubblewrap writes the input to a file in memory; the program itself writes none.
+    // Bubblewrap writes the input to a file in memory; the program itself writes no file.
     bounds: { memoryBytes: bounds.memoryBytes, cpuSeconds: bounds.seconds, fileBytes: input.length },
     environment: { PATH: directories, LANG: 'C.UTF-8' },
     directories: ['/etc/alternatives'],
     mounts: [
-      // Some libraries lie behind links in it.
+      // Some libraries are behind links in this directory.
       ...['--ro-bind-try', '/etc/alternatives', '/etc/alternatives'],
       ...['--perms', '0444', '--ro-bind-data', '0', inputPath],
     ],

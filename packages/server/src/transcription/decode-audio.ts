@@ -2,12 +2,12 @@ import { limits } from '@berth/contract'
 import { type AudioFormat, audioFormats } from './audio-format.ts'
 import { inputPath, type ProgramBounds, runConfined } from './confined-program.ts'
 
-/** What the engines get: one channel of signed 16-bit samples. */
+/** Sample rate for the engines, in one channel of signed 16-bit samples. */
 export const sampleRate = 16_000
 const bytesPerMs = (sampleRate / 1000) * 2
-/** Decoders add up to a few frames to what was recorded. */
+/** Decoders add up to a few frames to the recording. */
 const paddingMs = 250
-/** Loudest sample of what counts as silence: 46 dB below the loudest there is. */
+/** Loudest sample that counts as silence: 46 dB below full scale. */
 const silentPeak = 160
 
 const bounds: ProgramBounds = {
@@ -16,13 +16,13 @@ const bounds: ProgramBounds = {
   outputBytes: (limits.audioMs.most + 2000) * bytesPerMs,
 }
 
-/** A recording as it sounds. */
+/** A decoded recording. */
 export interface Decoded {
   readonly samples: Buffer
   readonly durationMs: number
 }
 
-/** Decodes a recording; null where that is not possible. Of one that is too long, the first second too much is kept. */
+/** Decodes a recording; null if that is impossible. Of one that is too long, one second beyond the bound is kept. */
 export async function decodeAudio(bytes: Buffer, format: AudioFormat, signal: AbortSignal): Promise<Decoded | null> {
   const { demuxer } = audioFormats[format]
   const seconds = String(limits.audioMs.most / 1000 + 1)
@@ -34,14 +34,16 @@ export async function decodeAudio(bytes: Buffer, format: AudioFormat, signal: Ab
   return { samples: end.output, durationMs: Math.round(end.output.length / bytesPerMs) }
 }
 
-/** Whether a recording is longer than may be transcribed, by more than what decoding adds. */
+/** Returns true if a recording exceeds the bound by more than decoding adds. */
 export const isTooLong = ({ durationMs }: Decoded): boolean => durationMs > limits.audioMs.most + paddingMs
 
-/** Whether a recording is as long as its sender says, give or take a second and a tenth: clocks of recorders differ. */
+/**
+ * Returns true if a recording is as long as its sender declares, within a second and a tenth: recorders' clocks differ.
+ */
 export const isAsLongAs = ({ durationMs }: Decoded, saidMs: number): boolean =>
   durationMs >= limits.audioMs.least - paddingMs / 2 && Math.abs(durationMs - saidMs) <= 1000 + saidMs / 10
 
-/** Whether nothing can be heard. Engines make words up for silence. */
+/** Returns true if nothing can be heard. Engines invent words for silence. */
 export function isSilent({ samples }: Decoded): boolean {
   for (let at = 0; at + 1 < samples.length; at += 2) if (Math.abs(samples.readInt16LE(at)) > silentPeak) return false
   return true

@@ -1,22 +1,22 @@
 import type { AudioFormat } from './audio-format.ts'
 import type { Decoded } from './decode-audio.ts'
 
-/** A recording that was judged. */
+/** A recording that passed all checks. */
 export interface Recording extends Decoded {
-  /** As it was sent. */
+  /** The bytes as the client sent them. */
   readonly bytes: Buffer
   readonly format: AudioFormat
 }
 
-/** What hears words in recordings. */
+/** A speech recogniser. */
 export interface Engine {
-  /** What this machine lacks for it, in words; null where nothing. */
+  /** For people: the missing part of this machine; null if nothing is missing. */
   readonly missing: () => string | null
   /** @throws EngineFailed, or the signal's reason */
   transcribe(recording: Recording, signal: AbortSignal): Promise<{ readonly text: string; readonly language?: string }>
 }
 
-/** The engine could not be asked, or gave no answer. */
+/** The engine could not be reached, or gave no answer. */
 export class EngineFailed extends Error {
   override readonly name = 'EngineFailed'
 }

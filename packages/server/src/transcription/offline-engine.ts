@@ -2,10 +2,10 @@ import { hasProgram, inputPath, type ProgramBounds, runConfined } from './confin
 import { type Engine, EngineFailed } from './engine.ts'
 
 const program = 'pocketsphinx_continuous'
-/** Hears about as fast as people speak. */
+/** The recogniser is about as fast as people speak. */
 const bounds: ProgramBounds = { memoryBytes: 2 * 1024 ** 3, seconds: 900, outputBytes: 1024 ** 2 }
 
-/** A recogniser of this machine's, for American English: nothing that is said leaves it. */
+/** A local recogniser for American English: no recording leaves the machine. */
 export const offlineEngine: Engine = {
   missing: () =>
     hasProgram(program)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Places } from './places.ts'
 
-test('are taken in turn, given back once more, and not kept for those who leave', async () => {
+test('serves waiters in turn, and passes over those that leave', async () => {
   const places = new Places(1)
   const forever = new AbortController().signal
   const leaving = new AbortController()

@@ -1,4 +1,4 @@
-/** A number of places for work; who comes when all are taken waits for one. */
+/** Admits a number of holders at once; further ones wait in turn. */
 export class Places {
   #free: number
   readonly #waiting: (() => void)[] = []
@@ -7,7 +7,11 @@ export class Places {
     this.#free = count
   }
 
-  /** Takes a place, given back by disposal. The wait ends with the signal, too. @throws the signal's reason */
+  /**
+   * Takes a place, which disposal gives back.
+   *
+   * @throws the signal's reason, which also ends the wait
+   */
   async take(signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted()
     if (this.#free > 0) this.#free--

@@ -8,12 +8,12 @@ import { Places } from './places.ts'
 import { readyEngine, requireFormat, transcribe } from './transcribe.ts'
 import { upstreamEngine } from './upstream-engine.ts'
 
-/** Recordings that a process holds at once, of 20 MiB each, those that are still being sent included. */
+/** Recordings that a process holds at once, of up to 20 MiB each, including those being received. */
 const MAX_HELD = 16
-/** Of them, those that are worked on: each takes as much again, and a processor while it is decoded. */
+/** Recordings that are worked on at once. Each takes its size again, and a processor while it is decoded. */
 const MAX_WORKED_ON = 2
 
-/** Transcription over HTTP (interface 4.11). */
+/** Returns the handler of transcriptions (`createTranscription`). */
 export function transcriptionHandlers(choice: TranscriptionConfig | undefined): Pick<Handlers, 'createTranscription'> {
   const engine = engineOf(choice)
   const places = new Places(MAX_WORKED_ON)
@@ -25,7 +25,7 @@ export function transcriptionHandlers(choice: TranscriptionConfig | undefined): 
       try {
         const form = await readAudioForm(headers, body)
         const format = requireFormat(form)
-        // After the form: a caller mends its own faults first, whatever this deployment lacks.
+        // After the form, so that callers learn their own faults first, even if this deployment cannot transcribe.
         const ready = readyEngine(engine)
         using _place = await places.take(signal)
         return { status: 200, body: await transcribe(ready, { ...form, format }, signal) }
@@ -36,6 +36,6 @@ export function transcriptionHandlers(choice: TranscriptionConfig | undefined): 
   }
 }
 
-/** Without a choice the recogniser of the machine serves, if the machine has it. */
+/** Without a choice the local recogniser serves, if the machine has it. */
 const engineOf = (choice: TranscriptionConfig | undefined): Engine =>
   choice === undefined || choice.kind === 'offline' ? offlineEngine : upstreamEngine(choice)

@@ -8,8 +8,9 @@ import { decodeAudio, isAsLongAs, isSilent, isTooLong } from './decode-audio.ts'
 import { type Engine, EngineFailed } from './engine.ts'
 
 /**
- * The engine, if this machine has all that it needs.
- * @throws ApiError 503 `transcription_not_configured`, whose `message` says what to mend
+ * Returns the engine if this machine has all that it needs.
+ *
+ * @throws ApiError 503 `transcription_not_configured`, whose `message` says how to correct that
  */
 export function readyEngine(engine: Engine): Engine {
   const missing = hasProgram('ffmpeg') ? engine.missing() : 'install the package ffmpeg'
@@ -17,7 +18,11 @@ export function readyEngine(engine: Engine): Engine {
   return engine
 }
 
-/** The format of a recording by its first bytes. @throws ApiError 415 `unsupported_audio_format` */
+/**
+ * Returns the format of a recording by its first bytes.
+ *
+ * @throws ApiError 415 `unsupported_audio_format`
+ */
 export function requireFormat({ bytes }: AudioForm): AudioFormat {
   const format = audioFormatOf(bytes)
   if (format === null) throw refusal('unsupported_audio_format')
@@ -25,11 +30,11 @@ export function requireFormat({ bytes }: AudioForm): AudioFormat {
 }
 
 /**
- * Hears what is said in a recording (interface 4.11). What its sender says of it is not believed: the format is told by
- * the bytes, and the length by decoding them.
+ * Transcribes a recording. It does not trust its sender: the bytes determine the format, and decoding determines the
+ * length.
  *
- * @throws ApiError 422 `invalid_audio`, 400 `invalid_audio_duration`, 422
- *   `empty_transcript`, 503 `transcription_unavailable`
+ * @throws ApiError 422 `invalid_audio` or `empty_transcript`, 400 `invalid_audio_duration`, 503
+ * `transcription_unavailable`
  */
 export async function transcribe(
   engine: Engine,

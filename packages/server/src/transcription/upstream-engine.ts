@@ -5,7 +5,10 @@ import { type Engine, EngineFailed } from './engine.ts'
 const TIMEOUT_MS = 180_000
 const MAX_ANSWER_BYTES = 1024 ** 2
 
-/** Any service that answers `POST /audio/transcriptions` as OpenAI does. It gets the recording as it was sent. */
+/**
+ * Returns an engine that asks any service with OpenAI's `POST /audio/transcriptions`. The service gets the recording as
+ * the client sent it.
+ */
 export function upstreamEngine(to: TranscriptionConfig & { kind: 'openai-compatible' }): Engine {
   return {
     missing: () => null,
@@ -33,7 +36,7 @@ export function upstreamEngine(to: TranscriptionConfig & { kind: 'openai-compati
         return readAnswer(await boundedText(answer))
       } catch (cause) {
         signal.throwIfAborted()
-        throw cause instanceof EngineFailed ? cause : new EngineFailed('the engine cannot be asked', { cause })
+        throw cause instanceof EngineFailed ? cause : new EngineFailed('the engine cannot be reached', { cause })
       }
     },
   }
@@ -44,7 +47,7 @@ async function boundedText(answer: Response): Promise<string> {
   let size = 0
   for await (const chunk of answer.body ?? []) {
     size += chunk.length
-    if (size > MAX_ANSWER_BYTES) throw new EngineFailed('the engine answers without end')
+    if (size > MAX_ANSWER_BYTES) throw new EngineFailed('the answer of the engine exceeds its bound')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

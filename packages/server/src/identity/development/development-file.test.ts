@@ -24,7 +24,7 @@ describe('dev.json', () => {
     rmSync(dataDir, { recursive: true })
   })
 
-  test('tells the URLs of the present start, and keeps the secrets of the first', async () => {
+  test('has the URLs of the latest start and the secrets of the first', async () => {
     const before = JSON.parse(file())
     expect(before).toMatchObject({ baseUrl: 'http://127.0.0.1:4100', apiKey: expect.any(String) })
     expect(await provideDevelopmentTenant(db.database, at(4200, dataDir), new Date())).toBeNull()
@@ -34,7 +34,7 @@ describe('dev.json', () => {
     expect(statSync(join(dataDir, 'dev.json')).mode & 0o777).toBe(0o600)
   })
 
-  test('is left as it is beside a database that has another tenant', async () => {
+  test('stays unchanged if the database has another tenant', async () => {
     await using other = await createTestDatabase()
     const before = file()
     await renewDevelopmentUrls(other.database, at(4300, dataDir))

@@ -7,9 +7,9 @@ import { createDevelopmentTenant, type DevelopmentTenant, hasInstallation } from
 type Urls = Pick<Settings, 'baseUrl' | 'authUrl' | 'consoleUrl'>
 
 /**
- * Makes the development tenant in an empty database and writes `dev.json`, readable by its owner alone. The secrets are on
- * the disk before the database holds their digests, and take their name after: a crash in between is made good by the
- * next start, not paid for with a tenant that nobody can use.
+ * Makes the development tenant in an empty database and writes `dev.json`, readable only by its owner. The secrets
+ * reach the disk under another name before the database gets their digests, and are renamed afterwards. So the next
+ * start repairs a crash in between, and no tenant with lost secrets remains.
  */
 export async function provideDevelopmentTenant(
   db: Database,
@@ -23,7 +23,7 @@ export async function provideDevelopmentTenant(
   return tenant
 }
 
-/** Brings the URLs in `dev.json` up to date, if this database has its tenant. Only for a process that answers there. */
+/** Updates the URLs in `dev.json` if this database has its tenant. Only for a process that serves these URLs. */
 export async function renewDevelopmentUrls(db: Database, settings: Urls & Pick<Settings, 'dataDir'>): Promise<void> {
   const { path, pending } = filesIn(settings.dataDir)
   const text = await readFile(path, 'utf8').catch(() => '')
@@ -60,7 +60,7 @@ function installationIn(text: string): string | null {
   return typeof installationId === 'string' ? installationId : null
 }
 
-/** The members of a file; none if it was cut short. */
+/** Returns the members of a file; none if it was truncated. */
 function parse(text: string): Readonly<Record<string, unknown>> {
   try {
     return Object(JSON.parse(text))

@@ -6,7 +6,7 @@ import type { Database, Queryable } from '../../storage/postgres/database.ts'
 
 const DEVELOPMENT_APP = 'development'
 
-/** What a newcomer needs to make a first call; written once to `dev.json`. */
+/** The data for a first call; written once to `dev.json`. */
 export interface DevelopmentTenant {
   readonly organizationId: string
   readonly installationId: string
@@ -17,10 +17,11 @@ export interface DevelopmentTenant {
 }
 
 /**
- * Makes an organization with an app, an installation that holds every capability, its keys and a person, where the
- * database has no organization at all.
- * @param keep keeps the secrets, before the transaction commits; the database holds only their digests
- * @returns null where the database is not empty; the secrets of an existing tenant cannot be read again
+ * Makes an organization with an app, an installation with every capability, its keys and a person, if the database has
+ * no organization.
+ *
+ * @param keep stores the secrets before the transaction commits; the database holds only their digests
+ * @returns null if the database is not empty; the secrets of an existing tenant cannot be read again
  */
 export async function createDevelopmentTenant(
   db: Database,
@@ -37,7 +38,7 @@ export async function createDevelopmentTenant(
   }
   const passwordHash = await hashPassword(tenant.user.password)
   return db.transaction(async tx => {
-    // Two first starts on one database: the second waits here and then finds it taken.
+    // If two services start on one database, the second waits here and then finds the organization.
     await tx.query('lock table organizations in exclusive mode')
     const { rows } = await tx.query('select 1 from organizations limit 1')
     if (rows.length > 0) return null
@@ -47,7 +48,7 @@ export async function createDevelopmentTenant(
   })
 }
 
-/** The installation of the development tenant; null where this database has none. */
+/** Returns the installation of the development tenant; null if this database has none. */
 export async function findDevelopmentInstallation(
   db: Queryable,
 ): Promise<{ organizationId: string; installationId: string } | null> {
@@ -108,7 +109,7 @@ async function insertTenant(tx: Queryable, tenant: DevelopmentTenant, passwordHa
 
 const derive = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(scrypt)
 
-/** `scrypt$N$r$p$salt$hash`: the costs stand beside the hash, so that they can be raised later. */
+/** Returns `scrypt$N$r$p$salt$hash`. The costs are part of it so that they can be raised later. */
 async function hashPassword(password: string): Promise<string> {
   const cost = { N: 2 ** 16, r: 8, p: 1, maxmem: 128 * 1024 * 1024 }
   const salt = randomBytes(16)

@@ -10,6 +10,6 @@ it.each([
   ['2001:db8:1:3::1', '2001:db8:1:3::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
-])('the address %s takes from the bucket %s', (address, bucket) => {
+])('charges the address %s to the bucket %s', (address, bucket) => {
   expect(addressBucket(address)).toBe(bucket)
 })

@@ -2,10 +2,10 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /**
- * Names the bucket of a client's address: an IPv4 address by itself, also where IPv6 carries it, and IPv6 by its /64. A
- * single IPv6 host commonly has a whole /64, so a bucket for each address would bound nobody.
+ * Returns the bucket of a client's address: an IPv4 address itself, even if mapped into IPv6, or the /64 of an IPv6
+ * address. A single IPv6 host commonly has a whole /64, so one bucket per address would bound nobody.
  *
- * @param address as the system or a trusted proxy gives it
+ * @param address as the system or a trusted proxy reports it
  */
 export function addressBucket(address: string): string {
   const bare = address.replace(/%.*$/, '')

@@ -17,9 +17,9 @@ interface JudgementRow {
 }
 
 /**
- * Resolves credentials and meters requests, live, in one round trip: a revocation bites on the next request, and a bucket
- * belongs to the installation, so a new key does not refill it. Credentials are looked up by their digest; the comparison
- * in the index tells a prober nothing about the secret itself.
+ * Resolves credentials and meters requests, live, in one round trip. A revocation takes effect on the next request. A
+ * bucket belongs to the installation, so a new key does not refill it. Credentials are looked up by digest, so the
+ * timing of the index lookup reveals nothing about a secret.
  */
 export class DatabaseAuthority implements Authority {
   readonly #db: Queryable
@@ -57,7 +57,8 @@ export class DatabaseAuthority implements Authority {
       case 'svc-cloud':
         return limited(row.outcome, authority, remaining)
       case 'granted':
-        if (row.installation_id === null || row.organization_id === null) throw new Error('granted to nobody')
+        if (row.installation_id === null || row.organization_id === null)
+          throw new Error('judge_credential granted a request without an installation')
         return {
           kind: 'granted',
           principal: {
@@ -80,7 +81,7 @@ export class DatabaseAuthority implements Authority {
         values,
       })
       const row = rows[0]
-      if (row === undefined) throw new Error('no judgement')
+      if (row === undefined) throw new Error('judge_credential returned no row')
       return row
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error

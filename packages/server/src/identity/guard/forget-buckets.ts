@@ -1,13 +1,15 @@
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** By then every bucket is full again, unless an operator has set one that takes longer. */
+/** Every bucket is full again after this time, unless an operator has set one that takes longer. */
 const REST_MS = 24 * 60 * 60_000
 const AT_ONCE = 10_000
 
 /**
- * Forgets the buckets that nobody has taken from for a day: one that is not there is full. There is one for each address
- * that ever asked, and for each Run. Rows that a guard holds are passed over: it locks two, and nobody waits for it here.
- * @returns how many there were
+ * Removes the buckets that nobody has taken from for a day: a missing bucket counts as full. Otherwise one would stay
+ * for each address that ever asked, and for each Run. It skips rows that a guard has locked, because a guard locks two
+ * rows and must not wait for this statement.
+ *
+ * @returns the number of removed buckets
  */
 export async function forgetBuckets(db: Queryable, now: Date, signal: AbortSignal): Promise<number> {
   for (let forgotten = 0; ; ) {

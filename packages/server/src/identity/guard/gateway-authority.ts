@@ -10,7 +10,7 @@ import { MeteringFault } from './principal.ts'
 
 interface JudgementRow {
   readonly outcome: 'granted' | 'invalid'
-  /** How many of those that were judged got a token. */
+  /** Number of the judged requests that got a token. */
   readonly granted: number
   readonly remaining: number
   readonly kind: GatewayCaller['kind']
@@ -25,7 +25,7 @@ interface JudgementRow {
   readonly spent_usd: string | null
 }
 
-/** Requests of one credential from one address that are judged together. */
+/** Requests with one credential from one address, judged together. */
 interface Batch {
   readonly bearer: string
   readonly clientAddress: string
@@ -33,18 +33,18 @@ interface Batch {
 }
 
 /**
- * The gateway's guard. Everything that may refuse a request before its body is read comes with one statement: the
- * credential, its bucket, the organization's models, its budgets and the Run's.
+ * The gateway's guard. One statement reads everything that may refuse a request before its body is read: the
+ * credential, its bucket, the organization's models, and the budgets of the organization and of the Run.
  *
- * Requests that come while a statement for their credential is under way are judged together by the next one. Each is
- * judged after it came, so a revocation bites as before; but a busy key no longer queues for the lock of its bucket's
- * row, which had held it to a fraction of the requests that the rest can serve.
+ * Requests that arrive while a statement for their credential runs are judged together by the next one. Each is judged
+ * after its arrival, so a revocation takes effect as before. But a busy key no longer queues for the lock of its
+ * bucket's row, which had held it to a fraction of the throughput that the rest can serve.
  */
 export class DatabaseGatewayAuthority implements GatewayAuthority {
   readonly #db: Queryable
   readonly #clock: Clock
   readonly #buckets: { readonly gateway: Bucket; readonly edge: Bucket }
-  /** Those with a statement under way. */
+  /** Batches whose statement is running. */
   readonly #batches = new Map<string, Batch>()
 
   constructor(db: Queryable, clock: Clock, buckets: { readonly gateway: Bucket; readonly edge: Bucket }) {
@@ -77,15 +77,15 @@ export class DatabaseGatewayAuthority implements GatewayAuthority {
       } catch (error) {
         for (const verdict of together) verdict.reject(error)
       }
-      // A busy key's next requests are about to be read. What two turns of the loop bring goes with one statement; the
-      // first of a key that was at rest went at once.
+      // A busy key's next requests are about to be read. One statement judges all that arrive in two turns of the event
+      // loop. The first request of an idle key was judged at once.
       for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate)
     } while (batch.waiting.length > 0)
-    // At once, so that nobody joins who would not be judged.
+    // In the same turn as the check, so that no request joins a batch that nobody judges.
     this.#batches.delete(key)
   }
 
-  /** The verdict of one of those that were judged together: the first of them got the tokens. */
+  /** Returns the verdict of one request of a batch: the first ones got the tokens. */
   #verdict(row: JudgementRow, index: number): GatewayVerdict {
     const { gateway, edge } = this.#buckets
     if (row.outcome === 'invalid') {
@@ -114,7 +114,7 @@ export class DatabaseGatewayAuthority implements GatewayAuthority {
         ],
       })
       const row = rows[0]
-      if (row === undefined) throw new Error('no judgement')
+      if (row === undefined) throw new Error('judge_gateway_credential returned no row')
       return row
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error

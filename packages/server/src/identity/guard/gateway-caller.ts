@@ -1,7 +1,7 @@
 import type { Capability } from '@berth/contract'
 import type { Metering } from './principal.ts'
 
-/** Who calls the gateway, resolved live for each request (interface part 5). */
+/** The caller of the gateway, resolved live for each request. */
 export interface GatewayCaller {
   /** `installation`, `person` and `end_user` are tokens that the account service issues. */
   readonly kind: 'ai_key' | 'runtime' | 'installation' | 'person' | 'end_user'
@@ -13,15 +13,18 @@ export interface GatewayCaller {
   readonly run: RunSpending | null
   /** Catalog ids that the organization may use; null: all. */
   readonly allowedModels: ReadonlySet<string> | null
-  /** When the last of its spent budgets begins anew; null where none is spent. `Infinity` milliseconds: never. */
+  /**
+   * When the last spent budget resets, in milliseconds since 1970; null if none is spent, `Infinity` if it never
+   * resets.
+   */
   readonly quotaEndsAtMs: number | null
 }
 
-/** The Run that a runtime credential stands for, and what it has spent. */
+/** The Run of a runtime credential, and its spending. */
 export interface RunSpending {
   readonly sessionId: string
   readonly runId: string
-  /** Null: it has no bound, and `spentUsd` is not known. */
+  /** Null: it has no bound, and `spentUsd` is unknown. */
   readonly budgetUsd: number | null
   readonly spentUsd: number
 }

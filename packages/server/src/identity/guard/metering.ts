@@ -1,12 +1,12 @@
 import type { Metering } from './principal.ts'
 
-/** Size and refill of a token bucket (interface 8.1). */
+/** Size and refill of a token bucket. */
 export interface Bucket {
   readonly burst: number
   readonly perMinute: number
 }
 
-/** What a response says of a bucket with this much left. */
+/** Returns the metering of a response, for a bucket with this much left. */
 export function metering(policy: Metering['policy'], bucket: Bucket, remaining: number): Metering {
   return {
     policy,
@@ -17,7 +17,7 @@ export function metering(policy: Metering['policy'], bucket: Bucket, remaining: 
   }
 }
 
-/** The verdict where a bucket is empty. */
+/** Returns the verdict for an empty bucket. */
 export function limited(policy: Metering['policy'], bucket: Bucket, remaining: number) {
   return {
     kind: 'limited',

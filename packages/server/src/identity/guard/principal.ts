@@ -1,13 +1,13 @@
 import type { Capability } from '@berth/contract'
 
-/** Who a request acts for, resolved live for each request. */
+/** The identity that a request acts for, resolved live for each request. */
 export interface Principal {
   readonly kind: 'app_installation' | 'person'
   /** Installation id or person id. */
   readonly id: string
   readonly organizationId: string
   readonly capabilities: ReadonlySet<Capability>
-  /** When the credential ends by itself; streams end with it. */
+  /** When the credential expires by itself; its streams end then. */
   readonly expiresAt: Date | null
 }
 
@@ -21,18 +21,21 @@ export interface Metering {
   readonly resetSeconds: number
 }
 
-/** The guard's one answer. */
+/** The guard's verdict. */
 export type Verdict =
   | { readonly kind: 'granted'; readonly principal: Principal; readonly metering: Metering }
   | { readonly kind: 'invalid' }
-  /** The bucket of the installation or membership (`svc-cloud`) or of the client's address (`svc-cloud-auth`) is empty. */
+  /**
+   * The bucket of the installation or membership (`svc-cloud`) or of the client's address (`svc-cloud-auth`) is empty.
+   */
   | { readonly kind: 'limited'; readonly metering: Metering; readonly retryAfterSeconds: number }
 
 /** Resolves a bearer credential and meters the request in one round trip. */
 export interface Authority {
   /**
    * `metered: false` judges without taking a token, and is never `limited`.
-   * @throws MeteringFault when the bucket cannot be read; any other error means the database is away.
+   *
+   * @throws MeteringFault if the bucket cannot be read; any other error means that the database is away
    */
   judge(request: {
     readonly bearer: string
@@ -41,7 +44,7 @@ export interface Authority {
   }): Promise<Verdict>
 }
 
-/** The rate limiter itself failed: answered 503 `cloud_rate_limit_unavailable`, never unmetered. */
+/** The rate limiter failed. The API answers 503 `cloud_rate_limit_unavailable`, and never goes on unmetered. */
 export class MeteringFault extends Error {
   override readonly name = 'MeteringFault'
 }

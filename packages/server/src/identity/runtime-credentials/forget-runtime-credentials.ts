@@ -3,8 +3,9 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 const AT_ONCE = 10_000
 
 /**
- * Forgets the credentials of Runs that have ended: they open nothing any more.
- * @returns how many there were
+ * Removes the credentials of ended Runs, which no longer grant anything.
+ *
+ * @returns the number of removed credentials
  */
 export async function forgetRuntimeCredentials(db: Queryable, signal: AbortSignal): Promise<number> {
   for (let forgotten = 0; ; ) {

@@ -3,8 +3,9 @@ import { credentialDigest } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /**
- * Makes a credential of a Run: it reaches the gateway and nothing else, and ends with the Run. A Run may have several,
- * one for each worker that had it; all count against the same bucket and budget.
+ * Makes a credential of a Run, which only the gateway accepts and which ends with the Run. A Run may have several, one
+ * for each worker that held it. All of them count against the same bucket and budget.
+ *
  * @returns `svc_run_` and 43 characters, shown once; the caller keeps it from logs and sandboxes
  */
 export async function mintRuntimeCredential(
@@ -13,7 +14,7 @@ export async function mintRuntimeCredential(
     readonly organizationId: string
     readonly sessionId: string
     readonly runId: string
-    /** US dollars that the Run may spend; absent: no bound. */
+    /** The Run's bound in US dollars; absent: no bound. */
     readonly budgetUsd?: number
   },
   now: Date,
