@@ -4,22 +4,22 @@ import type { Sources } from './sources.ts'
 
 /** Times of deliveries; each is a setting, or follows from one. */
 export interface DeliveryLimits {
-  /** A Publication that has not got through by then has failed. */
+  /** A Publication that is older than this and not done has failed. */
   readonly publicationMs: number
-  /** The same for a Merge, but for the time that it waits to be ready. */
+  /** The same for a Merge, without the time that it waits to be ready. */
   readonly mergeMs: number
-  /** A Merge that waits to be ready waits this long at most. */
+  /** Longest time that a Merge waits to be ready. */
   readonly mergeWaitMs: number
-  /** Before the first look whether it has become ready; doubled up to a bound for the next. */
+  /** Pause before the first check of a waiting Merge; it doubles for each next one, up to a bound. */
   readonly mergeCheckMs: number
 }
 
-/** What deliveries need beside the domains. */
+/** The parts that deliveries need beside the domains' own. */
 export interface DeliveryContext extends Context {
   readonly driver: Pick<SandboxDriver, 'trees'>
-  /** Names this machine: sandboxes are reached from where they were made. */
+  /** Names this machine: a sandbox is reached only from the machine that made it. */
   readonly host: string
-  /** A directory for what lives as long as a step. */
+  /** A directory for files that live as long as a step. */
   readonly scratchDir: string
   readonly sources: Sources
   readonly delivery: DeliveryLimits

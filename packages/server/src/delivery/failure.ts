@@ -1,7 +1,7 @@
 import { GitError } from '../git/run-git.ts'
 import { GitHostError } from '../git-hosts/git-host.ts'
 
-/** What both Publications and Merges end with when the host is at fault. */
+/** Codes with which both Publications and Merges end if the host is at fault. */
 export type HostFailure =
   | 'authority_revoked'
   | 'repository_unavailable'
@@ -11,7 +11,7 @@ export type HostFailure =
   | 'git_host_unavailable'
   | 'git_host_refused'
 
-/** A delivery that is over: its row says so with this code. */
+/** Thrown to end a delivery; its row shows this code. */
 export class DeliveryFailed<Code extends string> extends Error {
   override readonly name = 'DeliveryFailed'
   readonly code: Code
@@ -22,7 +22,7 @@ export class DeliveryFailed<Code extends string> extends Error {
   }
 }
 
-/** The code for what a host answered, where it says nothing more particular. */
+/** Returns the code for an error of a host that has no more particular one. */
 export function hostFailure(error: GitHostError): HostFailure {
   switch (error.kind) {
     case 'unauthorized':
@@ -43,13 +43,15 @@ export function hostFailure(error: GitHostError): HostFailure {
 const SECOND_MS = 1000
 const LONGEST_PAUSE_MS = 60 * SECOND_MS
 
-/** Doubling from a second up to a minute, and never sooner than the host asks for. */
+/**
+ * Returns the pause before the next try: doubling from a second up to a minute, and never less than the host asks for.
+ */
 export function pauseMs(failures: number, error: unknown): number {
   const asked = error instanceof GitHostError ? (error.retryAfterMs ?? 0) : 0
   return Math.max(asked, Math.min(LONGEST_PAUSE_MS, SECOND_MS * 2 ** Math.min(failures, 10)))
 }
 
-/** Whether the same step may succeed later: a host that is away or busy, and git that could not reach it. */
+/** Returns true if the same step may succeed later: the host is away or busy, or git could not reach it. */
 export function isPassing(error: unknown): error is GitHostError | GitError {
   if (error instanceof GitHostError) return error.passing
   return error instanceof GitError

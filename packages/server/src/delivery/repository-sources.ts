@@ -6,7 +6,10 @@ import type { Mirrors } from '../repositories/mirrors.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import type { Sources } from './sources.ts'
 
-/** The repositories of Sessions by their rows and grants; a grant is looked at each time, so revocation bites at once. */
+/**
+ * Finds the repositories of Sessions by their rows and grants. It reads the grant each time, so a revocation takes
+ * effect at once.
+ */
 export function repositorySources({ db, gitHosts }: Pick<Context, 'db' | 'gitHosts'>, mirrors: Mirrors): Sources {
   return {
     async find(key) {

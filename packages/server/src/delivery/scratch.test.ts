@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { clearScratch, openScratch } from './scratch.ts'
 
-it('of a process that was killed goes a day later, and no other does', async () => {
+it('deletes scratch a day after its process was killed, and no scratch that may be in use', async () => {
   const parent = await mkdtemp(join(tmpdir(), 'berth-scratch-'))
   try {
     const left = join(parent, 'delivery-left')

@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** No step of a delivery lasts nearly as long. */
+/** Age of scratch that nobody uses any more: no step of a delivery lasts nearly as long. */
 const STALE_MS = 24 * 60 * 60_000
 
-/** A directory of the service's that goes with its use. */
+/** A directory of the service that is deleted after its use. */
 export interface Scratch extends AsyncDisposable {
   readonly path: string
 }
@@ -16,7 +16,7 @@ export async function openScratch(parent: string): Promise<Scratch> {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
 
-/** Removes what processes that were killed have left; one that lives may be using what is younger. */
+/** Deletes the scratch that killed processes have left; a live process may still use younger scratch. */
 export async function clearScratch(parent: string, now: Date): Promise<void> {
   await mkdir(parent, { recursive: true, mode: 0o700 })
   for (const name of await readdir(parent)) {

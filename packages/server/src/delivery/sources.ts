@@ -12,8 +12,11 @@ export interface DeliverySource {
 
 /** The repositories of Sessions, as deliveries use them. */
 export interface Sources {
-  /** Null for a Session without a repository; `revoked` where no live grant covers it any more. */
+  /** Null if the Session has no repository; `revoked` if no live grant covers it any more. */
   find(key: SessionKey): Promise<DeliverySource | 'revoked' | null>
-  /** A bare repository on this host that holds the base commit, until disposed of. @throws GitHostError, GitError */
+  /**
+   * Lends a bare repository on this host that holds the base commit, until it is disposed of.
+   * @throws GitHostError, GitError
+   */
   mirror(source: DeliverySource, signal: AbortSignal): Promise<{ readonly gitDir: string } & AsyncDisposable>
 }

@@ -5,8 +5,8 @@ import { mergeEvent } from './merge-event.ts'
 import { failUnattempted } from './merge-sql.ts'
 
 /**
- * Ends the Session's Merges that the host has not been asked for, because the Session is archived. One that was
- * attempted goes on to its end. The caller holds the Session's lock.
+ * Ends the Session's Merges that the host has not been asked for, because the Session is archived. An attempted one
+ * continues to its end. The caller holds the Session's lock.
  */
 export async function abandonMerges(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
   const failed = await failUnattempted(tx, key, 'session_archived', now)

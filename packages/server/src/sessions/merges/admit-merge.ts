@@ -10,9 +10,10 @@ import { toMerge } from './merge.ts'
 import { findMerge, insertMerge, type MergeKey } from './merge-sql.ts'
 
 /**
- * Admits the merge of a Publication's pull request (interface 4.9), in the order that all commands share.
- * @throws ApiError 404, 409 `cloud_publication_merge_conflict` or `cloud_publication_not_mergeable`, 400 for a message of
- *   too many bytes
+ * Admits the merge of a Publication's pull request, with its checks in the order that all commands share.
+ * @throws ApiError 404
+ * @throws ApiError 409 `cloud_publication_merge_conflict` or `cloud_publication_not_mergeable`
+ * @throws ApiError 400 if the message has too many bytes
  */
 export async function admitMerge(
   context: Context,

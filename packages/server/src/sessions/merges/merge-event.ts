@@ -1,7 +1,7 @@
 import type { EventDraft } from '../log/envelope.ts'
 import type { MergeRow } from './merge.ts'
 
-/** The event that tells how a Merge ended (completions, Events); only pull requests are merged. */
+/** Returns the Event that tells how a Merge ended; only pull requests are merged. */
 export function mergeEvent(row: MergeRow): EventDraft {
   return {
     type: row.status === 'succeeded' ? 'svc.publication.merge_succeeded' : 'svc.publication.merge_failed',

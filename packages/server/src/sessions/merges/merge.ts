@@ -1,16 +1,16 @@
 import type { Merge, MergeError, MergeMode, MergeStatus, MergeStrategy } from '@berth/contract'
 
 /**
- * An integration of a pull request at its exact head (interface 2.8). It goes through these, each recorded before what
- * comes after it is begun:
+ * An integration of a pull request at its exact head. It goes through these states, each recorded before the next step
+ * begins:
  *
- * - `admitted`: asked for.
+ * - `admitted`: requested.
  * - `attempted`: the host may have been asked to merge.
- * - `waiting`: only with `when_ready`. The host does not take it yet; it is looked at again, ever less often.
+ * - `waiting`: only with `when_ready`. The host does not take it yet; a worker asks again, ever less often.
  * - `succeeded`, `failed`: final.
  *
- * Whoever takes a Merge up reads the pull request first: one that is merged at our head is a success, whoever heard of
- * it.
+ * A worker that takes a Merge up reads the pull request first. If it is merged at the Merge's head, the Merge has
+ * succeeded, whoever merged it.
  */
 export interface MergeRow {
   readonly session_id: string
@@ -33,7 +33,7 @@ export interface MergeRow {
   readonly completed_at: Date | null
 }
 
-/** The Merge resource (interface 2.8). */
+/** Returns the Merge resource. */
 export function toMerge(row: MergeRow): Merge {
   return {
     id: row.id,

@@ -7,7 +7,10 @@ import { readPublication } from '../publications/read-publication.ts'
 import { toMerge } from './merge.ts'
 import { findMerge, listMerges, type MergeKey } from './merge-sql.ts'
 
-/** A Merge of a Publication that the caller sees. @throws ApiError 404 */
+/**
+ * Returns a Merge of a Publication that the caller sees.
+ * @throws ApiError 404
+ */
 export async function readMerge(context: Context, principal: Principal, key: MergeKey, id: string): Promise<Merge> {
   await readPublication(context, principal, key, key.publicationId)
   const row = await findMerge(context.db, key, id)
@@ -15,7 +18,11 @@ export async function readMerge(context: Context, principal: Principal, key: Mer
   return toMerge(row)
 }
 
-/** A page of a Publication's Merges, newest first (completions). @throws ApiError 404, 400 for a foreign cursor */
+/**
+ * Returns a page of a Publication's Merges, newest first.
+ * @throws ApiError 404
+ * @throws ApiError 400 if the cursor is of another list
+ */
 export async function pageMerges(
   context: Context,
   principal: Principal,

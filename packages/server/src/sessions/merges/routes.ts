@@ -3,7 +3,7 @@ import type { Handlers } from '../../http/routing/handler.ts'
 import { admitMerge } from './admit-merge.ts'
 import { pageMerges, readMerge } from './read-merge.ts'
 
-/** Merges over HTTP (interface 4.9). */
+/** Serves Merges over HTTP. */
 export function mergeHandlers(context: Context): Pick<Handlers, 'listMerges' | 'createMerge' | 'getMerge'> {
   return {
     listMerges: async ({ principal, params, query }) => {

@@ -3,9 +3,9 @@ import { announce, topics } from '../../storage/postgres/wakeups.ts'
 import { makeWaitingDue } from './merge-sql.ts'
 
 /**
- * Has workers look at once at the Merges that wait for a repository's pull requests, because something was said that may
- * have made one ready. Without it they look at their next turn.
- * @param provider kind of the host, as Sessions name it (interface 2.3)
+ * Makes workers check at once the Merges that wait for a repository's pull requests, because of news that may have made
+ * one ready. Without it they wait for their next check.
+ * @param provider kind of the host, as in `source.kind`
  */
 export async function wakeMerges(
   db: Queryable,

@@ -12,10 +12,12 @@ import { toPublication } from './publication.ts'
 import { findPublication, insertPublication } from './publication-sql.ts'
 
 /**
- * Admits the delivery of a reviewed revision (interface 4.9), in the order that all commands share. What becomes of it,
- * also that the workspace has moved on, is the Publication's to say.
- * @throws ApiError 404, 409 `cloud_publication_conflict`, `cloud_repository_required` or `cloud_workspace_expired`, 400
- *   for a revision that the Session never made, a branch that is none, and a body of too many bytes
+ * Admits the delivery of a reviewed revision, with its checks in the order that all commands share. The Publication
+ * reports its own outcome, for example that the workspace has changed since the review.
+ * @throws ApiError 404
+ * @throws ApiError 409 `cloud_publication_conflict`, `cloud_repository_required` or `cloud_workspace_expired`
+ * @throws ApiError 400 if the Session never made the revision, the branch name is invalid, or the body has too many
+ *   bytes
  */
 export async function admitPublication(
   context: Context,
@@ -40,7 +42,7 @@ export async function admitPublication(
     if (target === undefined || branch === undefined) throw refusal('cloud_repository_required')
     requireDeliverable(body, branch, target)
     if ((await findRevision(tx, key, body.revision)) === null) {
-      throw invalidField(['revision'], 'is no revision that this Session has made; read its review first')
+      throw invalidField(['revision'], 'is not a revision that this Session has made; read its review first')
     }
     if (!session.lease_held) throw refusal('cloud_workspace_expired')
     const row = await insertPublication(
@@ -74,7 +76,7 @@ function refuseInvalid({ body, branch }: CreatePublication): void {
 function requireDeliverable({ delivery, draft }: CreatePublication, branch: string, target: string): void {
   if (delivery === 'direct_branch') {
     if (branch !== target) throw invalidField(['branch'], 'is not the branch that the Session started from')
-    if (draft) throw invalidField(['draft'], 'is for pull requests')
+    if (draft) throw invalidField(['draft'], 'applies only to pull requests')
   } else if (branch === target) {
     throw invalidField(['branch'], 'is the target of the pull request')
   }

@@ -9,12 +9,12 @@ import type { PublicationRow } from './publication.ts'
 import { markOpening, type PublicationClaim } from './publication-sql.ts'
 import { push } from './push.ts'
 
-/** A row with what its preparation settled. */
+/** A row that has been prepared. */
 type PreparedRow = PublicationRow & { readonly commit_sha: string; readonly parent_oid: string }
 
 /**
- * Brings the commit to the host, and opens the pull request, as far as the host does not have them yet. It may have been
- * interrupted anywhere before, so the host is asked first.
+ * Brings the commit to the host and opens the pull request, unless the host has them. An earlier attempt may have
+ * stopped anywhere, so this one asks the host first.
  * @throws PublicationFailed, GitHostError, ClaimTaken
  */
 export async function attempt(
@@ -34,7 +34,7 @@ export async function attempt(
 
 function preparedRow(row: PublicationRow): PreparedRow {
   const { commit_sha, parent_oid } = row
-  if (commit_sha === null || parent_oid === null) throw new Error('a publication was attempted unprepared')
+  if (commit_sha === null || parent_oid === null) throw new Error('a publication was attempted before it was prepared')
   return { ...row, commit_sha, parent_oid }
 }
 
@@ -49,7 +49,7 @@ async function deliverCommit(
   if (row.moves_from === row.commit_sha) return
   const standing = await findBranch(source, row.branch, signal)
   if (standing?.oid === row.commit_sha) return
-  // Protected since it was prepared.
+  // The host has protected the branch since the preparation.
   if (row.delivery === 'direct_branch' && standing?.protected) throw new PublicationFailed('branch_protected')
   const review = await reviewOf(context, claim)
   await using mirror = await context.sources.mirror(source, signal)
@@ -68,7 +68,7 @@ async function deliverCommit(
       return
     case 'moved': {
       const stands = (await findBranch(source, row.branch, signal))?.oid ?? null
-      // Ours may be what moved it: a push whose answer was lost.
+      // Our own push may have moved it, if its answer was lost.
       if (stands === row.commit_sha) return
       // Another push holds the branch, or held it and was given up.
       if (stands === row.moves_from) throw new GitHostError('unavailable', 'the branch is locked')
@@ -84,7 +84,10 @@ async function deliverCommit(
   }
 }
 
-/** The pull request of the branch: the open one, or a new one. Before one is opened it is recorded that none was there. */
+/**
+ * Returns the branch's open pull request, or opens one. It first records that none was open, so that an attempt after a
+ * crash does not report its own as reused.
+ */
 async function providePull(
   context: DeliveryContext,
   { claim, row }: PublicationClaim,
@@ -111,7 +114,7 @@ async function providePull(
   }
 }
 
-/** Another worker has the row, or it has ended: nothing of what is done here counts any more. */
+/** Thrown if another worker has claimed the row, or it has ended: this worker's results no longer count. */
 export class ClaimTaken extends Error {
   override readonly name = 'ClaimTaken'
 }

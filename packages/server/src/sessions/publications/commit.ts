@@ -7,12 +7,12 @@ import type { ReviewRow } from '../reviews/find-review.ts'
 import { reviewBounds } from '../reviews/review-place.ts'
 import type { PublicationRow } from './publication.ts'
 
-/** Whose name a commit of the service bears. */
+/** Author and committer of the service's commits. */
 const IDENTITY = 'Berth <berth@localhost>'
 
 /**
- * The commit of a Publication as git writes it. It is made of rows alone, so that whoever makes it again, after a crash
- * or on another host, makes the same: pushed twice is pushed once.
+ * Returns the commit of a Publication as git writes it. It depends on rows alone, so a repeat, after a crash or on
+ * another host, makes the same commit: pushed twice is pushed once.
  */
 export function commitText(
   row: Pick<PublicationRow, 'title' | 'body' | 'created_at'>,
@@ -24,15 +24,15 @@ export function commitText(
   return `tree ${tree}\nparent ${parent}\nauthor ${who}\ncommitter ${who}\n\n${message}\n`
 }
 
-/** The name that git gives to the commit. */
+/** Returns the id that git gives to the commit. */
 export async function commitName(text: string, signal: AbortSignal): Promise<string> {
   const { stdout } = await runGit(['hash-object', '-t', 'commit', '--stdin'], { input: text, signal })
   return stdout.toString('latin1').trim()
 }
 
 /**
- * A repository with the commit in it: what the base has is borrowed from the mirror, what the review added comes from
- * its pack. Nothing of the sandbox is needed.
+ * Makes a repository that holds the commit, and returns its path. It borrows the base's objects from the mirror and
+ * takes the review's from its pack; it needs nothing of the sandbox.
  */
 export async function buildCommit(
   parts: { readonly blobs: Blobs; readonly scratch: string; readonly mirror: string; readonly signal: AbortSignal },

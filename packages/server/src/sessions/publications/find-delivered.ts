@@ -2,14 +2,14 @@ import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { findPublication } from './publication-sql.ts'
 
-/** A Publication as a merge meets it. */
+/** A Publication as a merge sees it. */
 export interface Delivered {
   readonly delivery: 'pull_request' | 'direct_branch'
-  /** The pull request and the head that was published; null where there is nothing to merge. */
+  /** The pull request and the head that was published; null if there is nothing to merge. */
   readonly pull: { readonly number: number; readonly headOid: string } | null
 }
 
-/** The Session's Publication, or null where it has none of that id. */
+/** Returns the Session's Publication; null if it has none of that id. */
 export async function findDelivered(db: Queryable, key: SessionKey, id: string): Promise<Delivered | null> {
   const row = await findPublication(db, key, id)
   if (row === null) return null

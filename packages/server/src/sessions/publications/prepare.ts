@@ -14,14 +14,14 @@ import { listPushed, type PublicationClaim } from './publication-sql.ts'
 
 export class PublicationFailed extends DeliveryFailed<PublicationError> {}
 
-/** What a Publication is to push, and onto what. */
+/** The commit of a Publication, its parent, and the tip that the branch moves from. */
 export interface Prepared {
   readonly sha: string
   readonly parent: string
   readonly movesFrom: string | null
 }
 
-/** The review that a Publication is pinned to; its row keeps it there. */
+/** Returns the review that a Publication is pinned to; the Publication's row keeps it there. */
 export async function reviewOf(context: DeliveryContext, claim: PublicationClaim): Promise<ReviewRow> {
   const review = await findRevision(context.db, claim, claim.row.revision)
   if (review === null) throw new Error(`no review ${claim.row.revision}`)
@@ -29,8 +29,8 @@ export async function reviewOf(context: DeliveryContext, claim: PublicationClaim
 }
 
 /**
- * Looks whether the workspace still is what was reviewed, and settles the commit to be: its name, its parent, and where
- * the branch has to stand for it. A branch is only ever moved from a commit that this Session put there.
+ * Checks that the workspace is still as it was reviewed, and settles the commit: its id, its parent, and the tip that
+ * the branch must have. A branch is only ever moved from a commit that this Session put there.
  * @throws PublicationFailed, GitHostError
  */
 export async function prepare(
@@ -75,7 +75,7 @@ async function settle(
   const target = await findBranch(source, source.baseBranch, signal)
   if (target === null) throw new PublicationFailed('target_missing')
   const direct = row.delivery === 'direct_branch'
-  // Also where the host would let this deployment pass: what a branch is protected from is what this would be.
+  // Even if the host would let this deployment pass: the protection is meant against pushes like this.
   if (direct && target.protected) throw new PublicationFailed('branch_protected')
   const tip = (direct ? target : await findBranch(source, row.branch, signal))?.oid ?? null
   const pushed = await listPushed(context.db, claim, row.branch)
@@ -86,7 +86,10 @@ async function settle(
   return { sha: await commitName(commitText(row, review.head_tree, parent), signal), parent, movesFrom: tip }
 }
 
-/** A branch of the host as it stands; null where there is none. @throws GitHostError */
+/**
+ * Returns a branch of the host; null if there is none.
+ * @throws GitHostError
+ */
 export async function findBranch(
   { host, repository }: DeliverySource,
   branch: string,
@@ -100,7 +103,10 @@ export async function findBranch(
   }
 }
 
-/** The commit to build on, decided by where the branch stands. @throws PublicationFailed */
+/**
+ * Returns the commit to build on, by the tip of the branch.
+ * @throws PublicationFailed
+ */
 export function parentOf(
   row: Pick<PublicationRow, 'delivery'>,
   tip: string | null,

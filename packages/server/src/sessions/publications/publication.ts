@@ -1,14 +1,14 @@
 import type { Publication, PublicationError, PublicationResult, PublicationStatus } from '@berth/contract'
 
 /**
- * A delivery (interface 2.7). It goes through these, each recorded before what comes after it is begun:
+ * A delivery. It goes through these states, each recorded before the next step begins:
  *
- * - `admitted`: asked for. Its worker looks whether the workspace is still as it was reviewed.
- * - `prepared`: the commit to be is settled, by its name, and where the branch must stand for it.
+ * - `admitted`: requested. A worker checks that the workspace is still as it was reviewed.
+ * - `prepared`: the id of the commit is settled, and the tip that the branch must have.
  * - `attempted`: the host may have the commit, and may have the pull request.
  * - `succeeded`, `failed`: final.
  *
- * Whoever takes a Publication up at `attempted` asks the host what it has before doing anything again.
+ * A worker that takes a Publication up at `attempted` reads the host's state before it repeats a step.
  */
 export interface PublicationRow {
   readonly session_id: string
@@ -18,15 +18,15 @@ export interface PublicationRow {
   readonly title: string
   readonly body: string
   readonly delivery: 'pull_request' | 'direct_branch'
-  /** What is pushed to: the head of the pull request, or the target. */
+  /** The branch that is pushed: the head of the pull request, or the target. */
   readonly branch: string
   readonly draft: boolean
   readonly status: PublicationStatus
   readonly commit_sha: string | null
   readonly parent_oid: string | null
-  /** Where the branch stands before the push; null for one that is not there. */
+  /** Tip of the branch before the push; null if the branch does not exist. */
   readonly moves_from: string | null
-  /** No pull request of the branch was open when one was about to be. */
+  /** True once a pull request was about to be opened, with none open for the branch. */
   readonly opening: boolean
   readonly result: PublicationResult | null
   readonly error_code: PublicationError | null
@@ -36,7 +36,7 @@ export interface PublicationRow {
   readonly completed_at: Date | null
 }
 
-/** The Publication resource (interface 2.7). */
+/** Returns the Publication resource. */
 export function toPublication(row: PublicationRow): Publication {
   return {
     id: row.id,

@@ -25,13 +25,13 @@ afterAll(() => rm(dir, { recursive: true }))
 const pushed = (branch: string, from: string | null) =>
   push(gitDir, { url }, { branch, from, to: ours, fetch: false }, signal)
 
-it('makes a branch where there was none, and moves one from where it stood', async () => {
+it('makes a branch that is missing, and moves one from its known tip', async () => {
   await runGit(['update-ref', 'refs/heads/standing', base], { gitDir: url })
   expect([await pushed('fresh', null), await pushed('standing', base)]).toEqual(['pushed', 'pushed'])
   expect([await tipOf(url, 'fresh'), await tipOf(url, 'standing')]).toEqual([ours, ours])
 })
 
-it('leaves a branch alone that somebody has made or moved since it was looked at', async () => {
+it('leaves a branch alone that somebody has made or moved since it was read', async () => {
   const theirs = await commitTo(url, 'theirs', base, { theirs: 'x' })
   expect([await pushed('theirs', null), await pushed('theirs', base)]).toEqual(['moved', 'moved'])
   expect(await tipOf(url, 'theirs')).toBe(theirs)

@@ -3,13 +3,13 @@ import type { RemoteAccess } from '../../git/remote-access.ts'
 import { GitError, runGit } from '../../git/run-git.ts'
 import { GitHostError, type GitHostErrorKind } from '../../git-hosts/git-host.ts'
 
-/** What became of a push. */
+/** The outcome of a push. */
 export type Pushed = 'pushed' | 'moved' | 'protected' | 'forbidden' | 'refused'
 
 /**
- * Moves a branch of the host from exactly where it is known to stand, or makes it where it is known not to be there.
- * @param from where the branch stands; null where there is none. Its commit is fetched first, for the push to build on
- * @throws GitHostError where the host did not let git get there; `unavailable` where nothing is known
+ * Moves a branch of the host from exactly its known tip, or makes a branch that is known to be missing.
+ * @param from tip of the branch; null if there is none. Its commit is fetched first, for the push to build on
+ * @throws GitHostError if the host did not let git get there; `unavailable` if the cause is unknown
  */
 export async function push(
   gitDir: string,
@@ -41,7 +41,7 @@ export async function push(
   }
 }
 
-/** What keeps git from getting to the branch at all, by what it says of the host's answer. */
+/** Git's words for each way in which a host keeps it from the branch. */
 const words: readonly (readonly [RegExp, GitHostErrorKind])[] = [
   [/authentication failed|could not read Username|error: 401/i, 'unauthorized'],
   [/access denied|error: 403/i, 'forbidden'],
@@ -49,13 +49,16 @@ const words: readonly (readonly [RegExp, GitHostErrorKind])[] = [
   [/error: 429/, 'rate_limited'],
 ]
 
-/** @throws GitHostError `unavailable` where nothing better is known */
+/**
+ * Throws the error that git's words mean.
+ * @throws GitHostError `unavailable` if nothing better is known
+ */
 function unreached(said: string, cause?: unknown): never {
   const kind = words.find(([pattern]) => pattern.test(said))?.[1] ?? 'unavailable'
   throw new GitHostError(kind, `git did not reach the branch: ${said.trim().slice(0, 200)}`, { cause })
 }
 
-/** What a refused ref's line says, in git's words and in those that hosts add. */
+/** Returns the meaning of a refused push, by git's words and those that hosts add. */
 export function refusalOf(said: string): Exclude<Pushed, 'pushed'> {
   const line = said.split('\n').find(candidate => candidate.startsWith('!')) ?? ''
   if (

@@ -8,7 +8,10 @@ import { readSession } from '../session/read-session.ts'
 import { toPublication } from './publication.ts'
 import { findPublication, listPublications } from './publication-sql.ts'
 
-/** A Publication of a Session that the caller sees. @throws ApiError 404 */
+/**
+ * Returns a Publication of a Session that the caller sees.
+ * @throws ApiError 404
+ */
 export async function readPublication(
   context: Context,
   principal: Principal,
@@ -21,7 +24,11 @@ export async function readPublication(
   return toPublication(row)
 }
 
-/** A page of a Session's Publications, newest first (interface 4.9). @throws ApiError 404, 400 for a foreign cursor */
+/**
+ * Returns a page of a Session's Publications, newest first.
+ * @throws ApiError 404
+ * @throws ApiError 400 if the cursor is of another list
+ */
 export async function pagePublications(
   context: Context,
   principal: Principal,

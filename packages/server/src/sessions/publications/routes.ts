@@ -3,7 +3,7 @@ import type { Handlers } from '../../http/routing/handler.ts'
 import { admitPublication } from './admit-publication.ts'
 import { pagePublications, readPublication } from './read-publication.ts'
 
-/** Publications over HTTP (interface 4.9). */
+/** Serves Publications over HTTP. */
 export function publicationHandlers(
   context: Context,
 ): Pick<Handlers, 'listPublications' | 'createPublication' | 'getPublication'> {

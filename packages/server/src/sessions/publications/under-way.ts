@@ -6,14 +6,14 @@ import type { EventDraft } from '../log/envelope.ts'
 import type { PublicationRow } from './publication.ts'
 import { failUnattempted, hasOpenPublication } from './publication-sql.ts'
 
-/** Whether a Publication of the Session has not ended. */
+/** Returns true if a Publication of the Session has not ended. */
 export function isPublicationUnderWay(db: Queryable, key: SessionKey): Promise<boolean> {
   return hasOpenPublication(db, key)
 }
 
 /**
- * Ends the Session's Publications that the host knows nothing of yet, because the Session is archived. One that was
- * attempted goes on: what the host has of it has to be found out and said. The caller holds the Session's lock.
+ * Ends the Session's Publications that the host knows nothing of yet, because the Session is archived. An attempted one
+ * continues, since its worker must find out and report how far the host got. The caller holds the Session's lock.
  */
 export async function abandonPublications(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
   const code: PublicationError = 'session_archived'
@@ -21,7 +21,7 @@ export async function abandonPublications(tx: Queryable, key: SessionKey, now: D
   if (failed.length > 0) await appendEvents(tx, key, failed.map(publicationEvent), now)
 }
 
-/** The event that tells how a Publication ended (completions, Events); it carries no Run. */
+/** Returns the Event that tells how a Publication ended; it carries no Run. */
 export function publicationEvent(row: PublicationRow): EventDraft {
   return {
     type: row.status === 'succeeded' ? 'svc.publication.created' : 'svc.publication.failed',

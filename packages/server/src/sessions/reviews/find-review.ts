@@ -4,7 +4,7 @@ import { findReview, type ReviewRow } from './review-sql.ts'
 
 export type { ReviewRow } from './review-sql.ts'
 
-/** A revision that the Session has made, or null. */
+/** Returns a revision that the Session has made, or null. */
 export function findRevision(db: Queryable, key: SessionKey, revision: string): Promise<ReviewRow | null> {
   return findReview(db, key, revision)
 }

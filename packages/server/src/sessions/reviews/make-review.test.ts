@@ -31,7 +31,7 @@ const gitEnv = {
   HOME: '/nonexistent',
   GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_CONFIG_NOSYSTEM: '1',
-  // What the agent's user owns, this one works on.
+  // Git works here on files that the agent's user owns.
   GIT_CONFIG_COUNT: '1',
   GIT_CONFIG_KEY_0: 'safe.directory',
   GIT_CONFIG_VALUE_0: '*',
@@ -82,7 +82,7 @@ async function place() {
   }
 }
 
-/** The most memory that the helper programs of this process have had at once; undefined where no cgroup says. */
+/** Returns the peak memory of this process's helper programs; undefined if no cgroup measures it. */
 async function peakBytes(): Promise<number | undefined> {
   const tag = `${instanceOf(dir).tag}.helpers/${process.pid}`
   for (const path of [
@@ -112,17 +112,17 @@ async function reviewAt(at: ReviewPlace): Promise<ReviewDocument & { pack: strin
   return { ...JSON.parse(Buffer.concat(chunks).toString()), pack: row.pack_sha256 }
 }
 
-/** Each change as `status path`. */
+/** Returns each change as `status path`. */
 const told = (made: ReviewDocument) => made.files.map(({ status, path }) => `${status} ${path}`).toSorted()
 
 describe('a review', () => {
-  it('of nothing is a revision all the same', async () => {
+  it('has a revision even if nothing has changed', async () => {
     const made = await review()
     expect(made).toMatchObject({ files: [], additions: 0, deletions: 0, patch: '', headTree: baseTree, pack: null })
     expect(made.revision).toMatch(/^[0-9a-f]{64}$/)
   })
 
-  it('tells additions, deletions, renames, modes, links and binaries', async () => {
+  it('lists additions, deletions, renames, modes, links and binaries', async () => {
     await changed('README', 'one\n2\nthree\nfour\n')
     await git('mv', 'src/a.ts', 'src/b.ts')
     await rm(join(project, '.gitignore'))
@@ -146,7 +146,7 @@ describe('a review', () => {
     expect(made.patch).toContain('+/etc/passwd')
   })
 
-  it('is the same whatever the agent committed or staged, and another for another tree', async () => {
+  it('has one revision whatever the agent committed or staged, and another for another tree', async () => {
     await changed('README', 'changed\n')
     await changed('new', 'new\n')
     const unstaged = await review()
@@ -161,7 +161,7 @@ describe('a review', () => {
     expect((await review()).revision).not.toBe(unstaged.revision)
   })
 
-  it('counts what is not ignored, and what is ignored where it is tracked', async () => {
+  it('lists files that are not ignored, and ignored files that are tracked', async () => {
     await mkdir(join(project, 'build'))
     await changed('build/out', 'x')
     await changed('a.log', 'x')
@@ -176,7 +176,7 @@ describe('a review', () => {
     expect(told(await review())).toEqual(['added mine'])
   })
 
-  it('keeps submodules as they are and tells of those that move, appear and go', async () => {
+  it('keeps submodules as they are and lists those that move, appear and go', async () => {
     expect(told(await review())).toEqual([])
     const sub = join(project, 'libs/sub')
     await run('git', ['clone', '-q', join(dir, 'mirror.git'), sub], { env: gitEnv })
@@ -190,7 +190,7 @@ describe('a review', () => {
     expect(told(await review())).toContain('deleted libs/sub')
   })
 
-  it('holds names that hold anything', async () => {
+  it('lists names of any bytes', async () => {
     const names = ['a\nb', 'tab\there', ' lead', '"quoted"', 'é', '-rf', ':(top)x', '*']
     for (const name of names) await changed(name, 'x')
     await writeFile(Buffer.concat([Buffer.from(`${project}/`), Buffer.from([0xff, 0x41])]), 'x')
@@ -198,7 +198,7 @@ describe('a review', () => {
     expect(told(made)).toEqual([...names.map(name => `added ${name}`), 'added "\\377A"'].toSorted())
   })
 
-  it('executes nothing that lies in the workspace', async () => {
+  it('executes nothing from the workspace', async () => {
     const mark = join(project, 'mark')
     const evil = join(project, 'evil')
     await changed('evil', `#!/bin/sh\ntouch ${mark} /tree/project/mark /scratch/mark\n`)
@@ -231,7 +231,7 @@ describe('a review', () => {
     expect(await readdir(join(at.scratch, 'writer'))).not.toContain('mark')
   })
 
-  it('reads nothing outside of the workspace, whatever links there are', async () => {
+  it('reads nothing outside of the workspace, whatever links it holds', async () => {
     await writeFile(join(dir, 'secret'), 'secret of the host\n')
     await rm(join(project, 'src'), { recursive: true })
     await symlink(dir, join(project, 'src'))
@@ -245,7 +245,7 @@ describe('a review', () => {
     await expect(review()).rejects.toThrow(ReviewRefused)
   })
 
-  it('takes what git does not know for not there', async () => {
+  it('treats a file of a kind that git does not know as missing', async () => {
     await run('mkfifo', [join(project, 'pipe')])
     await rm(join(project, 'README'))
     await run('mkfifo', [join(project, 'README')])
@@ -253,7 +253,7 @@ describe('a review', () => {
     expect(told(await review())).toContain('added after')
   })
 
-  it('survives a repository whose own git is gone or a lie', async () => {
+  it('does not depend on the .git of the workspace, which may be gone or corrupt', async () => {
     await changed('README', 'changed\n')
     await writeFile(join(project, '.git/index'), 'DIRC nonsense')
     await writeFile(join(project, '.git/HEAD'), 'nonsense')
@@ -264,7 +264,7 @@ describe('a review', () => {
     expect(told(await review())).toEqual(['modified README'])
   })
 
-  it('never holds a path into a repository', async () => {
+  it('never lists a path into a repository', async () => {
     await mkdir(join(project, 'x/.GIT'), { recursive: true })
     await changed('x/.GIT/config', 'x')
     await mkdir(join(project, 'x/git~1'))
@@ -273,7 +273,7 @@ describe('a review', () => {
     expect(told(await review())).toEqual(['added x/y'])
   })
 
-  it('sees files that the agent closed to itself', async () => {
+  it('lists files that the agent closed to itself', async () => {
     await changed('closed', 'x')
     await chmod(join(project, 'closed'), 0o000)
     if (uid === undefined) await expect(review()).rejects.toThrow('open("closed"): Permission denied')
@@ -291,17 +291,17 @@ describe('a review', () => {
     expect(made.patch).not.toContain('\ufffd')
   })
 
-  it('counts a file of nothing but line ends as binary, and takes little memory for it', async () => {
+  it('counts a file of only line ends as binary, and takes little memory for it', async () => {
     await using group = await openHelperGroup(dir, { memoryBytes: 2 * 1024 ** 3, cpus: 2, processes: 64 })
     await changed('lines', Buffer.alloc(30 * 1024 ** 2, '\n'))
     const made = await review()
     expect(made.files).toEqual([{ path: 'lines', status: 'added', additions: 0, deletions: 0, binary: true }])
-    // Compared by lines the file alone took 1.2 GiB, twice.
+    // Compared by lines, this file alone took 1.2 GiB, twice.
     expect((await peakBytes()) ?? 0).toBeLessThan(512 * 1024 ** 2)
     expect(group.description).toContain('helper programs')
   })
 
-  it('is refused by the name of the bound that it goes over, and leaves no more than that', async () => {
+  it('is refused with the name of the bound that it goes over, and writes no more than that', async () => {
     const fileBytes = 4 * 1024 ** 2
     await changed('large', randomBytes(4 * fileBytes))
     const at = await place()
@@ -312,13 +312,13 @@ describe('a review', () => {
     await expect(reviewAt(tight({ fileBytes }))).rejects.toThrow('over a bound of reviews: file size')
     expect(Number.parseInt((await run('du', ['-s', '-B1', at.scratch])).stdout, 10)).toBeLessThan(2 * fileBytes)
     await rm(join(project, 'large'))
-    // Lines are told from each other in memory; git has most of 20 MiB once it has started.
+    // Git tells lines apart in memory; most of 20 MiB is in use once it has started.
     await changed('lines', Buffer.alloc(3 * 1024 ** 2, '\n'))
     const other = { ...(await place()), bounds: tight({ memoryBytes: 60 * 1024 ** 2 }).bounds }
     await expect(reviewAt(other)).rejects.toThrow('over a bound of reviews: memory')
   })
 
-  it('is of all files, or refused in words of git that name the one which it cannot take', async () => {
+  it('holds all files, or is refused in words of git that name the one it cannot take', async () => {
     for (let at = 0; at < 14; at++) await changed(`file-${at}`, 'x')
     await changed('bad.txt', 'x')
     await changed('.gitattributes', '*.txt working-tree-encoding=UTF-99\n')
@@ -339,7 +339,7 @@ describe('a review', () => {
     expect(made.patch).toContain('+x\n')
   })
 
-  it('leaves the workspace as it was, and can be asked for the tree alone', async () => {
+  it('leaves the workspace unchanged, and can return the tree alone', async () => {
     await changed('README', 'changed\n')
     const before = await lstat(join(project, '.git/index'))
     const made = await review()

@@ -3,7 +3,10 @@ import { openScratch } from '../../delivery/scratch.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
 import { type ReviewPlace, reviewBounds } from './review-place.ts'
 
-/** Where the workspace of a lease is compared with its base, until disposed of. @throws SandboxGoneError, GitHostError */
+/**
+ * Opens the place in which a lease's workspace is compared with its base, until it is disposed of.
+ * @throws SandboxGoneError, GitHostError
+ */
 export async function openPlace(
   context: DeliveryContext,
   leaseId: string,

@@ -8,15 +8,16 @@ import { readSession } from '../session/read-session.ts'
 import type { ReviewDocument } from './make-review.ts'
 import { askForReview, findReview, readAnswer } from './review-sql.ts'
 
-/** A missed wake-up costs this much. */
+/** Longest delay after a missed wake-up. */
 const POLL_MS = 1_000
 
 /**
- * Makes a review of the Session's changes (interface 4.9). A worker beside the sandbox makes it; many who ask at once are
- * answered by one that began after the last of them asked.
- * @throws ApiError 404, 403 where the repository may not be used any more, 409 `cloud_repository_required`,
- *   `cloud_workspace_expired` or `cloud_review_refused`, 503 `cloud_workspace_unavailable` where no worker has answered
- *   in time
+ * Makes a review of the Session's changes. A worker beside the sandbox makes it; callers who ask at once share one that
+ * began after the last of them asked.
+ * @throws ApiError 404
+ * @throws ApiError 403 if the repository may no longer be used
+ * @throws ApiError 409 `cloud_repository_required`, `cloud_workspace_expired` or `cloud_review_refused`
+ * @throws ApiError 503 `cloud_workspace_unavailable` if no worker has answered in time
  */
 export async function requestReview(
   context: Context,
@@ -52,10 +53,10 @@ export async function requestReview(
   }
 }
 
-/** There is something to compare, and something to compare it with. */
+/** Requires a workspace, and a source to compare it with. */
 async function requireAttached(context: Context, principal: Principal, key: SessionKey): Promise<void> {
   const session = await readSession(context, principal, key)
-  // An archived Session keeps no workspace, whatever it was made of.
+  // Checked first: an archived Session keeps no workspace, whatever its source.
   if (session.archived_at !== null) throw refusal('cloud_workspace_expired')
   if (session.source === null) throw refusal('cloud_repository_required')
   if (!session.lease_held) throw refusal('cloud_workspace_expired')

@@ -2,7 +2,7 @@ import type { Context } from '../../context.ts'
 import type { Handlers } from '../../http/routing/handler.ts'
 import { requestReview } from './request-review.ts'
 
-/** Reviews over HTTP (interface 4.9). */
+/** Serves reviews over HTTP. */
 export function reviewHandlers(context: Context): Pick<Handlers, 'reviewRepository'> {
   return {
     reviewRepository: async ({ principal, params, signal }) => {

@@ -3,8 +3,8 @@ import { DiskBoundError, withinDisk } from '../../sandboxes/linux/disk-bound.ts'
 import { overBound, type ReviewPlace, ReviewRefused } from './review-place.ts'
 
 /**
- * Does the work of a review in its time and on its disk.
- * @throws ReviewRefused that names the bound which the work went over, what the work throws, or the signal's reason
+ * Does the work of a review within its bounds of time and disk.
+ * @throws ReviewRefused that names the bound which the work went over, an error of the work, or the signal's reason
  */
 export async function withinBounds<T>(
   { scratch, bounds }: ReviewPlace,
