@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openHelperGroup } from '../packages/server/src/sandboxes/confined/helper-group.ts'
 import { makeReview } from '../packages/server/src/sessions/reviews/make-review.ts'
 import { reviewBounds } from '../packages/server/src/sessions/reviews/review-place.ts'
 import { FileBlobs } from '../packages/server/src/storage/blobs/file-blobs.ts'
@@ -38,6 +39,8 @@ function change(project: string, round: string): void {
   for (let at = 0; at < CHANGED; at++) writeFileSync(join(project, fileOf(at)), contentOf(at, `changed in ${round}\n`))
 }
 
+await using group = await openHelperGroup(dir, { memoryBytes: 4 * 1024 ** 3, cpus: 2, processes: 512 })
+process.stdout.write(`${group.description}\n`)
 const uid = process.getuid?.() === 0 ? 23_456 : undefined
 const blobs = await FileBlobs.open(join(dir, 'blobs'))
 const origin = join(dir, 'origin')

@@ -48,22 +48,29 @@ export async function openOwnRepository(
 const packName = /^pack-[0-9a-f]{40}\.pack$/
 
 /**
- * Takes a pack into a repository; git reads every object and names it by its content.
+ * Takes a pack into a repository; git starts at once, reads every object of the input and names it by its content.
  * @param options.strict checks objects as `git fsck` would, and that no object they name is missing
+ * @param options.timeoutMs bounds all of it, the wait for input included; without it the bound of any git holds
  * @returns the pack's path; its index lies beside it
  * @throws GitError, or the signal's reason
  */
 export async function takePack(
   { gitDir, packs, view }: OwnRepository,
   input: Readable,
-  options: { readonly strict: boolean; readonly bounds: HelperBounds; readonly signal?: AbortSignal },
+  options: {
+    readonly strict: boolean
+    readonly bounds: HelperBounds
+    readonly timeoutMs?: number
+    readonly signal?: AbortSignal
+  },
 ): Promise<string> {
-  const { strict, bounds, signal } = options
+  const { strict, bounds, timeoutMs, signal } = options
   await runGit(['index-pack', ...(strict ? ['--strict'] : []), '--stdin'], {
     gitDir,
     input,
     bounds,
     view: { ...view, writes: [packs] },
+    ...(timeoutMs !== undefined && { timeoutMs }),
     ...(signal && { signal }),
   })
   const name = (await readdir(packs)).find(file => packName.test(file))

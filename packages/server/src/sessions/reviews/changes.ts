@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream'
 import type { ReviewFile } from '@berth/contract'
 import type { OwnRepository } from '../../git/own-repository.ts'
 import { runGit } from '../../git/run-git.ts'
@@ -14,31 +15,61 @@ export interface Changes {
   readonly patchTruncated: boolean
 }
 
-/** The differences of two trees of a repository, in bounds. @throws ReviewRefused for too many, GitError */
-export async function compareTrees(
+/** Gits that wait to compare two trees. */
+export interface TreeComparer {
+  /** @throws ReviewRefused for too many changes, GitError */
+  compare(before: string, after: string): Promise<Changes>
+  /** Settles once they are gone. */
+  readonly ended: Promise<unknown>
+}
+
+/**
+ * Starts the gits that compare two trees of a repository, in bounds. The repository may lack the trees until then: git
+ * looks for objects when it is told their names, which is some 20 ms after its start.
+ * @param signal ends them, whether they have begun to compare or not
+ */
+export function startComparing(
   { gitDir, view }: OwnRepository,
-  [before, after]: readonly [string, string],
   bounds: ReviewBounds,
   signal: AbortSignal,
-): Promise<Changes> {
+): TreeComparer {
   const threshold = ['-c', `core.bigFileThreshold=${bounds.comparedBytes}`]
   const shared = [...threshold, 'diff-tree', '-r', '-M', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
-  const within = { gitDir, view, signal, bounds: bounds.git }
-  const trees = ['--submodule=short', '--ignore-submodules=none', before, after]
+  const start = (maxBytes: number, ...format: readonly string[]) => {
+    const names = new PassThrough()
+    const result = runGit([...shared, ...format, '--submodule=short', '--ignore-submodules=none', '--stdin'], {
+      ...{ gitDir, view, signal, bounds: bounds.git, timeoutMs: bounds.timeMs },
+      input: names,
+      maxOutputBytes: TREES_LINE_BYTES + maxBytes,
+      cutsOutput: true,
+    })
+    result.catch(() => undefined)
+    return { names, result }
+  }
   // Each does the work of the other as well, but there are two cores, and the patch ends at its bound.
-  const [list, patch] = await Promise.all([
-    runGit([...shared, '-z', '--raw', '--numstat', ...trees], {
-      ...within,
-      maxOutputBytes: bounds.listBytes,
-      cutsOutput: true,
-    }),
-    runGit([...shared, '-p', ...trees], {
-      ...within,
-      maxOutputBytes: bounds.patchBytes + 1,
-      cutsOutput: true,
-    }),
-  ])
-  return { ...parseList(list.stdout), ...parsePatch(patch.stdout, bounds.patchBytes) }
+  const list = start(bounds.listBytes, '-z', '--raw', '--numstat')
+  const patch = start(bounds.patchBytes + 1, '-p')
+  return {
+    ended: Promise.allSettled([list.result, patch.result]),
+    async compare(before, after) {
+      const line = `${before} ${after}\n`
+      const difference = async ({ names, result }: ReturnType<typeof start>) => {
+        names.end(line)
+        return behind(line, (await result).stdout)
+      }
+      const [listed, patched] = await Promise.all([difference(list), difference(patch)])
+      return { ...parseList(listed), ...parsePatch(patched, bounds.patchBytes) }
+    },
+  }
+}
+
+/** Two names of trees, a space between them, and the end of the line. */
+const TREES_LINE_BYTES = 82
+
+/** `diff-tree --stdin` repeats the line of the trees ahead of their differences. */
+function behind(line: string, output: Buffer): Buffer {
+  if (output.toString('latin1', 0, line.length) !== line) throw new Error('git compared other trees than it was told')
+  return output.subarray(line.length)
 }
 
 const STATUS: Readonly<Record<string, ReviewFile['status']>> = {

@@ -1,14 +1,16 @@
+import { join } from 'node:path'
 import type { Review } from '@berth/contract'
+import { openOwnRepository } from '../../git/own-repository.ts'
 import { gitText } from '../../git/run-git.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Blobs } from '../../storage/blobs/blobs.ts'
-import { compareTrees } from './changes.ts'
+import { startComparing, type TreeComparer } from './changes.ts'
 import type { ReviewPlace } from './review-place.ts'
 import type { ReviewRow } from './review-sql.ts'
 import { revisionOf } from './revision.ts'
-import { readPack, takeTree } from './take-tree.ts'
+import { readPack, startTaking, type TreeTaker } from './take-tree.ts'
 import { withinBounds } from './within-bounds.ts'
-import { writeTree } from './write-tree.ts'
+import { type WrittenTree, writeTree } from './write-tree.ts'
 
 /** The commit that a Session started from, and the branch it means to go back to. */
 export interface Base {
@@ -35,19 +37,14 @@ export async function makeReview(
     readonly signal: AbortSignal
   },
 ): Promise<{ readonly row: ReviewRow; readonly isNew: boolean }> {
-  return withinBounds(place, parts.signal, async signal => {
-    const baseTree = await gitText(['rev-parse', '--verify', `${base.baseOid}^{tree}`], {
-      gitDir: place.mirror,
-      signal,
-    })
-    const taken = await takeTree(place, await writeTree(place, baseTree, signal), baseTree, signal)
-    const { headTree } = taken
+  const work = async ({ baseTree, written, taker, comparer }: Programs) => {
+    const { headTree, packPath } = await taker.take(written, baseTree)
     const revision = revisionOf(key, { ...base, headTree })
     const known = await parts.known(revision)
     if (known !== null) return { row: known, isNew: false }
     const [changes, pack] = await Promise.all([
-      compareTrees(taken.repository, [baseTree, headTree], place.bounds, signal),
-      taken.packPath === null ? null : parts.blobs.put(await readPack(taken.packPath)),
+      comparer.compare(baseTree, headTree),
+      packPath === null ? null : parts.blobs.put(await readPack(packPath)),
     ])
     const document: ReviewDocument = { revision, ...base, headTree, ...changes }
     const { sha256 } = await parts.blobs.put(Buffer.from(JSON.stringify(document)))
@@ -62,5 +59,47 @@ export async function makeReview(
       created_at: parts.now,
     }
     return { row, isNew: true }
-  })
+  }
+  return withinBounds(place, parts.signal, signal => withPrograms(place, base, signal, work))
+}
+
+/** The programs that make a review. */
+interface Programs {
+  readonly baseTree: string
+  readonly written: WrittenTree
+  readonly taker: TreeTaker
+  readonly comparer: TreeComparer
+}
+
+/**
+ * Starts all programs of a review together, and ends them after `use`. Each takes some 20 ms until it waits for its input,
+ * half of that for its cgroup: the kernel lets those that join at once wait together, and the writer works meanwhile.
+ */
+async function withPrograms<T>(
+  place: ReviewPlace,
+  base: Base,
+  signal: AbortSignal,
+  use: (programs: Programs) => Promise<T>,
+): Promise<T> {
+  const { workspace, bwrap, mirror, scratch, bounds } = place
+  const over = new AbortController()
+  const within = AbortSignal.any([signal, over.signal])
+  const ended: Promise<unknown>[] = []
+  try {
+    const baseTree = gitText(['rev-parse', '--verify', `${base.baseOid}^{tree}`], { gitDir: mirror, signal: within })
+    const writing = writeTree(place, baseTree, within)
+    // Whichever fails first is told of; the others fail by the end of the programs.
+    for (const each of [baseTree, writing]) each.catch(() => undefined)
+    const repository = await openOwnRepository(scratch, [join(mirror, 'objects')], {
+      ...(workspace.uid !== undefined && { uid: workspace.uid }),
+      ...(bwrap !== undefined && { bwrap }),
+    })
+    const taker = startTaking(repository, bounds, within)
+    const comparer = startComparing(repository, bounds, within)
+    ended.push(baseTree, taker.ended, comparer.ended)
+    return await use({ baseTree: await baseTree, written: await writing, taker, comparer })
+  } finally {
+    over.abort()
+    await Promise.allSettled(ended)
+  }
 }

@@ -1,60 +1,62 @@
-import { join } from 'node:path'
 import { Transform } from 'node:stream'
-import { type OwnRepository, openLeft, openOwnRepository, takePack } from '../../git/own-repository.ts'
+import { type OwnRepository, openLeft, takePack } from '../../git/own-repository.ts'
 import { GitError } from '../../git/run-git.ts'
-import { type ReviewPlace, ReviewRefused } from './review-place.ts'
+import { type ReviewBounds, ReviewRefused } from './review-place.ts'
 import type { WrittenTree } from './write-tree.ts'
 
-/** A tree of the workspace in a repository of the service's own. */
+/** A tree of the workspace in the repository that took it. */
 export interface TakenTree {
-  /** Holds the new objects and borrows the mirror's. */
-  readonly repository: OwnRepository
   readonly headTree: string
   /** The pack of what the base lacks; null where there is nothing. */
   readonly packPath: string | null
 }
 
+/** Git that waits to take a tree. */
+export interface TreeTaker {
+  /** @throws ReviewRefused, GitError */
+  take(written: WrittenTree, baseTree: string): Promise<TakenTree>
+  /** Settles once git is gone. */
+  readonly ended: Promise<unknown>
+}
+
 /**
- * Takes what the confined program wrote into a repository of the service's own. Every object is checked as `git fsck`
- * would, and so is that nothing they name is missing: a tree with `.git`, `..` or a `.gitmodules` that is a link is
- * refused, whoever made it.
- * @throws ReviewRefused, GitError
+ * Starts the git that takes what the confined program writes into a repository of the service's own. Every object is
+ * checked as `git fsck` would, and so is that nothing they name is missing: a tree with `.git`, `..` or a `.gitmodules`
+ * that is a link is refused, whoever made it.
+ *
+ * It starts beside the program that writes, because it takes some 20 ms until it reads its input.
+ * @param signal ends it, whether it has begun to read or not
  */
-export async function takeTree(
-  place: ReviewPlace,
-  written: WrittenTree,
-  baseTree: string,
-  signal: AbortSignal,
-): Promise<TakenTree> {
-  const { workspace, bwrap } = place
-  const repository = await openOwnRepository(place.scratch, [join(place.mirror, 'objects')], {
-    ...(workspace.uid !== undefined && { uid: workspace.uid }),
-    ...(bwrap !== undefined && { bwrap }),
-  })
-  const { tree } = written
-  if (tree === baseTree) {
-    written.pack.resume()
-    await written.ended()
-    return { repository, headTree: tree, packPath: null }
-  }
+export function startTaking(repository: OwnRepository, bounds: ReviewBounds, signal: AbortSignal): TreeTaker {
   let sizeBytes = 0
-  const bounded = new Transform({
+  const input = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       sizeBytes += chunk.length
-      done(sizeBytes > place.bounds.packBytes ? new ReviewRefused('the changes are too large') : null, chunk)
+      done(sizeBytes > bounds.packBytes ? new ReviewRefused('the changes are too large') : null, chunk)
     },
   })
-  written.pack.on('error', error => bounded.destroy(error))
-  const input = written.pack.pipe(bounded)
-  try {
-    const packPath = await takePack(repository, input, { strict: true, bounds: place.bounds.git, signal })
-    await written.ended()
-    return { repository, headTree: tree, packPath }
-  } catch (error) {
-    written.pack.destroy()
-    throw error instanceof GitError && error.reason === 'exit'
-      ? new ReviewRefused(`git refuses the tree: ${error.stderr.trim()}`, { cause: error })
-      : error
+  const packed = takePack(repository, input, { strict: true, bounds: bounds.git, timeoutMs: bounds.timeMs, signal })
+  packed.catch(() => undefined)
+  return {
+    ended: packed,
+    async take({ tree, pack, ended }, baseTree) {
+      if (tree === baseTree) {
+        pack.resume()
+        await ended()
+        return { headTree: tree, packPath: null }
+      }
+      try {
+        pack.on('error', error => input.destroy(error)).pipe(input)
+        const packPath = await packed
+        await ended()
+        return { headTree: tree, packPath }
+      } catch (error) {
+        pack.destroy()
+        throw error instanceof GitError && error.reason === 'exit'
+          ? new ReviewRefused(`git refuses the tree: ${error.stderr.trim()}`, { cause: error })
+          : error
+      }
+    },
   }
 }
 

@@ -2,14 +2,15 @@
 export const insideTree = { project: '/tree/project', scratch: '/scratch', base: '/base' } as const
 
 /**
- * Writes the tree of `/tree/project`, and on standard output its name and a pack of the objects that the base tree lacks.
+ * Reads the name of the base tree, which is that of the pinned commit, from standard input. Writes the tree of
+ * `/tree/project`, and on standard output its name and a pack of the objects that the base tree lacks.
  *
  * Nothing of the project's own `.git` is used but names: its index says which ignored files are tracked all the same, and
  * its `info/exclude` what else is ignored. Neither its configuration, hooks, filters nor objects are. A submodule is met
  * only as a directory whose HEAD is read: it is taken out of the index before `add`, which would otherwise ask for its
  * status by starting git inside it, with the configuration that lies there.
  *
- * `$BASE_TREE` is the tree of the pinned commit. What no tree of git's can hold is left out: sockets, paths into a
+ * What no tree of git's can hold is left out: sockets, paths into a
  * repository, a nested repository without a commit. Whatever else git cannot take ends the script with git's words, such
  * as a file that is not in the encoding which its attributes give it: the tree is whole, or there is none.
  */
@@ -41,11 +42,14 @@ if [ -f /scratch/theirs ]; then
   GIT_INDEX_FILE=/scratch/theirs git ls-files -z > /scratch/their-names 2>/dev/null &
   theirs=$!
 fi
-git read-tree "$BASE_TREE"
-git ls-files -s -z > /scratch/before
+IFS= read -r base
+git ls-tree -r -z "$base" > /scratch/before &
+listing=$!
+git read-tree "$base"
+wait "$listing"
 grep -z '^160000 ' /scratch/before > /scratch/links || :
 if [ -s /scratch/links ]; then
-  sed -z 's/^160000 \\([0-9a-f]*\\) 0\\t/0 \\1\\t/' /scratch/links | git update-index -z --index-info
+  sed -z 's/^160000 commit \\([0-9a-f]*\\)\\t/0 \\1\\t/' /scratch/links | git update-index -z --index-info
 fi
 added=0
 git add -A --ignore-errors . 2> /scratch/said || added=$?
@@ -77,5 +81,5 @@ if [ -n "$theirs" ] && wait "$theirs"; then
 fi
 tree=$(git write-tree)
 printf '%s\\n' "$tree"
-[ "$tree" = "$BASE_TREE" ] || printf '%s\\n^%s\\n' "$tree" "$BASE_TREE" | git pack-objects --revs --stdout --quiet --window=0 --threads=1
+[ "$tree" = "$base" ] || printf '%s\\n^%s\\n' "$tree" "$base" | git pack-objects --revs --stdout --quiet --window=0 --threads=1
 `

@@ -45,8 +45,14 @@ const config = `[core]
  * Starts the program that writes the tree of a workspace, as the workspace's owner, where it sees the workspace, the
  * mirror's objects and a directory of its own, all but that read-only, and no network. Whatever lies in the workspace can
  * make it say something wrong of the workspace, and nothing else.
+ * @param baseTree may become known while the program starts
+ * @throws what `baseTree` rejects with, ReviewRefused, or the signal's reason
  */
-export async function writeTree(place: ReviewPlace, baseTree: string, signal: AbortSignal): Promise<WrittenTree> {
+export async function writeTree(
+  place: ReviewPlace,
+  baseTree: string | Promise<string>,
+  signal: AbortSignal,
+): Promise<WrittenTree> {
   const { uid } = place.workspace
   const own = join(place.scratch, 'writer')
   const git = join(own, 'git')
@@ -76,7 +82,6 @@ export async function writeTree(place: ReviewPlace, baseTree: string, signal: Ab
       GIT_DIR: `${insideTree.scratch}/git`,
       GIT_WORK_TREE: insideTree.project,
       GIT_INDEX_FILE: `${insideTree.scratch}/index`,
-      BASE_TREE: baseTree,
     },
     directories: ['/tree/x', '/scratch/x', '/base/x'],
     mounts: [
@@ -91,6 +96,12 @@ export async function writeTree(place: ReviewPlace, baseTree: string, signal: Ab
   const kill = () => program.kill()
   signal.addEventListener('abort', kill, { once: true })
   if (signal.aborted) kill()
+  try {
+    program.input.end(`${await baseTree}\n`)
+  } catch (error) {
+    kill()
+    throw error
+  }
   const ended = async () => {
     const said = await program.ended.finally(() => signal.removeEventListener('abort', kill))
     signal.throwIfAborted()
