@@ -35,7 +35,8 @@ export async function openHelperGroup(dataDir: string, bounds: GroupBounds): Pro
   let files = await cgroups.make(name, bounds)
   const group = {
     async join() {
-      if (!files.every(file => existsSync(file))) files = await cgroups.make(name, bounds)
+      // Anybody who may write cgroups can remove an empty one, of one tree or of all.
+      if (!files.every(file => existsSync(file))) files = await cgroups.ensure(name, bounds)
       return files
     },
   }

@@ -41,6 +41,8 @@ export interface Cgroups {
   readonly freezer?: Freezer | undefined
   /** Makes groups of a name, which must be new. @returns the files that a process writes `0` to in order to join */
   make(name: string, bounds: GroupBounds): Promise<readonly string[]>
+  /** Makes those groups of a name that are missing, and bounds all of them. @returns the files to join by */
+  ensure(name: string, bounds: GroupBounds): Promise<readonly string[]>
   /** Kills everything in the groups of a name and removes them. Resolves with false where something is left. */
   end(name: string): Promise<boolean>
   /** Sets the bounds of groups that exist, in use or not. */
@@ -149,19 +151,31 @@ function overTrees(trees: readonly Tree[], tag: string, freezing: Tree | undefin
       }
     }
   }
+  const prepareParents = async () => {
+    for (const tree of trees) {
+      // Another process may have tidied the parent away, and with it what it hands down.
+      const parent = join(tree.mountPoint, tag)
+      if (mkdirSync(parent, { recursive: true }) !== undefined) await prepareTree(tree, tag)
+    }
+  }
+  const bounded = (name: string, bounds: GroupBounds) => {
+    setLimits(name, bounds)
+    return groups(name).map(({ dir }) => join(dir, 'cgroup.procs'))
+  }
   return {
     controllers: new Set(trees.flatMap(tree => tree.controllers)),
     canKill: trees.some(tree => tree.version === 2),
     freezer: freezerOf(freezing, tag),
     async make(name, bounds) {
-      for (const tree of trees) {
-        // Another process may have tidied the parent away, and with it what it hands down.
-        const parent = join(tree.mountPoint, tag)
-        if (mkdirSync(parent, { recursive: true }) !== undefined) await prepareTree(tree, tag)
-      }
+      await prepareParents()
       for (const { dir } of groups(name)) mkdirSync(dir)
-      setLimits(name, bounds)
-      return groups(name).map(({ dir }) => join(dir, 'cgroup.procs'))
+      return bounded(name, bounds)
+    },
+    async ensure(name, bounds) {
+      await prepareParents()
+      // Others may ensure the same groups meanwhile.
+      for (const { dir } of groups(name)) mkdirSync(dir, { recursive: true })
+      return bounded(name, bounds)
     },
     limit: setLimits,
     async end(name) {
