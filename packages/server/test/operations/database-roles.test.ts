@@ -188,6 +188,23 @@ describe('a server with a role for migrations', () => {
     await prepareDatabase(service, null)
   })
 
+  test('is refused while a table of the schema belongs to another role, by words that name it and the remedy', async () => {
+    await using service = openDatabase(as(worker))
+    await db.database.query('create table "of another" ()')
+    try {
+      await expect(prepareDatabase(service, as(owner))).rejects.toMatchObject({
+        name: 'StartError',
+        message: expect.stringContaining(
+          `the database role ${owner} of BERTH_MIGRATION_URL may not grant the service what it needs (permission denied for table of another): it must own every table of the schema, but "of another" belongs to ${superuser}; run \`alter table "of another" owner to ${owner}\``,
+        ),
+      })
+      await db.database.query(`alter table "of another" owner to ${owner}`)
+      await prepareDatabase(service, as(owner))
+    } finally {
+      await db.database.query('drop table "of another"')
+    }
+  })
+
   test('is refused if the service is the owner, or the two name different databases', async () => {
     await using service = openDatabase(as(owner))
     await expect(prepareDatabase(service, as(owner))).rejects.toThrow(

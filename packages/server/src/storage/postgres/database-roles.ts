@@ -24,7 +24,11 @@ export async function prepareDatabase(db: Database, owner: DatabaseOptions | nul
   await using administration = openDatabase({ ...owner, connections: 1 })
   await requireSameDatabase(db, administration)
   await migrateAs(administration, 'it must own the schema')
-  await administration.transaction(tx => grant(tx, role))
+  try {
+    await administration.transaction(tx => grant(tx, role))
+  } catch (error) {
+    throw isDenied(error) ? await refusalOfGrant(administration, error) : error
+  }
   await requirePlainRole(db, role)
 }
 
@@ -61,6 +65,31 @@ async function grant(tx: Queryable, role: string): Promise<void> {
   await tx.query(`revoke update, delete on events from ${grantee}`)
   await tx.query(`revoke insert, update, delete on schema_migrations from ${grantee}`)
 }
+
+/** Explains why a role could not grant: a grant on all tables of a schema fails if another role owns one of them. */
+async function refusalOfGrant(administration: Queryable, cause: Error): Promise<StartError> {
+  const { rows } = await administration.query<{ role: string; name: string | null; owner: string | null }>(
+    `select current_user::text as role, c.oid::regclass::text as name, relowner::regrole::text as owner
+       from (select) as one left join pg_class c
+         on relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm', 'f')
+           and not pg_has_role(relowner, 'usage')
+      order by 2`,
+  )
+  const role = rows[0]?.role
+  const tables = rows.filter(({ name }) => name !== null)
+  const start = `the database role ${role} of BERTH_MIGRATION_URL may not grant the service what it needs (${cause.message})`
+  if (tables.length === 0) return new StartError(`${start}: it must own the schema (docs/operations.md)`, { cause })
+  const named = tables.slice(0, NAMED_TABLES).map(({ name, owner }) => `${name} belongs to ${owner}`)
+  const more = tables.length > NAMED_TABLES ? [`and ${tables.length - NAMED_TABLES} more`] : []
+  const remedy = `run \`alter table ${tables[0]?.name} owner to ${role}\` as a superuser, or move what is not Berth's to another schema`
+  return new StartError(
+    `${start}: it must own every table of the schema, but ${[...named, ...more].join(', ')}; ${remedy} (docs/operations.md)`,
+    { cause },
+  )
+}
+
+/** A schema of another program may have hundreds. */
+const NAMED_TABLES = 5
 
 async function requireSameDatabase(db: Queryable, administration: Queryable): Promise<void> {
   const where = 'select current_database()::text as name, pg_postmaster_start_time()::text as since'
