@@ -124,6 +124,9 @@ export async function gitText(args: readonly string[], options: GitOptions = {})
   return stdout.toString('utf8').replace(/\n$/, '')
 }
 
+/** Error codes at a pipe that git no longer reads. Node cancels a write that still waits when git ends. */
+const closedByGit: ReadonlySet<unknown> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'EPIPE', 'ECANCELED'])
+
 /** Feeds git its input. If git ends before it has read everything, its exit tells of that, not the pipe. */
 async function feed(input: string | Uint8Array | Readable, stdin: NodeJS.WritableStream): Promise<void> {
   if (typeof input === 'string' || input instanceof Uint8Array) {
@@ -132,7 +135,6 @@ async function feed(input: string | Uint8Array | Readable, stdin: NodeJS.Writabl
     return
   }
   await pipeline(input, stdin).catch(error => {
-    const closedByGit = error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.code === 'EPIPE'
-    if (input.errored && !closedByGit) throw error
+    if (input.errored && !closedByGit.has(error.code)) throw error
   })
 }

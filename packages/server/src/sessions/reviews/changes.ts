@@ -36,7 +36,7 @@ export function startComparing(
   const threshold = ['-c', `core.bigFileThreshold=${bounds.comparedBytes}`]
   const shared = [...threshold, 'diff-tree', '-r', '-M', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
   const start = (maxBytes: number, ...format: readonly string[]) => {
-    const names = new PassThrough()
+    const names = new PassThrough().on('error', () => undefined)
     const result = runGit([...shared, ...format, '--submodule=short', '--ignore-submodules=none', '--stdin'], {
       ...{ gitDir, view, signal, bounds: bounds.git, timeoutMs: bounds.timeMs },
       input: names,

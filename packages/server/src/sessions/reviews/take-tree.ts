@@ -35,6 +35,8 @@ export function startTaking(repository: OwnRepository, bounds: ReviewBounds, sig
       done(sizeBytes > bounds.packBytes ? new ReviewRefused('the changes are too large') : null, chunk)
     },
   })
+  // The error goes with the pack's promise, also if it comes before git reads.
+  input.on('error', () => undefined)
   const packed = takePack(repository, input, { strict: true, bounds: bounds.git, timeoutMs: bounds.timeMs, signal })
   packed.catch(() => undefined)
   return {
