@@ -45,7 +45,7 @@ function openGateway(seen: GatewayRequest[] = []): GatewaySurface {
     authority: { judge: async () => ({ kind: 'granted', caller, metering }) },
     bodyLimitBytes: 32 * 1024 ** 2,
     handedOver: new HandedOver(),
-    settableMembers: [],
+    settableMembers: ['model', 'messages'],
     clientPatienceMs: 1000,
     graceMs: 0,
   }
