@@ -1,6 +1,6 @@
 /**
- * As `Promise.all`, but a failure is thrown only once nothing of the rest is still under way: what cleans up after the
- * failure must not race with it.
+ * Waits for all promises before it throws a failure, unlike `Promise.all`. Cleanup after the failure cannot race with
+ * the rest.
  */
 export async function allSettled<const T extends readonly unknown[]>(
   work: T,

@@ -1,7 +1,4 @@
-/**
- * A refusal that the contract names (interface part 7). Domain code throws it; the HTTP layer alone turns it into a
- * response.
- */
+/** A refusal that the contract names. Domain code throws it; only the HTTP layer turns it into a response. */
 export class ApiError extends Error {
   override readonly name: string = 'ApiError'
   readonly status: number

@@ -1,4 +1,4 @@
-/** Time as the service sees it; handed in, so that tests decide what time it is. */
+/** The service's clock, injected so that tests can set the time. */
 export interface Clock {
   now(): Date
 }

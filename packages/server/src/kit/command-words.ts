@@ -1,13 +1,13 @@
-/** What means nothing to a shell, and quoted text in which it finds nothing to do. Read once, from left to right. */
+/** One shell word: characters without meaning to a shell, and quoted text without expansions. */
 const word = /(?:[\w@%+=:,./-]|'[^'\n]*'|"[^"$`\\!\n]*")+/y
 const blank = /[ \t]*/y
 
 const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh'])
 
 /**
- * The words of a command that is one plain program with its arguments, as an agent gives it: text for a shell, or a list
- * of words. Null where a shell would make more of it, by `;`, `|`, `&`, `$`, `*`, a new line, or anything else that is not
- * known to mean nothing.
+ * Returns the words of a command that is one plain program with arguments. An agent gives it as shell text or as a list
+ * of words. Returns null if a shell would do more with it: for `;`, `|`, `&`, `$`, `*`, a newline, or any other
+ * character not known to be harmless.
  */
 export function commandWords(command: unknown): readonly string[] | null {
   if (typeof command === 'string') return wordsOf(command)

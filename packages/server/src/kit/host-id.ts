@@ -3,8 +3,8 @@ import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * Name of this machine, made once and kept in the data directory beside the sandboxes it stands for: a host name may
- * change with a restart of a container whose sandboxes live on.
+ * Returns the name of this machine. It is created once and kept in the data directory beside the sandboxes that it
+ * stands for. A container's host name may change with a restart that its sandboxes survive.
  */
 export async function hostName(dataDir: string): Promise<string> {
   const path = join(dataDir, 'host-id')

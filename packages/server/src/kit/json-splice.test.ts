@@ -4,7 +4,7 @@ import { spliceMembers } from './json-splice.ts'
 
 const splice = (text: string, members: Record<string, string>) => spliceMembers(Buffer.from(text), members).toString()
 
-test('sets what is there and adds what is not, in any object and however it is spaced', () => {
+test('sets existing members and adds missing ones, in any object with any spacing', () => {
   const values = fc.jsonValue({ maxDepth: 3, noUnicodeString: false })
   fc.assert(
     fc.property(fc.dictionary(fc.string(), values), fc.constantFrom(0, 2, '\t'), (object, space) => {
@@ -14,13 +14,13 @@ test('sets what is there and adds what is not, in any object and however it is s
   )
 })
 
-test('leaves every other byte', () => {
+test('leaves every other byte unchanged', () => {
   expect(splice('{ "a" : 1.0 ,"model":"x\\"}", "b":[ {"model":1} ] }', { model: '"m"' })).toBe(
     '{ "a" : 1.0 ,"model":"m", "b":[ {"model":1} ] }',
   )
 })
 
-test('leaves no other reading where a name is repeated or escaped', () => {
+test('sets a repeated or escaped name everywhere', () => {
   expect(splice('{"model":"a","mod\\u0065l":"b","model":{"c":1}}', { model: '"m"' })).toBe(
     '{"model":"m","mod\\u0065l":"m","model":"m"}',
   )

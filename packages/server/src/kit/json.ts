@@ -1,10 +1,10 @@
-/** What JSON calls an object. */
+/** A JSON object. */
 export type Json = Readonly<Record<string, unknown>>
 
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Text of an object; null for whatever else it is. */
+/** Parses the text of an object; null if it is anything else. */
 export function parseObject(text: string): Json | null {
   try {
     const value: unknown = JSON.parse(text)

@@ -4,7 +4,7 @@ import { decodeCursor, pageOf } from './list-cursor.ts'
 
 const lists = ['sessions', 'repository-grants', 'publications a', 'publications b', 'merges a b', 'artifacts a']
 
-test.each(lists)('a cursor of the list %s is one of that list alone', list => {
+test.each(lists)('a cursor of the list %s works for that list only', list => {
   const row = { id: randomUUID(), at: new Date(1_700_000_000_123) }
   const { nextCursor } = pageOf(list, [row], 1, ({ at }) => at)
   expect(decodeCursor(list, nextCursor ?? '')).toEqual({ id: row.id, updatedAt: row.at })

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { invalidField } from './refusal.ts'
 
-/** Place in a list ordered by time and id, newest first. */
+/** A place in a list ordered by time and id, newest first. */
 export interface Place {
   readonly updatedAt: Date
   readonly id: string
 }
 
-/** Opaque to clients: sixteen bytes of id behind eight of milliseconds, and eight that tell the list. */
+/** Encodes a place: eight bytes of milliseconds, sixteen of id, and eight that identify the list. Opaque to clients. */
 function encodeCursor(list: string, place: Place): string {
   const bytes = Buffer.alloc(24)
   bytes.writeBigInt64BE(BigInt(place.updatedAt.getTime()))
@@ -18,8 +18,9 @@ function encodeCursor(list: string, place: Place): string {
 const markOf = (list: string): Buffer => createHash('sha256').update(list).digest().subarray(0, 8)
 
 /**
- * One page of rows that were read one beyond its limit, and where to go on. A last page has a cursor too.
- * @param list names the list, with all that it is a list of: no other list takes its cursors
+ * Returns one page of rows that were read one beyond the limit, with the cursor to continue from. A last page has a
+ * cursor too.
+ * @param list names the list and its parameters; cursors of other lists are refused
  */
 export function pageOf<Row extends { readonly id: string }>(
   list: string,
@@ -33,7 +34,10 @@ export function pageOf<Row extends { readonly id: string }>(
   return { page, nextCursor, hasMore: rows.length > limit }
 }
 
-/** @throws ApiError 400 `invalid_request`, path `cursor`, for text that no page of the list gave */
+/**
+ * Decodes a cursor.
+ * @throws ApiError 400 `invalid_request`, path `cursor`, for text that no page of this list returned
+ */
 export function decodeCursor(list: string, text: string): Place {
   const bytes = Buffer.from(text, 'base64url')
   const ours = bytes.length === 32 && bytes.toString('base64url') === text && bytes.subarray(24).equals(markOf(list))

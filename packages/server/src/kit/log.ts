@@ -1,4 +1,4 @@
 import type { BaseLogger } from 'pino'
 
-/** What storage says while it runs: a pino logger, or a test's stand-in. */
+/** The service's logger: pino's, or a test's substitute. */
 export type Log = Pick<BaseLogger, 'info' | 'warn' | 'error'>

@@ -27,7 +27,7 @@ export abstract class LoopingService implements Service {
   /** Does the work once. A round that throws ends nothing: the next one follows as usual. */
   protected abstract round(): Promise<void>
 
-  /** Reports what a round threw. */
+  /** Reports an error that a round threw. */
   protected abstract failed(error: unknown): void
 
   /** Asks for a round now, or for one more after the round under way. */

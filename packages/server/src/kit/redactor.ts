@@ -1,34 +1,33 @@
-/** Shortest value that counts as a secret: masking shorter ones would blacken ordinary words. */
+/** Shortest value that counts as a secret: masking shorter ones would hide ordinary words. */
 const LEAST_LENGTH = 8
-/** Whether a value is long enough to be masked. */
+/** Returns whether a value is long enough to be masked. */
 export const isMaskable = (value: string): boolean => value.length >= LEAST_LENGTH
 
-/** No longer than any secret, so masked text stays within the bound that the text was within. */
+/** No longer than any secret, so masked text never exceeds a limit that the original met. */
 const MASK = '[secret]'
 
-/** Credentials of our own have a form. For most of them the service stores nothing but a digest. */
+/** The form of our own credentials. For most of them the service stores only a digest. */
 const ownCredential = /svc_(?:(?:cloud|ai)_live|run)_[A-Za-z0-9_-]{16,}/
-/** Characters of the longest credential of our own, with room to spare. */
+/** Upper limit of the length of our own credentials, with room to spare. */
 const OWN_LENGTH = 128
-/** Text is masked in pieces of this many characters when only its beginning is wanted. */
+/** If only the beginning of a text is wanted, it is masked in pieces of this many characters. */
 const PIECE_LENGTH = 16 * 1024
-/** JSON that is nested deeper is left out. The log takes less, and a deeper walk would exhaust the stack. */
+/** JSON nested deeper is left out. The log's own limit is lower, and a deeper walk could exhaust the stack. */
 const MAX_DEPTH = 100
 
 /**
- * Masks secrets in text: the values that it was made with, however they are written, and our own credentials by form.
- *
- * It masks whole matches only. If it also masked the part of a secret at an end of a text, a writer could learn the
- * secret character by character from the texts that change. So text has to be masked before it is cut.
+ * Masks secrets in text: the given values in all their written forms, and our own credentials by form.
+ * It masks only whole matches. If it also masked part of a secret at the end of a text, a writer could learn the secret
+ * character by character from the texts that change. So text must be masked before it is cut.
  */
 export class Redactor {
   readonly #pattern: RegExp
-  /** Characters of the longest way to write one of the secrets; 0 without secrets. */
+  /** Length of the longest written form of a secret; 0 without secrets. */
   readonly #longestSecret: number
 
   constructor(secrets: Iterable<string> = []) {
     const forms = [...new Set([...secrets].flatMap(writtenForms))].sort((a, b) => b.length - a.length)
-    // The longest form first: a secret that contains another one is masked whole.
+    // The longest form comes first, so that a secret that contains another is masked whole.
     this.#pattern = new RegExp([...forms.map(form => RegExp.escape(form)), ownCredential.source].join('|'), 'g')
     this.#longestSecret = forms[0]?.length ?? 0
   }
@@ -43,16 +42,16 @@ export class Redactor {
     return this.#value(value, MAX_DEPTH)
   }
 
-  /** Masks text that arrives in pieces, whichever way it is divided. */
+  /** Masks text that arrives in pieces, however it is divided. */
   stream(): MaskingStream {
     return new MaskingStream(this.#pattern, Math.max(this.#longestSecret, OWN_LENGTH))
   }
 
   /**
-   * Returns the masked text, for a caller that keeps about the first `length` UTF-16 units of it: what is left out comes
-   * after those. Masking comes before the caller's cut, and an endless text costs no more than its beginning.
+   * Returns the masked beginning of a text: at least `length` UTF-16 units, if the text has that many. Masking comes
+   * before the caller's cut, and an endless text costs no more than its beginning.
    * @param isCut whether the writer has cut the text's end, perhaps within a secret. Then as many characters of the end
-   *   as the longest secret has are left out, whatever they are.
+   * as the longest secret has are dropped.
    */
   beginning(text: string, length: number, isCut = false): string {
     const stream = this.stream()
@@ -66,8 +65,8 @@ export class Redactor {
 
   /**
    * Returns the masked text.
-   * @param isCut whether the writer has cut the text's beginning, perhaps within a secret. Then as many characters of it as
-   *   the longest secret has are left out, whatever they are.
+   * @param isCut whether the writer has cut the text's beginning, perhaps within a secret. Then as many characters of
+   * it as the longest secret has are dropped.
    */
   ending(text: string, isCut: boolean): string {
     const masked = this.text(text)
@@ -85,31 +84,35 @@ export class Redactor {
   }
 }
 
-/** Masks the pieces of one text. It holds back the characters that may still become a secret. */
+/** Masks the pieces of one text. It holds back characters that may still become part of a secret. */
 export class MaskingStream {
   readonly #pattern: RegExp
   readonly #longest: number
   #held = ''
 
-  /** @param longest characters of the longest match */
+  /** @param longest length of the longest match */
   constructor(pattern: RegExp, longest: number) {
     this.#pattern = pattern
     this.#longest = longest
   }
 
-  /** Returns the masked text that is final with this piece. */
+  /** Returns the masked text that this piece completes. */
   push(piece: string): string {
     this.#held += piece
-    // Searching less often than pieces come keeps the cost linear in the text.
+    // Searching less often than pieces arrive keeps the cost linear in the text.
     return this.#held.length < 2 * this.#longest ? '' : this.#release(this.#held.length - this.#longest)
   }
 
-  /** Returns the rest, after the last piece; of a text that was cut, without the characters of the longest match. */
+  /**
+   * Returns the rest, after the last piece. If the text was cut, it drops as many characters as the longest match has.
+   */
   end(isCut = false): string {
     return this.#release(this.#held.length - (isCut ? this.#longest : 0))
   }
 
-  /** A match that begins before `until` is whole in what is held: the longest alternative fits behind it. */
+  /**
+   * Releases the text up to `until`. A match that begins before it is complete: the longest alternative fits behind it.
+   */
   #release(until: number): string {
     let masked = ''
     let done = 0
@@ -125,16 +128,15 @@ export class MaskingStream {
   }
 }
 
-/** Masks by form alone. It is all that a Session without secrets needs. */
+/** Masks by form alone, which is enough for a Session without secrets. */
 export const ownCredentials = new Redactor()
 
 /**
- * The secrets of the deployment that this process knows. They are masked in what operators read: log lines and the
- * errors in them. Text that tenants read must never go through here: whether a mask appears would tell a tenant whether
- * a guess of a key was right.
+ * The deployment's secrets that this process knows. They are masked in log lines and in logged errors, which operators
+ * read. Never use it for text that tenants read: a mask would confirm a tenant's guess of a key.
  */
 export class ProcessSecrets {
-  /** How many holders each secret has. */
+  /** The number of holders of each secret. */
   readonly #holders = new Map<string, number>()
   #redactor = new Redactor()
 
@@ -163,13 +165,13 @@ export class ProcessSecrets {
   }
 }
 
-/** The secrets of this process, masked in all that it logs. */
+/** The secrets of this process, masked in everything that it logs. */
 export const knownSecrets = new ProcessSecrets()
 
 /**
- * Returns the ways in which a secret turns up: as it is, as a string of JSON (a log line, a tool's answer) and as one
- * within another; without the white space around it, which shells drop; and, of a key of several lines, each line, since
- * programs that print files indent and number them.
+ * Returns the written forms of a secret: as is, as a JSON string (a log line, a tool's answer), and as a JSON string
+ * within another; without surrounding white space, which shells drop; and each line of a multi-line key, because
+ * programs that print files indent and number lines.
  */
 function writtenForms(secret: string): string[] {
   const lines = secret.split(/\r?\n/).map(line => line.trim())

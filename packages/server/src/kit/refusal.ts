@@ -1,7 +1,7 @@
 import { type ErrorCode, errors } from '@berth/contract'
 import { ApiError } from './api-error.ts'
 
-/** A refusal by its code, with the status and the constant delay that the contract gives it (interface 7.2, 7.3). */
+/** Returns a refusal by its code, with the status and the constant delay of the contract. */
 export function refusal(
   code: ErrorCode,
   fields: Readonly<Record<string, unknown>> = {},
@@ -16,10 +16,10 @@ export function refusal(
   })
 }
 
-/** 400 `invalid_request` for a field that is well-formed but means nothing here. */
+/** Returns a 400 `invalid_request` for a field that is well-formed but invalid here. */
 export function invalidField(path: readonly (string | number)[], message: string): ApiError {
   return refusal('invalid_request', { issues: [{ path, message }] })
 }
 
-/** One answer for what is missing, of another Session and of another tenant (completions, Common rules). */
+/** Returns the same answer for a missing resource, one of another Session and one of another tenant. */
 export const sessionNotFound = (): ApiError => refusal('cloud_session_not_found')

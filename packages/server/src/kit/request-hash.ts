@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Replay identity of a command: SHA-256 of the validated body, defaults filled in, keys sorted at every depth. An
- * explicit null equals absence.
+ * Returns the replay identity of a command: SHA-256 of the validated body, with defaults filled in and keys sorted at
+ * every depth. An explicit null equals absence.
  */
 export function requestHash(body: unknown): Buffer {
   return createHash('sha256').update(canonical(body)).digest()

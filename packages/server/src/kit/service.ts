@@ -1,4 +1,4 @@
-/** Anything that runs: it starts once, and disposing of it stops it and waits for the work under way. */
+/** A part of the process that starts once. Disposing of it stops it and waits for work in progress. */
 export interface Service extends AsyncDisposable {
   readonly name: string
   start(): Promise<void>

@@ -2,8 +2,8 @@ import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * The service cannot start for a reason that its operator can mend. The message is one line made to be printed alone,
- * without a stack.
+ * The service cannot start for a reason that its operator can fix. The message is one line, printed alone without a
+ * stack.
  */
 export class StartError extends Error {
   override readonly name = 'StartError'
@@ -22,7 +22,7 @@ const remedies: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of the path is not a directory',
 }
 
-/** Turns a file system's refusal while `doing` into a StartError; every other error is returned unchanged. */
+/** Turns a file system's refusal while `doing` into a StartError. Returns every other error unchanged. */
 export function toStartError(error: unknown, doing: string): unknown {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error
   const remedy = remedies[error.code]
@@ -32,7 +32,10 @@ export function toStartError(error: unknown, doing: string): unknown {
   return new StartError(`${doing}: ${remedy}${owner === undefined ? '' : `; ${owner}`}`, { cause: error })
 }
 
-/** Says whose the path is, or the directory that closes it, and what to do; undefined if that is this process. */
+/**
+ * Names the owner of the path, or of the directory that hides it, with advice; undefined if that is this process's
+ * user.
+ */
 function foreignOwner(path: string): string | undefined {
   const own = process.getuid?.()
   const found = nearestVisible(path)
@@ -47,7 +50,7 @@ function nearestVisible(path: string): { readonly path: string; readonly uid: nu
     const stat = statSync(path, { throwIfNoEntry: false })
     if (stat !== undefined) return { path, uid: stat.uid }
   } catch {
-    // A directory above is closed.
+    // A parent directory is not accessible.
   }
   const above = dirname(path)
   return above === path ? undefined : nearestVisible(above)

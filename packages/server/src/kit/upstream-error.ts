@@ -1,7 +1,7 @@
 import type { ErrorCode } from '@berth/contract'
 import { ApiError } from './api-error.ts'
 
-/** The codes that a call of a provider ends with. */
+/** The codes with which a call of a provider can fail. */
 export type UpstreamCode = Extract<
   ErrorCode,
   `upstream_${string}` | 'model_not_found' | 'invalid_request' | 'request_entity_too_large' | 'service_unavailable'
@@ -16,7 +16,7 @@ export class UpstreamError extends ApiError {
   readonly retryAfterSeconds: number | undefined
 
   constructor(refused: {
-    /** Status that the client gets. */
+    /** Status of the response to the client. */
     readonly status: number
     readonly code: UpstreamCode
     readonly message: string

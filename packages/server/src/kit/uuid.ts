@@ -1,4 +1,4 @@
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Whether the text is a UUID, in either case (interface 2.1). */
+/** Returns whether the text is a UUID, in either case. */
 export const isUuid = (text: string): boolean => uuid.test(text)

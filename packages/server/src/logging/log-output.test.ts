@@ -28,19 +28,19 @@ afterEach(() => {
   rmSync(directory, { recursive: true })
 })
 
-/** An output on a descriptor, which says in a line how many were dropped. */
+/** Creates an output on a descriptor. After a gap it writes a line with the number of dropped lines. */
 function outputOn(descriptor: number, heldBytes?: number): LogOutput {
   const output = new LogOutput(openLogSink(descriptor), heldBytes === undefined ? {} : { heldBytes })
   output.onGap = dropped => output.write(`dropped ${dropped}\n`)
   return output
 }
 
-/** Waits until everything it was given is written or dropped. */
+/** Waits until the output has written or dropped everything. */
 async function settled(output: LogOutput): Promise<void> {
   await output.close(60_000)
 }
 
-/** A named pipe that nobody reads, full but for less than a page. */
+/** Creates a named pipe without a reader, full except for less than a page. */
 function fullPipe(): { path: string; reader: number } {
   const path = join(directory, 'pipe')
   execFileSync('mkfifo', [path])
@@ -52,7 +52,7 @@ function fullPipe(): { path: string; reader: number } {
   return { path, reader }
 }
 
-test('every line is written in order, by whatever batches', async () => {
+test('writes every line in order, however they are batched', async () => {
   const path = join(directory, 'log')
   const output = outputOn(openSync(path, 'w'))
   const lines = Array.from({ length: 1000 }, (_, index) => `line ${index}\n`)
@@ -62,7 +62,7 @@ test('every line is written in order, by whatever batches', async () => {
   expect(output.dropped).toBe(0)
 })
 
-test('a device that is full drops what it is given, and counts it', async () => {
+test('drops and counts lines for a full device', async () => {
   const output = outputOn(openSync('/dev/full', 'w'))
   for (let count = 0; count < 100; count += 1) output.write('line\n')
   await settled(output)
@@ -70,7 +70,7 @@ test('a device that is full drops what it is given, and counts it', async () => 
 })
 
 test.runIf(process.getuid?.() === 0)(
-  'a disk that fills up cuts no later line in two, and tells what is missing once there is room',
+  'keeps later lines whole after a disk filled up, and reports the gap once there is room',
   async () => {
     const disk = join(directory, 'disk')
     execFileSync('mkdir', [disk])
@@ -92,13 +92,13 @@ test.runIf(process.getuid?.() === 0)(
   },
 )
 
-test('a pipe that nobody reads holds a bounded number of lines, and drops and counts the others', async () => {
+test('holds a bounded number of lines for a pipe without a reader, and drops and counts the others', async () => {
   const { path, reader } = fullPipe()
   const output = outputOn(openSync(path, 'w'), 1000)
   const line = `${'x'.repeat(99)}\n`
   for (let count = 0; count < 50; count += 1) output.write(line)
   expect(output.dropped).toBe(40)
-  // The reader is back: what was held comes whole, and then how much is missing.
+  // The reader is back: the held lines come complete, and then the number of missing ones.
   let read = ''
   const chunk = Buffer.alloc(65_536)
   while (!read.includes('dropped')) {
@@ -113,7 +113,7 @@ test('a pipe that nobody reads holds a bounded number of lines, and drops and co
   await settled(output)
 })
 
-test('a close does not wait for a reader that does not come', async () => {
+test('closes without waiting for a reader that does not come', async () => {
   const { path } = fullPipe()
   const output = outputOn(openSync(path, 'w'))
   output.write(`${'x'.repeat(5000)}\n`)
@@ -122,7 +122,7 @@ test('a close does not wait for a reader that does not come', async () => {
   expect(output.dropped).toBe(2)
 })
 
-test('a pipe whose reader has gone drops what it is given, and counts it', async () => {
+test('drops and counts lines for a pipe whose reader has gone', async () => {
   const path = join(directory, 'pipe')
   execFileSync('mkfifo', [path])
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -135,7 +135,7 @@ test('a pipe whose reader has gone drops what it is given, and counts it', async
   expect(output.dropped).toBe(2)
 })
 
-test('lines that still wait when a process exits are written', () => {
+test('writes the waiting lines when the process exits', () => {
   const path = join(directory, 'log')
   writeFileSync(path, '')
   const output = outputOn(openSync(path, 'a'))

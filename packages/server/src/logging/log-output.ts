@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LogSink } from './log-sink.ts'
 
-/** Lines that wait for a slow reader hold at most this much. */
+/** Maximum size of the lines that wait for a slow reader. */
 const heldBytes = 1024 * 1024
 
 /**
- * The end of the log's pipeline: takes lines, never waits and never fails. While one batch is written the next one
- * gathers: a system call for each line was 7 % of a busy API process. Lines that cannot be written, or that a reader
- * leaves waiting beyond a bound, are dropped and counted.
+ * The end of the log pipeline: it takes lines, never waits and never fails. While it writes one batch, the next one
+ * gathers: a system call for each line was 7 % of a busy API process. It drops and counts lines that cannot be written,
+ * and lines beyond its limit for a slow reader.
  */
 export class LogOutput {
   readonly #sink: LogSink
@@ -16,12 +16,12 @@ export class LogOutput {
   #held = 0
   #dropped = 0
   #told = 0
-  /** A line was cut in the middle: the next one must not continue it. */
+  /** Whether a line was cut in the middle, so that the next one must begin a new line. */
   #torn = false
   #writing: Promise<void> | null = null
   #closed = false
 
-  /** Is called when lines are written again after some were dropped, with the number of those. */
+  /** Called with the number of dropped lines when lines are written again after a gap. */
   onGap: (dropped: number) => void = () => {}
 
   constructor(sink: LogSink, options: { readonly heldBytes?: number } = {}) {
@@ -46,7 +46,7 @@ export class LogOutput {
     this.#writing ??= this.#writeAll()
   }
 
-  /** Writes what it holds, or drops it after `patienceMs`. Lines that come later are dropped. */
+  /** Writes the lines it holds, or drops them after `patienceMs`. Later lines are dropped. */
   async close(patienceMs: number): Promise<void> {
     this.#closed = true
     const patience = new AbortController()
@@ -56,7 +56,7 @@ export class LogOutput {
     await this.#writing
   }
 
-  /** Writes the lines that wait without waiting itself, for a process that exits now. */
+  /** Writes the waiting lines synchronously, for a process that is about to exit. */
   writeLastLines(): void {
     if (this.#lines.length > 0) this.#sink.writeNow(Buffer.from(this.#lines.join('')))
     this.#lines = []
@@ -69,10 +69,10 @@ export class LogOutput {
       const text = Buffer.from(lines.join(''))
       const whole = await this.#writeBatch(text, lines.length)
       this.#held -= text.length
-      // Told when nothing waits, so that there is room for the line that tells it.
+      // Report the gap when no lines wait, so that there is room for the report.
       if (whole && this.#lines.length === 0) this.#tellGap()
     }
-    // In the same step as the last look: a line that comes later starts the next round.
+    // In the same step as the last check: a later line starts the next round.
     this.#writing = null
   }
 

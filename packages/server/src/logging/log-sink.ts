@@ -6,23 +6,23 @@ import { promisify } from 'node:util'
 
 const writeTo = promisify(write)
 
-/** A terminal that was stopped takes nothing; it is tried again this often. */
+/** Retry interval for a terminal that was stopped with Ctrl-S and takes no output. */
 const stoppedTerminalMs = 50
 
-/** Where a process writes its log. No write blocks the event loop or, forever, a thread that the exit would wait for. */
+/** The destination of a process's log. No write blocks the event loop, or for ever a thread that the exit waits for. */
 export interface LogSink {
   /**
-   * Writes bytes and answers how many were taken; fewer than all only after an error.
-   * @throws the system's error when none was taken
+   * Writes bytes and returns how many were taken; fewer than all only after an error.
+   * @throws the system's error if none were taken
    */
   write(bytes: Buffer): Promise<number>
-  /** Writes as much as is taken at once. */
+  /** Writes as many bytes as are taken at once. */
   writeNow(bytes: Buffer): void
-  /** Gives up whatever is still being written. */
+  /** Gives up writes in progress. */
   destroy(): void
 }
 
-/** The sink for a descriptor that the process was started with. */
+/** Opens the sink for a descriptor that the process was started with. */
 export function openLogSink(descriptor: number): LogSink {
   const kind = fstatSync(descriptor)
   if (kind.isFIFO() || kind.isSocket()) return new SocketSink(descriptor)
@@ -30,8 +30,8 @@ export function openLogSink(descriptor: number): LogSink {
 }
 
 /**
- * A pipe or socket, written through the event loop. `write(2)` on a thread would block it for as long as the reader reads
- * nothing, and the process could not exit.
+ * Writes to a pipe or socket through the event loop. `write(2)` on a thread would block the thread while the reader
+ * does not read, and the process could not exit.
  */
 class SocketSink implements LogSink {
   readonly #descriptor: number
@@ -40,7 +40,7 @@ class SocketSink implements LogSink {
   constructor(descriptor: number) {
     this.#descriptor = descriptor
     this.#socket = new Socket({ fd: descriptor, readable: false, writable: true })
-    // Every failed write also rejects.
+    // Every failed write also rejects its promise.
     this.#socket.on('error', () => {})
   }
 
@@ -59,7 +59,7 @@ class SocketSink implements LogSink {
   }
 }
 
-/** A file, a device or a terminal. */
+/** Writes to a file, a device or a terminal. */
 class FileSink implements LogSink {
   readonly #descriptor: number
   #destroyed = false
@@ -100,11 +100,11 @@ function tryWrite(descriptor: number, bytes: Buffer): void {
   try {
     writeSync(descriptor, bytes)
   } catch {
-    // The process exits: nobody is left to tell.
+    // The process is exiting, and no one is left to tell.
   }
 }
 
-/** The terminal once more, for this process alone and without blocking: Ctrl-S must stop the output, not the process. */
+/** Reopens the terminal for this process alone, without blocking: Ctrl-S must stop the output, not the process. */
 function openTerminal(descriptor: number): number {
   try {
     return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)

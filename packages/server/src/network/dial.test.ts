@@ -12,7 +12,7 @@ const records: Readonly<Record<string, readonly number[][]>> = {
   'four.example.com 1': [[1, 1, 1, 1]],
 }
 
-/** A DNS server on loopback; what it does not know does not exist, and of `silent` names it says nothing. */
+/** A DNS server on loopback. Unknown names do not exist, and it does not answer for `silent` names. */
 const server = createSocket('udp4')
 const asked: string[] = []
 
@@ -43,14 +43,14 @@ afterAll(() => server.close())
 const resolve = (name: string, signal = AbortSignal.timeout(20_000)) =>
   openNetwork([`127.0.0.1:${server.address().port}`]).resolve(name, signal)
 
-test('answers every address of a name, of both kinds, as DNS has it', async () => {
+test('resolve returns every IPv4 and IPv6 address of a name in DNS', async () => {
   expect(await resolve('two.example.com')).toEqual(['93.184.216.34', '93.184.216.35', '2606:4700::1'])
   expect(await resolve('four.example.com')).toEqual(['1.1.1.1'])
   await expect(resolve('none.example.com')).rejects.toThrow(/ENOTFOUND/)
   expect(new Set(asked)).toEqual(new Set(['two.example.com', 'four.example.com', 'none.example.com']))
 })
 
-test('gives up when it is told to', async () => {
+test('resolve ends when its signal aborts', async () => {
   const leaving = new AbortController()
   const answer = resolve('silent.example.com', leaving.signal)
   leaving.abort(new Error('the client left'))

@@ -1,19 +1,19 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { connect, type Socket } from 'node:net'
 
-/** The ways out of this process; tests hand in their own. */
+/** The network access of this process; tests replace it. */
 export interface Network {
-  /** Every address of a name as this machine knows it, its own tables included, in the order to try them. */
+  /** Returns every address of a name as this machine resolves it, local tables included, in the order to try them. */
   lookUp(name: string): Promise<readonly string[]>
-  /** Every address of a name as DNS has it. The name is whole: no search list is added to it. */
+  /** Returns every address of a name in DNS. The name is complete: no search list applies. */
   resolve(name: string, signal: AbortSignal): Promise<readonly string[]>
   /** Connects to an address, never to a name. */
   dial(address: string, port: number, signal: AbortSignal): Promise<Socket>
 }
 
 /**
- * The network of this machine.
- * @param servers DNS servers to ask in place of those that the system names
+ * Returns the network of this machine.
+ * @param servers DNS servers to use instead of the system's
  */
 export function openNetwork(servers?: readonly string[]): Network {
   return {
@@ -58,15 +58,15 @@ export function openNetwork(servers?: readonly string[]): Network {
   }
 }
 
-/** An address, or a name's, is one that must not be connected to. */
+/** The host is, or resolves to, an address that must not be dialled. */
 export class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError'
 }
 
 /**
- * Connects to the first of these addresses that answers, having judged all of them: a name with mixed answers is an
- * attack. What is dialled is what was judged, so a later answer of the name changes nothing.
- * @throws ForbiddenAddressError when one of the addresses may not be dialled, before any is
+ * Checks all addresses, then connects to the first that answers. A name with mixed answers is an attack. It dials only
+ * the checked addresses, so a later answer of the name changes nothing.
+ * @throws ForbiddenAddressError before dialling, if any of the addresses is forbidden
  */
 export async function dialJudged(
   network: Network,

@@ -16,7 +16,7 @@ test.each([...publicAddresses, ...publicSixes])('%s is public', address => {
   expect(isPublicAddress(address)).toBe(true)
 })
 
-/** Each range by its first and last address, or one from it. */
+/** Each range, by its first and last address or by one inside it. */
 const closed: Readonly<Record<string, readonly string[]>> = {
   'this network': ['0.0.0.0', '0.255.255.255'],
   loopback: ['127.0.0.1', '127.255.255.255', '::1'],
@@ -60,24 +60,24 @@ const closed: Readonly<Record<string, readonly string[]>> = {
   'special elsewhere': ['2620:4f:8000::1'],
 }
 
-test.each(Object.entries(closed))('what is %s is not', (_, addresses) => {
+test.each(Object.entries(closed))('addresses of %s are not public', (_, addresses) => {
   expect(addresses.filter(isPublicAddress)).toEqual([])
 })
 
 test.each([
   [
-    'another spelling of an address',
+    'a non-canonical spelling of an address',
     ['2130706433', '0x7f.1', '0177.0.0.1', '127.1', '08.8.8.8', '8.8.2056', '0x8.8.8.8'],
   ],
   [
-    'none',
+    'text that is no address',
     ['', 'localhost', 'example.com', '8.8.8.8:80', '[2606:4700::1]', ' 8.8.8.8', '8.8.8.8\n', '2606:4700::1%eth0'],
   ],
-])('what is %s is not', (_, texts) => {
+])('%s is not public', (_, texts) => {
   expect(texts.filter(isPublicAddress)).toEqual([])
 })
 
-test('ranges hold addresses of their own kind', () => {
+test('ranges match only addresses of their own family', () => {
   const judge = inRanges(['198.51.100.0/24', '2606:4700::/32'])
   expect(['198.51.100.0', '198.51.100.255', '2606:4700::1'].map(judge)).toEqual([true, true, true])
   expect(['198.51.101.0', '2606:4701::1', '8.8.8.8'].map(judge)).toEqual([false, false, false])

@@ -1,6 +1,9 @@
 import { isIP } from 'node:net'
 
-/** Names that never are of the public network (RFC 6761, 6762, 8375, 9476 and ICANN's `internal`), and all below them. */
+/**
+ * Names that never belong to the public network (RFC 6761, 6762, 8375, 9476 and ICANN's `internal`), and all below
+ * them.
+ */
 const privateNames = [
   'localhost',
   'local',
@@ -14,16 +17,16 @@ const privateNames = [
   'localdomain',
 ]
 
-/** A host that a name of the public network, or an address, stands for. */
+/** A host of a request: an address, a name that may be public, or a private name. */
 export type PublicHost =
   | { readonly kind: 'address'; readonly address: string }
-  /** Without the dot at its end. */
+  /** Without a trailing dot. */
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'private' }
 
 /**
- * Reads a host as the URL standard writes it, which has undone every other spelling. Names that can only be private
- * are told apart here, so that no resolver, with its search list and tables, is asked for them.
+ * Classifies a host in the URL standard's form, which removes all other spellings. It recognises names that can only be
+ * private, so that no resolver, with its search list and tables, is asked for them.
  */
 export function readPublicHost(host: string): PublicHost {
   const bare = host.replace(/^\[(.*)\]$/, '$1')
