@@ -102,13 +102,13 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
   it('reaches nothing, and does again with the next Turn', async () => {
     await work(options)
     const { session } = await bench.sealed('shell', 'true')
-    expect(await tunnel(session)).toContain('no Run is at work in this sandbox')
+    expect(await tunnel(session)).toContain('no Run is active in this sandbox')
     const { run } = await bench.api.submitTurn(session.id, 'until [ -e go ]; do sleep 0.02; done')
     await until('a running run', async () => (await bench.api.session(session.id)).phase === 'running')
     expect(await tunnel(session)).toContain('this sandbox may not reach 192.0.2.1:9')
     await touch(bench.test.db.database, bench.test.dataDir, session, 'go')
     await bench.settled(session, run.id)
-    expect(await tunnel(session)).toContain('no Run is at work in this sandbox')
+    expect(await tunnel(session)).toContain('no Run is active in this sandbox')
   })
 
   it('is rid of what a cancelled Run detached, and keeps what was there before', async () => {

@@ -3,8 +3,8 @@ import { dialJudged, type Network } from '../../network/dial.ts'
 import type { ProxyTarget, ProxyVerdict } from './reach-policy.ts'
 
 /**
- * Connects to an allowed target: resolves its name once, and dials what was found then.
- * @throws ForbiddenAddressError when a public name has an address that is not
+ * Connects to an allowed target. It resolves the name once and dials the addresses found then.
+ * @throws ForbiddenAddressError if a public name has an address that is not public
  */
 export async function dialTarget(
   network: Network,

@@ -10,7 +10,7 @@ import { openNetwork } from '../../network/dial.ts'
 import { createEgressPolicy, createPublicPolicy } from './egress-policy.ts'
 import { type EgressProxy, serveEgressProxy } from './proxy.ts'
 
-/** What DNS says here. */
+/** The answers of this test's DNS. */
 const names: Readonly<Record<string, readonly string[]>> = {
   'example.com': ['93.184.216.34', '2606:2800:220:1::1'],
   'xn--mnchen-3ya.de': ['93.184.216.35'],
@@ -40,7 +40,7 @@ const network = {
     resolved.push(name)
     return names[name] ?? Promise.reject(new Error('no such name'))
   },
-  /** Whatever is dialled, one server on loopback answers. */
+  /** Records each dialled address; one server on loopback answers for all. */
   dial: async (address: string, port: number, signal: AbortSignal) => {
     dialled.push(`${address} ${port}`)
     return openNetwork().dial('127.0.0.1', (server.address() as AddressInfo).port, signal)
@@ -66,7 +66,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true })
 })
 
-/** Sends a request line as it is, which no client library would let pass, and answers what comes back. */
+/** Sends a raw request line, which no client library would allow, and returns the answer. */
 async function say(line: string): Promise<string> {
   const socket = connect(join(dir, 's'))
   socket.write(`${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`, 'utf8')
@@ -76,7 +76,7 @@ async function say(line: string): Promise<string> {
 const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1])
 
 describe('public hosts', () => {
-  it('are reached by name and by address, resolved once, at the first address that was found', async () => {
+  it('are reached by name or address, at the first of the addresses resolved once', async () => {
     expect(await say('GET http://example.com/path?query')).toMatch(/^HTTP\/1\.1 200 .*example\.com\/path\?query/s)
     expect(await say('GET http://Example.COM./')).toMatch(/^HTTP\/1\.1 200 /)
     expect(await say('GET http://münchen.de/')).toMatch(/^HTTP\/1\.1 (200|400) /)
@@ -88,14 +88,14 @@ describe('public hosts', () => {
     expect(dialled.slice(-3)).toEqual(['93.184.216.34 443', '93.184.216.34 443', '2606:4700::1 443'])
   })
 
-  it('are told apart from a name that has no address', async () => {
+  it('answer 502, not 403, if the name has no address', async () => {
     expect(statusOf(await say('GET http://empty.example.com/'))).toBe(502)
     expect(statusOf(await say('GET http://unknown.example.com/'))).toBe(502)
     expect(dialled).toEqual([])
   })
 })
 
-/** Every way to write a host that is not public; nothing of it is resolved. */
+/** Spellings of hosts that are not public; none of them may be resolved. */
 const hosts = [
   ...[
     '127.0.0.1',
@@ -178,7 +178,7 @@ describe('a host that is not public', () => {
     expect([resolved, dialled]).toEqual([[], []])
   })
 
-  it('is refused with whatever stands around it', async () => {
+  it('is refused in every malformed or decorated request line', async () => {
     const lines = ['GET http://example.com@127.0.0.1/', 'GET http://127.0.0.1\\@example.com/', 'GET http:/127.0.0.1/']
     const more = [
       'GET http://127.0.0.1\t/',
@@ -209,7 +209,7 @@ describe('a host that is not public', () => {
     },
   )
 
-  it('stays refused when the name has another answer later: what was judged is what is dialled', async () => {
+  it('cannot be reached through a name whose answer changes: the proxy dials the addresses that it checked', async () => {
     let answers = 0
     const turning = { ...network, resolve: async () => (answers++ === 0 ? ['93.184.216.34'] : ['127.0.0.1']) }
     await proxy[Symbol.asyncDispose]()
@@ -240,7 +240,7 @@ describe('a policy', () => {
     expect(judge('example.com:22', createPublicPolicy({ ...open, ports: [22] }))).toBe('public')
   })
 
-  it('keeps to the hosts that it lists', () => {
+  it('allows only the hosts that it lists', () => {
     const listed = createPublicPolicy({ ...open, only: ['example.com', '*.packages.example'] })
     for (const host of ['example.com', 'example.com.', 'registry.packages.example', 'a.b.packages.example']) {
       expect(judge(`${host}:443`, listed), host).toBe('public')
@@ -256,7 +256,7 @@ describe('a policy', () => {
     }
   })
 
-  it('is what the operator named and no more, where public hosts are closed', () => {
+  it("allows only the operator's origins if public hosts are closed", () => {
     const policy = createEgressPolicy({ reach: ['http://127.0.0.1:9000'] })
     expect(judge('127.0.0.1:9000', policy)).toBe('named')
     expect(judge('example.com:443', policy)).toMatch(/may not reach/)
@@ -266,10 +266,10 @@ describe('a policy', () => {
   })
 })
 
-describe('what is told of refusals', () => {
-  it('is where to and why, without path or query, and not without end', async () => {
+describe('the log of refusals', () => {
+  it('names the target and the reason, without path or query, up to a limit', async () => {
     await say('GET http://localhost/secret?secret')
-    expect(logged).toEqual([{ host: 'localhost', port: 80, reason: 'localhost is no name of a public host' }])
+    expect(logged).toEqual([{ host: 'localhost', port: 80, reason: 'localhost is not the name of a public host' }])
     for (let count = 0; count < 40; count++) await say('CONNECT localhost:443')
     expect(logged).toHaveLength(20)
   })

@@ -5,8 +5,8 @@ import type { PublicHosts, SandboxEgress } from '../driver.ts'
 import { createReachPolicy, type ProxyPolicy } from './reach-policy.ts'
 
 /**
- * What a sandbox gets out to: the origins that the operator named, and public hosts as far as they are open to it.
- * @throws TypeError when an origin is none
+ * Returns the policy of a sandbox: the operator's origins, and the part of the public network that is open to it.
+ * @throws TypeError if an entry of `reach` is not an origin
  */
 export function createEgressPolicy({ reach, publicHosts }: Omit<SandboxEgress, 'gateway'>): ProxyPolicy {
   const named = createReachPolicy(reach)
@@ -19,9 +19,9 @@ export function createEgressPolicy({ reach, publicHosts }: Omit<SandboxEgress, '
 }
 
 /**
- * Allows public names and addresses, on the ports that are open. A name that may be public is resolved, and the
- * addresses are judged then; all else is denied before.
- * @param ownAddresses those of this machine, which a sandbox must not come back to from outside
+ * Allows public names and addresses on the open ports. A name that may be public is resolved, and its addresses are
+ * checked then; everything else is denied before.
+ * @param ownAddresses this machine's addresses, which a sandbox must not reach from outside
  */
 export function createPublicPolicy(
   { ports, only, refused }: PublicHosts,
@@ -33,7 +33,7 @@ export function createPublicPolicy(
   return ({ host, port }) => {
     if (!openPorts.has(port)) return { kind: 'deny', reason: `port ${port} of public hosts is not open to sandboxes` }
     const asked = readPublicHost(host)
-    if (asked.kind === 'private') return { kind: 'deny', reason: `${host} is no name of a public host` }
+    if (asked.kind === 'private') return { kind: 'deny', reason: `${host} is not the name of a public host` }
     if (only !== undefined && !(asked.kind === 'name' && only.some(pattern => matches(asked.name, pattern)))) {
       return { kind: 'deny', reason: `${host} is not among the hosts that sandboxes may reach` }
     }
@@ -44,7 +44,7 @@ export function createPublicPolicy(
   }
 }
 
-/** Whether a name is a pattern's: itself, or with `*.` any name below it. */
+/** Returns whether a name matches a pattern: the name itself, or with `*.` any name below it. */
 function matches(name: string, pattern: string): boolean {
   return pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) : name === pattern
 }

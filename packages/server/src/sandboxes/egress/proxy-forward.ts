@@ -5,8 +5,8 @@ import { forwardedHeaders } from './proxy-headers.ts'
 import type { ProxyTarget } from './reach-policy.ts'
 
 /**
- * Sends one plain request on over a fresh connection, and its answer back.
- * @throws what the upstream failed with, as long as no answer has begun
+ * Forwards one plain request over a fresh connection, and its answer back.
+ * @throws the upstream's error if no answer has begun
  */
 export async function forwardRequest(
   incoming: IncomingMessage,
@@ -17,19 +17,19 @@ export async function forwardRequest(
 ): Promise<void> {
   const host = target.port === 80 ? target.host : `${target.host}:${target.port}`
   const upstream = request({
-    // Only without an agent, be it `false`, does Node use this function and not dial by itself.
+    // Node uses this function only if no agent is given, not even `false`; otherwise it dials by itself.
     createConnection: () => socket,
     path,
     ...sentOn(incoming, [
       ...['Host', host, 'Connection', 'close'],
-      // Node has told the client to continue itself, so the expectation is not the upstream's to meet.
+      // Node has already told the client to continue, so the upstream must not see the expectation.
       ...forwardedHeaders(incoming.rawHeaders, ['host', 'expect', 'content-length']),
     ]),
   })
   await relay(incoming, outgoing, upstream)
 }
 
-/** Method and headers to send a request on with: those given, and how its body is framed. */
+/** Returns the method and headers of a forwarded request: the given headers, and those that frame its body. */
 export function sentOn(
   { method = 'GET', headers: { 'transfer-encoding': encoding, 'content-length': length } }: IncomingMessage,
   headers: readonly string[],
@@ -42,9 +42,9 @@ export function sentOn(
 }
 
 /**
- * Streams a request's body to its upstream and the answer back, both at the pace of the slower side. An upstream that
- * breaks off in the middle breaks the client's connection too, so that a cut never looks like an end.
- * @throws what the upstream failed with, as long as no answer has begun
+ * Streams a request's body to its upstream and the answer back, both at the pace of the slower side. If the upstream
+ * breaks off midway, so does the client's connection: a cut must never look like an end.
+ * @throws the upstream's error if no answer has begun
  */
 export async function relay(
   incoming: IncomingMessage,
@@ -57,7 +57,7 @@ export async function relay(
   outgoing.once('close', abort)
   try {
     const answered = responseOf(upstream)
-    // An upstream may answer and close before it has read the whole body; then the answer counts, not the broken body.
+    // An upstream may answer and close before it reads the whole body; then its answer counts, not the broken body.
     const sent = pipeline(incoming, upstream).catch((error: unknown) => error)
     const response = await Promise.race([answered, sent.then(() => answered)])
     outgoing.writeHead(response.statusCode ?? 502, response.statusMessage, forwardedHeaders(response.rawHeaders))
@@ -73,6 +73,6 @@ function responseOf(upstream: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   upstream.once('response', resolve)
   upstream.on('error', reject)
-  upstream.once('close', () => reject(new Error('the upstream closed without an answer')))
+  upstream.once('close', () => reject(new Error('the upstream closed the connection without an answer')))
   return promise
 }

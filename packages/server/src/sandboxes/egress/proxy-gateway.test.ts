@@ -15,13 +15,13 @@ let dir: string
 let proxy: EgressProxy
 let url: string
 let bearer: string | null
-/** Where the gateway is of the proxy's own process. */
+/** Whether the gateway runs in the proxy's own process. */
 let handed = false
 let here: RequestListener | null
 let logged: object[]
 const clean: (() => void)[] = []
 
-/** No name is resolved and nothing but the gateway is dialled. */
+/** Fails every lookup and dial: only the gateway may be reached. */
 const network = {
   lookUp: () => Promise.reject(new Error('looked up')),
   resolve: () => Promise.reject(new Error('resolved')),
@@ -101,7 +101,7 @@ describe.each([
     handed = false
   })
 
-  test("sends on method, path, query and body, with the Run's credential in place of all that names a caller", async () => {
+  test("arrives with method, path, query and body, and the Run's credential in place of the caller's headers", async () => {
     let seen: { method?: string; url?: string; raw: string; body: string } | undefined
     await serveGateway(async (incoming, response) => {
       const { method = '', url: path = '', rawHeaders } = incoming
@@ -135,14 +135,14 @@ describe.each([
     expect(seen?.raw).toContain('anthropic-beta\na-beta')
   })
 
-  test('knows itself by its address, for clients that ask a proxy for everything', async () => {
+  test("may name the proxy's own address, for clients that send every URL to a proxy", async () => {
     await serveGateway((incoming, response) => response.end(incoming.url))
     expect((await ask('http://127.0.0.1:3128/v1/models?a=b')).body).toBe('/v1/models?a=b')
     expect((await ask('http://127.0.0.1:3128/metrics')).status).toBe(404)
     expect((await ask('http://127.0.0.1:3129/v1/models')).status).toBe(403)
   })
 
-  test('sends on nothing that is not a path of the gateway', async () => {
+  test("is refused if its path is not the gateway's", async () => {
     let asked = 0
     await serveGateway((_, response) => {
       asked++
@@ -156,7 +156,7 @@ describe.each([
     expect(asked).toBe(0)
   })
 
-  test("sends on Anthropic's and Google's paths, and refuses there as they do", async () => {
+  test("may use Anthropic's and Google's paths, and is refused there in their form", async () => {
     await serveGateway((incoming, response) => response.end(incoming.url))
     const models = '/v1beta/models/provider/a-model.1'
     const paths = [
@@ -174,7 +174,7 @@ describe.each([
     expect(JSON.parse(google.body)).toMatchObject({ error: { code: 401, status: 'UNAUTHENTICATED' } })
   })
 
-  test('takes the credential of the Run that is at work, and refuses where none is', async () => {
+  test('carries the credential of the active Run, and is refused without one', async () => {
     const bearers: (string | undefined)[] = []
     await serveGateway(({ headers }, response) => {
       bearers.push(headers.authorization)
@@ -184,13 +184,13 @@ describe.each([
     bearer = null
     const { status, body } = await ask('/v1/models', { headers: { authorization: 'Bearer svc_run_of-the-first' } })
     expect([status, errorOf(body)]).toMatchObject([401, { code: 'invalid_or_expired_credential' }])
-    expect(errorOf(body).message).toContain('No Run is at work')
+    expect(errorOf(body).message).toContain('No Run is active')
     bearer = 'svc_run_of-the-second'
     await ask('/v1/models')
     expect(bearers).toEqual(['Bearer svc_run_of-the-first', 'Bearer svc_run_of-the-second'])
   })
 
-  test('streams an answer as it comes', async () => {
+  test('streams its answer as it arrives', async () => {
     const { promise: asked, resolve: more } = Promise.withResolvers<() => void>()
     await serveGateway((_, response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: 1\n\n')
@@ -203,7 +203,7 @@ describe.each([
     expect(await text(response)).toBe('data: 2\n\n')
   })
 
-  test('passes on an answer that comes before the whole body was sent', async () => {
+  test('gets an answer that comes before its whole body was sent', async () => {
     await serveGateway((incoming, response) => {
       incoming.once('data', () => response.writeHead(413, { Connection: 'close' }).end('too large'))
     })
@@ -211,7 +211,7 @@ describe.each([
     expect(await ask('/v1/responses', { method: 'POST', body })).toMatchObject({ status: 413, body: 'too large' })
   })
 
-  test('breaks off where the gateway does: a cut never looks like an end', async () => {
+  test('breaks off where the gateway does, so that a cut never looks like an end', async () => {
     await serveGateway((_, response) => {
       response.writeHead(200).write('part')
       setImmediate(() => response.destroy())
@@ -220,7 +220,7 @@ describe.each([
     expect(logged).toEqual([])
   })
 
-  test('leaves the gateway when the agent leaves', async () => {
+  test('ends at the gateway when the agent leaves', async () => {
     const { promise: left, resolve } = Promise.withResolvers<void>()
     await serveGateway((incoming, response) => {
       response.write('part')
@@ -232,7 +232,7 @@ describe.each([
   })
 })
 
-test('lets a sandbox have a bounded number of requests at the gateway', async () => {
+test("the proxy limits a sandbox's simultaneous requests to the gateway", async () => {
   const waiting: (() => void)[] = []
   await serveGateway((_, response) => waiting.push(() => response.end('done')))
   const first = [1, 2, 3].map(() => ask('/v1/models'))
@@ -247,13 +247,13 @@ test('lets a sandbox have a bounded number of requests at the gateway', async ()
   expect((await Promise.all([...first, next])).map(answer => answer.status)).toEqual([200, 200, 200, 200])
 })
 
-test('knows a gateway below a path', async () => {
+test('the proxy supports a gateway below a path', async () => {
   await serveGateway((incoming, response) => response.end(incoming.url))
   url += '/below/'
   expect((await ask('/v1/models?a=b')).body).toBe('/below/v1/models?a=b')
 })
 
-test('keeps its connections on both sides', async () => {
+test('the proxy keeps its connections on both sides', async () => {
   const ports = new Set<number | undefined>()
   await serveGateway((incoming, response) => {
     ports.add(incoming.socket.remotePort)
@@ -265,7 +265,7 @@ test('keeps its connections on both sides', async () => {
   expect(ports.size).toBe(1)
 })
 
-test('answers in the form of the gateway where that is away, and is well again when it is back', async () => {
+test("the proxy answers in the gateway's form while the gateway is away, and recovers", async () => {
   const server = createNetServer(socket => socket.destroy()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -275,7 +275,7 @@ test('answers in the form of the gateway where that is away, and is well again w
   const away = await ask('/v1/models')
   for (const { status, headers, body } of [cut, away]) {
     expect([status, headers['retry-after'], errorOf(body)]).toMatchObject([503, '2', { code: 'service_unavailable' }])
-    // The operator is told why; the agent is not.
+    // The operator learns the cause; the agent does not.
     expect(logged).toEqual([{ err: expect.any(Error) }, { err: expect.any(Error) }])
   }
   await serveGateway((_, response) => response.end('back'))

@@ -5,17 +5,17 @@ import type { GatewayRoute } from '../driver.ts'
 import { relay, sentOn } from './proxy-forward.ts'
 import { pickedHeaders } from './proxy-headers.ts'
 
-/** All that a sandbox can ask of the gateway (interface 4.12), and in whose form it is refused. */
+/** The gateway's paths that a sandbox may call, with the dialect in which each is refused. */
 const paths: readonly (readonly [path: RegExp, dialect: Dialect])[] = [
   [/^\/v1\/(?:models|responses|chat\/completions)$/, 'openai'],
   [/^\/v1\/messages(?:\/count_tokens)?$/, 'anthropic'],
-  // A model's id may hold slashes, but no step up to another path.
+  // A model's id may contain slashes, but no step up to another path.
   [/^\/v1beta\/models\/(?!.*\.\.)[^#]+:(?:generateContent|streamGenerateContent|countTokens)$/, 'google'],
 ]
 
 /**
- * What travels of an agent's headers. Whatever names a caller (a credential, a cookie, an organization, a forwarded
- * address) is the proxy's to say, so that nothing an agent makes up there is believed.
+ * The agent's headers that are forwarded. Headers that name a caller (a credential, a cookie, an organization, a
+ * forwarded address) come from the proxy alone, so that an agent cannot forge them.
  */
 const travelling: ReadonlySet<string> = new Set([
   'accept',
@@ -27,21 +27,24 @@ const travelling: ReadonlySet<string> = new Set([
   'user-agent',
 ])
 
-/** A gateway at rest keeps this many connections of a sandbox. */
+/** Maximum number of idle gateway connections kept per sandbox. */
 const MAX_IDLE_CONNECTIONS = 4
-/** As long as a gateway may be silent, before or within an answer. */
+/** Maximum silence of a gateway, before or within an answer. */
 const SILENCE_MS = 15 * 60_000
 
-/** The way from one sandbox's proxy to the gateway, over connections that are kept. */
+/** The connection from one sandbox's proxy to the gateway, with keep-alive. */
 export interface GatewayLink extends Disposable {
   /**
-   * Sends a request on with the credential of the Run at work, in place of whatever credential it came with, and the
-   * answer back. What is refused here, is refused in the gateway's own form (completions, AI gateway).
+   * Forwards a request with the active Run's credential, in place of any credential it came with, and returns the
+   * answer. Its own refusals have the gateway's form.
    */
   forward(incoming: IncomingMessage, outgoing: ServerResponse, target: string, route: GatewayRoute): Promise<void>
 }
 
-/** @param log hears of a gateway that does not answer: the agent is told no more than that */
+/**
+ * Opens the link to the gateway.
+ * @param log receives the cause if the gateway does not answer; the agent learns only the fact
+ */
 export function openGatewayLink(log: { warn(fields: object, message: string): void }): GatewayLink {
   const options = { keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS }
   const plain = new HttpAgent(options)
@@ -52,9 +55,12 @@ export function openGatewayLink(log: { warn(fields: object, message: string): vo
       const [path = '', query] = target.split(/(?=\?)/, 2)
       const [, dialect] = paths.find(([known]) => known.test(path)) ?? []
       const refuse = refuser(incoming, outgoing, dialect)
-      if (dialect === undefined) return refuse('unknown_endpoint', `${path} is not a path of the gateway.`)
+      if (dialect === undefined) return refuse('unknown_endpoint', `${path} is not one of the gateway's paths.`)
       if (open >= route.mostRequests) {
-        return refuse('service_unavailable', `This sandbox has ${open} requests at the gateway; wait for one to end.`)
+        return refuse(
+          'service_unavailable',
+          `This sandbox already has ${open} requests at the gateway; wait for one to end.`,
+        )
       }
       open += 1
       outgoing.once('close', () => {
@@ -62,7 +68,7 @@ export function openGatewayLink(log: { warn(fields: object, message: string): vo
       })
       const bearer = route.bearer()
       if (bearer === null) {
-        const message = 'No Run is at work in this sandbox, so it has no credential for the gateway.'
+        const message = 'No Run is active in this sandbox, so it has no credential for the gateway.'
         return refuse('invalid_or_expired_credential', message)
       }
       const { protocol, host, hostname, port, pathname } = new URL(route.url)
@@ -80,7 +86,7 @@ export function openGatewayLink(log: { warn(fields: object, message: string): vo
       }
       const upstream =
         protocol === 'https:' ? secureRequest({ ...place, agent: secure }) : request({ ...place, agent: plain })
-      upstream.once('timeout', () => upstream.destroy(new Error('the gateway is silent')))
+      upstream.once('timeout', () => upstream.destroy(new Error('the gateway sent nothing in time')))
       try {
         await relay(incoming, outgoing, upstream)
       } catch (error) {
@@ -99,12 +105,12 @@ export function openGatewayLink(log: { warn(fields: object, message: string): vo
   }
 }
 
-/** How a body is framed. */
+/** Headers that frame a body. */
 const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding'])
 
 /**
- * Hands a request to the gateway of this process, with the headers that it would have been sent with, and waits until it
- * is answered. It saves a model call the way over loopback and back, 0.9 ms.
+ * Passes a request to the gateway of this process, with the headers that would have been sent, and waits for its
+ * answer. This saves a model call the loopback connection, 0.9 ms.
  */
 function handOver(
   incoming: IncomingMessage,
@@ -119,7 +125,7 @@ function handOver(
   incoming.headers = Object.fromEntries(
     sent.flatMap((name, index) => (index % 2 === 0 ? [[name.toLowerCase(), sent[index + 1]]] : [])),
   )
-  // A unix socket has no address, and the gateway meters by one: whoever comes this way is of this machine.
+  // The gateway meters by address, and a unix socket has none. The caller is on this machine.
   Object.defineProperty(incoming.socket, 'remoteAddress', { value: '127.0.0.1', configurable: true })
   const { promise, resolve } = Promise.withResolvers<void>()
   outgoing.once('close', () => resolve())
@@ -127,12 +133,12 @@ function handOver(
   return promise
 }
 
-/** Answers in the form that the clients of a path read. */
+/** Returns a function that refuses a request in the form of its path's clients. */
 const refuser =
   (incoming: IncomingMessage, outgoing: ServerResponse, dialect: Dialect = 'openai') =>
   (code: ErrorCode, message: string): void => {
     const { status, ...rest } = errors[code]
-    // The rest of the body is read and dropped: closing on a client that still writes would lose it the answer.
+    // Reads and drops the rest of the body: closing while the client still writes would lose the answer.
     incoming.resume()
     outgoing.writeHead(status, {
       'Content-Type': 'application/json; charset=utf-8',

@@ -1,4 +1,4 @@
-/** Headers that concern one connection and never travel on (RFC 9110, 7.6.1), and the proxy's own. */
+/** Headers of one connection (RFC 9110, 7.6.1) and of the proxy itself, which are never forwarded. */
 const hopByHop = new Set([
   'connection',
   'keep-alive',
@@ -12,8 +12,8 @@ const hopByHop = new Set([
 ])
 
 /**
- * Headers to send on, names and order kept, from Node's flat list of names and values. Those that `Connection` names
- * stay behind too.
+ * Returns the headers to forward, names and order kept, from Node's flat list of names and values. It also drops the
+ * headers that `Connection` names.
  */
 export function forwardedHeaders(raw: readonly string[], alsoDropped: readonly string[] = []): string[] {
   const pairs = headerPairs(raw)
@@ -24,7 +24,7 @@ export function forwardedHeaders(raw: readonly string[], alsoDropped: readonly s
   return pairs.filter(([name]) => !dropped.has(name.toLowerCase())).flat()
 }
 
-/** Only the headers of these names, in lower case. */
+/** Returns only the headers with these names, in lower case. */
 export function pickedHeaders(raw: readonly string[], names: ReadonlySet<string>): string[] {
   return headerPairs(raw)
     .filter(([name]) => names.has(name.toLowerCase()))

@@ -1,20 +1,20 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
-/** How long a tunnel may last, and be silent. The first bounds what keeps dripping, for which the second never comes. */
+/** The maximum duration and silence of a tunnel. The former bounds a tunnel that drips, which is never silent. */
 export interface TunnelBounds {
   readonly lifeMs: number
   readonly idleMs: number
 }
 
 /**
- * Joins the two ends of a tunnel until both have ended. Each direction ends by itself (a half-close travels on); an end
- * that breaks takes the other along, and so does a bound.
+ * Joins the two ends of a tunnel until both have ended. Each direction ends on its own (a half-close is forwarded). If
+ * one end breaks, or a bound passes, both ends close.
  */
 export function joinTunnel(client: Duplex, upstream: Socket, alreadyRead: Buffer, bounds: TunnelBounds): void {
   const end = () => upstream.destroy()
   const life = setTimeout(end, bounds.lifeMs)
-  // Whatever the client sends or takes passes here.
+  // All traffic in either direction passes this socket.
   upstream.setTimeout(bounds.idleMs, end).once('close', () => clearTimeout(life))
   endAfter(client, upstream)
   endAfter(upstream, client)
@@ -23,9 +23,9 @@ export function joinTunnel(client: Duplex, upstream: Socket, alreadyRead: Buffer
   upstream.pipe(client)
 }
 
-/** When `one` closes, `other` goes too: at once after a break, and after a proper end once it has sent all it holds. */
+/** Closes `other` when `one` closes: at once after a break, or after a clean end once `other` has sent all its data. */
 function endAfter(one: Duplex, other: Duplex): void {
-  // The close that follows tells all there is to know.
+  // The `close` event that follows is enough.
   one.on('error', () => undefined)
   one.once('close', () => {
     const sending = one.readableEnded && other.writableEnded && !other.writableFinished

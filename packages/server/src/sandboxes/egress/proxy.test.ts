@@ -33,7 +33,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true })
 })
 
-/** Nothing here leaves the machine: every name is answered by the table, and dialling elsewhere than loopback throws. */
+/** A network that never leaves the machine: the table answers every name, and dialling beyond loopback throws. */
 function network(names: Readonly<Record<string, readonly string[]>> = {}): Network {
   const answer = async (name: string) => {
     resolved.push(name)
@@ -90,7 +90,7 @@ async function ask(
   if (body) body.pipe(asked)
   else asked.end()
   const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  // A refusal may come, and the proxy be gone, while the body is still on its way.
+  // The proxy may refuse the request, and go away, while the body is still being sent.
   asked.on('error', () => undefined)
   return { status: response.statusCode ?? 0, body: await text(response), response }
 }
@@ -117,7 +117,7 @@ async function until(what: string, done: () => boolean): Promise<void> {
 }
 
 describe('refusals', () => {
-  it('come before any resolving or dialling, in words', async () => {
+  it('come before any resolving or dialling, and say why', async () => {
     const port = await upstream((_, response) => response.end('never'))
     await serve([`http://127.0.0.1:${port}`])
     const plain = await ask('http://example.com/')
@@ -138,7 +138,7 @@ describe('refusals', () => {
     expect((await ask('http://example.com/', { method: 'POST', body: big })).status).toBe(403)
   })
 
-  it('meet what is no proxy request with 400', async () => {
+  it('answer 400 to a request that is not for a proxy', async () => {
     await serve([])
     for (const url of ['/', 'https://example.com/', 'ftp://example.com/'])
       expect((await ask(url)).status, url).toBe(400)
@@ -153,7 +153,7 @@ describe('refusals', () => {
     expect((await ask(`http://127.0.0.1:${port}/`)).body).toBe('here')
   })
 
-  it('judge every address of a name before the first is dialled, and pin it', async () => {
+  it('come if any address of a name is forbidden, before one is dialled', async () => {
     const port = await upstream((_, response) => response.end('here'))
     const mayDial = (address: string) => address === '127.0.0.1'
     await serve(({ host }) => ({ kind: 'allow', how: 'public', name: host, mayDial }), {
@@ -169,7 +169,7 @@ describe('refusals', () => {
 })
 
 describe('plain requests', () => {
-  it('carry method, path, body and headers, without those of one connection', async () => {
+  it('carry method, path, body and headers, but no hop-by-hop headers', async () => {
     let seen: { method: string | undefined; url: string | undefined; raw: string[]; body: string } | undefined
     const port = await upstream(async (incoming, response) => {
       seen = { method: incoming.method, url: incoming.url, raw: incoming.rawHeaders, body: await text(incoming) }
@@ -211,7 +211,7 @@ describe('plain requests', () => {
     expect(seen?.raw[1]).toBe(`127.0.0.1:${port}`)
   })
 
-  it('stream answers as they come', async () => {
+  it('stream answers as they arrive', async () => {
     let finish: (() => void) | undefined
     const port = await upstream((_, response) => {
       response.write('first')
@@ -226,7 +226,7 @@ describe('plain requests', () => {
     expect(await text(response)).toBe('last')
   })
 
-  it('hold back an upstream that the client does not read', async () => {
+  it('slow the upstream down if the client does not read', async () => {
     let sent = 0
     const port = await upstream((_, response) => {
       const more = () => {
@@ -240,7 +240,7 @@ describe('plain requests', () => {
     const asked = request({ socketPath: path, path: `http://127.0.0.1:${port}/` }).end()
     const [response] = (await once(asked, 'response')) as [IncomingMessage]
     let before = 0
-    // Settled: nothing more was taken between two looks.
+    // Settled: no more data was taken between two checks.
     await until('the upstream waits', () => {
       const settled = sent > 0 && sent === before
       before = sent
@@ -266,7 +266,7 @@ describe('plain requests', () => {
     expect((await tunnel(`127.0.0.1:${dead}`)).head).toMatch(/^HTTP\/1\.1 502 /)
   })
 
-  it('break when the upstream breaks in the middle, and do not end', async () => {
+  it('break, instead of ending, when the upstream breaks midway', async () => {
     const port = await upstream((_, response) => {
       response.writeHead(200, { 'Content-Length': '100' })
       response.write('part')
@@ -276,7 +276,7 @@ describe('plain requests', () => {
     await expect(ask(`http://127.0.0.1:${port}/`)).rejects.toThrow()
   })
 
-  it('give up the upstream when the client leaves', async () => {
+  it('close the upstream when the client leaves', async () => {
     let left = false
     const port = await upstream((incoming, response) => {
       response.write('first')
@@ -293,7 +293,7 @@ describe('plain requests', () => {
 })
 
 describe('tunnels', () => {
-  it('carry bytes both ways, those sent along with the request too', async () => {
+  it('carry bytes both ways, including those sent along with the request', async () => {
     const port = await echo()
     await serve([`http://127.0.0.1:${port}`])
     const socket = connect({ path, allowHalfOpen: true })
@@ -304,7 +304,7 @@ describe('tunnels', () => {
     expect(answer.endsWith('early late')).toBe(true)
   })
 
-  it('keep one direction open after the other has ended, to the last byte', async () => {
+  it('keep one direction open to its last byte after the other has ended', async () => {
     const size = 8 * 1024 * 1024
     const server = createNetServer({ allowHalfOpen: true }, async socket => {
       const asked = await text(socket)
@@ -332,7 +332,7 @@ describe('tunnels', () => {
     await until('the tunnel ends', () => socket.resume().closed || socket.readableEnded)
   })
 
-  it('end on both sides when one breaks', async () => {
+  it('end on both sides when either breaks', async () => {
     const inner: Socket[] = []
     const port = await listen(createNetServer(socket => inner.push(socket.on('error', () => undefined))))
     await serve([`http://127.0.0.1:${port}`])
@@ -348,7 +348,7 @@ describe('tunnels', () => {
 })
 
 describe('a proxy at rest', () => {
-  it('closes what stands and refuses what is allowed, until it is opened again', async () => {
+  it('closes its connections and refuses allowed targets until it is opened again', async () => {
     const port = await echo()
     const rules = { policy: createReachPolicy([`http://127.0.0.1:${port}`]) }
     const serving = await serve(rules.policy)
@@ -363,8 +363,8 @@ describe('a proxy at rest', () => {
   })
 })
 
-describe('life', () => {
-  it('is over for a request that drips for too long', async () => {
+describe('a proxy', () => {
+  it('ends a request that drips for too long', async () => {
     let drip: NodeJS.Timeout | undefined
     const port = await upstream((_, response) => {
       drip = setInterval(() => response.write('x'), 20)
@@ -376,7 +376,7 @@ describe('life', () => {
     await expect(ask(`http://127.0.0.1:${port}/`)).rejects.toThrow()
   })
 
-  it('survives garbage and headers without end', async () => {
+  it('survives garbage and endless headers', async () => {
     await serve([])
     for (const garbage of [
       '\0\x01\x02\xff\r\n\r\n',
@@ -387,13 +387,13 @@ describe('life', () => {
       const socket = connect(path)
       socket.on('error', () => undefined)
       socket.write(garbage, 'latin1')
-      // Answered or reset; either way it is over and the next is served.
+      // Answered or reset; either way the connection ends and the proxy serves the next request.
       await text(socket).catch(() => '')
       expect((await ask('http://example.com/')).status).toBe(403)
     }
   })
 
-  it('takes the place of a dead process, without leaving anything beside it', async () => {
+  it('replaces the socket of a dead process and leaves no other file', async () => {
     const first = await serve([])
     const port = await upstream((_, response) => response.end('second'))
     await serve([`http://127.0.0.1:${port}`])

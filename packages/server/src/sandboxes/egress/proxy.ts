@@ -16,31 +16,34 @@ import { withShortPath } from './socket-directory.ts'
 
 const DIAL_TIMEOUT_MS = 10_000
 const MAX_HEADER_BYTES = 32 * 1024
-/** A sandbox may hold this many connections; more are closed at once. */
+/** Maximum number of connections of a sandbox; more are closed at once. */
 const MAX_CONNECTIONS = 512
-/** A model may think, and an agent watch a connection, for long; what lasts longer than most sandboxes is neither. */
+/**
+ * Models may think, and agents watch a connection, for a long time. The limits exceed both, and the life of most
+ * sandboxes.
+ */
 const defaultBounds: TunnelBounds = { idleMs: 15 * 60_000, lifeMs: 4 * 60 * 60_000 }
 
-/** The way out of one sandbox. */
+/** The only way out of one sandbox. */
 export interface EgressProxy extends AsyncDisposable {
-  /** Holds for every request from now on; tunnels that stand remain. */
+  /** Replaces the rules for all further requests; open tunnels remain. */
   allow(rules: EgressRules): void
   /**
-   * Refuses every target until `allow` is called again, and closes all that stands. Requests for the gateway are still
-   * the gateway's to refuse.
+   * Refuses every target until `allow` is called again, and closes all connections. The gateway itself refuses its own
+   * requests meanwhile.
    */
   deny(): void
 }
 
-/** What a proxy lets through. */
+/** The targets that a proxy allows. */
 export interface EgressRules {
   readonly policy: ProxyPolicy
-  /** Absent: requests for the gateway are none. */
+  /** Absent: the proxy forwards no requests to a gateway. */
   readonly gateway?: GatewayRoute | undefined
 }
 
 export interface EgressProxyOptions extends EgressRules {
-  /** Directory of the socket, of which the sandbox sees a read-only view. */
+  /** Directory of the socket; the sandbox sees a read-only view of it. */
   readonly dir: string
   /** Name of the socket. */
   readonly name: string
@@ -50,11 +53,9 @@ export interface EgressProxyOptions extends EgressRules {
 }
 
 /**
- * Serves a sandbox's proxy: `CONNECT`, and plain requests whose line holds a whole URL. The policy is asked before any
- * name is resolved or address dialled. A request whose line holds a path only is one for the model gateway.
- *
- * The socket gets its name by a rename, so it replaces the socket of a process that died or is about to, and there is
- * no moment without one.
+ * Serves a sandbox's proxy: `CONNECT`, and plain requests whose line holds a whole URL. It asks the policy before it
+ * resolves a name or dials an address. A request whose line holds only a path is for the model gateway.
+ * The socket gets its name by a rename. It replaces the socket of a dead or dying process without a gap.
  */
 export async function serveEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
   const { network = openNetwork(), bounds = defaultBounds } = options
@@ -90,19 +91,19 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
         ? gateway.forward(incoming, outgoing, own, rules.gateway)
         : answerPlain(incoming, outgoing, reach)
     answered.catch((error: unknown) => {
-      options.log.warn({ err: error }, 'a request of a sandbox failed')
+      options.log.warn({ err: error }, 'a request from a sandbox failed')
       outgoing.destroy()
     })
   })
   server.on('connect', (incoming, client, head) => {
     answerTunnel(incoming, client, head, reach, bounds).catch((error: unknown) => {
-      options.log.warn({ err: error }, 'a tunnel of a sandbox failed')
+      options.log.warn({ err: error }, 'a tunnel from a sandbox failed')
       client.destroy()
     })
   })
   await listenAt(server, options.dir, options.name)
   const closeAll = () => {
-    // Sockets handed to a tunnel are no longer the server's to close.
+    // The server no longer closes sockets that were handed to a tunnel.
     for (const socket of sockets) socket.destroy()
   }
   return {
@@ -124,13 +125,13 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
   }
 }
 
-const denyAtRest: ProxyPolicy = () => ({ kind: 'deny', reason: 'no Run is at work in this sandbox' })
+const denyAtRest: ProxyPolicy = () => ({ kind: 'deny', reason: 'no Run is active in this sandbox' })
 
 type Reach = (target: ProxyTarget, client: AbortSignal) => ReturnType<typeof dialTarget>
 
 /**
- * Path and query of a request for the gateway: a path only, or a whole URL of the proxy itself, which a client sends that
- * asks a proxy for everything.
+ * Returns path and query of a request for the gateway: either a bare path, or a URL of the proxy itself, from a client
+ * that sends every URL to a proxy.
  */
 function ownTarget(line: string): string | undefined {
   if (line.startsWith('/')) return line
@@ -142,7 +143,8 @@ function ownTarget(line: string): string | undefined {
 async function answerPlain(incoming: IncomingMessage, outgoing: ServerResponse, reach: Reach): Promise<void> {
   const left = abortedBy(outgoing)
   const asked = plainTarget(incoming.url ?? '')
-  if (!asked) return refuse(incoming, outgoing, 400, 'this is a proxy: send CONNECT host:port, or a whole http:// URL')
+  if (!asked)
+    return refuse(incoming, outgoing, 400, 'this is a proxy: send CONNECT host:port, or a complete http:// URL')
   try {
     const upstream = await reach(asked.target, left)
     await forwardRequest(incoming, outgoing, asked.target, asked.path, upstream)
@@ -153,7 +155,7 @@ async function answerPlain(incoming: IncomingMessage, outgoing: ServerResponse, 
 }
 
 function refuse(incoming: IncomingMessage, outgoing: ServerResponse, status: number, text: string): void {
-  // The rest of the body is read and dropped: closing on a client that still writes would lose it the answer.
+  // Reads and drops the rest of the body: closing while the client still writes would lose the answer.
   incoming.resume()
   outgoing.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8' })
   outgoing.end(`${text}\n`)
@@ -196,7 +198,7 @@ function faultOf(target: ProxyTarget, error: unknown): readonly [status: number,
   return [502, `could not reach ${target.host}:${target.port}: ${message}`]
 }
 
-/** A signal for the client's leaving. */
+/** Returns a signal that aborts when the client leaves. */
 function abortedBy(client: Duplex | ServerResponse): AbortSignal {
   const controller = new AbortController()
   client.once('close', () => controller.abort(new Error('the client left')))
@@ -208,7 +210,7 @@ async function listenAt(server: Server, dir: string, name: string): Promise<void
     const fresh = `${name}.${randomUUID().slice(0, 8)}`
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     server.once('error', reject)
-    // The sandbox's uid is not the service's; only that sandbox sees the directory.
+    // The sandbox's uid differs from the service's, and only that sandbox sees the directory.
     server.listen({ path: short(fresh), readableAll: true, writableAll: true }, resolve)
     await promise
     server.off('error', reject)

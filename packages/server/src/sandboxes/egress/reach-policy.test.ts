@@ -11,21 +11,21 @@ const plain = (line: string) => {
   return asked ? policy(asked.target).kind : 'malformed'
 }
 
-describe('reach', () => {
-  it('lets out to the named origins only', () => {
+describe('a reach policy', () => {
+  it('allows only the named origins', () => {
     expect(tunnel('127.0.0.1:9000')).toBe('allow')
     expect(tunnel('example.com:443')).toBe('allow')
     expect(tunnel('EXAMPLE.COM:443')).toBe('allow')
     expect(tunnel('[::1]:8080')).toBe('allow')
     expect(plain('http://127.0.0.1:9000/a?b')).toBe('allow')
     expect(plain('HTTP://[::1]:8080')).toBe('allow')
-    // The https origin does not open plain http, nor another port.
+    // The https origin opens neither plain http nor another port.
     expect(plain('http://example.com:443/')).toBe('deny')
     expect(plain('http://example.com/')).toBe('deny')
     expect(tunnel('example.com:80')).toBe('deny')
   })
 
-  it('takes every other spelling and neighbour for another place', () => {
+  it('denies other spellings and neighbours of an origin', () => {
     for (const authority of [
       ...['localhost:9000', '127.0.0.1:9001', '127.0.0.2:9000', '0.0.0.0:9000', '[::ffff:127.0.0.1]:9000'],
       ...['[::]:9000', 'localhost.:9000', '127.0.0.1.nip.io:9000', 'example.com.:443', 'www.example.com:443'],
@@ -35,7 +35,7 @@ describe('reach', () => {
     }
   })
 
-  it('refuses what is no target at all', () => {
+  it('refuses a line that names no target', () => {
     for (const authority of [
       ...['', ':80', 'a', 'a:', 'a:0', 'a:65536', 'a:999999', 'a:80/x', 'a:80?x', 'u@127.0.0.1:9000', 'u:p@a:80'],
       ...['http://127.0.0.1:9000', 'a b:80', '[::1:80', 'a\\b:80', '\t127.0.0.1:9000'],
@@ -55,7 +55,7 @@ describe('reach', () => {
     }
   })
 
-  it('takes origins only', () => {
+  it('accepts only origins', () => {
     for (const bad of [
       '',
       'example.com',

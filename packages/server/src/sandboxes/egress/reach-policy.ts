@@ -1,14 +1,15 @@
-/** Where a request through the proxy wants to go. A tunnel (`CONNECT`) hides its scheme. */
+/** The target of a request through the proxy. A tunnel (`CONNECT`) hides its scheme. */
 export interface ProxyTarget {
   readonly scheme: 'http' | 'tunnel'
-  /** As the URL standard writes it: lower case, IPv4 in dotted form, IPv6 in brackets. */
+  /** In the URL standard's form: lower case, IPv4 in dotted form, IPv6 in brackets. */
   readonly host: string
   readonly port: number
 }
 
 /**
- * What a policy says of a target, before any name is resolved. `named` is a host as this machine knows it; `public` a
- * name that is resolved by DNS, and connected to where `mayDial` accepts every answer; `address` was judged already.
+ * A policy's verdict on a target, before any name is resolved.
+ * A `named` host is resolved by this machine. A `public` name is resolved by DNS, and dialled if `mayDial` accepts
+ * every answer. An `address` has already been checked.
  */
 export type ProxyVerdict =
   | { readonly kind: 'allow'; readonly how: 'named' }
@@ -21,10 +22,9 @@ export type ProxyPolicy = (target: ProxyTarget) => ProxyVerdict
 const defaultPorts: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
 
 /**
- * Allows exactly the origins that an operator named, whatever addresses they have; loopback too. A tunnel is allowed to
- * the host and port of any of them, a plain request only to an `http` one.
- *
- * @throws TypeError when an entry is not an origin
+ * Allows exactly the operator's origins, whatever their addresses, loopback included. A tunnel may reach the host and
+ * port of any of them, a plain request only an `http` one.
+ * @throws TypeError if an entry is not an origin
  */
 export function createReachPolicy(reach: readonly string[]): ProxyPolicy {
   const plain = new Set<string>()
@@ -51,7 +51,7 @@ function parseOrigin(origin: string): { readonly protocol: string; readonly host
   return { protocol: url.protocol, host: url.hostname, port }
 }
 
-/** Target of a `CONNECT`; undefined when it is no `host:port`. */
+/** Returns the target of a `CONNECT`; undefined unless it is `host:port`. */
 export function tunnelTarget(authority: string): ProxyTarget | undefined {
   const port = /:(\d{1,5})$/.exec(authority)?.[1]
   const url = URL.parse(`http://${authority}`)
@@ -59,7 +59,7 @@ export function tunnelTarget(authority: string): ProxyTarget | undefined {
   return validPort({ scheme: 'tunnel', host: url.hostname, port: Number(port) })
 }
 
-/** Target and path of a request whose line holds a whole `http` URL; undefined for every other form. */
+/** Returns target and path of a request whose line holds a complete `http` URL; undefined for every other form. */
 export function plainTarget(line: string): { readonly target: ProxyTarget; readonly path: string } | undefined {
   if (!/^http:\/\//i.test(line)) return undefined
   const url = URL.parse(line)

@@ -1,6 +1,6 @@
 import { operations } from './decision.ts'
 
-/** A system call as the kernel shows it to a filter; arguments that are left out are 0. */
+/** A system call in the form that a filter sees; missing arguments are 0. */
 export interface FilteredCall {
   /** The kernel's `AUDIT_ARCH_…`. */
   readonly architecture: number
@@ -10,7 +10,10 @@ export interface FilteredCall {
 
 const DATA_BYTES = 64
 
-/** Runs a filter's bytes as the kernel does, and returns its answer. For tests. @throws on what the kernel refuses */
+/**
+ * Runs a filter's bytes like the kernel and returns its answer, for tests.
+ * @throws Error for a filter that the kernel would refuse
+ */
 export function interpretFilter(filter: Buffer, call: FilteredCall): number {
   const data = Buffer.alloc(DATA_BYTES)
   data.writeInt32LE(call.number | 0, 0)
@@ -38,7 +41,7 @@ export function interpretFilter(filter: Buffer, call: FilteredCall): number {
       case operations.answer:
         return constant
       default:
-        throw new Error(`no such instruction at byte ${at}`)
+        throw new Error(`unknown instruction at byte ${at}`)
     }
   }
   throw new Error('the filter ends without an answer')

@@ -7,7 +7,7 @@ import { numbersOf } from './system-calls.ts'
 
 type Answer = keyof typeof answers
 
-// Numbers and constants are the kernel's, written down anew: the tables of the policy are under test as well.
+// The kernel's numbers and constants are repeated here, because the policy's own tables are under test too.
 const AUDIT_ARCH = { x64: 0xc000003e, arm64: 0xc00000b7, i386: 0x40000003, arm: 0x40000028 }
 const CLONE = { VM: 0x100n, FS: 0x200n, FILES: 0x400n, NEWNS: 0x20000n, NEWUSER: 0x10000000n, NEWTIME: 0x80n }
 const SIGCHLD = 17n
@@ -111,12 +111,12 @@ describe.each(['x64', 'arm64'] as const)('the system-call filter of %s', archite
 
   it.each(cases)('answers %s', (_, x64, arm64, args, expected) => {
     const number = architecture === 'x64' ? x64 : arm64
-    // A call that arm64 lacks has there a number that no call has.
+    // A call that an architecture lacks gets an unused number there.
     const unknown = number === null || number === 1000
     expect(ask(number ?? 1000, args)).toBe(unknown ? 'ENOSYS' : expected)
   })
 
-  it('lets every call through that it does not name, for any argument', () => {
+  it('allows every call that it does not name, with any argument', () => {
     const named = [...refusedCalls.flatMap(([, calls]) => calls), ...judgedCalls.map(([call]) => call)]
     const numbers = new Set(numbersOf(named, architecture))
     expect(numbers.size).toBeGreaterThan(60)
@@ -125,29 +125,29 @@ describe.each(['x64', 'arm64'] as const)('the system-call filter of %s', archite
     }
   })
 
-  it('ends a process that makes calls of another architecture', () => {
+  it('kills a process that makes calls of another architecture', () => {
     for (const foreign of Object.values(AUDIT_ARCH)) {
       if (foreign !== AUDIT_ARCH[architecture]) expect(ask(0, [], foreign)).toBe('killProcess')
     }
   })
 
-  it('ends a process that makes calls of x32', () => {
+  it('kills a process that makes x32 calls', () => {
     expect(ask(0x4000_0000)).toBe('killProcess')
     expect(ask(0x4000_0000 + 520)).toBe('killProcess')
   })
 
-  it('is as short as the kernel takes it, in whole instructions', () => {
+  it('has whole instructions, and no more than the kernel accepts', () => {
     expect(filter.length % 8).toBe(0)
     expect(filter.length / 8).toBeLessThan(4096)
   })
 })
 
 describe('the system-call filter', () => {
-  it('is not made up for an architecture without a table', () => {
+  it('is refused for an architecture without a table', () => {
     expect(() => systemCallFilter('riscv64')).toThrow(/on x64 and arm64 only/)
   })
 
-  it('is not compiled with a branch that no jump leads over', () => {
+  it('is not compiled if a branch is too long for a jump', () => {
     const long = Array.from({ length: 300 }, (_, value) => value)
     const decision = { field: 'number', cases: [[long, { answer: 1 }]], otherwise: { answer: 0 } } as const
     expect(() => compile(decision)).toThrow(RangeError)

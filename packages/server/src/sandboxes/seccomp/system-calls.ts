@@ -1,18 +1,18 @@
-/** Architectures that have a filter, with the kernel's name of their own calls (`AUDIT_ARCH_…`). */
+/** Architectures that have a filter, with the kernel's `AUDIT_ARCH_…`. */
 export const architectures = { x64: 0xc000003e, arm64: 0xc00000b7 } as const
 
-/** An architecture by Node's name for it. */
+/** An architecture, by Node's name for it. */
 export type Architecture = keyof typeof architectures
 
 /**
- * The newest system call whose effect the policy was written with: `file_setattr` of Linux 6.17. From 424 on every
- * architecture has the same numbers.
+ * The newest system call that the policy considers: `file_setattr` of Linux 6.17. From 424 on, all architectures share
+ * the same numbers.
  */
 export const NEWEST_SYSTEM_CALL = 469
 
 /**
- * Numbers of the system calls that the policy names, as on x64 (`arch/x86/entry/syscalls/syscall_64.tbl`) and on arm64
- * (`scripts/syscall.tbl`). Null where an architecture lacks the call.
+ * Numbers of the system calls that the policy names, on x64 (`arch/x86/entry/syscalls/syscall_64.tbl`) and arm64
+ * (`scripts/syscall.tbl`). Null if the architecture lacks the call.
  */
 export const systemCalls = {
   ioctl: [16, 29],
@@ -94,7 +94,7 @@ export const systemCalls = {
 /** A system call that the policy names. */
 export type SystemCall = keyof typeof systemCalls
 
-/** The numbers of calls on an architecture, without those that it lacks. */
+/** Returns the numbers of calls on an architecture, without those that it lacks. */
 export function numbersOf(calls: readonly SystemCall[], architecture: Architecture): readonly number[] {
   return calls.flatMap(call => systemCalls[call][architecture === 'x64' ? 0 : 1] ?? [])
 }

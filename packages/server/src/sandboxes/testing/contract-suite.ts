@@ -7,25 +7,25 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type SandboxBounds, type SandboxDriver, SandboxGoneError, type SandboxSpec } from '../driver.ts'
 
-/** What a driver's tests hand to the suite. */
+/** A driver under test, with the facts that the suite needs. */
 export interface ContractSubject {
   readonly driver: SandboxDriver
-  /** Node inside its sandboxes. */
+  /** Path of Node inside its sandboxes. */
   readonly node: string
   /** Bounds that keep the tests quick. */
   readonly bounds: SandboxBounds
-  /** Host paths that no sandbox may see anything of. */
+  /** Host paths that no sandbox may see. */
   readonly hostPaths: readonly string[]
-  /** Which bounds hold on this host as a whole; the rest is enforced in ways this suite cannot ask of. */
+  /** The bounds that this host enforces on the whole sandbox; this suite cannot test weaker forms of them. */
   readonly enforces: { readonly cpu: boolean; readonly wholeMemory: boolean; readonly exactDisk: boolean }
-  /** Creates the sandbox in another process of the service, which then dies without any chance to clean up. */
+  /** Creates the sandbox in another process of the service, which is then killed without a chance to clean up. */
   createInProcessThatIsKilled(spec: SandboxSpec): Promise<void>
   dispose(): Promise<void>
 }
 
 /**
- * Stands in for the supervisor: runs each script it is sent, to the end of the stream, and answers with its exit code
- * and output. It stops all others, and lets them go on, as the supervisor does. It never dies of what a script does.
+ * A stand-in for the supervisor. It runs each script sent to it, up to the end of the stream, and answers with exit
+ * code and output. Like the supervisor, it stops and continues all other processes. No script can make it exit.
  */
 const standIn = `
   const { spawn } = require('node:child_process')
@@ -53,7 +53,7 @@ interface Ran {
   readonly out: string
 }
 
-/** What every sandbox driver must hold; a driver's own test calls it with a factory. */
+/** Tests that every sandbox driver must pass; a driver's own test calls it with a factory. */
 export function sandboxDriverContract(name: string, makeSubject: () => Promise<ContractSubject>): void {
   describe(`${name}: sandbox driver contract`, () => {
     let subject: ContractSubject
@@ -102,7 +102,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
       }
     }
 
-    describe('isolation', () => {
+    describe('a process inside', () => {
       let one: string
       let other: string
       beforeAll(async () => {
@@ -110,7 +110,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         other = await make()
       })
 
-      it('runs as a user of its own, without capabilities and without a way to more privileges', async () => {
+      it('runs as its own user, without capabilities and without a way to gain privileges', async () => {
         const [uid, otherUid] = await Promise.all([out(one, 'id -u'), out(other, 'id -u')])
         expect(Number(uid)).toBeGreaterThan(0)
         expect(uid).not.toBe(otherUid)
@@ -122,7 +122,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect(await out(one, 'id -un; id -G; echo $HOME')).toBe(`agent\n${uid}\n/home/agent`)
       })
 
-      it('sees its own processes only', async () => {
+      it('sees only its own processes', async () => {
         const hostPids = (await readdir('/proc')).filter(entry => /^\d+$/.test(entry)).length
         const seen = (await out(one, 'ls /proc | grep -c "^[0-9]"; cat /proc/[0-9]*/cmdline | tr "\\0" " "')).split(
           '\n',
@@ -141,10 +141,10 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect((await run(one, 'cat /etc/shadow')).code).not.toBe(0)
       })
 
-      it('gets nothing of the worker: neither environment nor descriptors', async () => {
+      it('inherits neither environment nor descriptors of the worker', async () => {
         const environments = 'cat /proc/[0-9]*/environ 2>/dev/null | tr "\\0" "\\n"; env'
         expect(await out(one, environments)).not.toMatch(/canary|BERTH_/)
-        // Of the first command: its streams, listener and journal, and what Node opens itself.
+        // The first command's descriptors: its streams, listener and journal, and those that Node opens itself.
         const links = 'for p in /proc/[0-9]*; do grep -q listen $p/cmdline && ls -l $p/fd; done | grep -o "> .*"'
         const open = await out(one, links)
         expect(open).not.toMatch(/arguments|record|leases\/[^/]+\/run/)
@@ -153,7 +153,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         ).toEqual([])
       })
 
-      it('cannot write the system, the platform or devices', async () => {
+      it('cannot write to the system, the platform or devices', async () => {
         for (const path of [
           '/usr/x',
           '/etc/x',
@@ -188,7 +188,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         }
       })
 
-      it('offers the proxy, which refuses what no one allowed', async () => {
+      it('reaches the proxy, which refuses targets that are not allowed', async () => {
         const asked = await out(
           one,
           'curl -s -m 10 --unix-socket /run/berth/proxy.sock -x "" -H "Host: example.com" http://x/',
@@ -204,7 +204,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
     })
 
     describe('bounds', () => {
-      it('memory', async () => {
+      it('limit memory', async () => {
         const lease = await make()
         const bytes = subject.enforces.wholeMemory
           ? subject.bounds.memoryBytes
@@ -215,7 +215,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect(ran.out).not.toContain('all')
       })
 
-      it('processes', async () => {
+      it('limit processes', async () => {
         const lease = await make()
         const fork = `
           let failed = 0
@@ -228,16 +228,16 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         await subject.driver.destroy(lease)
       })
 
-      it('cpu', async ({ skip }) => {
+      it('limit CPU time', async ({ skip }) => {
         skip(!subject.enforces.cpu)
         const lease = await make({ bounds: { ...subject.bounds, cpus: 0.2 } })
-        // CPU time against wall time of one busy loop, so a slow machine changes nothing.
+        // Compares CPU time with wall time of one busy loop, so a slow machine changes nothing.
         const spin =
           'const w=process.hrtime.bigint(); while (process.hrtime.bigint()-w < 2000000000n); const u=process.cpuUsage(); console.log(u.user+u.system)'
         expect(Number(await out(lease, `${subject.node} -e "${spin}"`))).toBeLessThan(1_000_000)
       })
 
-      it('size of one file', async () => {
+      it('limit the size of one file', async () => {
         const bounds = { ...subject.bounds, fileSizeBytes: 1024 * 1024 }
         const lease = await make({ bounds })
         const ran = await run(
@@ -247,7 +247,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect(ran.out).toMatch(/^1048576$/m)
       })
 
-      it('disk', async () => {
+      it('limit disk usage', async () => {
         const lease = await make({ bounds: { ...subject.bounds, diskBytes: 32 * 1024 * 1024 } })
         const fill = 'for n in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=/workspace/$n bs=1M count=8 || exit 1; done'
         if (subject.enforces.exactDisk) {
@@ -255,17 +255,17 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
           expect(ran.code).toBe(1)
           expect(ran.out).toContain('No space left')
         } else {
-          // It may be ended before the script has.
+          // The sandbox may be ended before the script ends.
           await run(lease, fill).catch(() => undefined)
           await until('the sandbox over its disk bound is ended', () => gone(lease))
         }
       })
     })
 
-    describe('life', () => {
-      it('destroys hundreds of processes that ignore signals, each in a session of its own', async () => {
+    describe('a sandbox', () => {
+      it('ends with destroy, even with hundreds of processes that ignore signals in their own sessions', async () => {
         const lease = await make({ bounds: { ...subject.bounds, processes: 300 } })
-        // An ignored signal stays ignored in the program that a process becomes.
+        // An ignored signal stays ignored after `exec`.
         const one = `setsid bash -c 'trap "" TERM INT HUP; exec sleep 1000' >/dev/null 2>&1 </dev/null &`
         await run(lease, `for ((n=0; n<200; n++)); do ${one} done`)
         await until('all are there', async () => (await out(lease, 'pgrep -c -x sleep')) === '200')
@@ -275,7 +275,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         await subject.driver.destroy(lease)
       })
 
-      it('outlives the process that created it, killed outright', async () => {
+      it('outlives the process that created it, even if that is killed', async () => {
         const spec = specFor()
         await subject.createInProcessThatIsKilled(spec)
         expect(await subject.driver.list()).toContain(spec.leaseId)
@@ -288,14 +288,14 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect(await subject.driver.list()).not.toContain(spec.leaseId)
       })
 
-      it('keeps a lease id for one sandbox', async () => {
+      it('has its lease id to itself', async () => {
         const spec = specFor()
         const answers = await Promise.allSettled([subject.driver.create(spec), subject.driver.create(spec)])
         expect(answers.map(answer => answer.status).toSorted()).toEqual(['fulfilled', 'rejected'])
         expect(await out(spec.leaseId, 'echo alive')).toBe('alive')
       })
 
-      it('shows a command that cannot run, or has ended, as gone', async () => {
+      it('is gone if its command cannot run or has ended', async () => {
         for (const command of [['/no/such/command'], ['true']]) {
           const lease = await make({ command })
           await until('the sandbox is gone', () => gone(lease))
@@ -304,10 +304,10 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         }
       })
 
-      it('freezes processes that fork without end, lets them go on, and destroys them frozen', async () => {
+      it('can be frozen, thawed and destroyed while its processes fork without end', async () => {
         const { driver } = subject
         const lease = await make()
-        // Each one is an orphan as soon as it has started the next.
+        // Each one becomes an orphan as soon as it has started the next.
         await run(lease, "echo 'echo x >> log; setsid bash fork &' > fork; bash fork >/dev/null 2>&1 </dev/null")
         const written = async () => (await stat(join((await driver.trees(lease)).workspace.path, 'log'))).size
         const freeze = () =>
@@ -319,7 +319,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect(await driver.thaw(lease)).toBe(false)
         await freeze()
         const before = await written()
-        // Of another sandbox's life, in which one that ran would have forked often.
+        // Creating another sandbox takes long enough for a running process to fork many times.
         await make()
         expect(await written()).toBe(before)
         expect(await driver.thaw(lease)).toBe(true)
@@ -330,7 +330,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect(await driver.stateOf(lease)).toBe('gone')
       })
 
-      it('ends the orphans of one time of running, with what they started, and no others', async () => {
+      it('loses with endOrphans only the orphans since its last thaw, and their descendants', async () => {
         const { driver } = subject
         const lease = await make()
         const orphan = (name: string) =>
@@ -348,7 +348,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect(await names()).toEqual(['old'])
       })
 
-      it('says gone, and not more, of a lease that never was', async () => {
+      it('is reported gone if it never existed', async () => {
         await expect(subject.driver.attach('never-was')).rejects.toBeInstanceOf(SandboxGoneError)
         await expect(subject.driver.serveProxy('never-was', { reach: [] })).rejects.toBeInstanceOf(SandboxGoneError)
         await expect(subject.driver.writeInputs('never-was', 0, [])).rejects.toBeInstanceOf(SandboxGoneError)
@@ -359,7 +359,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         await subject.driver.destroy('never-was')
       })
 
-      it('refuses ids that are no names, and leaves nothing of a create that failed', async () => {
+      it('is refused an id that is not a name, and leaves nothing behind when create fails', async () => {
         for (const leaseId of ['', '..', 'a/b', '-x', 'x'.repeat(65)]) {
           await expect(subject.driver.create({ ...specFor(), leaseId })).rejects.toBeInstanceOf(TypeError)
         }
@@ -379,7 +379,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
     })
 
     describe('inputs', () => {
-      it('are there to read, whole, and neither to write nor to replace', async () => {
+      it('are complete and readable, and can be neither written nor replaced', async () => {
         const lease = await make()
         const files = [
           { name: 'täx t.txt', content: Buffer.from('hello') },
