@@ -16,7 +16,7 @@ import {
 } from './claim/claim-sql.ts'
 import type { ExecutionContext } from './claim/execution-context.ts'
 import { executeRun } from './run-execution.ts'
-import { restoreWorkspace } from './workspace/restore-workspace.ts'
+import { executeRestore } from './workspace/execute-restore.ts'
 
 interface Held {
   readonly claim: Claim
@@ -81,7 +81,7 @@ export class Worker implements Service {
     for (const claim of [...adopted, ...queued]) this.#take(claim, signal => executeRun(this.#context, claim, signal))
     const left = free - adopted.length - queued.length
     for (const claim of left > 0 ? await claimWorkspaces(db, by, left) : []) {
-      this.#take(claim, signal => restoreWorkspace(this.#context, claim, signal))
+      this.#take(claim, signal => executeRestore(this.#context, claim, signal))
     }
   }
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { claimWorkspaces } from '../../src/execution/claim/claim-sql.ts'
 import type { ExecutionContext } from '../../src/execution/claim/execution-context.ts'
 import { Sweeper } from '../../src/execution/host/sweeper.ts'
-import { restoreWorkspace } from '../../src/execution/workspace/restore-workspace.ts'
+import { executeRestore } from '../../src/execution/workspace/execute-restore.ts'
 import { archiveSession } from '../../src/sessions/archive-session.ts'
 import type { Database } from '../../src/storage/postgres/database.ts'
 import { outcome } from '../support/runs/outcome.ts'
@@ -100,7 +100,7 @@ it('a worker that holds the fence of a session makes it no sandbox once it is ar
       return context.db.transaction(work, options)
     },
   }
-  await restoreWorkspace({ ...context, db: late }, claimed, new AbortController().signal)
+  await executeRestore({ ...context, db: late }, claimed, new AbortController().signal)
   expect(outcome(await answer)).toBe('404 cloud_session_not_found')
   expect([await held(session), made]).toEqual([[], 0])
 })

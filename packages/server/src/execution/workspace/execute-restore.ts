@@ -14,7 +14,7 @@ import { provision, SessionArchived } from './provision.ts'
 /**
  * Carries out a request for a Session's workspace: makes a sandbox with the last checkpoint in it, and no agent yet.
  */
-export async function restoreWorkspace(context: ExecutionContext, claim: Claim, signal: AbortSignal): Promise<void> {
+export async function executeRestore(context: ExecutionContext, claim: Claim, signal: AbortSignal): Promise<void> {
   let failed = false
   try {
     const session = await findSession(context.db, claim)
