@@ -4,8 +4,8 @@ import type { Outcome } from '../../sessions/runs/run.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import { agentRequestOf } from '../agent/acp-answers.ts'
 import type { Order } from '../agent/acp-orders.ts'
+import { isRefused, nextAttemptStep } from '../agent/attempt-step.ts'
 import { type AgentEnd, Conversation } from '../agent/conversation.ts'
-import { isRefused, nextStep } from '../agent/next-step.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import { clearHandovers, findLastAnswer, type RunClaim } from '../claim/claim-sql.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
@@ -31,7 +31,7 @@ export interface AttemptParts extends OrderParts {
 /**
  * One attempt of a Run on an attached supervisor, continuing wherever a predecessor left it.
  *
- * `nextStep` derives each step from the journal, and every order carries a key that the supervisor takes once. So a
+ * `nextAttemptStep` derives each step from the journal, and every order carries a key that the supervisor takes once. So a
  * worker that takes over does not need its predecessor's progress: it reads, commits and gives the orders that follow.
  * The supervisor drops those already given.
  *
@@ -275,7 +275,7 @@ export class Attempt {
   async #step(): Promise<void> {
     const { end, facts, prompted } = this.#conversation
     const orders = this.#orders
-    const step = nextStep({
+    const step = nextAttemptStep({
       facts,
       prompted,
       end,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nextStep, type Standing, type Step } from './next-step.ts'
+import { nextAttemptStep, type Standing, type Step } from './attempt-step.ts'
 
 const facts = { generation: 1, state: 'ready', loadsSessions: true, sessionId: 's', activePrompt: null } as const
 const ready: Standing = {
@@ -47,6 +47,6 @@ describe('the next step of an attempt', () => {
     ['a decided end of one that is cancelled', { ...prompted, forced: true, cancelling: true }, 'wait'],
     ['a decided end of one that will not be set up', { ...at('started'), end: unstartable, forced: true }, 'wait'],
   ])('is right for %s', (_, standing, step) => {
-    expect(nextStep({ ...ready, ...standing })).toBe(step)
+    expect(nextAttemptStep({ ...ready, ...standing })).toBe(step)
   })
 })

@@ -32,7 +32,7 @@ export type Step =
  * Returns the next step towards a prompted agent, unless the Run is to end. It follows from the journal alone, so a
  * worker that takes over takes the same step as its predecessor would have.
  */
-export function nextStep(standing: Standing): Step {
+export function nextAttemptStep(standing: Standing): Step {
   const { facts, prompted, cancelling } = standing
   if (standing.forced) return 'wait'
   if (isRefused(standing)) return 'give up'
