@@ -15,7 +15,7 @@ import { findSession } from '../sessions/session/session-sql.ts'
 import { findTurn } from '../sessions/turns/turn-sql.ts'
 import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
-import { Attempt } from './attempt/attempt.ts'
+import { RunAttempt } from './attempt/run-attempt.ts'
 import { watchAttempt } from './attempt/watch-attempt.ts'
 import { ClaimLost } from './claim/claim-lost.ts'
 import { type RunClaim, taskOf } from './claim/claim-sql.ts'
@@ -239,7 +239,7 @@ async function attach(
   ])
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace
   const rows = { claim, turn, lease, waiting, unheard, budgets }
-  const attempt = new Attempt(context, { ...rows, runtime, connection, cwd, redactor })
+  const attempt = new RunAttempt(context, { ...rows, runtime, connection, cwd, redactor })
   // A foreign agent may be unable to continue in the middle of a prompt, so only native Runs are parked.
   const parks = runtime.id === NATIVE_RUNTIME && !known.unparkable
   const watched = { claim, lease, attempt, connection, parks, budgets }

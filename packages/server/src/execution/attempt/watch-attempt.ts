@@ -16,7 +16,7 @@ import { underFence } from '../claim/under-fence.ts'
 import type { SupervisorConnection } from '../supervisor/connection.ts'
 import { SandboxFrozenError } from '../supervisor/errors.ts'
 import { STOP_GRACE_MS } from './agent-orders.ts'
-import type { Attempt } from './attempt.ts'
+import type { RunAttempt } from './run-attempt.ts'
 
 /** Bounds the grace of an agent whose authority has ended, even if cancellations get longer. */
 const REVOKED_GRACE_MS = 3_000
@@ -27,7 +27,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 export interface Watched {
   readonly claim: RunClaim
   readonly lease: LeaseRow
-  readonly attempt: Attempt
+  readonly attempt: RunAttempt
   readonly connection: SupervisorConnection
   /** True if the Run is parked when it has waited for people for `parkMs`, or until its sandbox ends. */
   readonly parks: boolean

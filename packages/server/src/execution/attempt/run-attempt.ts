@@ -21,7 +21,7 @@ import { ReadingKeeper } from './reading-keeper.ts'
 import { RunIsOver } from './record-reading.ts'
 
 /** The state that an attempt continues from. */
-export interface AttemptParts extends OrderParts {
+export interface RunAttemptParts extends OrderParts {
   /** The agent's requests that nobody has answered yet. */
   readonly waiting: readonly InteractionRow[]
   /** Masks every secret that the sandbox was given. */
@@ -38,7 +38,7 @@ export interface AttemptParts extends OrderParts {
  * Order of writes: read; commit events, questions, offset and facts in one transaction behind the fence; acknowledge;
  * order.
  */
-export class Attempt {
+export class RunAttempt {
   readonly #context: ExecutionContext
   readonly #claim: RunClaim
   readonly #leaseId: string
@@ -72,7 +72,7 @@ export class Attempt {
   #stopKey: string | null = null
   #stopped = false
 
-  constructor(context: ExecutionContext, parts: AttemptParts) {
+  constructor(context: ExecutionContext, parts: RunAttemptParts) {
     const { claim, connection, lease, turn } = parts
     const of = { runId: claim.run.id, attempt: claim.run.attempts, turnSequence: turn.sequence }
     this.#context = context
