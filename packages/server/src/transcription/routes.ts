@@ -4,7 +4,7 @@ import type { TranscriptionConfig } from '../settings/config-file.ts'
 import { readAudioForm } from './audio-form.ts'
 import type { Engine } from './engine.ts'
 import { offlineEngine } from './offline-engine.ts'
-import { Places } from './places.ts'
+import { Semaphore } from './semaphore.ts'
 import { readyEngine, requireFormat, transcribe } from './transcribe.ts'
 import { upstreamEngine } from './upstream-engine.ts'
 
@@ -16,7 +16,7 @@ const MAX_WORKED_ON = 2
 /** Returns the handler of transcriptions (`createTranscription`). */
 export function transcriptionHandlers(choice: TranscriptionConfig | undefined): Pick<Handlers, 'createTranscription'> {
   const engine = engineOf(choice)
-  const places = new Places(MAX_WORKED_ON)
+  const semaphore = new Semaphore(MAX_WORKED_ON)
   let held = 0
   return {
     createTranscription: async ({ body, headers, signal }) => {
@@ -27,7 +27,7 @@ export function transcriptionHandlers(choice: TranscriptionConfig | undefined): 
         const format = requireFormat(form)
         // After the form, so that callers learn their own faults first, even if this deployment cannot transcribe.
         const ready = readyEngine(engine)
-        using _place = await places.take(signal)
+        using _permit = await semaphore.take(signal)
         return { status: 200, body: await transcribe(ready, { ...form, format }, signal) }
       } finally {
         held--

@@ -1,5 +1,5 @@
 /** Admits a number of holders at once; further ones wait in turn. */
-export class Places {
+export class Semaphore {
   #free: number
   readonly #waiting: (() => void)[] = []
 
@@ -8,7 +8,7 @@ export class Places {
   }
 
   /**
-   * Takes a place, which disposal gives back.
+   * Takes a permit, which disposal releases.
    *
    * @throws the signal's reason, which also ends the wait
    */
