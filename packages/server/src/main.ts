@@ -23,13 +23,13 @@ export async function serve(variables: Readonly<Record<string, string | undefine
   process.once('exit', () => output.writeLastLines())
   try {
     const settings = loadSettings(variables, readIfThere, isOpenToOthers)
-    const log = pino({ level: settings.logLevel, hooks: { streamWrite: line => knownSecrets.text(line) } }, output)
+    const log = pino({ level: settings.logging.level, hooks: { streamWrite: line => knownSecrets.text(line) } }, output)
     output.onGap = dropped => log.warn({ dropped }, 'log lines were dropped: they could not be written')
     const stop = Promise.withResolvers<NodeJS.Signals>()
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(signal))
     const service = await start(settings, log, { droppedLogLines: () => output.dropped })
     for (const line of service.platform) log.info({ component: 'sandboxes' }, line)
-    log.info({ baseUrl: service.settings.baseUrl, dataDir: settings.dataDir }, 'Berth is ready')
+    log.info({ baseUrl: service.settings.urls.baseUrl, dataDir: settings.dataDir }, 'Berth is ready')
     const signal = await stop.promise
     log.info({ signal }, 'stopping')
     await service.close()

@@ -21,14 +21,14 @@ export async function withDatabase<Result>(
   work: (db: PooledDatabase, settings: Settings) => Promise<Result>,
 ): Promise<Result> {
   const settings = loadSettings(variables, readIfThere, isOpenToOthers)
-  const { databaseUrl, dataDir } = settings
-  const connection = databaseUrl === undefined ? embeddedConnection(dataDir) : { connectionString: databaseUrl }
+  const { dataDir, database } = settings
+  const connection = database.url === undefined ? embeddedConnection(dataDir) : { connectionString: database.url }
   await using db = openDatabase({ connection, log: quiet, connections: 1 })
   try {
     return await work(db, settings)
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable)) throw error
-    const where = databaseUrl === undefined ? `no service runs on ${dataDir}` : 'the database does not answer'
+    const where = database.url === undefined ? `no service runs on ${dataDir}` : 'the database does not answer'
     throw new StartError(`${where}; start it, or name the database with DATABASE_URL`, { cause: error })
   }
 }

@@ -29,10 +29,10 @@ export interface GrantOrder {
  * @throws StartError in one line, for an operator to correct
  */
 export function addGrant(variables: Variables, order: GrantOrder): Promise<GrantedAccount> {
-  return withDatabase(variables, async (db, { dataDir, baseUrl, config }) => {
+  return withDatabase(variables, async (db, { dataDir, urls, config }) => {
     const grantee = { installationId: order.installationId, organizationId: await organizationOf(db, order) }
     await using stack = new AsyncDisposableStack()
-    const deployment = { db, clock: systemClock, dataDir, baseUrl: () => baseUrl }
+    const deployment = { db, clock: systemClock, dataDir, baseUrl: () => urls.baseUrl }
     const host = hostOf(openGitHosts(deployment, config.gitHosts, stack), order)
     const account = order.account ?? (host.id === LOCAL_HOST ? LOCAL_ACCOUNT : undefined)
     if (account === undefined)

@@ -94,9 +94,9 @@ function withRepository<Result>(
   fullName: string,
   work: (host: LocalHost, repository: RepositoryRef, db: Queryable) => Promise<Result>,
 ): Promise<Result> {
-  return withDatabase(variables, async (db, { dataDir, baseUrl }) => {
+  return withDatabase(variables, async (db, { dataDir, urls }) => {
     const root = join(dataDir, 'repositories')
-    const host = new LocalHost(db, systemClock, root, () => baseUrl)
+    const host = new LocalHost(db, systemClock, root, () => urls.baseUrl)
     try {
       const repository = await host.findRepository(fullName)
       if (repository === null) throw new StartError(`there is no bare repository ${join(root, fullName)}.git`)

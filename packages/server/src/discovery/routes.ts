@@ -6,8 +6,8 @@ import { installedRuntimes } from '../runtimes/runtime-hosts.ts'
 /** The sandbox platform of a deployment and its lease bounds. */
 export interface Platform {
   readonly kind: string
-  readonly leaseIdleSeconds: number
-  readonly leaseMaxSeconds: number
+  readonly leaseIdleMs: number
+  readonly leaseMaxMs: number
 }
 
 /** Returns the handlers of the discovery pages. */
@@ -15,7 +15,7 @@ export function discoveryHandlers(
   context: Context,
   platform: Platform,
 ): Pick<Handlers, 'getCapabilities' | 'listRuntimes'> {
-  const { kind, ...lease } = platform
+  const lease = { leaseIdleSeconds: platform.leaseIdleMs / 1000, leaseMaxSeconds: platform.leaseMaxMs / 1000 }
   return {
     getCapabilities: async ({ principal }) => {
       const body: Discovery = {
@@ -34,7 +34,10 @@ export function discoveryHandlers(
           summaryMaxBytes: artifactLimits.summaryMaxBytes,
         },
         environments: [
-          { kind, workspace: { maxCheckpointBytes: artifactLimits.workspaceCheckpointMaxBytes, ...lease } },
+          {
+            kind: platform.kind,
+            workspace: { maxCheckpointBytes: artifactLimits.workspaceCheckpointMaxBytes, ...lease },
+          },
         ],
         capabilities: [...principal.capabilities],
       }

@@ -9,7 +9,26 @@ export type BlobStore =
   | { readonly kind: 'file'; readonly directory: string }
   | { readonly kind: 's3'; readonly location: S3Location }
 
+/** Where blobs are kept, and for how long after nothing names them. */
+export interface BlobSettings {
+  readonly store: BlobStore
+  /** A blob that no row names is swept after this long, no sooner. */
+  readonly graceMs: number
+}
+
 type Named = { readonly directory: string } | Pick<S3Location, 'bucket' | 'prefix'>
+
+export function readBlobs(env: Environment, dataDir: string): BlobSettings {
+  return {
+    store: readBlobStore(env, dataDir),
+    graceMs: env.duration(
+      'BERTH_BLOB_GRACE_SECONDS',
+      86_400,
+      'A blob that nothing names is set aside after this long, and discarded as long after that.',
+      { least: 60 },
+    ),
+  }
+}
 
 /** Reads `BERTH_BLOBS`, and the variables of AWS, which count only where it names a bucket. */
 export function readBlobStore(env: Environment, dataDir: string): BlobStore {

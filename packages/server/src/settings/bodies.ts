@@ -1,3 +1,4 @@
+import { StartError } from '../kit/start-error.ts'
 import type { Environment } from './environment.ts'
 
 /** How much of request bodies a process holds, and for how long it waits for them. */
@@ -5,7 +6,7 @@ export interface BodySettings {
   readonly processBytes: number
   readonly callerBytes: number
   readonly callerBodies: number
-  readonly patienceSeconds: number
+  readonly patienceMs: number
 }
 
 const mebibyte = 1024 ** 2
@@ -21,20 +22,24 @@ export function readBodies(env: Environment, gatewayBytes: number): BodySettings
     'Request bodies that this process holds at once of one installation, person, key or Run; by default no less than `BERTH_GATEWAY_BODY_BYTES`.',
     { least: mebibyte },
   )
+  const processBytes = env.integer(
+    'BERTH_BODY_BYTES_PER_PROCESS',
+    Math.max(256 * mebibyte, 2 * callerBytes),
+    'Request bodies that this process holds at once; one organization has half of it at most. By default no less than twice `BERTH_BODY_BYTES_PER_CALLER`.',
+    { least: mebibyte },
+  )
+  if (processBytes < 2 * callerBytes) {
+    throw new StartError('BERTH_BODY_BYTES_PER_PROCESS must be at least twice BERTH_BODY_BYTES_PER_CALLER')
+  }
   return {
+    processBytes,
     callerBytes,
-    processBytes: env.integer(
-      'BERTH_BODY_BYTES_PER_PROCESS',
-      Math.max(256 * mebibyte, 2 * callerBytes),
-      'Request bodies that this process holds at once; one organization has half of it at most. By default no less than twice `BERTH_BODY_BYTES_PER_CALLER`.',
-      { least: mebibyte },
-    ),
     callerBodies: env.integer(
       'BERTH_BODIES_PER_CALLER',
       16,
       'Bodies over 64 KiB that one installation, person, key or Run sends at once.',
     ),
-    patienceSeconds: env.seconds(
+    patienceMs: env.duration(
       'BERTH_BODY_PATIENCE_SECONDS',
       20,
       'A request whose body brings less than 64 KiB in this long, and does not end, is given up.',

@@ -1,7 +1,7 @@
 import { StartError } from '../kit/start-error.ts'
 
-/** What a timer of Node holds. */
-export const longestSeconds = 2_000_000
+/** A timer of Node holds no more. */
+const longestSeconds = 2_000_000
 
 /** One setting as the documentation lists it. */
 export interface Declaration {
@@ -53,9 +53,13 @@ export class Environment {
     return value
   }
 
-  /** A time in whole seconds, within what a timer of Node holds. */
-  seconds(name: string, fallback: number, meaning: string): number {
-    return this.integer(name, fallback, meaning, { least: 1, most: longestSeconds })
+  /**
+   * A time that the environment writes in whole seconds, within what a timer of Node holds.
+   * @param fallbackSeconds the default, in seconds; so is the range
+   * @returns milliseconds
+   */
+  duration(name: string, fallbackSeconds: number, meaning: string, range: Partial<Range> = {}): number {
+    return this.integer(name, fallbackSeconds, meaning, { least: 1, most: longestSeconds, ...range }) * 1000
   }
 
   integer(name: string, fallback: number, meaning: string, range: Partial<Range> = {}): number {

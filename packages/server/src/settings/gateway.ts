@@ -1,18 +1,18 @@
 import type { Environment } from './environment.ts'
-import type { RateLimit } from './settings.ts'
+import { type RateLimit, readRateLimit } from './rate-limit.ts'
 
 /** How the AI gateway is held to its bounds. */
 export interface GatewaySettings {
   readonly rate: RateLimit
   readonly bodyBytes: number
-  readonly connectSeconds: number
-  readonly firstByteSeconds: number
-  readonly idleSeconds: number
-  readonly totalSeconds: number
+  readonly connectMs: number
+  readonly firstByteMs: number
+  readonly idleMs: number
+  readonly totalMs: number
   /** Attempts at one model beside the first. */
   readonly retries: number
-  readonly retryWaitSeconds: number
-  readonly clientPatienceSeconds: number
+  readonly retryWaitMs: number
+  readonly clientPatienceMs: number
   /** Connections to one provider at most. */
   readonly connections: number
   /** Requests of one sandbox at once. */
@@ -22,40 +22,38 @@ export interface GatewaySettings {
 /** Reads them. */
 export function readGateway(env: Environment): GatewaySettings {
   return {
-    rate: {
-      burst: env.integer('BERTH_GATEWAY_RATE_BURST', 600, 'Model requests at once, for each installation or Run.'),
-      perMinute: env.integer(
-        'BERTH_GATEWAY_RATE_PER_MINUTE',
-        6000,
-        'Model requests a minute, for each installation or Run.',
-      ),
-    },
+    rate: readRateLimit(
+      env,
+      'BERTH_GATEWAY_RATE',
+      { burst: 600, perMinute: 6000 },
+      { subject: 'Model requests', scope: 'for each installation or Run' },
+    ),
     bodyBytes: env.integer('BERTH_GATEWAY_BODY_BYTES', 32 * 1024 ** 2, 'JSON that a model request holds at most.', {
       least: 1024,
       most: 256 * 1024 ** 2,
     }),
-    connectSeconds: env.seconds('BERTH_GATEWAY_CONNECT_SECONDS', 10, 'A provider is reached within this long, or not.'),
-    firstByteSeconds: env.seconds(
+    connectMs: env.duration('BERTH_GATEWAY_CONNECT_SECONDS', 10, 'A provider is reached within this long, or not.'),
+    firstByteMs: env.duration(
       'BERTH_GATEWAY_FIRST_BYTE_SECONDS',
       600,
       'A provider begins to answer within this long; without `stream` that is when it has finished.',
     ),
-    idleSeconds: env.seconds(
+    idleMs: env.duration(
       'BERTH_GATEWAY_IDLE_SECONDS',
       300,
       "A provider's answer may be silent for this long once it began.",
     ),
-    totalSeconds: env.seconds('BERTH_GATEWAY_TOTAL_SECONDS', 3600, "A provider's answer takes at most this long."),
+    totalMs: env.duration('BERTH_GATEWAY_TOTAL_SECONDS', 3600, "A provider's answer takes at most this long."),
     retries: env.integer('BERTH_GATEWAY_RETRIES', 2, 'Times that a model request is tried again, for each model.', {
       least: 0,
       most: 10,
     }),
-    retryWaitSeconds: env.seconds(
+    retryWaitMs: env.duration(
       'BERTH_GATEWAY_RETRY_WAIT_SECONDS',
       5,
       'A provider that asks to wait for longer is not waited for.',
     ),
-    clientPatienceSeconds: env.seconds(
+    clientPatienceMs: env.duration(
       'BERTH_GATEWAY_CLIENT_PATIENCE_SECONDS',
       60,
       'A client that takes nothing of its answer for this long is let go of.',

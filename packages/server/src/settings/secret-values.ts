@@ -2,16 +2,16 @@ import { MasterKey } from '../storage/master-key.ts'
 import type { Settings } from './settings.ts'
 
 /** Returns the secrets of the settings, for what operators read. Tenants learn nothing of them. */
-export function secretsOf({ blobs, config, databaseUrl, migrationUrl, masterKey }: Settings): string[] {
+export function secretsOf({ blobs: { store }, config, database, masterKey }: Settings): string[] {
   const secrets = [
     ...config.providers.map(({ apiKey }) => apiKey),
     ...config.gitHosts.map(({ privateKey }) => privateKey),
     config.transcription?.kind === 'openai-compatible' ? config.transcription.apiKey : undefined,
     ...config.runtimes.flatMap(runtime => runtime.secrets),
-    ...passwordsIn(databaseUrl),
-    ...passwordsIn(migrationUrl),
+    ...passwordsIn(database.url),
+    ...passwordsIn(database.migrationUrl),
     ...(masterKey === undefined ? [] : new MasterKey(masterKey).spellings),
-    ...(blobs.kind === 's3' ? [blobs.location.secretAccessKey, blobs.location.sessionToken] : []),
+    ...(store.kind === 's3' ? [store.location.secretAccessKey, store.location.sessionToken] : []),
   ]
   return secrets.filter(secret => secret !== undefined)
 }

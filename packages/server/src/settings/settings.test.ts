@@ -25,14 +25,11 @@ describe('the environment', () => {
   test('may be empty', () => {
     const settings = loadSettings({}, nothing)
     expect(settings).toMatchObject({
-      host: '127.0.0.1',
-      port: 4100,
-      baseUrl: 'http://127.0.0.1:4100',
-      consoleUrl: 'http://127.0.0.1:4100',
-      loopback: true,
+      listener: { host: '127.0.0.1', port: 4100, loopback: true },
+      urls: { baseUrl: 'http://127.0.0.1:4100', consoleUrl: 'http://127.0.0.1:4100' },
       production: false,
-      rate: { burst: 120, perMinute: 600 },
-      lease: { idleSeconds: 900, maxSeconds: 14_400 },
+      limits: { authority: { burst: 120, perMinute: 600 } },
+      leases: { idleMs: 900_000, maxMs: 14_400_000 },
       config: { providers: [], models: { aliases: {} }, runtimes: [], gitHosts: [] },
     })
     expect(settings.dataDir).toMatch(/\/\.berth$/)
@@ -54,17 +51,15 @@ describe('the environment', () => {
       DATABASE_URL: 'postgres://db/berth',
     })
     expect(settings).toMatchObject({
-      baseUrl: 'http://[::1]:0',
-      authUrl: 'https://auth.example/berth',
-      loopback: false,
+      urls: { baseUrl: 'http://[::1]:0', authUrl: 'https://auth.example/berth' },
+      listener: { loopback: false },
       roles: new Set(['worker', 'api']),
-      blobs: { kind: 'file', directory: '/var/blobs' },
+      blobs: { store: { kind: 'file', directory: '/var/blobs' } },
       masterKey: Buffer.alloc(32, 0xab),
-      sandbox: { cpus: 0.5 },
-      trustedProxies: ['10.0.0.0/8', '::1'],
-      metricsPort: 0,
-      release: undefined,
-      databaseUrl: 'postgres://db/berth',
+      sandboxes: { bounds: { cpus: 0.5 } },
+      http: { trustedProxies: ['10.0.0.0/8', '::1'], release: undefined },
+      logging: { metricsPort: 0 },
+      database: { url: 'postgres://db/berth' },
     })
   })
 
@@ -101,25 +96,27 @@ describe('the environment', () => {
   test('nobody changes settings later', () => {
     const settings = loadSettings({}, nothing)
     expect(Object.isFrozen(settings)).toBe(true)
-    expect(Object.isFrozen(settings.execution)).toBe(true)
+    expect(Object.isFrozen(settings.worker.limits)).toBe(true)
     expect(Object.isFrozen(settings.config.runtimes)).toBe(true)
   })
 
   test('a free port moves the URLs that follow the listener, and no others', () => {
     const settings = listeningOn(load({ BERTH_PORT: '0', BERTH_AUTH_URL: 'https://auth.example' }), 5000)
     expect(settings).toMatchObject({
-      port: 5000,
-      baseUrl: 'http://127.0.0.1:5000',
-      authUrl: 'https://auth.example',
-      consoleUrl: 'http://127.0.0.1:5000',
+      listener: { port: 5000 },
+      urls: {
+        baseUrl: 'http://127.0.0.1:5000',
+        authUrl: 'https://auth.example',
+        consoleUrl: 'http://127.0.0.1:5000',
+      },
     })
   })
 
   test('a larger request of the gateway has room, although nothing else is set', () => {
     const mebibyte = 1024 ** 2
-    const { bodies } = load({ BERTH_GATEWAY_BODY_BYTES: String(200 * mebibyte) })
+    const { bodies } = load({ BERTH_GATEWAY_BODY_BYTES: String(200 * mebibyte) }).limits
     expect(bodies).toMatchObject({ callerBytes: 200 * mebibyte, processBytes: 400 * mebibyte })
-    expect(load({}).bodies).toMatchObject({ callerBytes: 64 * mebibyte, processBytes: 256 * mebibyte })
+    expect(load({}).limits.bodies).toMatchObject({ callerBytes: 64 * mebibyte, processBytes: 256 * mebibyte })
   })
 
   test('every setting is described', () => {
@@ -133,10 +130,10 @@ describe('the environment', () => {
 
 describe('the way out of sandboxes', () => {
   test('is open to public hosts unless it is closed or listed', () => {
-    expect(load({}).egress).toEqual({ ports: [80, 443], only: undefined, refused: [] })
-    expect(load({ BERTH_EGRESS: 'none', BERTH_EGRESS_PORTS: '443' }).egress).toBeUndefined()
+    expect(load({}).sandboxes.egress).toEqual({ ports: [80, 443], only: undefined, refused: [] })
+    expect(load({ BERTH_EGRESS: 'none', BERTH_EGRESS_PORTS: '443' }).sandboxes.egress).toBeUndefined()
     const egress = { hosts: ['example.com', '*.packages.example'], refuse: ['198.51.100.0/24', '2606:4700::/32'] }
-    expect(load({ BERTH_EGRESS_PORTS: '443, 22' }, { egress }).egress).toEqual({
+    expect(load({ BERTH_EGRESS_PORTS: '443, 22' }, { egress }).sandboxes.egress).toEqual({
       ports: [443, 22],
       only: egress.hosts,
       refused: egress.refuse,

@@ -70,6 +70,6 @@ test('a service is ready once its start has made all that it makes', async () =>
     return { started }
   })
   const service = stack.use(await (await starting).started)
-  expect((await fetch(`${service.settings.baseUrl}/readyz`)).status).toBe(200)
+  expect((await fetch(`${service.settings.urls.baseUrl}/readyz`)).status).toBe(200)
   expect(existsSync(join(dataDir, 'dev.json'))).toBe(true)
 })

@@ -4,32 +4,13 @@ import type { Mirrors } from '../../repositories/mirrors.ts'
 import type { PublicHosts, SandboxBounds, SandboxDriver } from '../../sandboxes/driver.ts'
 import type { ApprovalRule } from '../../settings/approval-rules.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
+import type { WorkerLimits } from '../../settings/worker.ts'
 import type { GatewayAccess } from './gateway-access.ts'
 
-/** Times and counts of execution; each is a setting. */
-export interface ExecutionLimits {
-  /** Life of a claim without a heartbeat. */
-  readonly fenceMs: number
-  readonly concurrency: number
-  readonly maxAttempts: number
-  readonly maxHandovers: number
-  readonly provisionMs: number
-  readonly agentStartMs: number
-  readonly runMs: number
-  /** What the agent of a Run may put into the log. */
-  readonly runEvents: number
-  readonly runEventBytes: number
-  readonly cancelGraceMs: number
-  /** Time in which an approval is to be decided. */
-  readonly approvalMs: number
-  /** A native agent that has waited for people this long gives its sandbox back. */
-  readonly parkMs: number
-  /** Silence of a supervisor after which its sandbox counts as frozen. */
-  readonly pingMs: number
+/** Times and counts of execution: a worker's settings, and the times that follow from them. */
+export interface ExecutionLimits extends WorkerLimits {
   /** Between two looks at a supervisor, and at its Run when nothing wakes the worker. */
   readonly pulseMs: number
-  /** Silence of another host after which it is gone, and with it its sandboxes. */
-  readonly hostLostMs: number
   readonly leaseIdleMs: number
   readonly leaseMaxMs: number
   /** Between two looks at the queue and at lapsed claims when nothing wakes the worker. */

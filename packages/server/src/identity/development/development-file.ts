@@ -1,10 +1,10 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Settings } from '../../settings/settings.ts'
+import type { UrlSettings } from '../../settings/listener.ts'
 import type { Database } from '../../storage/postgres/database.ts'
 import { createDevelopmentTenant, type DevelopmentTenant, hasInstallation } from './development-tenant.ts'
 
-type Urls = Pick<Settings, 'baseUrl' | 'authUrl' | 'consoleUrl'>
+type Urls = Pick<UrlSettings, 'baseUrl' | 'authUrl' | 'consoleUrl'>
 
 /**
  * Makes the development tenant in an empty database and writes `dev.json`, readable only by its owner. The secrets
@@ -13,7 +13,7 @@ type Urls = Pick<Settings, 'baseUrl' | 'authUrl' | 'consoleUrl'>
  */
 export async function provideDevelopmentTenant(
   db: Database,
-  settings: Urls & Pick<Settings, 'dataDir'>,
+  settings: Urls & { readonly dataDir: string },
   now: Date,
 ): Promise<DevelopmentTenant | null> {
   const { path, pending } = filesIn(settings.dataDir)
@@ -24,7 +24,7 @@ export async function provideDevelopmentTenant(
 }
 
 /** Updates the URLs in `dev.json` if this database has its tenant. Only for a process that serves these URLs. */
-export async function renewDevelopmentUrls(db: Database, settings: Urls & Pick<Settings, 'dataDir'>): Promise<void> {
+export async function renewDevelopmentUrls(db: Database, settings: Urls & { readonly dataDir: string }): Promise<void> {
   const { path, pending } = filesIn(settings.dataDir)
   const text = await readFile(path, 'utf8').catch(() => '')
   const kept = parse(text)

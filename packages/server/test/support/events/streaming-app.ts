@@ -71,7 +71,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
   await ledger.start()
   const budget = new StreamBudget(ledger, perProcess)
   const life = { minMs: 300_000, maxMs: 600_000, authorityMs: 10_000, random: Math.random }
-  const compute = { kind: 'bubblewrap', leaseIdleSeconds: 900, leaseMaxSeconds: 14_400 } as const
+  const compute = { kind: 'bubblewrap', leaseIdleMs: 900_000, leaseMaxMs: 14_400_000 } as const
   const app = createApp({
     handlers: apiHandlers(context, compute, { streams, budget, life }, undefined),
     authority:

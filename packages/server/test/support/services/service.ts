@@ -78,8 +78,8 @@ export async function startTestService(
     ...options.variables,
   }
   const settings = loadSettings(variables, path => (existsSync(path) ? readFileSync(path, 'utf8') : undefined))
-  const service = stack.use(await serve(settings, pino({ level: settings.logLevel })))
-  const url = service.settings.baseUrl
+  const service = stack.use(await serve(settings, pino({ level: settings.logging.level })))
+  const url = service.settings.urls.baseUrl
   const tenant = await createTenant(db.database)
   const opened = stack.move()
   return {

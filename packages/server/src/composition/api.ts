@@ -1,0 +1,27 @@
+import type { Context } from '../context.ts'
+import type { Handlers } from '../http/routing/handler.ts'
+import { EventStreams } from '../sessions/streams/event-streams.ts'
+import { StreamBudget } from '../sessions/streams/stream-budget.ts'
+import { StreamLedger } from '../sessions/streams/stream-ledger.ts'
+import type { Settings } from '../settings/settings.ts'
+import { apiHandlers } from './api-handlers.ts'
+
+/** Opens the API: its operations, and the ledger of the event streams that it serves. */
+export async function openApi(
+  context: Context,
+  { compute, leases, streams, config }: Settings,
+  stack: AsyncDisposableStack,
+): Promise<Handlers> {
+  const ledger = stack.use(new StreamLedger(context.db, context.log, streams.perAuthority))
+  await ledger.start()
+  return apiHandlers(
+    context,
+    { kind: compute, leaseIdleMs: leases.idleMs, leaseMaxMs: leases.maxMs },
+    {
+      streams: new EventStreams(context),
+      budget: new StreamBudget(ledger, streams.perProcess),
+      life: { ...streams.life, random: Math.random },
+    },
+    config.transcription,
+  )
+}

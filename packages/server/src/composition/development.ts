@@ -1,0 +1,24 @@
+import type { Context } from '../context.ts'
+import { provideDevelopmentTenant, renewDevelopmentUrls } from '../identity/development/development-file.ts'
+import { type DevelopmentTenant, findDevelopmentInstallation } from '../identity/development/development-tenant.ts'
+import { grantLocal } from '../repositories/grant-local.ts'
+import type { Settings } from '../settings/settings.ts'
+
+/**
+ * Makes the development tenant in an empty database, and grants it the repositories of this machine.
+ * @param answersApi true if this process answers the URLs that `dev.json` tells
+ * @returns the tenant's secrets if this start made it; null otherwise, and always out of development
+ */
+export async function provideDevelopment(
+  context: Context,
+  { listener, production, urls, dataDir }: Settings,
+  answersApi: boolean,
+): Promise<DevelopmentTenant | null> {
+  if (!listener.loopback || production) return null
+  const file = { ...urls, dataDir }
+  const tenant = await provideDevelopmentTenant(context.db, file, context.clock.now())
+  if (answersApi) await renewDevelopmentUrls(context.db, file)
+  const installation = await findDevelopmentInstallation(context.db)
+  if (installation !== null) await grantLocal(context, installation)
+  return tenant
+}

@@ -1,0 +1,44 @@
+import type { Registry } from 'prom-client'
+import type { Context } from '../context.ts'
+import type { Booking } from '../gateway/accounting/booking.ts'
+import { createGateway } from '../gateway/create-gateway.ts'
+import { setMembers } from '../gateway/formats/wire-format.ts'
+import { gatewayHandlers } from '../gateway/routes.ts'
+import { callTranslated } from '../gateway/translate/call-translated.ts'
+import { HandedOver } from '../http/gateway/handed-over.ts'
+import type { GatewaySurface } from '../http/gateway/routes.ts'
+import { DatabaseGatewayAuthority } from '../identity/guard/gateway-authority.ts'
+import type { Settings } from '../settings/settings.ts'
+import type { MasterKey } from '../storage/master-key.ts'
+
+/** When the service stops, model answers under way may go on for this long. */
+const GRACE_MS = 10_000
+
+/** Opens the model gateway, and returns what the listener serves of it. */
+export function openGateway(
+  context: Context,
+  { gateway, config, limits }: Settings,
+  { registry, masterKey }: { readonly registry: Registry; readonly masterKey: MasterKey },
+  stack: AsyncDisposableStack,
+): GatewaySurface & Pick<Booking, 'settled'> {
+  const { aliases, fallbacks, details } = config.models
+  const made = stack.use(
+    createGateway(context, {
+      models: { providers: config.providers, aliases, fallbacks, details },
+      limits: gateway,
+      masterKey,
+      registry,
+      callTranslated,
+    }),
+  )
+  return {
+    handlers: gatewayHandlers(made),
+    handedOver: new HandedOver(),
+    settableMembers: setMembers,
+    settled: runId => made.booking.settled(runId),
+    authority: new DatabaseGatewayAuthority(context.db, context.clock, { gateway: gateway.rate, edge: limits.edge }),
+    bodyLimitBytes: gateway.bodyBytes,
+    clientPatienceMs: gateway.clientPatienceMs,
+    graceMs: GRACE_MS,
+  }
+}

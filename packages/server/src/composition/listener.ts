@@ -1,0 +1,58 @@
+import type { RequestListener } from 'node:http'
+import type { Context } from '../context.ts'
+import { createApp } from '../http/app.ts'
+import type { GatewaySurface } from '../http/gateway/routes.ts'
+import type { Handlers } from '../http/routing/handler.ts'
+import type { Needs } from '../http/routing/probes.ts'
+import { DatabaseAuthority } from '../identity/guard/authority.ts'
+import { StartError } from '../kit/start-error.ts'
+import type { Settings } from '../settings/settings.ts'
+
+/** What the roles of this process answer over HTTP; each is absent if the process does not have its role. */
+export interface Surfaces {
+  readonly api: Handlers | undefined
+  readonly gateway: GatewaySurface | undefined
+}
+
+/** A listener that answers. */
+export interface Listening {
+  readonly port: number
+  /** Serves requests that this process hands over without a connection. */
+  readonly listener: RequestListener
+}
+
+/**
+ * Listens where the settings say. Disposing of the stack closes it: requests under way end first.
+ * @throws StartError if the port is taken or may not be used
+ */
+export async function listen(
+  context: Context,
+  settings: Settings,
+  { api, gateway }: Surfaces,
+  needs: Needs,
+  stack: AsyncDisposableStack,
+): Promise<Listening> {
+  const { http, limits, listener, urls } = settings
+  const app = createApp({
+    ...(gateway !== undefined && { gateway }),
+    ...(api !== undefined && { handlers: api }),
+    authority: new DatabaseAuthority(context.db, context.clock, limits),
+    logger: context.log,
+    needs,
+    bodies: limits.bodies,
+    baseUrl: urls.baseUrl,
+    trustedProxies: http.trustedProxies,
+    ...(http.release !== undefined && { release: http.release }),
+  })
+  stack.defer(() => app.close())
+  const { host, port } = listener
+  try {
+    await app.listen({ host, port })
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+    if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') throw cause
+    throw new StartError(`cannot listen on ${host}:${port} (${code}); BERTH_PORT chooses another port`, { cause })
+  }
+  const address = app.server.address()
+  return { port: typeof address === 'object' && address !== null ? address.port : port, listener: app.routing }
+}

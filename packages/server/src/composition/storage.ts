@@ -1,0 +1,115 @@
+import type { Logger } from 'pino'
+import { StartError, toStartError } from '../kit/start-error.ts'
+import { refuseSecretsWithoutKey } from '../sessions/log/session-redactor.ts'
+import type { Settings } from '../settings/settings.ts'
+import type { IdentifiedBlobs } from '../storage/blobs/blobs.ts'
+import { FileBlobs } from '../storage/blobs/file-blobs.ts'
+import { requireOwnStore, type StoreIdentity } from '../storage/blobs/store-identity.ts'
+import { startEmbeddedPostgres } from '../storage/embedded/embedded-postgres.ts'
+import { refuseOtherKey, requireDeploymentKey } from '../storage/keys/deployment-key.ts'
+import type { MasterKey } from '../storage/master-key.ts'
+import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
+import { couldChangeEvents, prepareDatabase } from '../storage/postgres/database-roles.ts'
+import {
+  type ConnectionTarget,
+  type DatabaseOptions,
+  openDatabase,
+  type PooledDatabase,
+} from '../storage/postgres/pool.ts'
+import { requireOwnConnections } from '../storage/postgres/pooler.ts'
+
+/** The database of a deployment, migrated, and how further connections to it are made. */
+export interface DeploymentDatabase {
+  readonly db: PooledDatabase
+  readonly options: DatabaseOptions
+}
+
+/**
+ * Opens the database that the settings name, or starts the embedded one, and migrates it.
+ * @throws StartError if it cannot be used
+ */
+export async function openDeploymentDatabase(
+  settings: Settings,
+  log: Logger,
+  stack: AsyncDisposableStack,
+): Promise<DeploymentDatabase> {
+  const { connection, owner } = await connect(settings, log, stack)
+  const options = { connection, log, connections: settings.database.connections }
+  const db = stack.use(openDatabase(options))
+  try {
+    if (settings.database.url !== undefined) await requireOwnConnections(options)
+    await prepareDatabase(db, owner === null ? null : { connection: owner, log })
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailable)) throw error
+    throw new StartError(`the database cannot be used: ${error.message}`, { cause: error })
+  }
+  if (settings.production && owner === null && (await couldChangeEvents(db))) {
+    log.warn('the database role owns the log of events and could change it: docs/operations.md parts the roles')
+  }
+  return { db, options }
+}
+
+/** Opens the blob store, and makes sure that it is the one of this database. */
+export async function openBlobStore(
+  settings: Settings,
+  db: PooledDatabase,
+  log: Logger,
+  stack: AsyncDisposableStack,
+): Promise<{ readonly blobs: IdentifiedBlobs; readonly store: StoreIdentity }> {
+  const blobs = await openBlobs(settings, log, stack)
+  return { blobs, store: await requireOwnStore(db, blobs, placeOf(settings)) }
+}
+
+/**
+ * Finds the key that seals secrets, and refuses another than the deployment's.
+ * @returns undefined if this process has no key and seals nothing
+ */
+export async function openMasterKey(
+  settings: Settings,
+  db: PooledDatabase,
+  log: Logger,
+): Promise<MasterKey | undefined> {
+  const source = { key: settings.masterKey, dataDir: settings.dataDir, log }
+  const masterKey = needsKey(settings) ? await requireDeploymentKey(db, source) : await refuseOtherKey(db, source)
+  if (masterKey === undefined) await refuseSecretsWithoutKey(db)
+  return masterKey
+}
+
+/** The gateway seals reasoning; a worker seals the secrets of its sandboxes, if it gives them any. */
+function needsKey({ roles, config }: Settings): boolean {
+  return roles.has('gateway') || (roles.has('worker') && config.runtimes.some(({ secrets }) => secrets.length > 0))
+}
+
+/** @returns how the service reaches its database, and how the owner of the schema does if that is another role */
+async function connect(
+  { dataDir, database: { url, migrationUrl } }: Settings,
+  log: Logger,
+  stack: AsyncDisposableStack,
+): Promise<{ readonly connection: ConnectionTarget; readonly owner: ConnectionTarget | null }> {
+  if (url !== undefined) {
+    const owner = migrationUrl === undefined ? null : { connectionString: migrationUrl }
+    return { connection: { connectionString: url }, owner }
+  }
+  const embedded = stack.use(await startEmbeddedPostgres({ dataDir, log }))
+  return { connection: embedded.connection, owner: embedded.administration }
+}
+
+async function openBlobs(
+  { blobs: { store }, dataDir }: Settings,
+  log: Logger,
+  stack: AsyncDisposableStack,
+): Promise<IdentifiedBlobs> {
+  if (store.kind === 'file') {
+    return FileBlobs.open(store.directory).catch(error => {
+      throw toStartError(error, `blobs cannot be kept in ${store.directory}`)
+    })
+  }
+  // The SDK takes a tenth of a second to load: a deployment that keeps files does without.
+  const { S3Blobs } = await import('../storage/blobs/s3-blobs.ts')
+  return stack.use(await S3Blobs.open(store.location, { spoolDirectory: dataDir, log }))
+}
+
+/** A blob store as its operator would name it. */
+function placeOf({ blobs: { store } }: Settings): string {
+  return store.kind === 'file' ? store.directory : `s3://${store.location.bucket}/${store.location.prefix}`
+}

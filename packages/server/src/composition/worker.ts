@@ -1,0 +1,123 @@
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { foreignRuntimeLimits, workspaceLimits } from '../checkpoints/limits.ts'
+import type { Context } from '../context.ts'
+import { Deliverer } from '../delivery/deliverer.ts'
+import type { DeliveryContext } from '../delivery/delivery-context.ts'
+import { repositorySources } from '../delivery/repository-sources.ts'
+import { clearScratch } from '../delivery/scratch.ts'
+import type { ExecutionContext } from '../execution/claim/execution-context.ts'
+import { GatewayAccess, type GatewayMeans } from '../execution/claim/gateway-access.ts'
+import { MirrorKeeper } from '../execution/host/mirror-keeper.ts'
+import { RuntimeAnnouncer } from '../execution/host/runtime-announcer.ts'
+import { Sweeper } from '../execution/host/sweeper.ts'
+import { Worker } from '../execution/worker.ts'
+import { mintRuntimeCredential } from '../identity/runtime-credentials/runtime-credential.ts'
+import { hostName } from '../kit/host-id.ts'
+import type { Service } from '../kit/service.ts'
+import { Mirrors } from '../repositories/mirrors.ts'
+import { createBubblewrapDriver } from '../sandboxes/bubblewrap/create-driver.ts'
+import { insidePaths } from '../sandboxes/bubblewrap/options.ts'
+import type { SandboxDriver } from '../sandboxes/driver.ts'
+import { mergeDesk } from '../sessions/merges/merge-desk.ts'
+import { publicationDesk } from '../sessions/publications/publication-desk.ts'
+import { reviewDesk } from '../sessions/reviews/review-desk.ts'
+import type { Settings } from '../settings/settings.ts'
+
+/** Between two looks for work when nothing wakes the worker. */
+const POLL_MS = 500
+const LONGEST_SWEEP_MS = 10_000
+
+/** How the worker's sandboxes reach the gateway; the worker mints the credentials itself. */
+export type WayToGateway = Omit<GatewayMeans, 'mint'>
+
+/** The parts of a worker, none of them started. */
+export interface WorkerParts {
+  /** In the order of their start; they stop in the reverse order. */
+  readonly services: readonly Service[]
+  /** How the sandboxes of this machine are bounded, one line each. */
+  readonly platform: readonly string[]
+}
+
+/** Opens the sandbox driver, and makes the services of a worker on it. */
+export async function openWorker(
+  context: Context,
+  settings: Settings,
+  way: WayToGateway,
+  stack: AsyncDisposableStack,
+): Promise<WorkerParts> {
+  const driver = stack.use(
+    await createBubblewrapDriver({
+      dataDir: settings.dataDir,
+      nodePath: process.execPath,
+      bundlesDir: bundlesDirectory(),
+      bounds: settings.sandboxes.bounds,
+      log: context.log,
+    }),
+  )
+  const execution = await executionContext(context, settings, driver, way)
+  const delivery = await deliveryContext(execution, settings)
+  const desks = [reviewDesk(delivery), publicationDesk(delivery), mergeDesk(delivery)]
+  const { fenceMs } = settings.worker.limits
+  return {
+    services: [
+      new RuntimeAnnouncer(execution),
+      new Worker(execution),
+      new Sweeper(execution),
+      new MirrorKeeper(execution),
+      new Deliverer(context, desks, { claimMs: fenceMs, pollMs: POLL_MS }),
+    ],
+    platform: driver.describe(),
+  }
+}
+
+async function executionContext(
+  context: Context,
+  { dataDir, leases, sandboxes, worker }: Settings,
+  driver: SandboxDriver,
+  way: WayToGateway,
+): Promise<ExecutionContext> {
+  return {
+    ...context,
+    driver,
+    mirrors: new Mirrors(join(dataDir, 'mirrors'), sandboxes.mirrorBytes),
+    gateway: new GatewayAccess({
+      ...way,
+      mint(run, { costUsd }) {
+        const bound = costUsd === undefined ? run : { ...run, budgetUsd: costUsd }
+        return mintRuntimeCredential(context.db, bound, context.clock.now())
+      },
+    }),
+    bounds: sandboxes.bounds,
+    publicHosts: sandboxes.egress,
+    host: await hostName(dataDir),
+    supervisorCommand: [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`],
+    budgets: worker.budgets,
+    approvalRules: worker.approvalRules,
+    checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits },
+    limits: {
+      ...worker.limits,
+      pulseMs: worker.limits.pingMs / 2,
+      leaseIdleMs: leases.idleMs,
+      leaseMaxMs: leases.maxMs,
+      pollMs: POLL_MS,
+      sweepMs: Math.min(LONGEST_SWEEP_MS, leases.idleMs / 2),
+    },
+  }
+}
+
+async function deliveryContext(execution: ExecutionContext, settings: Settings): Promise<DeliveryContext> {
+  const scratchDir = join(settings.dataDir, 'scratch')
+  await clearScratch(scratchDir, execution.clock.now())
+  return {
+    ...execution,
+    scratchDir,
+    sources: repositorySources(execution, execution.mirrors),
+    delivery: { ...settings.delivery, mergeMs: settings.delivery.publicationMs },
+  }
+}
+
+/** The bundles that run inside sandboxes, made by `npm run build`. */
+function bundlesDirectory(): string {
+  return resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
+}

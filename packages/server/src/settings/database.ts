@@ -1,0 +1,36 @@
+import { StartError } from '../kit/start-error.ts'
+import type { Environment } from './environment.ts'
+
+/** How the process reaches PostgreSQL. */
+export interface DatabaseSettings {
+  /** Absent: an embedded PostgreSQL below the data directory. */
+  readonly url: string | undefined
+  /** The role that owns the schema, if it is another than the one of `url`. */
+  readonly migrationUrl: string | undefined
+  /** Connections of this process at most. */
+  readonly connections: number
+}
+
+export function readDatabase(env: Environment): DatabaseSettings {
+  const url = (name: string, meaning: string, fallback: string) =>
+    env.parsed(
+      name,
+      meaning,
+      fallback,
+      text => (/^postgres(ql)?:\/\//.test(text) ? text : undefined),
+      'a postgres:// URL',
+    )
+  const database = {
+    url: url('DATABASE_URL', 'A PostgreSQL server, version 15 or newer.', 'an embedded PostgreSQL'),
+    migrationUrl: url(
+      'BERTH_MIGRATION_URL',
+      'The same database by a role that owns its schema, which migrates and grants; the role of `DATABASE_URL` then owns nothing ([operations](operations.md)).',
+      'the role of `DATABASE_URL` migrates',
+    ),
+    connections: env.integer('BERTH_DATABASE_CONNECTIONS', 20, 'Database connections of this process at most.'),
+  }
+  if (database.migrationUrl !== undefined && database.url === undefined) {
+    throw new StartError('BERTH_MIGRATION_URL needs DATABASE_URL, which names the role that the service works as')
+  }
+  return database
+}

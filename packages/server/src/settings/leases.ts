@@ -1,0 +1,28 @@
+import { StartError } from '../kit/start-error.ts'
+import type { Environment } from './environment.ts'
+
+/** How long sandboxes live. */
+export interface LeaseSettings {
+  /** Life of a sandbox without a Run. */
+  readonly idleMs: number
+  /** Life of a sandbox in any case. */
+  readonly maxMs: number
+  /** Longest wait of a caller for a workspace that a worker is restoring. */
+  readonly workspaceWaitMs: number
+}
+
+export function readLeases(env: Environment): LeaseSettings {
+  const leases = {
+    idleMs: env.duration('BERTH_LEASE_IDLE_SECONDS', 900, 'A sandbox is given up after this long without a Run.'),
+    maxMs: env.duration('BERTH_LEASE_MAX_SECONDS', 14_400, 'A sandbox is given up after this long in any case.'),
+    workspaceWaitMs: env.duration(
+      'BERTH_WORKSPACE_WAIT_SECONDS',
+      30,
+      'A caller that wants a workspace back waits for it this long at most.',
+    ),
+  }
+  if (leases.idleMs > leases.maxMs) {
+    throw new StartError('BERTH_LEASE_IDLE_SECONDS must not be above BERTH_LEASE_MAX_SECONDS')
+  }
+  return leases
+}

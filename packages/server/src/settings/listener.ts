@@ -1,0 +1,102 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import type { Environment } from './environment.ts'
+import { isLoopback, originOf, parseWebUrl } from './web-url.ts'
+
+/** Where the service listens. */
+export interface ListenerSettings {
+  readonly host: string
+  /** 0 lets the system choose. */
+  readonly port: number
+  /** True if no other machine reaches the listener; only then is a development tenant made. */
+  readonly loopback: boolean
+}
+
+/** The URLs at which clients, people and workers reach the service. */
+export interface UrlSettings {
+  readonly baseUrl: string
+  readonly authUrl: string
+  readonly consoleUrl: string
+  /** Where workers forward the gateway requests of their sandboxes. */
+  readonly gatewayUrl: string
+}
+
+/** What the HTTP service tells of itself, and whom it believes about a client's address. */
+export interface HttpSettings {
+  readonly release: string | undefined
+  /** Addresses and ranges of reverse proxies. */
+  readonly trustedProxies: readonly string[]
+}
+
+export function readListener(env: Environment): ListenerSettings {
+  const host = env.text('BERTH_HOST', 'Address that the service listens on.', '127.0.0.1') ?? '127.0.0.1'
+  const port = env.integer('BERTH_PORT', 4100, 'Port that the service listens on; 0 takes a free one.', {
+    least: 0,
+    most: 65_535,
+  })
+  return { host, port, loopback: isLoopback(host) }
+}
+
+export function readAuthUrl(env: Environment, listener: ListenerSettings): string {
+  return readUrl(env, listener, 'BERTH_AUTH_URL', 'URL that clients reach the account service and the gateway at.')
+}
+
+/** Reads the other URLs; by default workers look for the gateway where clients do. */
+export function readUrls(env: Environment, listener: ListenerSettings, authUrl: string): UrlSettings {
+  return {
+    authUrl,
+    baseUrl: readUrl(env, listener, 'BERTH_BASE_URL', 'URL that clients reach the API at.'),
+    consoleUrl: readUrl(env, listener, 'BERTH_CONSOLE_URL', 'URL that `sessionUrl` begins with.'),
+    gatewayUrl: readUrl(
+      env,
+      listener,
+      'BERTH_GATEWAY_URL',
+      "URL that workers reach the gateway at, on behalf of their sandboxes' agents; they look there when they start.",
+      { url: authUrl, words: '`BERTH_AUTH_URL`' },
+    ),
+  }
+}
+
+/** The URLs once the listener has its port: those that follow the listener's origin move with it. */
+export function urlsOn(urls: UrlSettings, { host, port: before }: ListenerSettings, port: number): UrlSettings {
+  const move = (url: string): string => (url === originOf(host, before) ? originOf(host, port) : url)
+  return {
+    baseUrl: move(urls.baseUrl),
+    authUrl: move(urls.authUrl),
+    consoleUrl: move(urls.consoleUrl),
+    gatewayUrl: move(urls.gatewayUrl),
+  }
+}
+
+export function readHttp(env: Environment): HttpSettings {
+  return {
+    release: env.text('BERTH_RELEASE', 'Shown as `info.x-svc-release` in the OpenAPI document.', 'absent'),
+    trustedProxies:
+      env.parsed(
+        'BERTH_TRUSTED_PROXIES',
+        "Addresses and ranges of proxies in front, separated by commas: a client's address is the last one of `X-Forwarded-For` that is none of theirs.",
+        'none',
+        parseRanges,
+        'a list of IP addresses and ranges (10.0.0.0/8)',
+      ) ?? [],
+  }
+}
+
+function readUrl(
+  env: Environment,
+  { host, port }: ListenerSettings,
+  name: string,
+  meaning: string,
+  fallback: { readonly url: string; readonly words: string } = {
+    url: originOf(host, port),
+    words: "the listener's origin",
+  },
+): string {
+  return env.parsed(name, meaning, fallback.words, parseWebUrl, 'an http or https URL without query') ?? fallback.url
+}
+
+/** Parses IP addresses and ranges, separated by commas; undefined if one of them is neither. */
+function parseRanges(text: string): readonly string[] | undefined {
+  const ranges = text.split(',').map(range => range.trim())
+  return ranges.every(range => isIP(range) !== 0 || ipaddr.isValidCIDR(range)) ? ranges : undefined
+}

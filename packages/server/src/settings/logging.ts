@@ -1,0 +1,23 @@
+import type { Environment } from './environment.ts'
+
+const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+/** What operators see of a process while it runs. */
+export interface LoggingSettings {
+  readonly level: (typeof levels)[number]
+  /** Absent: no metrics are served. 0 lets the system choose. */
+  readonly metricsPort: number | undefined
+}
+
+export function readLogging(env: Environment): LoggingSettings {
+  return {
+    level: env.oneOf('BERTH_LOG_LEVEL', 'info', 'Least severity that is logged.', levels),
+    metricsPort: env.parsed(
+      'BERTH_METRICS_PORT',
+      'Loopback port that serves `GET /metrics`; 0 takes a free one.',
+      'no metrics',
+      text => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
+      'a port from 0 to 65535',
+    ),
+  }
+}

@@ -1,0 +1,13 @@
+import { parseMasterKey } from '../storage/master-key.ts'
+import type { Environment } from './environment.ts'
+
+/** Reads the key that seals secrets at rest; undefined if the data directory holds it, or is to. */
+export function readMasterKey(env: Environment): Buffer | undefined {
+  return env.parsed(
+    'BERTH_MASTER_KEY',
+    'Key that seals secrets at rest: 32 bytes in base64 or hexadecimal digits; the same for all processes of a database ([operations](operations.md)).',
+    '`master.key` in the data directory, made once',
+    parseMasterKey,
+    '32 bytes in base64 or hexadecimal digits',
+  )
+}

@@ -1,0 +1,42 @@
+import { resolve } from 'node:path'
+import { StartError } from '../kit/start-error.ts'
+import { type Config, parseConfig } from './config-file.ts'
+import type { Environment } from './environment.ts'
+
+/** How the settings look at files. */
+export interface SettingsFiles {
+  /** Returns a file's text, or undefined if there is none. */
+  readFile(path: string): string | undefined
+  /** Returns true if others than its owner may read a file. */
+  isOpen(path: string): boolean
+}
+
+/**
+ * Reads the configuration file that `BERTH_CONFIG` names, or `berth.json` in the data directory if there is one.
+ * @param variables the environment, from which the file takes the secrets that it names
+ * @throws StartError if the named file is missing, or wrong, or holds a secret that others can read
+ */
+export function readConfig(
+  env: Environment,
+  dataDir: string,
+  variables: Readonly<Record<string, string | undefined>>,
+  files: SettingsFiles,
+): Config {
+  const named = env.text(
+    'BERTH_CONFIG',
+    'JSON file of providers, models, runtimes and Git hosts.',
+    '`berth.json` in the data directory, where it exists',
+  )
+  const path = resolve(named ?? resolve(dataDir, 'berth.json'))
+  const text = files.readFile(path)
+  if (text === undefined && named !== undefined)
+    throw new StartError(`BERTH_CONFIG names ${path}, which does not exist`)
+  const config = parseConfig(text ?? '{}', path, variables)
+  const [place] = config.inlineSecrets
+  if (place !== undefined && files.isOpen(path)) {
+    throw new StartError(
+      `${path} holds a secret (${place}) and is open to others: chmod 600 it, or write { "env": "NAME" } for the secret`,
+    )
+  }
+  return config
+}

@@ -1,0 +1,71 @@
+import type { Config } from './config-file.ts'
+import { type Egress, readEgress } from './egress.ts'
+import type { Environment } from './environment.ts'
+
+const gibibyte = 1024 ** 3
+
+/** What one sandbox may use, and what a host spends beside its sandboxes. */
+export interface SandboxSettings {
+  /** How far sandboxes reach the public network; undefined: not at all. */
+  readonly egress: Egress | undefined
+  /** Of one sandbox. */
+  readonly bounds: {
+    readonly memoryBytes: number
+    readonly processes: number
+    readonly cpus: number
+    readonly fileSizeBytes: number
+    readonly diskBytes: number
+  }
+  /** Of one mirror of a repository. */
+  readonly mirrorBytes: number
+  /** Of all helper programs of this process together. */
+  readonly helpers: { readonly memoryBytes: number; readonly cpus: number }
+}
+
+export function readCompute(env: Environment): 'bubblewrap' {
+  return env.oneOf('BERTH_COMPUTE', 'bubblewrap', 'What makes sandboxes.', ['bubblewrap'])
+}
+
+export function readSandboxes(env: Environment, config: Config): SandboxSettings {
+  return {
+    egress: readEgress(env, config),
+    bounds: readBounds(env),
+    mirrorBytes: env.integer(
+      'BERTH_MIRROR_BYTES',
+      10 * gibibyte,
+      'Size of one mirror of a repository; a larger repository is refused.',
+      { least: 1024 ** 2 },
+    ),
+    helpers: readHelpers(env),
+  }
+}
+
+function readBounds(env: Environment): SandboxSettings['bounds'] {
+  return {
+    memoryBytes: env.integer('BERTH_SANDBOX_MEMORY_BYTES', 4 * gibibyte, 'Memory of one sandbox.', {
+      least: 128 * 1024 ** 2,
+    }),
+    processes: env.integer('BERTH_SANDBOX_PROCESSES', 512, 'Processes and threads of one sandbox.', { least: 32 }),
+    cpus: env.number('BERTH_SANDBOX_CPUS', 2, 'Processors of one sandbox; may be a fraction.', {
+      least: 0.1,
+      most: 1024,
+    }),
+    fileSizeBytes: env.integer('BERTH_SANDBOX_FILE_BYTES', 4 * gibibyte, 'Size of one file in a sandbox.'),
+    diskBytes: env.integer('BERTH_SANDBOX_DISK_BYTES', 10 * gibibyte, 'Files of one sandbox altogether.'),
+  }
+}
+
+function readHelpers(env: Environment): SandboxSettings['helpers'] {
+  return {
+    memoryBytes: env.integer(
+      'BERTH_HELPER_MEMORY_BYTES',
+      4 * gibibyte,
+      'Memory of all helper programs of this process: git, seals, restores, decoders.',
+      { least: gibibyte },
+    ),
+    cpus: env.number('BERTH_HELPER_CPUS', 2, 'Processors of all helper programs of this process; may be a fraction.', {
+      least: 0.1,
+      most: 1024,
+    }),
+  }
+}

@@ -1,0 +1,99 @@
+import { resolve } from 'node:path'
+import { StartError } from '../kit/start-error.ts'
+import { type ApprovalRule, parseApprovalRules } from './approval-rules.ts'
+import type { Environment } from './environment.ts'
+import { type RunBudgets, readBudgets, readEventBudget } from './run-budgets.ts'
+
+/** Times and counts of a worker. */
+export interface WorkerLimits {
+  /** Life of a claim without a heartbeat. */
+  readonly fenceMs: number
+  readonly maxAttempts: number
+  readonly maxHandovers: number
+  readonly provisionMs: number
+  readonly agentStartMs: number
+  readonly runMs: number
+  readonly cancelGraceMs: number
+  /** A native agent that has waited for people this long gives its sandbox back. */
+  readonly parkMs: number
+  /** Time in which people decide an approval. */
+  readonly approvalMs: number
+  /** A sandbox whose supervisor is silent for this long counts as frozen. */
+  readonly pingMs: number
+  /** A host that is silent for this long is gone, and its sandboxes with it. */
+  readonly hostLostMs: number
+  /** Runs at once. */
+  readonly concurrency: number
+  /** Events that the agent of a Run may put into the log. */
+  readonly runEvents: number
+  readonly runEventBytes: number
+}
+
+/** What a worker is held to. */
+export interface WorkerSettings {
+  readonly limits: WorkerLimits
+  /** Approvals that workers allow without people. */
+  readonly approvalRules: readonly ApprovalRule[]
+  /** What a Run may use, unless its organization has budgets of its own. */
+  readonly budgets: RunBudgets
+}
+
+/** @throws StartError if the file of approval rules is missing or wrong */
+export function readWorker(env: Environment, readFile: (path: string) => string | undefined): WorkerSettings {
+  const fenceMs = env.duration('BERTH_FENCE_SECONDS', 4, "A worker's claim on a Run, renewed four times as often.")
+  const counts = {
+    maxAttempts: env.integer('BERTH_MAX_ATTEMPTS', 3, 'Attempts at a Run whose agent was lost before it did anything.'),
+    maxHandovers: env.integer('BERTH_MAX_HANDOVERS', 5, 'Times that a Run may lose its worker before it is given up.'),
+  }
+  const times = readTimes(env)
+  const approvalRules = readApprovalRules(env, readFile)
+  const hosts = readHostTimes(env)
+  const concurrency = env.integer('BERTH_WORKER_CONCURRENCY', 8, 'Runs that a worker executes at once.')
+  const budgets = readBudgets(env)
+  const { events, bytes } = readEventBudget(env)
+  return {
+    limits: { fenceMs, ...counts, ...times, ...hosts, concurrency, runEvents: events, runEventBytes: bytes },
+    approvalRules,
+    budgets,
+  }
+}
+
+function readTimes(env: Environment) {
+  return {
+    provisionMs: env.duration('BERTH_PROVISION_SECONDS', 60, 'A sandbox is made within this long, or not.'),
+    agentStartMs: env.duration('BERTH_AGENT_START_SECONDS', 60, 'An agent answers within this long, or not.'),
+    runMs: env.duration('BERTH_RUN_SECONDS', 14_400, 'A Run takes at most this long.'),
+    cancelGraceMs: env.duration('BERTH_CANCEL_GRACE_SECONDS', 10, 'A cancelled agent that goes on is killed then.'),
+    parkMs: env.duration(
+      'BERTH_PARK_SECONDS',
+      600,
+      'A native agent that has waited for an answer this long is sealed and gives its sandbox back.',
+    ),
+    approvalMs: env.duration('BERTH_APPROVAL_SECONDS', 600, 'An approval is decided within this long, or not.'),
+  }
+}
+
+function readHostTimes(env: Environment) {
+  return {
+    pingMs: env.duration('BERTH_PING_SECONDS', 10, 'A sandbox that is silent for this long counts as frozen.'),
+    hostLostMs: env.duration(
+      'BERTH_HOST_LOST_SECONDS',
+      300,
+      'Seconds after which a host that is not heard of is gone: its Runs go on elsewhere, from what was sealed.',
+      { least: 120, most: 86_400 },
+    ),
+  }
+}
+
+function readApprovalRules(env: Environment, readFile: (path: string) => string | undefined): readonly ApprovalRule[] {
+  const named = env.text(
+    'BERTH_APPROVAL_RULES',
+    'JSON file of approvals that workers allow without people ([interactions](interactions.md)).',
+    'people are asked',
+  )
+  if (named === undefined) return []
+  const path = resolve(named)
+  const text = readFile(path)
+  if (text === undefined) throw new StartError(`BERTH_APPROVAL_RULES names ${path}, which does not exist`)
+  return parseApprovalRules(text, path)
+}
