@@ -48,8 +48,8 @@ export class Redactor {
   }
 
   /**
-   * Returns the masked beginning of a text: at least `length` UTF-16 units, if the text has that many. Masking comes
-   * before the caller's cut, and an endless text costs no more than its beginning.
+   * Returns the beginning of the masked text: more than `length` UTF-16 units, or all of it. Masking comes before the
+   * caller's cut, and an endless text costs no more than its beginning.
    * @param isCut whether the writer has cut the text's end, perhaps within a secret. Then as many characters of the end
    * as the longest secret has are dropped.
    */

@@ -7,7 +7,7 @@ import { confine } from './confined.ts'
 
 const NOBODY = 65_534
 const bounds = { memoryBytes: 1024 ** 3, cpuSeconds: 10, fileBytes: 1024 ** 2 }
-/** Of `open_by_handle_at` and `keyctl`, on either architecture. */
+/** Numbers of `open_by_handle_at` and `keyctl` on this architecture. */
 const numbers = process.arch === 'x64' ? [304, 250] : [265, 219]
 /** Perl makes system calls by number, and comes with git. */
 const probe = [
@@ -15,8 +15,8 @@ const probe = [
   'for my $fd (3 .. 20) { print "descriptor $fd\\n" if open(my $copy, "<&=", $fd) }',
 ].join(' ')
 
-describe('a program in confinement', () => {
-  it.each([true, false])('runs under the system-call filter, with a capability to read all: %s', async readsAll => {
+describe('a confined program', () => {
+  it.each([true, false])('runs under the system-call filter (may read all files: %s)', async readsAll => {
     const program = await confine({
       ...(process.getuid?.() === 0 && { uid: NOBODY }),
       readsAll,
@@ -29,14 +29,14 @@ describe('a program in confinement', () => {
     program.input.end()
     const [said, end] = await Promise.all([text(program.output), program.ended])
     expect(end).toBe('0')
-    // EPERM twice, and not a descriptor beyond the standard streams.
+    // EPERM twice, and no descriptor beyond the standard streams.
     expect(said).toBe('1\n1\n')
   })
 })
 
 const uid = 190_017
 const [nameToHandle, openByHandle] = process.arch === 'x64' ? [303, 304] : [264, 265]
-/** Opens the directory named in its first argument by a handle, and says how that went. */
+/** Opens the directory in its first argument by a handle, and prints the result. */
 const opensByHandle = `
 my $handle = pack("L l", 128, 0) . ("\\0" x 128);
 my $mount = pack("i", 0);
@@ -80,24 +80,24 @@ async function run(...command: readonly string[]): Promise<{ output: string; end
   return { output, ended }
 }
 
-describe.runIf(process.getuid?.() === 0)('a program that passes over file modes', () => {
-  test('reads what its own user has closed', async () => {
+describe.runIf(process.getuid?.() === 0)('a confined program that ignores file modes', () => {
+  test('reads files that its own user has closed', async () => {
     expect(await run('cat', '/tree/closed')).toEqual({ output: 'closed\n', ended: '0' })
   })
 
-  test('reads nothing that is closed to its user by another, also behind a link in the tree', async () => {
+  test('cannot read files that another user has closed, even through a link in the tree', async () => {
     for (const path of ['/tree/of-root', '/tree/swapped/secret']) {
       expect(await run('cat', path)).toMatchObject({ output: '', ended: expect.stringContaining('Permission denied') })
     }
   })
 
-  test('opens nothing by a file handle, which would reach every file of the file system', async () => {
+  test('cannot open files by handle, which would reach the whole file system', async () => {
     for (const path of ['/usr', '/tree']) {
       expect((await run('perl', '-e', opensByHandle, path)).output).toBe('refused: Operation not permitted\n')
     }
   })
 
-  test('is in a user namespace that knows its own uid and nobody else', async () => {
+  test('runs in a user namespace that maps only its own uid', async () => {
     const shown = await run('stat', '-c', '%u %n', '/tree/closed', '/tree/of-root', '/usr')
     expect(shown.output).toBe(`${uid} /tree/closed\n65534 /tree/of-root\n65534 /usr\n`)
   })

@@ -9,42 +9,45 @@ import { systemCallFilter } from '../seccomp/filter.ts'
 import type { HelperBounds } from './helper-bounds.ts'
 import { helperCommand } from './helper-group.ts'
 
-/** The program, running. */
+/** A running confined program. */
 export interface Confined {
   readonly input: Writable
   readonly output: Readable
-  /** Resolves with what it said to nobody once it is gone, and the tree no longer held. */
+  /**
+   * Resolves when the program has exited and no longer holds the tree, with its exit code or signal and its error
+   * output.
+   */
   readonly ended: Promise<string>
   kill(): void
 }
 
-/** Standard streams lie below the descriptors that a caller hands down. */
+/** The first descriptor after the standard streams. */
 const FIRST_DESCRIPTOR = 3
 
 const inside = { node: '/opt/berth/node', program: '/opt/berth/tree.cjs' } as const
 const MAX_SAID = 4096
-/** Four threads: two for the cores that compress, the others for input that is waited for. */
+/** Four threads: two for the cores that compress, two that wait for input. */
 const environment = { UV_THREADPOOL_SIZE: '4', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } as const
 const GIB = 1024 ** 3
 /**
- * Node ends at its start with less than 1 GiB of private memory, most of which it never touches. Reading writes nothing
- * but the new baseline, which grows with the file list.
+ * Node aborts at start with less than 1 GiB of private memory, most of which it never touches. A reader writes only the
+ * new baseline, which grows with the file list.
  */
 const treeBounds = {
   read: { memoryBytes: 3 * GIB, cpuSeconds: 300, fileBytes: GIB },
   write: { memoryBytes: 3 * GIB, cpuSeconds: 600, fileBytes: 16 * GIB },
 } as const satisfies Record<string, HelperBounds>
-/** A larger young generation saves a tenth of a walk: everything it makes is short-lived. */
+/** A larger young generation saves a tenth of a walk's time, because all its objects are short-lived. */
 const nodeOptions = ['--max-old-space-size=1024', '--min-semi-space-size=16', '--max-semi-space-size=32'] as const
 
 /**
- * Starts the program as the tree's owner in namespaces of its own: no network, no process of the host's or the
- * sandbox's, and of all files the tree, the host's programs and itself. Whatever lies in the tree is met with the rights
- * of whoever put it there, so no link in it leads to anything of the service. To read, the program has one capability,
- * to pass over file modes, because the agent may have closed files to itself; to write it needs none. It does not need
- * the sandbox, which may be frozen or gone, and ends with this process.
- *
- * @param descriptors handed down from 3 on
+ * Starts the program as the tree's owner, in its own namespaces. It has no network and sees no process of the host or
+ * the sandbox. Of all files it sees only the tree, the host's programs and itself.
+ * It meets the tree's content with the rights of the user that put it there, so no link in the tree leads to files of
+ * the service. A reader has one capability, to ignore file modes, because the agent may have closed files to itself; a
+ * writer needs none.
+ * It does not need the sandbox, which may be frozen or gone, and it ends with this process.
+ * @param descriptors passed on from 3 upwards
  */
 export function startConfined(
   program: TreeProgram,
@@ -69,34 +72,35 @@ export function startConfined(
 }
 
 const NOBODY = 65_534
-/** The user of programs that work for no sandbox: owns nothing on any machine. As anybody but root, this process's own. */
+/**
+ * The user of programs that work for no sandbox; it owns nothing. If this process is not root, it is this process's own
+ * user.
+ */
 export const nobody: { readonly uid?: number } = process.getuid?.() === 0 ? { uid: NOBODY } : {}
 
-/** A command, and all that it is to see beside the host's programs. */
+/** A command, and everything that it sees beside the host's programs. */
 export interface Confinement {
   readonly bwrap?: string
-  /** Who it runs as; undefined for this process's own user. */
+  /** The uid of the command; undefined for this process's own user. */
   readonly uid?: number
-  /** Whether it passes over the modes of its own user's files when it reads. */
+  /** Whether the command may read its own user's files despite their modes. */
   readonly readsAll: boolean
   readonly bounds: HelperBounds
   readonly environment: Readonly<Record<string, string>>
-  /** Paths inside whose parents must be there. */
+  /** Paths inside whose parents must exist. */
   readonly directories: readonly string[]
-  /** Mounts in bubblewrap's words. */
+  /** Mounts, as arguments of bubblewrap. */
   readonly mounts: readonly string[]
   readonly command: readonly string[]
-  /** Handed down from 3 on. */
+  /** Passed on from 3 upwards. */
   readonly descriptors?: readonly number[]
 }
 
 /**
- * Starts a command in namespaces of its own and under the system-call filter, with nothing of the service but what it is
- * given.
- *
- * As root, bubblewrap makes the mounts with root's rights and then enters a user namespace that knows the command's uid
- * alone, so no capability of the command counts for a file of anybody else. Where this host makes no such namespace the
- * command runs without any capability, and cannot read what its user has closed to itself.
+ * Starts a command in its own namespaces and under the system-call filter. Of the service it sees only the given files.
+ * As root, bubblewrap mounts with root's rights and then enters a user namespace that maps only the command's uid, so
+ * the command's capability applies to no other user's files. If this host supports no such namespace, the command runs
+ * without any capability, and cannot read files that its user has closed to itself.
  */
 export async function confine(confinement: Confinement): Promise<Confined> {
   const { uid, bounds } = confinement
@@ -116,7 +120,7 @@ function start(
   userNamespace: number | undefined,
 ): Confined {
   const { uid, readsAll } = confinement
-  // Bubblewrap's own descriptors follow those that the command is handed.
+  // Bubblewrap's own descriptors follow the command's.
   const descriptors = [...(confinement.descriptors ?? []), ...(userNamespace === undefined ? [] : [userNamespace])]
   const filterDescriptor = FIRST_DESCRIPTOR + descriptors.length
   const privileged = uid !== undefined
@@ -145,11 +149,11 @@ function start(
     detached: true,
   })
   const { stdin, stdout, stderr } = child
-  if (stdin === null || stdout === null || stderr === null) throw new Error('no pipes to the program beside the tree')
-  // A program that dies early is told of by its end, not by the pipe it no longer reads.
+  if (stdin === null || stdout === null || stderr === null) throw new Error('the confined program has no pipes')
+  // If the program dies early, its exit reports that, not the broken pipe.
   stdin.on('error', () => undefined)
   const filter: unknown = child.stdio[filterDescriptor]
-  if (!(filter instanceof Duplex)) throw new Error('no pipe for the filter of the program beside the tree')
+  if (!(filter instanceof Duplex)) throw new Error('the confined program has no pipe for its system-call filter')
   filter.on('error', () => undefined).end(systemCallFilter())
   return { input: stdin, output: stdout, ended: endOf(child, stderr), kill: () => killGroup(child) }
 }
@@ -162,10 +166,10 @@ function dropTo(id: string, capability: string | undefined): readonly string[] {
   ]
 }
 
-/** Closes a descriptor that bubblewrap needs and hands down; the shell closes those of one digit. */
+/** Closes a descriptor that bubblewrap needs and passes on. The shell can close only those of one digit. */
 const closing = (descriptor: number): readonly string[] => ['sh', '-c', `exec ${descriptor}>&-; exec "$@"`, 'sh']
 
-/** The host's programs and libraries, without its configuration. */
+/** Returns mounts of the host's programs and libraries, without its configuration. */
 function programMounts(): readonly string[] {
   const mounts = systemMounts()
   const kept: string[] = []
@@ -176,8 +180,8 @@ function programMounts(): readonly string[] {
 }
 
 /**
- * Kills bubblewrap's outer process together with its inner one. Before the inner one has asked to end with the outer, it
- * waits for a word from it that nothing else wakes it from; once it has, they need not be in one group any more.
+ * Kills bubblewrap's outer process together with its inner one. Until the inner one has asked to die with the outer, it
+ * waits for a message from it and nothing else wakes it. After that they need not share a group.
  */
 function killGroup(child: ChildProcess): void {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return

@@ -7,7 +7,10 @@ import { boundedWords, boundOf, type HelperBounds } from './helper-bounds.ts'
 
 const ample: HelperBounds = { memoryBytes: 1024 ** 3, cpuSeconds: 60, fileBytes: 1024 ** 2 }
 
-/** Runs a command in bounds. @returns the bound that ended it */
+/**
+ * Runs a command within bounds.
+ * @returns the bound that ended it
+ */
 function run(bounds: Partial<HelperBounds>, ...command: readonly string[]) {
   const [shell = '', ...words] = boundedWords({ ...ample, ...bounds }, [])
   const { status, signal, stderr } = spawnSync(shell, [...words, ...command], {
@@ -18,12 +21,12 @@ function run(bounds: Partial<HelperBounds>, ...command: readonly string[]) {
 }
 
 describe('a helper program', () => {
-  it('runs as it would without bounds that it does not meet', () => {
+  it('runs normally within its bounds', () => {
     expect(run({}, 'sh', '-c', 'exit 3')).toEqual({ status: 3, bound: undefined })
     expect(run({}, 'true')).toEqual({ status: 0, bound: undefined })
   })
 
-  it('ends by the name of the bound that it goes over', () => {
+  it('ends with the name of the bound that it exceeds', () => {
     expect(run({ memoryBytes: 64 * 1024 ** 2 }, 'perl', '-e', '$x = "x" x 100_000_000').bound).toBe('memory')
     expect(run({ cpuSeconds: 1 }, 'sh', '-c', 'while :; do :; done').bound).toBe('processor time')
     const dir = mkdtempSync(join(tmpdir(), 'berth-bounds-'))

@@ -1,6 +1,6 @@
 /** Bounds of one helper program: git, a seal, a restore, a decoder. */
 export interface HelperBounds {
-  /** Private memory of each of its processes (`RLIMIT_DATA`): what nobody can take back from it. */
+  /** Private memory of each of its processes (`RLIMIT_DATA`), which the kernel cannot reclaim. */
   readonly memoryBytes: number
   /** Processor time of each of its processes. */
   readonly cpuSeconds: number
@@ -11,16 +11,16 @@ export interface HelperBounds {
 /** A bound that ended a helper program, in words for people. */
 export type HelperBound = 'memory' | 'processor time' | 'file size' | 'processes'
 
-/** A process that ignores the warning at its bound of processor time is killed so much later. */
+/** The delay after which a process that ignores SIGXCPU is killed. */
 const GRACE_SECONDS = 5
 /** The unit of `ulimit -f` in every POSIX shell. */
 const BLOCK_BYTES = 512
-/** A host that runs out of memory ends helper programs ahead of the service. */
+/** Makes a host that runs out of memory kill helper programs before the service. */
 const OOM_SCORE = 300
 
 /**
- * Words of a command that become the command which follows them, within its bounds and in the cgroups of `joinFiles`. A
- * limit that is lower already stays.
+ * Returns the words of a command that applies the bounds, joins the cgroups of `joinFiles`, and becomes the command
+ * after it. Limits that are already lower stay.
  */
 export function boundedWords(bounds: HelperBounds, joinFiles: readonly string[]): readonly string[] {
   const { memoryBytes, cpuSeconds, fileBytes } = bounds
@@ -28,7 +28,7 @@ export function boundedWords(bounds: HelperBounds, joinFiles: readonly string[])
     'ulimit -c 0',
     `ulimit -d ${Math.ceil(memoryBytes / 1024)}`,
     `ulimit -f ${Math.ceil(fileBytes / BLOCK_BYTES)}`,
-    // The soft limit says by SIGXCPU which bound it was; at the hard one the process would just be killed.
+    // The soft limit names the bound by SIGXCPU; at the hard limit the process would only be killed.
     `ulimit -S -t ${cpuSeconds}`,
     `ulimit -H -t ${cpuSeconds + GRACE_SECONDS}`,
     `echo ${OOM_SCORE} > /proc/self/oom_score_adj`,
@@ -40,13 +40,13 @@ export function boundedWords(bounds: HelperBounds, joinFiles: readonly string[])
 const signals: Readonly<Record<string, HelperBound>> = {
   SIGXCPU: 'processor time',
   SIGXFSZ: 'file size',
-  // Its own bound fails an allocation; the cgroup's kills, and nothing else that kills is unknown to the caller.
+  // RLIMIT_DATA only makes an allocation fail; the memory cgroup kills. The caller knows of every other kill.
   SIGKILL: 'memory',
 }
-/** A shell and bubblewrap tell of a signal by adding 128. */
+/** A shell and bubblewrap report a signal as 128 plus its number. */
 const codes: Readonly<Record<string, HelperBound>> = { 152: 'processor time', 153: 'file size', 137: 'memory' }
 const words: readonly (readonly [RegExp, HelperBound])[] = [
-  // So git tells of the programs that it starts.
+  // Git's messages about the programs that it starts.
   [/died of signal 24/, 'processor time'],
   [/died of signal 25/, 'file size'],
   [/died of signal 9\b/, 'memory'],
@@ -56,9 +56,9 @@ const words: readonly (readonly [RegExp, HelperBound])[] = [
 ]
 
 /**
- * The bound that ended a program which its caller did not end, as far as its end and its words show it.
+ * Returns the bound that ended a program which its caller did not end, if its exit or its error output shows it.
  * @param end exit code or name of a signal
- * @param said what the program said of its errors
+ * @param said the program's error output
  */
 export function boundOf(end: number | string | null, said: string): HelperBound | undefined {
   if (end === 0 || end === null) return undefined

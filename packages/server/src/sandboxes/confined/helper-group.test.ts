@@ -12,7 +12,7 @@ const bounds: HelperBounds = { memoryBytes: GIB, cpuSeconds: 60, fileBytes: GIB 
 const cgroups = await findCgroups(`berth-test-${process.pid}.helpers`)
 await cgroups?.tidy()
 
-describe.runIf(cgroups !== undefined)('the group of helper programs', () => {
+describe.runIf(cgroups !== undefined)('the cgroup of helper programs', () => {
   let dir = ''
   let group: HelperGroup
   beforeAll(async () => {
@@ -37,7 +37,7 @@ describe.runIf(cgroups !== undefined)('the group of helper programs', () => {
     return stdout
   }
 
-  it('is joined again after any part of it has vanished, by many at once', async () => {
+  it('is restored after any part of it vanished, even if many programs join at once', async () => {
     const all = await directories()
     const before = await groupsOfHelper()
     expect(before.split(`.helpers/${process.pid}\n`)).toHaveLength(all.length + 1)

@@ -4,38 +4,41 @@ import { type Cgroups, findCgroups, type GroupBounds } from '../linux/cgroups.ts
 import { instanceOf } from '../linux/instance.ts'
 import { boundedWords, type HelperBounds } from './helper-bounds.ts'
 
-/** The cgroup of a process's helper programs, until disposed of. */
+/** The cgroup of this process's helper programs, until disposed of. */
 export interface HelperGroup extends AsyncDisposable {
-  /** How helper programs are bounded on this host, in one line. */
+  /** One line that says how this host bounds helper programs. */
   readonly description: string
 }
 
 /**
- * The groups of this process, the one that its helper programs join last. Which group they join belongs to the process,
- * as its uid does: whoever starts one has no part in it.
+ * The groups of this process; helper programs join the last one. The group belongs to the process, like its uid, so
+ * callers that start a helper program do not choose it.
  */
 const groups: { join(): Promise<readonly string[]> }[] = []
 
-/** Words that turn the command after them into a helper program: in this process's group, if it has one, and bounded. */
+/**
+ * Returns words that turn the command after them into a helper program: bounded, and in this process's group if it has
+ * one.
+ */
 export async function helperCommand(bounds: HelperBounds): Promise<readonly string[]> {
   return boundedWords(bounds, (await groups.at(-1)?.join()) ?? [])
 }
 
 /**
- * Opens the cgroup that every helper program of this process joins from now on. Each process of the service has its own,
- * and removes no other's.
+ * Opens the cgroup that every helper program of this process joins from now on. Each process of the service has its
+ * own, and does not remove those of living processes.
  */
 export async function openHelperGroup(dataDir: string, bounds: GroupBounds): Promise<HelperGroup> {
   const cgroups = await findCgroups(`${instanceOf(await realpath(dataDir)).tag}.helpers`)
   if (cgroups === undefined) return { description: describe(undefined, bounds), [Symbol.asyncDispose]: async () => {} }
   const name = String(process.pid)
-  // A process of the same pid may have left it.
+  // An earlier process with the same pid may have left it.
   await cgroups.end(name)
   await cgroups.tidy(isAlive)
   let files = await cgroups.make(name, bounds)
   const group = {
     async join() {
-      // Anybody who may write cgroups can remove an empty one, of one tree or of all.
+      // Any process that may write cgroups can remove an empty one, from one tree or from all.
       if (!files.every(file => existsSync(file))) files = await cgroups.ensure(name, bounds)
       return files
     },
@@ -51,7 +54,7 @@ export async function openHelperGroup(dataDir: string, bounds: GroupBounds): Pro
   }
 }
 
-/** Whether a process of this pid, which names a group, lives. */
+/** Returns whether the process whose pid names a group is alive. */
 function isAlive(pid: string): boolean {
   try {
     return process.kill(Number(pid), 0)

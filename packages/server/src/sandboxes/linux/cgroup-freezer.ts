@@ -2,10 +2,10 @@ import { accessSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { errorCode } from './errors.ts'
 
-/** How far the processes of a group are stopped. `gone`: the group is empty or does not exist. */
+/** The state of a group's processes. `gone`: the group is empty or does not exist. */
 export type FreezeState = 'running' | 'freezing' | 'frozen' | 'gone'
 
-/** Stops and continues all processes of a group at once, those that are being forked included. */
+/** Stops and continues all processes of a group at once, including those being forked. */
 export interface CgroupFreezer {
   /** Asks the kernel to stop the group. A process inside a system call stops when it leaves the call. */
   freeze(dir: string): void
@@ -14,7 +14,7 @@ export interface CgroupFreezer {
   state(dir: string): FreezeState
 }
 
-/** Files of these groups are kernel memory, so reading and writing them synchronously costs microseconds. */
+/** Reads a file of a group. These files are kernel memory, so synchronous access costs microseconds. */
 function read(dir: string, file: string): string | undefined {
   try {
     return readFileSync(join(dir, file), 'utf8').trim()
@@ -34,7 +34,7 @@ function write(dir: string, file: string, value: string): void {
 
 const isGone = (error: unknown): boolean => ['ENOENT', 'ENODEV'].includes(errorCode(error) ?? '')
 
-/** A killed process ends although its group is frozen. */
+/** The freezer of version 2. A killed process ends even if its group is frozen. */
 const unified: CgroupFreezer = {
   freeze: dir => write(dir, 'cgroup.freeze', '1'),
   thaw(dir) {
@@ -50,7 +50,7 @@ const unified: CgroupFreezer = {
   },
 }
 
-/** A killed process ends when its group is thawed, before it runs again. */
+/** The freezer of version 1. A killed process ends only when its group is thawed, before it runs again. */
 const legacy: CgroupFreezer = {
   freeze: dir => write(dir, 'freezer.state', 'FROZEN'),
   thaw(dir) {
@@ -66,7 +66,9 @@ const legacy: CgroupFreezer = {
   },
 }
 
-/** The freezer of a version of cgroups; `parent` is any group but the root. Undefined where this kernel has none. */
+/**
+ * Returns the freezer of a version of cgroups; `parent` is any group but the root. Undefined if this kernel has none.
+ */
 export function cgroupFreezer(version: 1 | 2, parent: string): CgroupFreezer | undefined {
   try {
     accessSync(join(parent, version === 2 ? 'cgroup.freeze' : 'freezer.state'))

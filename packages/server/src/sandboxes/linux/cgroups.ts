@@ -9,10 +9,10 @@ import { waitUntil } from './wait-until.ts'
 const controllers = ['memory', 'pids', 'cpu'] as const
 export type Controller = (typeof controllers)[number]
 
-/** Bounds of all that runs in one group. */
+/** Bounds of everything that runs in one group. */
 export type GroupBounds = Pick<SandboxBounds, 'memoryBytes' | 'cpus' | 'processes'>
 
-/** One tree of cgroups in which a sandbox gets a group of its own. */
+/** One tree of cgroups in which each sandbox gets a group. */
 interface Tree {
   readonly version: 1 | 2
   readonly mountPoint: string
@@ -20,7 +20,7 @@ interface Tree {
   readonly freezer?: CgroupFreezer | undefined
 }
 
-/** Stops and continues all processes of groups, by their name. */
+/** Stops and continues all processes of groups, by name. */
 export interface Freezer {
   freeze(name: string): void
   /** @returns whether the groups had been asked to stop */
@@ -29,31 +29,37 @@ export interface Freezer {
 }
 
 /**
- * The cgroups of this host that the driver may write. The groups hang below `<mount point>/<instance tag>`: a fixed
- * place, so that any process of the service finds them, and outside the service's own group, so that a service manager
- * that ends the whole group does not end the sandboxes.
+ * The cgroups of this host that the driver may write. The groups are below `<mount point>/<instance tag>`. The place is
+ * fixed, so that any process of the service finds them. It is outside the service's own group, so that a service
+ * manager that ends the whole group does not end the sandboxes.
  */
 export interface Cgroups {
   readonly controllers: ReadonlySet<Controller>
-  /** `cgroup.kill` ends a sandbox in one write. */
+  /** Whether `cgroup.kill` can end a sandbox in one write. */
   readonly canKill: boolean
-  /** Absent where no tree can freeze its groups. */
+  /** Absent if no tree can freeze its groups. */
   readonly freezer?: Freezer | undefined
-  /** Makes groups of a name, which must be new. @returns the files that a process writes `0` to in order to join */
+  /**
+   * Creates the groups of a name, which must be new.
+   * @returns the files that a process writes `0` to in order to join
+   */
   make(name: string, bounds: GroupBounds): Promise<readonly string[]>
-  /** Makes those groups of a name that are missing, and bounds all of them. @returns the files to join by */
+  /**
+   * Creates the missing groups of a name, and bounds all of them.
+   * @returns the files that a process writes `0` to in order to join
+   */
   ensure(name: string, bounds: GroupBounds): Promise<readonly string[]>
-  /** Kills everything in the groups of a name and removes them. Resolves with false where something is left. */
+  /** Kills everything in the groups of a name and removes them. Resolves with false if something is left. */
   end(name: string): Promise<boolean>
-  /** Sets the bounds of groups that exist, in use or not. */
+  /** Sets the bounds of existing groups, in use or not. */
   limit(name: string, bounds: GroupBounds): void
-  /** Removes groups that nothing runs in, but for those to keep, the parents last. */
+  /** Removes unused groups except those to keep, and the parents last. */
   tidy(keeps?: (name: string) => boolean): Promise<void>
 }
 
 /**
- * Finds the trees that this process may write; undefined where there is none.
- * @param versions the versions of cgroups that are used; those that the host has, unless a test says otherwise
+ * Finds the trees that this process may write; undefined if there are none.
+ * @param versions the versions of cgroups to use, if the host has them
  */
 export async function findCgroups(tag: string, versions: readonly number[] = [1, 2]): Promise<Cgroups | undefined> {
   const trees: Tree[] = []
@@ -61,14 +67,17 @@ export async function findCgroups(tag: string, versions: readonly number[] = [1,
     const usable = versions.includes(tree.version) ? await prepareTree(tree, tag) : undefined
     if (usable) trees.push(usable)
   }
-  // One tree freezes for all. Each tree that a sandbox has to join costs time, so version 1's own is a last resort.
+  // One freezing tree is enough. Each tree that a sandbox joins costs time, so version 1's freezer tree is a last
+  // resort.
   const freezing = trees.toSorted((one, other) => other.version - one.version).find(tree => tree.freezer)
   const used = trees.filter(tree => tree === freezing || tree.version === 2 || tree.controllers.length > 0)
   for (const tree of trees) if (!used.includes(tree)) await removeEmpty(join(tree.mountPoint, tag))
   return used.length === 0 ? undefined : overTrees(used, tag, freezing)
 }
 
-/** Cgroup mounts of a mountinfo text: v1 trees with a controller we use or the freezer, and every v2 tree. */
+/**
+ * Returns the cgroup mounts in a mountinfo text: v1 trees with a controller in use or the freezer, and every v2 tree.
+ */
 export function parseTrees(mountInfo: string): Tree[] {
   const trees: Tree[] = []
   for (const line of mountInfo.split('\n')) {
@@ -95,7 +104,8 @@ async function prepareTree(tree: Tree, tag: string): Promise<Tree | undefined> {
     const wanted = controllers.filter(name => offered.includes(name))
     const enabled: Controller[] = []
     for (const name of wanted) {
-      // A group that has processes of its own cannot hand controllers down (a container's root group, often).
+      // A group with processes of its own cannot enable controllers for its children; a container's root group often
+      // has some.
       const handedDown = await Promise.all([enable(tree.mountPoint, name), enable(parent, name)])
       if (handedDown.every(Boolean)) enabled.push(name)
     }
@@ -109,16 +119,15 @@ async function prepareTree(tree: Tree, tag: string): Promise<Tree | undefined> {
 }
 
 /**
- * Gives all sandboxes together a quarter of the weight that the service's own group has by default, so that sandboxes that
- * want every core, or the whole disk, leave the service its share. It costs nothing while the service wants less.
- *
- * Not in version 1, where processes of the root group weigh as much each as all sandboxes together: there a few busy ones
- * made creating a sandbox twice as slow.
+ * Gives all sandboxes together a quarter of the default weight of the service's own group. Sandboxes that want every
+ * core, or the whole disk, then leave the service its share. This costs nothing while the service wants less.
+ * Version 1 keeps the default weights. There each process of the root group weighs as much as all sandboxes together, and
+ * a few busy ones made creating a sandbox twice as slow.
  */
 async function lowerWeights(tree: Tree, parent: string): Promise<void> {
   const weights = [...(tree.controllers.includes('cpu') ? [['cpu.weight', '25'] as const] : []), IO_WEIGHT]
   for (const [file, weight] of weights) {
-    // Weights of input and output need a scheduler that knows them.
+    // I/O weights need a scheduler that supports them.
     const lacking = ['ENOENT', 'EACCES', 'EPERM', 'EINVAL', 'EOPNOTSUPP']
     await ignoring(lacking, writeFile(join(parent, file), weight, { flag: 'r+' }))
   }
@@ -145,7 +154,7 @@ function overTrees(trees: readonly Tree[], tag: string, freezing: Tree | undefin
         try {
           writeFileSync(join(dir, file), value)
         } catch (error) {
-          // Kernels built without swap accounting lack the swap files: then there is no swap to bound.
+          // Kernels without swap accounting lack the swap files; then swap cannot be bounded.
           if (!file.includes('sw') || !['ENOENT', 'EACCES', 'EPERM'].includes(errorCode(error) ?? '')) throw error
         }
       }
@@ -153,7 +162,7 @@ function overTrees(trees: readonly Tree[], tag: string, freezing: Tree | undefin
   }
   const prepareParents = async () => {
     for (const tree of trees) {
-      // Another process may have tidied the parent away, and with it what it hands down.
+      // Another process may have removed the parent, and with it the controllers enabled for its children.
       const parent = join(tree.mountPoint, tag)
       if (mkdirSync(parent, { recursive: true }) !== undefined) await prepareTree(tree, tag)
     }
@@ -173,7 +182,7 @@ function overTrees(trees: readonly Tree[], tag: string, freezing: Tree | undefin
     },
     async ensure(name, bounds) {
       await prepareParents()
-      // Others may ensure the same groups meanwhile.
+      // Other callers may ensure the same groups at the same time.
       for (const { dir } of groups(name)) mkdirSync(dir, { recursive: true })
       return bounded(name, bounds)
     },
@@ -208,7 +217,7 @@ function freezerOf(tree: Tree | undefined, tag: string): Freezer | undefined {
   }
 }
 
-/** Files to write, in order: v1's sum of memory and swap may at no moment be below the memory limit. */
+/** Yields the files to write, in order: v1's limit of memory plus swap must never be below the memory limit. */
 function* limits(tree: Tree, bounds: GroupBounds): Generator<readonly [name: string, value: string]> {
   const quota = String(Math.max(1000, Math.round(bounds.cpus * 100_000)))
   const memory = String(Math.floor(bounds.memoryBytes))
@@ -229,7 +238,7 @@ function* limits(tree: Tree, bounds: GroupBounds): Generator<readonly [name: str
   }
 }
 
-/** Leaves a group that is in use, or gone. */
+/** Removes a group unless it is in use or gone. */
 async function removeEmpty(dir: string): Promise<void> {
   await ignoring(['ENOENT', 'EBUSY', 'ENOTEMPTY'], rmdir(dir))
 }
@@ -239,8 +248,9 @@ async function killGroup(dir: string): Promise<void> {
 }
 
 /**
- * Once it is empty a group is removed; until then whatever is in it is killed, where the tree has no `cgroup.kill` too.
- * A frozen group of version 1 is thawed behind that: only then do its processes end, and none of them runs before.
+ * Removes a group if it is empty; otherwise kills its members, also on trees without `cgroup.kill`. It then thaws a
+ * frozen group of version 1: only then do the killed processes end, and none of them runs before.
+ * @returns whether the group is gone
  */
 async function removeGroup(dir: string, { version, freezer }: Tree): Promise<boolean> {
   try {
@@ -256,7 +266,7 @@ async function removeGroup(dir: string, { version, freezer }: Tree): Promise<boo
       try {
         process.kill(Number(pid), 'SIGKILL')
       } catch {
-        // Ended in between.
+        // It ended in the meantime.
       }
     }
   }

@@ -2,19 +2,18 @@ import { lstat, opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Between two looks; what is written in that time is beyond the bound. */
+/** The interval between checks; writes within it may exceed the bound. */
 const LOOK_MS = 250
 
-/** What helper programs wrote below a directory went over its bound. */
+/** Helper programs wrote more below a directory than its bound allows. */
 export class DiskBoundError extends Error {
   override readonly name = 'DiskBoundError'
 }
 
 /**
- * Does work that writes below a directory, and ends it by its signal once more than `bytes` are in use there.
- *
- * A file system of its own would be the better bound, but takes longer to make than most of this work.
- * @throws DiskBoundError, or what the work throws
+ * Runs work that writes below a directory, and aborts its signal when more than `bytes` are in use there. A separate
+ * file system would be a stricter bound, but takes longer to make than most of this work.
+ * @throws DiskBoundError, or the work's own error
  */
 export async function withinDisk<T>(
   directory: string,
@@ -30,7 +29,7 @@ export async function withinDisk<T>(
         return over.abort(new DiskBoundError(`over the bound of ${bytes} bytes`))
       await sleep(LOOK_MS, undefined, { signal: done.signal, ref: false }).catch(() => undefined)
     }
-    // A directory that cannot be read is one that nobody bounds.
+    // A directory that cannot be read cannot be bounded either, so the work must stop.
   })().catch((error: unknown) => over.abort(error))
   try {
     return await work(AbortSignal.any([signal, over.signal]))
@@ -40,7 +39,7 @@ export async function withinDisk<T>(
   }
 }
 
-/** Blocks in use below a directory; what vanishes meanwhile counts for nothing. */
+/** Returns the bytes in use below a directory. Files that vanish meanwhile count as 0. */
 export async function usedBytes(directory: string): Promise<number> {
   let used = 0
   const entries = await opendir(directory).catch(() => null)

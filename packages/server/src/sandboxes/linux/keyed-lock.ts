@@ -1,7 +1,7 @@
-/** Runs work for one key at a time, in the order of asking; other keys do not wait. */
+/** Runs work for one key at a time, in the order of the calls; different keys do not wait for each other. */
 export type KeyedLock = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
-/** Makes a lock that remembers only the keys in use. */
+/** Creates a lock that remembers only the keys in use. */
 export function createKeyedLock(): KeyedLock {
   const tails = new Map<string, Promise<unknown>>()
   return async (key, work) => {

@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process'
 
-/** A helper program that failed; the message carries what it said. */
+/** A system program failed; the message carries its error output. */
 export class ProgramError extends Error {
   override readonly name = 'ProgramError'
 }
 
-/** Runs a system program with an empty environment. @returns its standard output */
+/**
+ * Runs a system program with an empty environment.
+ * @returns its standard output
+ */
 export async function runProgram(file: string, args: readonly string[], signal?: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const child = spawn(file, args, {
@@ -30,5 +33,5 @@ export async function runProgram(file: string, args: readonly string[], signal?:
   return promise
 }
 
-/** Where system programs are looked for; `mkfs.ext4` and `mount` are often outside a user's own path. */
+/** The search path for system programs; `mkfs.ext4` and `mount` are often outside a user's own path. */
 export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

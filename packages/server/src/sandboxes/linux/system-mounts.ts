@@ -2,8 +2,8 @@ import { existsSync, lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * What of the host's /etc a sandbox sees: what programs need to find libraries, certificates, time zones and their
- * own defaults. Everything that may hold a secret of the host or of its administrator stays out.
+ * Names in the host's /etc that a sandbox sees: programs need them to find libraries, certificates, time zones and
+ * their defaults. Anything that may hold a secret of the host or its administrator stays out.
  */
 const etcNames =
   /^(alternatives|ca-certificates|ca-certificates\.conf|chromium\.d|debian_version|fonts|gai\.conf|host\.conf|inputrc|java.*|ld\.so\.cache|ld\.so\.conf|ld\.so\.conf\.d|locale\.alias|localtime|login\.defs|magic|magic\.mime|mime\.types|os-release|perl|protocols|python.*|services|terminfo|timezone)$/
@@ -14,7 +14,7 @@ const certificates = [
   ...['pki/tls/certs', 'pki/tls/cert.pem', 'pki/tls/openssl.cnf', 'pki/ca-trust/extracted', 'pki/java'],
 ]
 
-/** Arguments that show the host's system read-only. They do not change while the service runs. */
+/** Returns arguments that show the host's system read-only. They do not change while the service runs. */
 export function systemMounts(): readonly string[] {
   const args = ['--ro-bind', '/usr', '/usr']
   for (const path of ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']) {
@@ -31,12 +31,12 @@ export function systemMounts(): readonly string[] {
   return args
 }
 
-/** Where the mounts of `systemMounts` appear. */
+/** Returns the targets of the mounts of `systemMounts`. */
 export function mountTargets(mounts: readonly string[]): readonly string[] {
   return mounts.filter((_, at) => at % 3 === 2)
 }
 
-/** Files of /proc that tell of the whole host, as its interrupts and the keys of every user. */
+/** Files of /proc that reveal the whole host, such as its interrupts and the keys of every user. */
 const hostFiles = [
   'interrupts',
   'kcore',
@@ -47,12 +47,12 @@ const hostFiles = [
   'timer_list',
   'timer_stats',
 ]
-/** Directories of /proc that tell of the host's devices. */
+/** Directories of /proc that reveal the host's devices. */
 const hostDirectories = ['acpi', 'asound', 'scsi']
 
 /**
- * Arguments that cover those of this kernel's /proc. Bubblewrap itself covers what could be written.
- *
+ * Returns arguments that cover these parts of /proc, if this kernel has them. Bubblewrap itself covers the writable
+ * parts.
  * @param emptyFile shown in place of a file
  */
 export function processMasks(emptyFile: string): readonly string[] {
@@ -67,8 +67,8 @@ export function processMasks(emptyFile: string): readonly string[] {
 }
 
 /**
- * `--dir` for every directory above the paths. Bubblewrap makes missing parents itself, but as root with mode 0700,
- * behind which the sandbox's own user sees nothing.
+ * Returns `--dir` arguments for every directory above the paths. Bubblewrap creates missing parents itself, but as root
+ * with mode 0700, which closes them to the sandbox's own user.
  */
 export function parentDirectories(paths: readonly string[]): readonly string[] {
   const parents = new Set<string>()

@@ -4,22 +4,21 @@ import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { systemPath } from './run-program.ts'
 
-/** Namespaces that stay open for their next use; one costs a descriptor, making one costs two processes. */
+/** Namespaces that stay open for reuse. One costs a descriptor; making one costs two processes. */
 const MAX_KEPT = 128
 
-/** Namespaces by their uid, the one used last at the end. */
+/** Open namespaces by uid, the most recently used last. */
 const kept = new Map<number, number>()
 
 /**
- * Calls `use` with a descriptor of a user namespace in which one uid and the gid of the same number are mapped, each to
- * itself. A capability held there counts only for files of that uid and gid: what needs it in the initial namespace, such
- * as `open_by_handle_at`, is refused. Only root can make such a namespace.
- *
- * `use` hands the descriptor to a process and does not wait: it may be closed as soon as `use` has returned.
- * @throws UserNamespaceError where this host makes none
+ * Calls `use` with a descriptor of a user namespace that maps one uid, and the gid of the same number, to themselves.
+ * A capability held there applies only to files of that uid and gid. Calls that need it in the initial namespace, such
+ * as `open_by_handle_at`, are refused. Only root can make such a namespace.
+ * `use` passes the descriptor to a process and does not wait: it may be closed as soon as `use` has returned.
+ * @throws UserNamespaceError if this host cannot make one
  */
 export async function withUserNamespace<T>(uid: number, use: (descriptor: number) => T): Promise<T> {
-  // From here to the call of `use` nothing else runs, so nothing closes the descriptor in between.
+  // No other code runs between this and the call of `use`, so nothing closes the descriptor in between.
   const descriptor = kept.get(uid) ?? (await make(uid))
   const other = kept.get(uid)
   if (other !== undefined && other !== descriptor) closeSync(other)
@@ -33,20 +32,20 @@ export async function withUserNamespace<T>(uid: number, use: (descriptor: number
   return use(descriptor)
 }
 
-/** This host makes no user namespace, for instance because `user.max_user_namespaces` is 0. */
+/** This host cannot make user namespaces, for instance because `user.max_user_namespaces` is 0. */
 export class UserNamespaceError extends Error {
   override readonly name = 'UserNamespaceError'
 }
 
-/** A user namespace without a map, and the process that holds it. */
+/** A user namespace without a mapping, and the process that holds it. */
 export interface UnmappedNamespace {
-  /** Maps a uid to itself, as `withUserNamespace` does, and returns a path that leads to the namespace until `release`. */
+  /** Maps a uid to itself, as `withUserNamespace` does. Returns a path to the namespace that works until `release`. */
   map(uid: number): string
-  /** Lets the holder go, and with it the namespace, unless a process is in it or a descriptor of it is open. */
+  /** Ends the holder, and with it the namespace, unless a process is in it or a descriptor of it is open. */
   release(): void
 }
 
-/** The process that makes the namespace says a word once it is in it, and then waits to be let go. */
+/** Runs inside the new namespace: it reports that it is there, and waits to be released. */
 const WAIT = 'echo made; read -r _'
 
 async function make(uid: number): Promise<number> {
@@ -58,7 +57,10 @@ async function make(uid: number): Promise<number> {
   }
 }
 
-/** Makes a user namespace ahead of demand. @throws UserNamespaceError where this host makes none */
+/**
+ * Makes a user namespace ahead of demand.
+ * @throws UserNamespaceError if this host cannot make one
+ */
 export async function makeUserNamespace(): Promise<UnmappedNamespace> {
   const child = spawn('unshare', ['--user', 'sh', '-c', WAIT], {
     env: { PATH: systemPath, LC_ALL: 'C' },
@@ -73,9 +75,9 @@ export async function makeUserNamespace(): Promise<UnmappedNamespace> {
   const said = await firstWord(child, ended)
   if (said !== '') {
     child.stdin.end()
-    throw new UserNamespaceError(`this host makes no user namespace: ${said}`)
+    throw new UserNamespaceError(`this host cannot make user namespaces: ${said}`)
   }
-  // A holder that waits for its use keeps nobody awake.
+  // A waiting holder must not keep the process alive.
   child.unref()
   for (const stream of [child.stdin, child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref()
   return {
@@ -88,7 +90,10 @@ export async function makeUserNamespace(): Promise<UnmappedNamespace> {
   }
 }
 
-/** @returns an empty text once the process is in its namespace, or what it said instead */
+/**
+ * Waits until the process is in its namespace.
+ * @returns an empty text, or the error output if it failed
+ */
 async function firstWord(child: ChildProcess, ended: Promise<void>): Promise<string> {
   let errors = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -97,5 +102,5 @@ async function firstWord(child: ChildProcess, ended: Promise<void>): Promise<str
   const { stdout } = child
   if (stdout === null) return 'it has no output'
   const made = await Promise.race([once(stdout, 'data').then(() => true), ended.then(() => false)])
-  return made ? '' : errors.trim() || 'unshare could not be started'
+  return made ? '' : errors.trim() || 'unshare did not start'
 }

@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Asks `done` again, ever more slowly, until it says yes. @returns false when the time ran out */
+/**
+ * Polls `done` at growing intervals until it returns true.
+ * @returns false if the time ran out
+ */
 export async function waitUntil(done: () => Promise<boolean>, withinMs: number): Promise<boolean> {
   const deadline = performance.now() + withinMs
   for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 50)) {
