@@ -1,9 +1,9 @@
-/** The claim is no longer ours; whatever we would still write is refused. */
+/** This worker no longer holds the claim; the fence refuses its writes. */
 export class ClaimLost extends Error {
   override readonly name = 'ClaimLost'
 }
 
-/** This worker stops; agents go on and others take over. */
+/** This worker stops; its agents go on and other workers take over. */
 export class WorkerStopping extends Error {
   override readonly name = 'WorkerStopping'
 }

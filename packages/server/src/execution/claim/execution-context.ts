@@ -9,33 +9,33 @@ import type { GatewayAccess } from './gateway-access.ts'
 
 /** Times and counts of execution: a worker's settings, and the times that follow from them. */
 export interface ExecutionLimits extends WorkerLimits {
-  /** Between two looks at a supervisor, and at its Run when nothing wakes the worker. */
+  /** Time between two checks of a supervisor and its Run when nothing wakes the worker. */
   readonly pulseMs: number
   readonly leaseIdleMs: number
   readonly leaseMaxMs: number
-  /** Between two looks at the queue and at lapsed claims when nothing wakes the worker. */
+  /** Time between two checks of the queue and of lapsed claims when nothing wakes the worker. */
   readonly pollMs: number
-  /** Between two looks at leases and sandboxes when nothing wakes the sweeper. */
+  /** Time between two checks of leases and sandboxes when nothing wakes the sweeper. */
   readonly sweepMs: number
 }
 
-/** What executing Runs needs beside the domains. */
+/** Everything that the execution of Runs needs besides the domains. */
 export interface ExecutionContext extends Context {
   readonly driver: SandboxDriver
-  /** Repositories as this host has fetched them. */
+  /** This host's mirrors of repositories. */
   readonly mirrors: Mirrors
   readonly gateway: GatewayAccess
-  /** How far sandboxes reach the public network; undefined: not at all. */
+  /** The public hosts that sandboxes may reach; undefined: none. */
   readonly publicHosts: PublicHosts | undefined
   readonly bounds: SandboxBounds
   readonly limits: ExecutionLimits
-  /** What a Run may use, unless its organization has budgets of its own. */
+  /** Budgets of a Run, unless its organization has its own. */
   readonly budgets: RunBudgets
-  /** Approvals that nobody need be asked for. */
+  /** Rules that answer approvals without asking people. */
   readonly approvalRules: readonly ApprovalRule[]
-  /** What is kept of a workspace and of a conversation at most (interface 8.5). */
+  /** Caps of the checkpoints of a workspace and of a conversation. */
   readonly checkpointLimits: { readonly workspace: CheckpointLimits; readonly conversation: CheckpointLimits }
-  /** Names this machine: sandboxes are reached from where they were made. */
+  /** Names this machine: only the host that made a sandbox can reach it. */
   readonly host: string
   /** Command of the supervisor inside a sandbox. */
   readonly supervisorCommand: readonly string[]

@@ -11,31 +11,35 @@ import type { Claim, RunClaim } from './claim-sql.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { underFence } from './under-fence.ts'
 
-/** What became of an attempt that did not end by its agent's answer. */
+/** An attempt that ended without its agent's answer. */
 export interface Loss {
-  /** The sandbox is gone with what it held. */
+  /** True if the sandbox is gone with its content. */
   readonly sandboxLost: boolean
-  /** Outcome where the Run is not started again. */
+  /** The Run's outcome if it is not started again. */
   readonly outcome: Outcome
-  /** Keeps what the Run presented, ahead of its end. */
+  /** Keeps the Run's presented files before its end. */
   readonly keep?: () => Promise<void>
 }
 
-/** A worker could not go on with the agent, for a cause outside it (interface 6.4). */
+/** The worker could not continue with the agent, for a cause outside the agent. */
 export const executionLost: Outcome = {
   status: 'crashed',
   stopReason: 'engine_unreachable',
   errorCode: 'turn_execution_lost',
 }
 
-/** The platform's bound on a Run, or on its sandbox, is reached (interface 6.4). */
+/** The Run, or its sandbox, reached the platform's bound. */
 export const deadlineExceeded: Outcome = {
   status: 'crashed',
   stopReason: 'execution_deadline',
   errorCode: 'turn_execution_lost',
 }
 
-/** Ends the Run of a claim. @throws ClaimLost */
+/**
+ * Ends the Run of a claim.
+ *
+ * @throws ClaimLost
+ */
 export async function finishRun(context: ExecutionContext, claim: RunClaim, outcome: Outcome): Promise<void> {
   await context.gateway.settled(claim.runId)
   await underFence(context, claim, tx => endRun(tx, claim, claim.run.id, outcome, context.clock.now()))
@@ -43,9 +47,9 @@ export async function finishRun(context: ExecutionContext, claim: RunClaim, outc
 }
 
 /**
- * Records a lost attempt and decides once what follows (completions, Attempts): the Run is started again only while
- * nothing it did can be done twice (no tool call was recorded) and nothing it builds on went with the sandbox, and only
- * so often; else it ends. A cancelled Run is never started again. The caller holds the Session's lock and the fence.
+ * Records a lost attempt and decides once if the Run is started again. It is, a bounded number of times, if nothing
+ * that it did can be done twice (no tool call was recorded) and no work that it builds on was lost with the sandbox.
+ * Otherwise it ends. A cancelled Run is never started again. The caller holds the Session's lock and the fence.
  */
 export async function settleLoss(tx: Queryable, context: ExecutionContext, claim: RunClaim, loss: Loss): Promise<void> {
   const now = context.clock.now()
@@ -60,7 +64,7 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
   const repeatable =
     run.tool_calls === 0 &&
     run.attempts < context.limits.maxAttempts &&
-    // One that was parked has people's answers behind it, and its checkpoint to go on from.
+    // A Run that was parked goes on from its checkpoint, because people have already answered it.
     !(await hasCheckpoint(tx, claim, run.id)) &&
     (!loss.sandboxLost || (await canBeginAgain(tx, claim)))
   if (repeatable) {
@@ -73,19 +77,26 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
   }
 }
 
-/** Whether a fresh sandbox can be brought to where this Run began: nothing came before it, or that was sealed. */
+/**
+ * Returns true if a fresh sandbox can reach the state at this Run's beginning: earlier work is sealed, or there is
+ * none.
+ */
 async function canBeginAgain(tx: Queryable, claim: RunClaim): Promise<boolean> {
   return !(await hasEarlierWork(tx, claim, claim.runId)) || (await findResumable(tx, claim)) !== null
 }
 
-/** `settleLoss` in a transaction of its own. @throws ClaimLost */
+/**
+ * Calls `settleLoss` in its own transaction.
+ *
+ * @throws ClaimLost
+ */
 export async function loseAttempt(context: ExecutionContext, claim: RunClaim, loss: Loss): Promise<void> {
   await context.gateway.settled(claim.runId)
   await underFence(context, claim, tx => settleLoss(tx, context, claim, loss))
   announce(context, claim)
 }
 
-/** Wakes readers of the log, whoever else works for the Session, and workers for what may be queued. */
+/** Wakes readers of the log, any other worker of the Session, and workers for Runs that may be queued. */
 export function announce(context: ExecutionContext, claim: Claim): void {
   context.wakeups.publish(
     topics.session(claim.organizationId, claim.sessionId),

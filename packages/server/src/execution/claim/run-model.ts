@@ -2,8 +2,8 @@ import type { RuntimeEntry } from '../../runtimes/catalog.ts'
 import type { ExecutionContext } from './execution-context.ts'
 
 /**
- * The gateway's model for a Run: the one that its Session had when the Turn was admitted, else the deployment's; for an
- * agent that speaks a format in which that is not served, the first that is.
+ * Returns the gateway's model for a Run: the Session's model when the Turn was admitted, else the deployment's default.
+ * If the agent's format is not served for that default, it is the first model for which it is.
  */
 export function modelOf(
   { defaultModel, models }: Pick<ExecutionContext, 'defaultModel' | 'models'>,

@@ -1,4 +1,4 @@
-/** What a transaction has put into the log for an agent. */
+/** Events that a transaction has appended for an agent, and their bytes. */
 export interface Spent {
   readonly events: number
   readonly bytes: number

@@ -4,7 +4,11 @@ import { ClaimLost } from './claim-lost.ts'
 import { type Claim, holdsFence, type Task } from './claim-sql.ts'
 import type { ExecutionContext } from './execution-context.ts'
 
-/** Runs SQL under the Session's lock, after the fence is proven. @throws ClaimLost */
+/**
+ * Runs `work` under the Session's lock, after the fence is proven.
+ *
+ * @throws ClaimLost
+ */
 export async function underFence<T>(
   context: ExecutionContext,
   claim: Claim,
@@ -18,8 +22,10 @@ export async function underFence<T>(
 }
 
 /**
- * As `underFence`, for statements that wait for nothing of each other nor of the claim: they go in one flight behind the
- * proof of it, and are taken back where it does not stand. @throws ClaimLost
+ * Like `underFence`, for statements that depend neither on each other nor on the claim. They go out in one round trip
+ * with the proof of the claim, and are rolled back if it does not stand.
+ *
+ * @throws ClaimLost
  */
 export async function inOneFlight(
   context: ExecutionContext,
