@@ -7,7 +7,7 @@ import type { DeliveryContext } from '../delivery/delivery-context.ts'
 import { repositorySources } from '../delivery/repository-sources.ts'
 import { clearScratch } from '../delivery/scratch.ts'
 import type { ExecutionContext } from '../execution/claim/execution-context.ts'
-import { GatewayAccess, type GatewayMeans } from '../execution/claim/gateway-access.ts'
+import { GatewayAccess, type GatewayAccessOptions } from '../execution/claim/gateway-access.ts'
 import { MirrorKeeper } from '../execution/host/mirror-keeper.ts'
 import { RuntimeAnnouncer } from '../execution/host/runtime-announcer.ts'
 import { Sweeper } from '../execution/host/sweeper.ts'
@@ -29,7 +29,7 @@ const POLL_MS = 500
 const LONGEST_SWEEP_MS = 10_000
 
 /** How the worker's sandboxes reach the gateway; the worker mints the credentials itself. */
-export type WayToGateway = Omit<GatewayMeans, 'mint'>
+export type WayToGateway = Omit<GatewayAccessOptions, 'mint'>
 
 /** The parts of a worker, none of them started. */
 export interface WorkerParts {

@@ -5,7 +5,7 @@ import type { RunBudgets } from '../../settings/run-budgets.ts'
 import type { RunClaim } from './claim-sql.ts'
 
 /** The parts of the access to the gateway. */
-export interface GatewayMeans {
+export interface GatewayAccessOptions {
   /** Returns the gateway's URL, which may be unknown before the service listens. */
   url(): string
   /** Returns the gateway's listener if it runs in this process. */
@@ -32,11 +32,11 @@ const SETTLING_MS = 10_000
  * for that here: the Run's next request, which its spending may refuse, and its end, which reports the spending.
  */
 export class GatewayAccess {
-  readonly #options: GatewayMeans
+  readonly #options: GatewayAccessOptions
   /** By lease id. */
   readonly #atWork = new Map<string, { readonly runId: string; readonly credential: string }>()
 
-  constructor(options: GatewayMeans) {
+  constructor(options: GatewayAccessOptions) {
     this.#options = options
   }
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { foreignRuntimeLimits, workspaceLimits } from '../../../src/checkpoints/limits.ts'
 import type { ExecutionContext, ExecutionLimits } from '../../../src/execution/claim/execution-context.ts'
-import { GatewayAccess, type GatewayMeans } from '../../../src/execution/claim/gateway-access.ts'
+import { GatewayAccess, type GatewayAccessOptions } from '../../../src/execution/claim/gateway-access.ts'
 import { openGitHosts } from '../../../src/git-hosts/open-git-hosts.ts'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { hostName } from '../../../src/kit/host-id.ts'
@@ -69,7 +69,7 @@ export async function workerContext(
     bwrap?: string
     cgroups?: false | 'v1'
     gitHosts?: readonly GitHostConfig[]
-    gateway?: GatewayMeans
+    gateway?: GatewayAccessOptions
     publicHosts?: PublicHosts
     network?: Network
   } = {},
