@@ -104,7 +104,7 @@ describe('names of the catalog', () => {
   ])('%s is refused by its form: %j', async (field, value) => {
     const answer = await create({ [field]: value })
     expect(refusedFields(answer)).toBe(`400 invalid_request ${field}`)
-    expect(answer.text).not.toContain('none of the runtimes')
+    expect(answer.text).not.toContain('not one of the runtimes')
   })
 })
 

@@ -11,13 +11,13 @@ import type {
 import type { EventDraft } from '../log/envelope.ts'
 
 /**
- * An Interaction as it is stored. Its states:
+ * An Interaction as the database stores it. Its states:
  *
  *     open ── a decision, a reply Turn ──▶ resolved
  *     open ── deadline, withdrawal, end of Run, lease, Session or authority ──▶ expired
  *
- * Both ends are final. `delivered_at` is beside them: a closed Interaction whose agent still waits has none, and whoever
- * reads the lease's journal gives the answer.
+ * Both ends are final. `delivered_at` is independent of them: it is null while the agent of a closed Interaction still
+ * waits, and the worker that reads the lease's journal gives the agent the answer.
  */
 export interface InteractionRow {
   readonly organization_id: string

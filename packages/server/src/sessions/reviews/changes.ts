@@ -5,7 +5,7 @@ import { runGit } from '../../git/run-git.ts'
 import { cutText, storable } from '../log/bounded-text.ts'
 import { type ReviewBounds, ReviewRefused } from './review-place.ts'
 
-/** What differs between two trees. */
+/** The differences between two trees. */
 export interface Changes {
   readonly files: ReviewFile[]
   readonly additions: number
@@ -15,18 +15,22 @@ export interface Changes {
   readonly patchTruncated: boolean
 }
 
-/** Gits that wait to compare two trees. */
+/** Two gits that wait for the trees they compare. */
 export interface TreeComparer {
-  /** @throws ReviewRefused for too many changes, GitError */
+  /**
+   * Compares two trees.
+   * @throws ReviewRefused if too many files differ
+   * @throws GitError
+   */
   compare(before: string, after: string): Promise<Changes>
-  /** Settles once they are gone. */
+  /** Settles once both gits have ended. */
   readonly ended: Promise<unknown>
 }
 
 /**
- * Starts the gits that compare two trees of a repository, in bounds. The repository may lack the trees until then: git
- * looks for objects when it is told their names, which is some 20 ms after its start.
- * @param signal ends them, whether they have begun to compare or not
+ * Starts the gits that compare two trees of a repository, within bounds. The repository may lack the trees until then:
+ * git looks for objects once it reads their ids, some 20 ms after its start.
+ * @param signal ends them, even before they compare
  */
 export function startComparing(
   { gitDir, view }: OwnRepository,
@@ -46,7 +50,7 @@ export function startComparing(
     result.catch(() => undefined)
     return { names, result }
   }
-  // Each does the work of the other as well, but there are two cores, and the patch ends at its bound.
+  // Each git does the other's work as well, but there are two cores, and the patch ends at its bound.
   const list = start(bounds.listBytes, '-z', '--raw', '--numstat')
   const patch = start(bounds.patchBytes + 1, '-p')
   return {
@@ -63,10 +67,10 @@ export function startComparing(
   }
 }
 
-/** Two names of trees, a space between them, and the end of the line. */
+/** Length of two tree ids, the space between them and the end of the line. */
 const TREES_LINE_BYTES = 82
 
-/** `diff-tree --stdin` repeats the line of the trees ahead of their differences. */
+/** Returns the differences: `diff-tree --stdin` repeats the line of the trees before them. */
 function behind(line: string, output: Buffer): Buffer {
   if (output.toString('latin1', 0, line.length) !== line) throw new Error('git compared other trees than it was told')
   return output.subarray(line.length)
@@ -80,14 +84,14 @@ const STATUS: Readonly<Record<string, ReviewFile['status']>> = {
   R: 'renamed',
 }
 
-/** Reads `diff-tree -z --raw --numstat`: the changes, and then the counts in the same order. */
+/** Reads `diff-tree -z --raw --numstat`: the changes, then the counts in the same order. */
 function parseList(output: Buffer): Pick<Changes, 'files' | 'additions' | 'deletions'> {
   const fields = new Fields(output)
   const changed: Pick<ReviewFile, 'path' | 'previousPath' | 'status'>[] = []
   while (fields.peek() === ':') {
     const letter = fields.text().split(' ').at(-1)?.[0] ?? ''
     const status = STATUS[letter]
-    if (status === undefined) throw new Error(`git told of a change of kind ${letter}`)
+    if (status === undefined) throw new Error(`git reported a change of the unknown kind ${letter}`)
     const first = readPath(fields.next())
     changed.push(
       status === 'renamed' ? { path: readPath(fields.next()), previousPath: first, status } : { path: first, status },
@@ -95,7 +99,7 @@ function parseList(output: Buffer): Pick<Changes, 'files' | 'additions' | 'delet
   }
   const files = changed.map((file): ReviewFile => {
     const [added = '', deleted = '', path = ''] = fields.text().split('\t')
-    // Of a rename the paths come as fields of their own.
+    // The paths of a rename follow as fields of their own.
     if (path === '') fields.skip(2)
     return { ...file, additions: Number(added) || 0, deletions: Number(deleted) || 0, binary: added === '-' }
   })
@@ -106,7 +110,7 @@ function parseList(output: Buffer): Pick<Changes, 'files' | 'additions' | 'delet
   }
 }
 
-/** Cut on a character: what is left of one that was cut is no text. */
+/** Cuts the patch on a character boundary, since a part of a character is not text. */
 function parsePatch(output: Buffer, patchBytes: number): Pick<Changes, 'patch' | 'patchTruncated'> {
   const { text } = cutText(storable(output.toString('utf8')), patchBytes)
   return { patch: text, patchTruncated: output.length > patchBytes }
@@ -126,7 +130,7 @@ class Fields {
 
   next(): Buffer {
     const end = this.#bytes.indexOf(0, this.#at)
-    if (end < 0) throw new ReviewRefused('more files are changed than a review lists')
+    if (end < 0) throw new ReviewRefused('the changes hold more files than a review lists')
     const field = this.#bytes.subarray(this.#at, end)
     this.#at = end + 1
     return field
@@ -143,7 +147,7 @@ class Fields {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** A path as it is where it is UTF-8, else quoted as git quotes it, so that two paths stay two. */
+/** Returns a path unchanged if it is UTF-8, else quoted as git quotes it, so that two paths stay two. */
 export function readPath(bytes: Buffer): string {
   try {
     return utf8.decode(bytes)

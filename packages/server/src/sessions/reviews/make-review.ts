@@ -12,19 +12,19 @@ import { readPack, startTaking, type TreeTaker } from './take-tree.ts'
 import { withinBounds } from './within-bounds.ts'
 import { type WrittenTree, writeTree } from './write-tree.ts'
 
-/** The commit that a Session started from, and the branch it means to go back to. */
+/** The commit that a Session started from, and the branch that its work returns to. */
 export interface Base {
   readonly baseOid: string
   readonly targetBranch: string
 }
 
-/** A review as its document is kept; when it was first made is the row's to say. */
+/** The stored document of a review; the row holds the time when it was first made. */
 export type ReviewDocument = Omit<Review, 'createdAt'>
 
 /**
- * Compares the workspace with its base and keeps what a delivery needs: the pack of new objects and the document that
- * callers read, both as blobs. Nothing is written for a revision that `known` finds.
- * @throws ReviewRefused, what the store throws, or the signal's reason
+ * Compares the workspace with its base and stores two blobs: the pack of new objects, which a delivery needs, and the
+ * document that callers read. It writes nothing if `known` finds the revision.
+ * @throws ReviewRefused, an error of the store, or the signal's reason
  */
 export async function makeReview(
   place: ReviewPlace,
@@ -72,8 +72,9 @@ interface Programs {
 }
 
 /**
- * Starts all programs of a review together, and ends them after `use`. Each takes some 20 ms until it waits for its input,
- * half of that for its cgroup: the kernel lets those that join at once wait together, and the writer works meanwhile.
+ * Starts all programs of a review together, and ends them after `use`. Each needs some 20 ms until it waits for its
+ * input, half of that for its cgroup. The kernel lets programs that join at once wait together, and the writer works
+ * meanwhile.
  */
 async function withPrograms<T>(
   place: ReviewPlace,
@@ -88,7 +89,7 @@ async function withPrograms<T>(
   try {
     const baseTree = gitText(['rev-parse', '--verify', `${base.baseOid}^{tree}`], { gitDir: mirror, signal: within })
     const writing = writeTree(place, baseTree, within)
-    // Whichever fails first is told of; the others fail by the end of the programs.
+    // The caller gets the first failure; the other promise then fails because its program is ended.
     for (const each of [baseTree, writing]) each.catch(() => undefined)
     const repository = await openOwnRepository(scratch, [join(mirror, 'objects')], {
       ...(workspace.uid !== undefined && { uid: workspace.uid }),

@@ -1,41 +1,44 @@
 import { Transform } from 'node:stream'
 import { type OwnRepository, openLeft, takePack } from '../../git/own-repository.ts'
 import { GitError } from '../../git/run-git.ts'
-import { type ReviewBounds, ReviewRefused } from './review-place.ts'
+import { overBound, type ReviewBounds, ReviewRefused } from './review-place.ts'
 import type { WrittenTree } from './write-tree.ts'
 
-/** A tree of the workspace in the repository that took it. */
+/** A workspace's tree in the repository that took it. */
 export interface TakenTree {
   readonly headTree: string
-  /** The pack of what the base lacks; null where there is nothing. */
+  /** The pack of the objects that the base lacks; null if there are none. */
   readonly packPath: string | null
 }
 
-/** Git that waits to take a tree. */
+/** A git that waits for a tree to take. */
 export interface TreeTaker {
-  /** @throws ReviewRefused, GitError */
+  /**
+   * Takes a tree into the repository.
+   * @throws ReviewRefused, GitError
+   */
   take(written: WrittenTree, baseTree: string): Promise<TakenTree>
-  /** Settles once git is gone. */
+  /** Settles once git has ended. */
   readonly ended: Promise<unknown>
 }
 
 /**
- * Starts the git that takes what the confined program writes into a repository of the service's own. Every object is
- * checked as `git fsck` would, and so is that nothing they name is missing: a tree with `.git`, `..` or a `.gitmodules`
- * that is a link is refused, whoever made it.
+ * Starts the git that takes the confined program's objects into a repository of the service's own. Git checks each one
+ * as `git fsck` would, and that no object they name is missing. It refuses a tree with `.git`, `..` or a `.gitmodules`
+ * that is a link, whoever made it.
  *
- * It starts beside the program that writes, because it takes some 20 ms until it reads its input.
- * @param signal ends it, whether it has begun to read or not
+ * It starts beside the program that writes, because it needs some 20 ms until it reads its input.
+ * @param signal ends it, even before it reads
  */
 export function startTaking(repository: OwnRepository, bounds: ReviewBounds, signal: AbortSignal): TreeTaker {
   let sizeBytes = 0
   const input = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       sizeBytes += chunk.length
-      done(sizeBytes > bounds.packBytes ? new ReviewRefused('the changes are too large') : null, chunk)
+      done(sizeBytes > bounds.packBytes ? new ReviewRefused(overBound('pack size')) : null, chunk)
     },
   })
-  // The error goes with the pack's promise, also if it comes before git reads.
+  // The pack's promise rejects with the same error, even if the error comes before git reads.
   input.on('error', () => undefined)
   const packed = takePack(repository, input, { strict: true, bounds: bounds.git, timeoutMs: bounds.timeMs, signal })
   packed.catch(() => undefined)
@@ -62,7 +65,7 @@ export function startTaking(repository: OwnRepository, bounds: ReviewBounds, sig
   }
 }
 
-/** The bytes of a pack, which a confined git has written. */
+/** Opens a pack that a confined git has written. */
 export async function readPack(path: string) {
   return (await openLeft(path)).createReadStream({ highWaterMark: 256 * 1024 })
 }

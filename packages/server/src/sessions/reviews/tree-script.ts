@@ -1,18 +1,18 @@
-/** Where the program that writes the tree finds what it needs. */
+/** Paths inside the confinement of the program that writes the tree. */
 export const insideTree = { project: '/tree/project', scratch: '/scratch', base: '/base' } as const
 
 /**
- * Reads the name of the base tree, which is that of the pinned commit, from standard input. Writes the tree of
- * `/tree/project`, and on standard output its name and a pack of the objects that the base tree lacks.
+ * Writes the tree of `/tree/project`, and prints its id and a pack of the objects that the base tree lacks. It reads
+ * the id of the base tree, which is the tree of the pinned commit, from standard input.
  *
- * Nothing of the project's own `.git` is used but names: its index says which ignored files are tracked all the same, and
- * its `info/exclude` what else is ignored. Neither its configuration, hooks, filters nor objects are. A submodule is met
- * only as a directory whose HEAD is read: it is taken out of the index before `add`, which would otherwise ask for its
- * status by starting git inside it, with the configuration that lies there.
+ * The script uses only names from the project's own `.git`: the index tells which ignored files are tracked, and
+ * `info/exclude` which others are ignored. It uses none of the configuration, hooks, filters or objects. Of a submodule
+ * it reads only the HEAD in its directory. It takes submodules out of the index before `add`, which would otherwise
+ * start git inside them for their status, with the configuration that lies there.
  *
- * What no tree of git's can hold is left out: sockets, paths into a
- * repository, a nested repository without a commit. Whatever else git cannot take ends the script with git's words, such
- * as a file that is not in the encoding which its attributes give it: the tree is whole, or there is none.
+ * The script leaves out paths that no tree of git's can hold: sockets, paths into a repository, a nested repository
+ * without a commit. Any other path that git cannot take ends the script with git's words, such as a file that is not in
+ * the encoding of its attributes: the tree is whole, or there is none.
  */
 export const treeScript = `
 set -eu
@@ -71,7 +71,7 @@ if [ -n "$theirs" ] && wait "$theirs"; then
     while IFS= read -r -d '' path; do
       added=0
       git update-index --add --remove -- "$path" 2> /scratch/said || added=$?
-      # Their index may name anything, also what is no path; only a file that is there and cannot be taken counts.
+      # Their index may name anything, even an invalid path; only a present file that git cannot take counts.
       [ "$added" -le 128 ] || refuse "$added" /scratch/said
       if [ "$added" -ne 0 ] && grep -E '^fatal: (failed to encode|BOM is|Out of memory)|File too large$' /scratch/said > /scratch/refused; then
         refuse 1 /scratch/refused

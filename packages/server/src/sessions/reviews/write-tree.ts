@@ -7,21 +7,24 @@ import { boundOf } from '../../sandboxes/confined/helper-bounds.ts'
 import { overBound, type ReviewPlace, ReviewRefused } from './review-place.ts'
 import { insideTree, treeScript } from './tree-script.ts'
 
-/** The tree as the confined program tells it, while it runs. */
+/** The tree as the confined program reports it, while it runs. */
 export interface WrittenTree {
-  /** 40 lower-case hex; the program's word, to be checked. */
+  /** 40 lower-case hex; the program's claim, to be checked. */
   readonly tree: string
-  /** The pack of what the base lacks; empty where the trees are one. */
+  /** The pack of the objects that the base lacks; empty if the trees are equal. */
   readonly pack: Readable
-  /** @throws ReviewRefused where the program did not get to its end */
+  /**
+   * Waits for the program's end.
+   * @throws ReviewRefused if the program failed
+   */
   ended(): Promise<void>
 }
 
 const OID = /^[0-9a-f]{40}\n$/
 
 /**
- * Objects are short-lived here, so they are not synced. With that threshold `git add` writes files into one pack instead
- * of a file each, from which the last pack is then copied: a third of the time for a thousand changed files.
+ * Objects are short-lived here, so git does not sync them. With this threshold `git add` writes files into one pack
+ * instead of a file each, and the last pack is copied from that: a third of the time for a thousand changed files.
  */
 const config = `[core]
 \trepositoryformatversion = 0
@@ -42,11 +45,11 @@ const config = `[core]
 `
 
 /**
- * Starts the program that writes the tree of a workspace, as the workspace's owner, where it sees the workspace, the
- * mirror's objects and a directory of its own, all but that read-only, and no network. Whatever lies in the workspace can
- * make it say something wrong of the workspace, and nothing else.
+ * Starts the program that writes the tree of a workspace, as the workspace's owner. It sees the workspace and the
+ * mirror's objects, read-only, a directory of its own, and no network. The workspace's content can make it report a
+ * wrong tree of the workspace, and can do no other harm.
  * @param baseTree may become known while the program starts
- * @throws what `baseTree` rejects with, ReviewRefused, or the signal's reason
+ * @throws ReviewRefused, the rejection of `baseTree`, or the signal's reason
  */
 export async function writeTree(
   place: ReviewPlace,
@@ -91,7 +94,7 @@ export async function writeTree(
     command: ['bash', '-c', treeScript],
   })
   program.ended.catch(() => undefined)
-  // At once: what nobody reads when a process ends is thrown away.
+  // At once: output that nobody reads before a process ends is thrown away.
   const output = program.output.pipe(new PassThrough())
   const kill = () => program.kill()
   signal.addEventListener('abort', kill, { once: true })
@@ -110,16 +113,16 @@ export async function writeTree(
   const line = await firstLine(output)
   if (line === null) {
     await ended()
-    throw new ReviewRefused('the program beside the tree said nothing')
+    throw new ReviewRefused('the program that writes the tree printed nothing')
   }
   if (!OID.test(line)) {
     kill()
-    throw new ReviewRefused('the program beside the tree named no tree')
+    throw new ReviewRefused('the program that writes the tree printed no tree')
   }
   return { tree: line.trim(), pack: output, ended }
 }
 
-/** Reads how the program ended: a bound of ours, or what git says of a file, which it names. */
+/** Returns the refusal for the program's end: a bound of the service, or git's words about a file, which it names. */
 function refusalOf(said: string): ReviewRefused {
   const [end = '', ...rest] = said.split(' ')
   const words = rest.join(' ')
@@ -133,7 +136,7 @@ function refusalOf(said: string): ReviewRefused {
 
 const OID_LINE_BYTES = 41
 
-/** Takes the name of the tree off the front; null where the output ends before. */
+/** Takes the id of the tree off the front; null if the output ends before. */
 async function firstLine(output: Readable): Promise<string | null> {
   for (;;) {
     const line: Buffer | null = output.read(OID_LINE_BYTES)

@@ -81,7 +81,7 @@ function truncation(runId: string, droppedEvents: number): EventDraft[] {
 const closingOf = ({ status }: Outcome) => (status === 'cancelled' ? 'run_cancelled' : 'run_ended')
 
 /**
- * Returns the outcome of a Run that stopped after its authority ended; null if its authority stands or it completed.
+ * Returns the `failed` outcome of a cancelled or failed Run whose authority has ended; null for any other Run.
  */
 async function outcomeWithoutAuthority(
   tx: Queryable,

@@ -63,7 +63,7 @@ export function callEnd(
 }
 
 /**
- * Ends the calls whose agent no worker reads any more, from the row: the Run ends without it, or goes on in another
+ * Ends the calls whose agent no worker reads any more, from the row: the Run ends without it, or continues in another
  * sandbox.
  * @param answered true if people have answered the calls that ask
  */

@@ -22,8 +22,8 @@ export interface ContinuationFacts {
 }
 
 /**
- * Returns the `continuation` of a Session. The first line that matches decides, in the contract's order. `reason` is
- * present exactly when the next Turn will not continue earlier work.
+ * Returns the `continuation` of a Session. The first line that matches decides, in the order of docs/concepts.md,
+ * Sessions. `reason` is present exactly when the next Turn will not continue earlier work.
  */
 export function continuationOf({
   archived,

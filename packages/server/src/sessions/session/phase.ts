@@ -3,7 +3,7 @@ import type { Run, Session } from '@berth/contract'
 /** Statuses of a Run; the first four are not terminal. */
 export type RunStatus = Run['status']
 
-/** Returns a Session's `phase` by its active Run. A queued Run waits until its predecessor is sealed. */
+/** Returns a Session's `phase`. A queued Run waits while a worker seals the Run before it (docs/concepts.md, Sessions). */
 export function phaseOf(active: RunStatus | null, finalizing: boolean): Session['phase'] {
   switch (active) {
     case 'queued':

@@ -7,7 +7,7 @@ import type { SessionRow } from './session.ts'
 
 /**
  * Selects a Session's row with its active Run, its lease and, if it holds no lease, the checkpoint to continue from. A
- * held lease goes before any other. The joins lean on `runs_active` (at most one row) and `leases_of_session`. A lease
+ * held lease goes before any other. The joins rely on `runs_active` (at most one row) and `leases_of_session`. A lease
  * that was never attached shows no deadline.
  */
 const selectFrom = (sessions: string): string => `

@@ -14,9 +14,9 @@ const COALESCE_MS = 250
  * starts when this promise resolves. With one it looks back to the oldest transaction that had not ended at the cursor,
  * so a notice may come twice, and none is missed.
  *
- * A change opens a window, and the feed reads once all that moved before the window closes. It tells of a Session if
- * another transaction has written the row since its last notice. While the database is away, the windows pass and
- * nothing is forgotten.
+ * A change opens a window; when it closes, one read finds all that moved. The feed tells of a Session if another
+ * transaction has written the row since its last notice. While the database is away, the windows pass and nothing is
+ * forgotten.
  * @throws DatabaseUnavailable
  */
 export async function followSessions(

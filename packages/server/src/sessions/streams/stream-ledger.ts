@@ -22,9 +22,9 @@ const RENEWAL_MS = 5_000
 
 /**
  * Counts the streams of each authority over all processes. An open costs one statement, a close another, which nobody
- * waits for; frames cost none. Each authority has one statement in flight, and opens that arrive together share one. It
- * writes how many streams this process holds then, so no order of statements can make the row wrong. A process that
- * dies stops renewing its rows, and they lapse.
+ * waits for; frames cost none. Each authority has one statement in flight, and opens that arrive together share one. The
+ * statement writes how many streams this process holds then, so no order of statements can make the row wrong. A
+ * process that dies stops renewing its rows, and they lapse.
  */
 export class StreamLedger extends LoopingService {
   override readonly name = 'stream-ledger'

@@ -14,9 +14,9 @@ import { type StoredFile, toTurn, turnHash } from './turn.ts'
 import { findTurn } from './turn-sql.ts'
 
 /**
- * Admits a Turn under the Session's lock, with its checks in the order that all commands share. An identical replay
- * gets the first answer, whatever has become of the Session. A Turn begins a Run, but an answer to a question or a plan
- * resumes the Run that asked.
+ * Admits a Turn under the Session's lock, with its checks in the order that all commands share. It looks for an
+ * identical replay first, and answers it whatever has become of the Session. A Turn begins a Run, but an answer to a
+ * question or a plan resumes the Run that asked.
  * @throws ApiError 404
  * @throws ApiError 409 `cloud_turn_conflict`, `cloud_resume_unavailable`, `cloud_interaction_conflict`,
  *   `cloud_run_in_progress` or `cloud_turn_limit_reached`
