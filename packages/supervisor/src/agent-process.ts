@@ -6,19 +6,20 @@ import { LineSplitter } from './line-splitter.ts'
 import { descendantsOf } from './process-tree.ts'
 import { MAX_LINE_BYTES, MAX_STDIN_QUEUE_BYTES, MAX_UNACKNOWLEDGED_BYTES, type SupervisorSignal } from './protocol.ts'
 
-/** After the agent has ended: how long and how much is still read from pipes that its children hold open. */
+/** Limits on reading from pipes that the agent's children still hold open after it has ended. */
 const DRAIN_MS = 1000
 const MAX_DRAIN_BYTES = 4 * 1024 * 1024
-/** In memory trouble the kernel takes the agent before the supervisor. */
+/** Makes the kernel's OOM killer take the agent before the supervisor. */
 const OOM_SCORE_ADJUSTMENT = '500'
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 /**
- * A running agent: its own session and process group, stdout and stderr journaled by line, stdin fed in order.
+ * A running agent with its own session and process group. Its stdout and stderr are journaled by line, and its stdin is
+ * written in order.
  *
- * Its end, in this order: the process exits; its pipes are read to their end, or for a bounded time where a child of
- * it holds them open; whatever is left of its process group is killed; the `x` record is journaled; `onEnd`. So `x`
- * follows all its output, and nothing of the group is left to touch the workspace.
+ * It ends in this order. The process exits. Its pipes are read to their end, or for a bounded time if a child holds
+ * them open. The rest of its process group is killed. The `x` record is journaled, then `onEnd` is called. So `x`
+ * follows all output, and no process of the group can touch the workspace after it.
  */
 export class AgentProcess {
   readonly #journal: Journal
@@ -50,7 +51,7 @@ export class AgentProcess {
     this.#stderr = new AgentStderr(line => this.#batch.push(encodeRecord('e', line)))
     child.stdout.on('data', (chunk: Buffer) => this.#read(this.#stdout, chunk))
     child.stderr.on('data', (chunk: Buffer) => this.#read(this.#stderr, chunk))
-    // Neither an agent that closes its stdin nor a broken pipe is a fault of the supervisor; the exit tells.
+    // An agent may close its stdin or break a pipe; its exit reports that, so the supervisor ignores these errors.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {})
     child.on('error', () => {})
     child.once('exit', (code, signal) => this.#exited(code, signal))
@@ -60,14 +61,14 @@ export class AgentProcess {
     if (journal.seal) this.sealed(journal.seal)
   }
 
-  /** Gives the agent a line. One that leaves too much unread is killed, so memory stays bounded. */
+  /** Writes a line to the agent. Kills an agent that leaves too much unread, so that memory stays bounded. */
   write(line: string): void {
     if (this.#exit || this.#over || !this.#child.stdin.writable) return
     this.#child.stdin.write(`${line}\n`)
     if (this.#child.stdin.writableLength > MAX_STDIN_QUEUE_BYTES) this.#end({ signal: 'STDIN_FULL' })
   }
 
-  /** TERM to the whole group now, KILL after `graceMs`. A later call can only bring the KILL forward. */
+  /** Sends TERM to the whole group now, and KILL after `graceMs`. A later call can only bring the KILL forward. */
   stop(graceMs: number): void {
     this.#signalGroup('SIGTERM')
     const killAt = performance.now() + graceMs
@@ -77,12 +78,12 @@ export class AgentProcess {
     this.#killTimer = setTimeout(() => this.#kill(), Math.min(graceMs, MAX_TIMER_MS))
   }
 
-  /** The journal takes no more: without a record of what it does the agent must not go on. */
+  /** Kills the agent, because the journal is sealed and the agent must not act without a record. */
   sealed(seal: Seal): void {
     this.#end(seal)
   }
 
-  /** Lets the agent write on where a worker has acknowledged enough. */
+  /** Resumes reading the agent's output if a worker has acknowledged enough. */
   resume(): void {
     if (this.#child.stdout.isPaused() && !this.#mustPause()) this.#child.stdout.resume()
   }
@@ -115,7 +116,7 @@ export class AgentProcess {
     this.#kill()
   }
 
-  /** By force, and then with all it started: what it moved to other groups it cannot end itself any more. */
+  /** Kills the agent with all its descendants, because it can no longer end those that it moved to other groups. */
   #kill(): void {
     const descendants = this.#exit ? [] : descendantsOf(this.#pid)
     this.#signalGroup('SIGKILL')
@@ -143,7 +144,9 @@ export class AgentProcess {
     this.onEnd()
   }
 
-  /** To the group, not the process: an agent's children must not outlive it. The id stays taken while one lives. */
+  /**
+   * Signals the group, because an agent's children must not outlive it. The id stays in use while one of them lives.
+   */
   #signalGroup(name: NodeJS.Signals): void {
     signal(-this.#pid, name)
   }
@@ -153,7 +156,7 @@ function signal(target: number, name: NodeJS.Signals): void {
   try {
     process.kill(target, name)
   } catch {
-    // ESRCH: nobody is left.
+    // ESRCH: the group is empty.
   }
 }
 
@@ -161,6 +164,6 @@ function preferForOomKill(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, OOM_SCORE_ADJUSTMENT)
   } catch {
-    // No /proc or no right to it: the kernel then chooses by size alone.
+    // Without /proc, or without the right to write it, the kernel chooses by size alone.
   }
 }

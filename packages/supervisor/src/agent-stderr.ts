@@ -1,14 +1,14 @@
 import { LineSplitter } from './line-splitter.ts'
 import { MAX_STDERR_LINE_BYTES } from './protocol.ts'
 
-/** The first and the last of an agent's stderr are kept, this much of each. */
+/** Sizes of the beginning and the end of an agent's stderr that are kept. */
 const MAX_STDERR_HEAD_BYTES = 256 * 1024
 const MAX_STDERR_TAIL_BYTES = 32 * 1024
 
 /**
- * Keeps an agent's stderr without letting it grow: lines are cut, the first ones are passed on as they come, and of
- * the rest the last are passed on at the end, since those say why an agent died. Between them stands one line with
- * the number of lines left out.
+ * Keeps a bounded part of an agent's stderr. Long lines are cut. The first lines are passed on as they come. Of the
+ * rest, the last lines are passed on at the end, because they say why an agent died. One line between the two parts
+ * says how many lines were omitted.
  */
 export class AgentStderr {
   readonly #emit: (line: Buffer) => void
@@ -43,7 +43,7 @@ export class AgentStderr {
       this.#emit(line)
       return
     }
-    // A copy, since a short line would otherwise keep the whole chunk it was read with.
+    // Copy the line, because a short line would otherwise keep its whole chunk in memory.
     this.#tail.push(Buffer.from(line))
     this.#tailBytes += cost
     while (this.#tailBytes > MAX_STDERR_TAIL_BYTES) {

@@ -12,17 +12,17 @@ const HELLO_DEADLINE_MS = 10_000
 export type Hello = Extract<WorkerMessage, { hello: unknown }>['hello']
 export type Command = Exclude<WorkerMessage, { hello: unknown } | { ping: unknown } | { all: unknown }>
 
-/** What an attachment asks of the side that knows the fence and the agent. */
+/** The owner of the fence and the agent, to which an attachment passes messages. */
 export interface AttachmentHost {
-  /** Judges the first message. A `welcome` makes this attachment the only one whose commands count. */
+  /** Answers the first message. After a `welcome`, only this attachment's commands count. */
   greet(hello: Hello, attachment: Attachment): SupervisorGreeting
   command(command: Command, attachment: Attachment): void
   closed(attachment: Attachment): void
 }
 
 /**
- * One worker's connection. Streams the journal from the worker's offset for as long as it lives; the socket's own
- * back-pressure is the only buffer, so a worker that does not read costs no memory. Its end leaves the agent alone.
+ * One worker's connection. It streams the journal from the worker's offset for as long as it lives. The socket's own
+ * back-pressure is the only buffer, so a worker that does not read costs no memory. The agent outlives the connection.
  */
 export class Attachment {
   readonly #socket: Socket
@@ -52,12 +52,12 @@ export class Attachment {
     })
   }
 
-  /** How far this worker was sent the journal: what lies behind is still to be read here. */
+  /** Offset up to which the journal was sent to this worker; everything after it must stay readable. */
   get position(): number {
     return this.#position ?? 0
   }
 
-  /** Sends what the journal has beyond what was sent, until the socket is full. */
+  /** Sends the unsent part of the journal until the socket is full. */
   pump(): void {
     if (this.#position === undefined || this.#socket.destroyed) return
     for (;;) {
@@ -71,13 +71,13 @@ export class Attachment {
     }
   }
 
-  /** Another worker took over: nothing of this one counts any more, not even what it already sent. */
+  /** Closes the connection because another worker took over; commands that have already arrived are ignored too. */
   close(): void {
     this.#socket.destroy()
   }
 
   #receive(line: string): void {
-    // Lines of one chunk come in one go; those behind the end of the attachment must do nothing.
+    // One chunk may hold several lines; ignore those that follow the end of the attachment.
     if (this.#socket.destroyed || this.#socket.writableEnded) return
     const message = parseWorkerMessage(line)
     if (!message) this.#reject('not a message of the protocol')

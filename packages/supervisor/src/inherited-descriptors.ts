@@ -3,8 +3,8 @@ import { closeSync, readdirSync, readFileSync } from 'node:fs'
 const O_CLOEXEC = 0o2000000
 
 /**
- * Closes what an agent would inherit beyond stdin, stdout and stderr. Node marks the low descriptors at its start and
- * its own always; one with a high number that someone further up left open would otherwise reach the agent.
+ * Closes every descriptor that an agent would inherit besides stdin, stdout and stderr. Node marks the low descriptors
+ * close-on-exec when it starts, and its own always; a high one left open by an ancestor would reach the agent.
  */
 export function closeInheritedDescriptors(): void {
   let names: string[]

@@ -24,7 +24,7 @@ function withFile(use: (fd: number) => void): void {
 
 const readAll = (file: JournalFile) => file.read(file.start, Buffer.alloc(file.end - file.start)).toString('latin1')
 
-/** Writes and truncations that fail where a test says so, the n-th of all; a write that fails was half done. */
+/** Makes the given writes and truncations fail, counted together; a write that fails has written half. */
 function failing(fails: (call: number) => boolean): JournalFileOptions {
   let call = 0
   return {
@@ -50,7 +50,9 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { maxLength: 60 },
 )
 
-/** Does the steps to a file and to a string, which must agree after each. `forget` is a percentage of what is kept. */
+/**
+ * Applies the steps to a file and to a string, which must agree after each. `forget` is a percentage of the kept part.
+ */
 function follow(file: JournalFile, todo: readonly Step[], after: (kept: string) => void): void {
   let kept = ''
   let next = 0
@@ -61,7 +63,7 @@ function follow(file: JournalFile, todo: readonly Step[], after: (kept: string) 
         file.append(Buffer.from(text))
         kept += text
       } catch {
-        // None of it is in the file then.
+        // A failed append leaves nothing in the file.
       }
     } else {
       const forgotten = Math.floor((kept.length * step.forget) / 100)
@@ -73,7 +75,7 @@ function follow(file: JournalFile, todo: readonly Step[], after: (kept: string) 
   }
 }
 
-test('what is kept reads as it was written, and the file is at most twice as long and a little', () => {
+test('the kept part reads as written, and the file is at most about twice as long', () => {
   fc.assert(
     fc.property(steps, todo =>
       withFile(fd => {
@@ -88,7 +90,7 @@ test('what is kept reads as it was written, and the file is at most twice as lon
   )
 })
 
-test('whichever write or truncation fails half-way, what is kept reads as it was written', () => {
+test('the kept part reads as written, whichever write or truncation fails half-way', () => {
   fc.assert(
     fc.property(steps, fc.array(fc.nat(40), { maxLength: 8 }), (todo, failures) =>
       withFile(fd => {
@@ -106,7 +108,7 @@ test('whichever write or truncation fails half-way, what is kept reads as it was
   )
 })
 
-test('what can be forgotten is never more than there is, and never comes back', () => {
+test('forgetting stops at the end of the file, and never moves back', () => {
   withFile(fd => {
     const file = new JournalFile(fd, { minReclaimedBytes: 1 })
     file.append(Buffer.from('one\ntwo\n'))

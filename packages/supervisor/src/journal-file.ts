@@ -1,9 +1,9 @@
 import { fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs'
 
 export interface JournalFileOptions {
-  /** Forgotten bytes below this are not worth the copying that gives their space back. */
+  /** Fewer forgotten bytes than this are not worth the copy that frees their space. */
   readonly minReclaimedBytes?: number
-  /** What it does to its descriptor. */
+  /** Calls on the descriptor; tests make them fail. */
   readonly write?: (fd: number, bytes: Buffer, offset: number, length: number, at: number) => number
   readonly truncate?: (fd: number, length: number) => void
 }
@@ -12,14 +12,14 @@ const MIN_RECLAIMED_BYTES = 8 * 1024 * 1024
 const COPY_BYTES = 1024 * 1024
 
 /**
- * A file that grows at its end and forgets its beginning. Offsets count from the first byte that was ever written and
- * never change; only where in the file they lie does.
+ * A file that grows at its end and forgets its beginning. Offsets count from the first byte ever written and never
+ * change; only their positions in the file do.
  *
- * Space is given back by moving what is kept to the file's beginning, once what was forgotten is no less: so the two do
- * not overlap, the file is at most twice what is kept and a little, and a byte is moved once for each that was
- * forgotten. Until the move is whole the kept bytes are read where they were; one that fails leaves all as it was.
+ * It frees space by moving the kept part to the beginning of the file, once the forgotten part is at least as long. So
+ * the two do not overlap, the file is at most about twice as long as the kept part, and each forgotten byte costs the
+ * move of at most one. Until a move is complete, reads use the old position; a move that fails changes nothing.
  *
- * The descriptor must not be in append mode: the kernel would write everything at the end.
+ * The descriptor must not be in append mode, because the kernel would then write everything at the end.
  */
 export class JournalFile {
   readonly #fd: number
@@ -40,17 +40,17 @@ export class JournalFile {
     return this.#start
   }
 
-  /** The offset behind the last byte. */
+  /** The offset after the last byte. */
   get end(): number {
     return this.#end
   }
 
-  /** Bytes that the file has on disk. */
+  /** Size of the file on disk. */
   get fileBytes(): number {
     return this.#end - this.#base
   }
 
-  /** Adds all of it or, where this throws, nothing. */
+  /** Appends all bytes, or none if it throws. */
   append(bytes: Buffer): void {
     const at = this.fileBytes
     try {
@@ -62,13 +62,13 @@ export class JournalFile {
     this.#end += bytes.length
   }
 
-  /** Reads from an offset that is still there. @returns fewer bytes than the buffer holds only at the end */
+  /** Reads from an offset that is still kept. @returns fewer bytes than the buffer holds only at the end */
   read(offset: number, into: Buffer): Buffer {
     const length = Math.min(into.length, this.#end - offset)
     return into.subarray(0, readSync(this.#fd, into, 0, length, offset - this.#base))
   }
 
-  /** Forgets what lies before an offset. */
+  /** Forgets everything before an offset. */
   forget(offset: number): void {
     this.#start = Math.min(Math.max(this.#start, offset), this.#end)
     const forgotten = this.#start - this.#base
@@ -77,7 +77,7 @@ export class JournalFile {
     try {
       this.#moveToFront(forgotten, kept)
     } catch {
-      // Tried again with the next word of what can be forgotten.
+      // The next call tries again.
       return
     }
     this.#base = this.#start
@@ -100,12 +100,12 @@ export class JournalFile {
     }
   }
 
-  /** What lies behind the last byte is never read, so it does no harm where it cannot be cut off. */
+  /** Truncates the file; if that fails, nothing reads the bytes after the end. */
   #cut(fileBytes: number): void {
     try {
       this.#options.truncate(this.#fd, fileBytes)
     } catch {
-      // As said above; the next writes go over it.
+      // The next writes overwrite these bytes.
     }
   }
 }

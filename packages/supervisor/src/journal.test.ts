@@ -19,7 +19,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true })
 })
 
-test('reads end between records, unless one is longer than a read', () => {
+test('reads end between records, unless a record is longer than the read', () => {
   const journal = new Journal(fd)
   journal.append(Buffer.concat([encodeRecord('o', 'one'), encodeRecord('i', 'key', ' ', 'two')]))
   journal.append(encodeRecord('o', 'x'.repeat(30)))
@@ -30,7 +30,7 @@ test('reads end between records, unless one is longer than a read', () => {
   expect(journal.read(journal.size, 20)).toHaveLength(0)
 })
 
-test('at its limit it takes no more, says so once, and shows last records behind the file', () => {
+test('a full journal refuses records, reports it once, and shows last records after the file', () => {
   const journal = new Journal(fd, 12)
   const seals: Seal[] = []
   let growths = 0
@@ -73,15 +73,15 @@ test('acknowledgements never move back and never past the end', () => {
   expect(journal.unacknowledgedBytes).toBe(3)
 })
 
-test('records that no worker will read again are let go of, and offsets stay what they were', () => {
+test('forgotten records free their space, and offsets do not change', () => {
   const journal = new Journal(fd)
   const line = encodeRecord('o', 'x'.repeat(1021))
   const records = Buffer.concat(Array.from({ length: 1024 }, () => line))
   for (let n = 0; n < 20; n += 1) {
     journal.append(records)
-    // The last record of what came before is still open.
+    // The last earlier record must stay readable.
     journal.forget(journal.size - records.length - line.length)
-    // No record begins there.
+    // No record begins at this offset.
     journal.forget(journal.size - 1)
   }
   const kept = records.length + line.length
@@ -95,7 +95,7 @@ test('records that no worker will read again are let go of, and offsets stay wha
   ).toEqual([false, false, true, true])
 })
 
-test('what was let go of makes room below the limit', () => {
+test('forgotten records make room below the limit', () => {
   const journal = new Journal(fd, 32 * 1024 * 1024)
   const record = encodeRecord('o', 'x'.repeat(1024 * 1024))
   for (let n = 0; n < 100; n += 1) {

@@ -4,37 +4,37 @@ import { MAX_JOURNAL_BYTES, type RecordType, type SupervisorSignal, type TimedRe
 const SPACE = Buffer.from(' ')
 const NEWLINE = Buffer.from('\n')
 const NEWLINE_BYTE = 0x0a
-/** Last records are few and short; a worker that keeps asking a sealed journal gets no answer past this. */
+/** Last records are few and short. Beyond this size, a worker that keeps asking a sealed journal gets no answer. */
 const MAX_LAST_BYTES = 64 * 1024
 
-/** One record as the journal stores it. `payload` holds no newline. */
+/** Encodes a record as the journal stores it. `payload` contains no newline. */
 export function encodeRecord(type: RecordType, ...payload: readonly (Buffer | string)[]): Buffer {
   const parts = payload.map(part => (typeof part === 'string' ? Buffer.from(part) : part))
   return Buffer.concat([Buffer.from(type), SPACE, ...parts, NEWLINE])
 }
 
-/** A record of something that happens now. */
+/** Encodes a record with the current time. */
 export function encodeTimedRecord(type: TimedRecordType, payload: Buffer | string, key?: string): Buffer {
   return encodeRecord(type, key === undefined ? '' : `${key} `, `${Date.now()} `, payload)
 }
 
-/** Why a journal takes no more: full, or a write failed with `error`. */
+/** Why a journal refuses records: it is full, or a write failed with `error`. */
 export interface Seal {
   readonly signal: Extract<SupervisorSignal, 'JOURNAL_FULL' | 'JOURNAL_FAILED'>
   readonly error?: string
 }
 
 /**
- * The one file in which everything between worker and agent is written down, and the only source of what a worker
- * reads. Writes are synchronous, so that a record is in the file before anything that follows from it happens. Of what
- * a worker has committed, only that is kept which the next one has to read again.
+ * The file that records everything between worker and agent, and the only source of a worker's reads. Writes are
+ * synchronous, so a record is in the file before anything that follows from it happens. Of the part that a worker has
+ * committed, only the part that the next worker must read again is kept.
  *
- * Invariant: `size` and the beginning of what is kept are always record boundaries. A write that fails half-way is cut
- * back, and the journal is sealed: from then on it takes only last records (the end of the agent, refused starts), which
- * live in memory behind the file, so that a worker learns of a full disk although nothing can be written to it.
+ * Invariant: `size` and the start of the kept part are always record boundaries. A write that fails half-way is cut
+ * back and seals the journal. From then on it accepts only last records: the agent's end and refused starts. They live
+ * in memory, after the file, so a worker learns of a full disk although nothing can be written to it.
  *
- * Nobody but this process reads the file, and the sandbox ends with this process: what a kill leaves in the file is
- * never looked at, whichever step it came at.
+ * Only this process reads the file, and the sandbox ends with this process, so the state that a kill leaves in the file
+ * does not matter.
  */
 export class Journal {
   readonly #file: JournalFile
@@ -44,7 +44,7 @@ export class Journal {
   #seal: Seal | undefined
   /** Called after every growth. */
   onGrowth: () => void = () => {}
-  /** Called once, when the journal takes no more. */
+  /** Called once, when the journal is sealed. */
   onSeal: (seal: Seal) => void = () => {}
 
   constructor(fd: number, maxBytes = MAX_JOURNAL_BYTES) {
@@ -52,7 +52,7 @@ export class Journal {
     this.#maxBytes = maxBytes
   }
 
-  /** The offset behind the last record. */
+  /** The offset after the last record. */
   get size(): number {
     return this.#file.end + this.#last.length
   }
@@ -65,17 +65,19 @@ export class Journal {
     return this.size - this.#acknowledged
   }
 
-  /** Notes how far a worker has committed. Never moves back, never past the end. */
+  /** Records how far a worker has committed; never moves back, and never past the end. */
   acknowledge(offset: number): void {
     this.#acknowledged = Math.max(this.#acknowledged, Math.min(offset, this.size))
   }
 
-  /** Lets go of the records before one: no worker will read them again. */
+  /** Forgets the records before an offset, because no worker will read them again. */
   forget(offset: number): void {
     if (offset > this.#file.start && this.isBoundary(offset)) this.#file.forget(offset)
   }
 
-  /** Adds whole records at once. False when the journal is sealed or this write sealed it: nothing was added. */
+  /**
+   * Appends whole records at once. @returns false if the journal is sealed, or this write sealed it: nothing was added
+   */
   append(records: Buffer): boolean {
     if (this.#seal) return false
     if (this.#file.fileBytes + records.length > this.#maxBytes) return this.#sealWith({ signal: 'JOURNAL_FULL' })
@@ -88,7 +90,7 @@ export class Journal {
     return true
   }
 
-  /** Adds a record that a worker must see even when the journal is sealed. */
+  /** Appends a record that a worker must see even if the journal is sealed. */
   appendLast(record: Buffer): void {
     if (this.append(record) || this.#last.length + record.length > MAX_LAST_BYTES) return
     this.#last = Buffer.concat([this.#last, record])
@@ -96,8 +98,8 @@ export class Journal {
   }
 
   /**
-   * Up to `maxBytes` from `offset`, which was not let go of; ends between two records unless a single record is longer
-   * than that.
+   * Reads up to `maxBytes` from an offset that is still kept. The result ends between two records, unless a single
+   * record is longer than that.
    */
   read(offset: number, maxBytes: number): Buffer {
     const { end } = this.#file
@@ -107,7 +109,7 @@ export class Journal {
     return boundary > 0 ? bytes.subarray(0, boundary) : bytes
   }
 
-  /** Whether a worker may read from here: a position between two records that the journal has. */
+  /** Returns true if a worker may read from this offset: it lies between two records, and the journal still has it. */
   isBoundary(offset: number): boolean {
     const { start, end } = this.#file
     if (offset === start) return true

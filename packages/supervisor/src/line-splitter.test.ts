@@ -10,7 +10,7 @@ function split(chunks: readonly Buffer[], maxBytes: number): [string, number][] 
   return lines
 }
 
-test('finds the same lines however the bytes are cut, and keeps the beginning of each', () => {
+test('the splitter finds the same lines however the bytes are cut, and keeps the beginning of each', () => {
   const bytes = fc.uint8Array({ maxLength: 200 }).map(array => Buffer.from(array.map(byte => (byte < 30 ? 10 : byte))))
   fc.assert(
     fc.property(bytes, fc.array(fc.nat(200)), fc.integer({ min: 1, max: 20 }), (input, cuts, maxBytes) => {
@@ -23,7 +23,7 @@ test('finds the same lines however the bytes are cut, and keeps the beginning of
   )
 })
 
-test('a stream that ends with a newline has no line behind it', () => {
+test('a stream that ends with a newline has no line after it', () => {
   expect(split([Buffer.from('a\n')], 10)).toEqual([['a', 1]])
   expect(split([Buffer.from('\n')], 10)).toEqual([['', 0]])
   expect(split([], 10)).toEqual([])

@@ -1,11 +1,11 @@
 const NEWLINE = 0x0a
 
-/** Receives one line without its newline; where `totalBytes` exceeds `bytes.length`, `bytes` is only its beginning. */
+/** Receives a line without its newline; if `totalBytes` exceeds `bytes.length`, `bytes` is only its beginning. */
 export type LineSink = (bytes: Buffer, totalBytes: number) => void
 
 /**
- * Cuts a byte stream into lines. Holds at most `maxBytes` of a line however long it is, and never decodes: an agent
- * may write bytes that are no UTF-8.
+ * Cuts a byte stream into lines. It keeps at most `maxBytes` of a line, however long it is, and never decodes, because
+ * an agent may write bytes that are not UTF-8.
  */
 export class LineSplitter {
   readonly #maxBytes: number
@@ -29,7 +29,7 @@ export class LineSplitter {
     if (start < chunk.length) this.#hold(chunk.subarray(start))
   }
 
-  /** The stream is over: what is left is a last line without newline. */
+  /** Ends the stream; the rest is a last line without a newline. */
   end(): void {
     if (this.#totalBytes > 0) this.#emit()
   }

@@ -8,13 +8,13 @@ const READ_BYTES = 64 * 1024
 const MAX_DRAIN_BYTES = 2 * 1024 * 1024
 
 /**
- * One pipe for a script's stdout and stderr together, so that their order is the order of writing.
+ * One pipe for both stdout and stderr of a script, which keeps their order.
  *
- * It is a FIFO, not what Node makes for a child: that is a socket, and programs that open `/dev/stdout` or
- * `/dev/stderr` anew fail on a socket.
+ * It is a FIFO, because Node gives a child a socket, and programs that open `/dev/stdout` or `/dev/stderr` by name fail
+ * on a socket.
  */
 export class OutputPipe implements Disposable {
-  /** For the child's stdout and stderr; close it here once the child has it, else the end never comes. */
+  /** For the child's stdout and stderr. Close it here once the child has it, or the pipe never ends. */
   readonly writeFd: number
   readonly #readFd: number
   readonly #socket: Socket
@@ -37,7 +37,7 @@ export class OutputPipe implements Disposable {
     })
   }
 
-  /** Fulfilled when no process holds the pipe for writing any more and all was read. */
+  /** Resolves when no process holds the pipe open for writing and everything was read. */
   get ended(): Promise<void> {
     return this.#ended.promise
   }
@@ -47,8 +47,8 @@ export class OutputPipe implements Disposable {
   }
 
   /**
-   * Reads what is in the pipe now, then listens no more. A process left in the background may go on writing: its
-   * output is thrown away, for closing the pipe would end that process by SIGPIPE.
+   * Reads the current content of the pipe, then stops listening. A background process may go on writing; its output is
+   * discarded, because closing the pipe would kill that process with SIGPIPE.
    */
   [Symbol.dispose](): void {
     const buffer = Buffer.alloc(READ_BYTES)
@@ -57,7 +57,7 @@ export class OutputPipe implements Disposable {
       try {
         bytes = readSync(this.#readFd, buffer)
       } catch {
-        // EAGAIN: empty.
+        // EAGAIN: the pipe is empty.
       }
       if (bytes === 0) break
       this.#sink?.(buffer.subarray(0, bytes))

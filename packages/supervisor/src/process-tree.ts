@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** All living descendants of a process, whatever group or session they moved to. Empty where there is no /proc. */
+/** Returns all living descendants of a process, whatever group or session they moved to; [] if there is no /proc. */
 export function descendantsOf(pid: number): number[] {
   const children = new Map<number, number[]>()
   for (const [child, parent] of parents()) children.set(parent, [...(children.get(parent) ?? []), child])
@@ -19,11 +19,11 @@ function* parents(): Generator<[child: number, parent: number]> {
   for (const name of names) {
     if (!/^\d+$/.test(name)) continue
     try {
-      // The command name in parentheses may hold anything, parentheses too: the fields start behind the last one.
+      // The command name in parentheses may itself contain parentheses, so the fields start after the last one.
       const stat = readFileSync(`/proc/${name}/stat`, 'latin1')
       yield [Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])]
     } catch {
-      // Ended meanwhile.
+      // The process has ended meanwhile.
     }
   }
 }

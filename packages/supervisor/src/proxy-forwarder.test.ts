@@ -23,7 +23,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-/** A proxy that answers with what it was sent, once the client has said everything. */
+/** A proxy that echoes everything once the client has finished sending. */
 async function echoProxy(): Promise<Server> {
   const server = createServer(
     { allowHalfOpen: true },
@@ -34,7 +34,7 @@ async function echoProxy(): Promise<Server> {
   return server
 }
 
-test('carries bytes both ways, each direction ending by itself', async () => {
+test('the forwarder carries bytes both ways, and each direction ends by itself', async () => {
   const proxy = await echoProxy()
   const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   client.end('x'.repeat(1_000_000))
@@ -42,7 +42,7 @@ test('carries bytes both ways, each direction ending by itself', async () => {
   proxy.close()
 })
 
-test('waits for a proxy that is not there yet', async () => {
+test('the forwarder waits for a proxy that has not started yet', async () => {
   const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   client.end('early')
   await once(client, 'connect')
@@ -51,7 +51,7 @@ test('waits for a proxy that is not there yet', async () => {
   proxy.close()
 })
 
-test('ends the client when the proxy breaks off, and the proxy when the client does', async () => {
+test('the forwarder closes the client if the proxy breaks off, and the proxy if the client does', async () => {
   const ends: Promise<unknown>[] = []
   const proxy = createServer(socket => {
     socket.on('error', () => {})

@@ -5,15 +5,15 @@ const REDIAL_EVERY_MS = 100
 const MAX_CONNECTIONS = 512
 
 /**
- * The sandbox's way out: forwards each connection on loopback to the proxy's unix socket, byte for byte. While the
- * proxy is away (a worker that restarts) it redials, so that a request is late instead of lost.
+ * Forwards each loopback connection to the proxy's unix socket, byte for byte; it is the sandbox's only way out. While
+ * the proxy is absent, because its worker restarts, it redials, so a request is late instead of lost.
  */
 export function forwardToProxy(port: number, proxySocket: string): Server {
-  // Without `noDelay` the end of a model's answer waits 40 ms for its beginning to be acknowledged.
+  // Without `noDelay`, the end of a model's answer waits 40 ms until its beginning is acknowledged.
   const options = { allowHalfOpen: true, pauseOnConnect: true, noDelay: true }
   const server = createServer(options, client => dial(client, proxySocket))
   server.maxConnections = MAX_CONNECTIONS
-  server.on('error', error => console.error(`berth-supervisor: no way to the proxy: ${error.message}`))
+  server.on('error', error => console.error(`berth-supervisor: cannot listen for the proxy: ${error.message}`))
   server.listen(port, '127.0.0.1')
   return server
 }
@@ -41,7 +41,7 @@ function dial(client: Socket, proxySocket: string): void {
   attempt()
 }
 
-/** Each side ends the other's write side when it ends, and takes the other down when it breaks. */
+/** Joins the two sockets: each passes on the end of its stream, and a broken one destroys the other. */
 function join(client: Socket, proxy: Socket): void {
   proxy.on('error', () => proxy.destroy())
   client.on('close', () => proxy.destroy())

@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { OutputPipe } from './output-pipe.ts'
 import { ScriptOutput } from './script-output.ts'
 
-/** How long what a script left in the background (`> >(tee log)`) may still print into its output. */
+/** How long background processes of a script (`> >(tee log)`) may still add to its output. */
 const DRAIN_MS = 250
-/** From TERM to KILL. */
+/** Time between TERM and KILL. */
 const GRACE_MS = 2000
 
 export interface ScriptResult {
@@ -19,13 +19,14 @@ export interface ScriptResult {
 }
 
 /**
- * Runs a bash script to its end, in its own process group, without stdin. An abort ends the whole group: TERM, then
- * KILL, and nothing of it is left when this returns. Otherwise what the script left in the background lives on.
+ * Runs a bash script in its own process group, without stdin, and waits for its end. An abort kills the whole group
+ * with TERM, then KILL; no process of it is left when this returns. Otherwise background processes of the script live
+ * on.
  */
 export async function runScript(script: string, cwd: string, signal: AbortSignal): Promise<ScriptResult> {
   const directory = mkdtempSync(join(tmpdir(), 'berth-shell-'))
   try {
-    // A file, for an argument holds 128 KiB at most and stdin is the script's own.
+    // Use a file, because an argument holds at most 128 KiB and stdin belongs to the script.
     const path = join(directory, 'script')
     writeFileSync(path, script, { mode: 0o600 })
     const output = new ScriptOutput()

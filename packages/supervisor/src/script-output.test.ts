@@ -8,7 +8,7 @@ function outputOf(...chunks: readonly (Buffer | string)[]): ScriptOutput {
   return output
 }
 
-test('at the limit nothing is cut, one byte past it something is', () => {
+test('output at the limit is whole, and one byte more is cut', () => {
   const full = 'x'.repeat(MAX_OUTPUT_BYTES)
   expect(outputOf(full).text()).toEqual({ text: full, truncated: false })
   expect(outputOf(full, 'y').text()).toEqual({ text: full, truncated: true })
@@ -17,7 +17,7 @@ test('at the limit nothing is cut, one byte past it something is', () => {
   expect(outputOf(before, '字').text()).toEqual({ text: before, truncated: true })
 })
 
-test('the summary has the last lines, at most so many', () => {
+test('the summary contains the last lines, up to the limit', () => {
   const lines = Array.from({ length: 5000 }, (_, i) => `line ${i}`)
   expect(outputOf(`${lines.join('\n')}\n\n`).summary()).toBe(lines.slice(-MAX_SUMMARY_LINES).join('\n'))
   expect(outputOf('only\n').summary()).toBe('only')
@@ -25,13 +25,13 @@ test('the summary has the last lines, at most so many', () => {
   expect(outputOf().summary()).toBe('')
 })
 
-test('the summary has whole lines where they fit, and the end of one that does not', () => {
+test('the summary contains whole lines if they fit, and the end of one line that does not', () => {
   const long = 'é'.repeat(1500)
   expect(outputOf(`${long}\n${long}\nlast`).summary()).toBe(`${long}\nlast`)
   expect(outputOf(`first\n${'é'.repeat(9000)}`).summary()).toBe('é'.repeat(MAX_SUMMARY_BYTES / 2))
 })
 
-test('the summary says when it begins within a line', () => {
+test('isSummaryCut is true if the summary begins within a line', () => {
   for (const [printed, isCut] of [
     ['a line', false],
     ['x'.repeat(MAX_SUMMARY_BYTES), false],
@@ -44,7 +44,7 @@ test('the summary says when it begins within a line', () => {
   }
 })
 
-test('whatever is printed, and in whatever pieces, the bounds hold and the text is text', () => {
+test('any output, in any pieces, stays within the bounds and becomes valid text', () => {
   const chunk = fc.oneof(fc.uint8Array({ maxLength: 9000 }), fc.string({ unit: 'binary', maxLength: 3000 }))
   fc.assert(
     fc.property(fc.array(chunk, { maxLength: 20 }), chunks => {

@@ -5,10 +5,10 @@ export const MAX_SUMMARY_BYTES = 4 * 1024
 export const MAX_SUMMARY_LINES = 20
 
 /**
- * What a script printed: its beginning for the log, its last lines for the summary, and nothing of an endless middle.
+ * Keeps a script's output: its beginning for the log and its last lines for the summary, whatever its length.
  */
 export class ScriptOutput {
-  // One byte more than is kept: a character that the limit cuts is told from one that ends there.
+  // One byte more than is returned, to tell a character cut by the limit from one that ends there.
   readonly #head = Buffer.alloc(MAX_OUTPUT_BYTES + 1)
   #headBytes = 0
   #tail: Buffer = Buffer.alloc(0)
@@ -21,20 +21,20 @@ export class ScriptOutput {
     this.#tail = Buffer.from(tail.subarray(-2 * MAX_SUMMARY_BYTES))
   }
 
-  /** The beginning, at most `MAX_OUTPUT_BYTES` of UTF-8, cut between two characters. */
+  /** Returns the beginning, at most `MAX_OUTPUT_BYTES` of UTF-8, cut between two characters. */
   text(): { text: string; truncated: boolean } {
-    // Replacing what is no UTF-8 makes text longer, never shorter, so the limit is applied once more behind it.
+    // Replacing invalid UTF-8 makes the text longer, never shorter, so apply the limit again.
     const decoded = Buffer.from(toText(keepStart(this.#head.subarray(0, this.#headBytes), MAX_OUTPUT_BYTES)))
     const kept = keepStart(decoded, MAX_OUTPUT_BYTES)
     return { text: kept.toString(), truncated: this.#headBytes > MAX_OUTPUT_BYTES || kept.length < decoded.length }
   }
 
-  /** The last lines, whole ones where they fit. */
+  /** Returns the last lines, whole if they fit. */
   summary(): string {
     return this.#lastLines().text
   }
 
-  /** Whether the summary begins within a line. */
+  /** True if the summary begins within a line. */
   get isSummaryCut(): boolean {
     return this.#lastLines().isCut
   }

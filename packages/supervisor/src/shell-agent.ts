@@ -14,13 +14,13 @@ const MAX_TITLE_CHARACTERS = 120
 
 interface Session {
   readonly cwd: string
-  /** Ends the script that runs now. */
+  /** Ends the running script. */
   running?: AbortController
 }
 
 /**
- * The `shell` runtime as an agent: a prompt is a bash script, its output one tool call, its exit code the outcome. It
- * remembers nothing between prompts but the working directory, so any session can be loaded.
+ * Returns the `shell` runtime as an ACP agent: a prompt is a bash script, its output is one tool call, and its exit
+ * code is the outcome. It keeps only the working directory between prompts, so any session can be loaded.
  */
 export function shellAgent(version: string): AgentApp {
   const sessions = new Map<SessionId, Session>()

@@ -35,7 +35,7 @@ describe('a script', () => {
     expect(turn.output).toBe('out\nerr\nx\nx\n')
   })
 
-  test('may be 100 000 characters of any script, in several blocks', async () => {
+  test('may have 100 000 characters, in several blocks', async () => {
     await using shell = await openShell()
     const filler = `# ${'字'.repeat(99_000)}`
     const turn = await shell.run(filler, "echo 'Ünïcödé 🚢'")
@@ -65,7 +65,7 @@ describe('a script', () => {
     expect(turn.output).toMatch(/^before\n/)
   })
 
-  test('in a directory that is gone is an error, and the next one runs', async () => {
+  test('in a missing directory is an error, and the next one runs', async () => {
     await using shell = await openShell()
     await shell.request('session/load', { sessionId: 'gone', cwd: '/no/such/directory', mcpServers: [] })
     const prompt = [{ type: 'text', text: 'true' }]
@@ -75,7 +75,7 @@ describe('a script', () => {
   })
 })
 
-describe('output', () => {
+describe('the output of a script', () => {
   test('is kept to 64 KiB, cut between characters, with its last lines as the summary', async () => {
     await using shell = await openShell()
     const turn = await shell.run('echo -n x; for i in {1..30000}; do echo -n 🚢; done; echo; seq 1 100')
@@ -84,7 +84,7 @@ describe('output', () => {
     expect(turn.summary).toBe(Array.from({ length: 20 }, (_, i) => `${81 + i}`).join('\n'))
   })
 
-  test('that is no text becomes text', async () => {
+  test('becomes valid text if it is binary', async () => {
     await using shell = await openShell()
     const turn = await shell.run(String.raw`printf 'a\xff\x00b'; head -c 65536 /dev/zero`)
     expect(turn.output.startsWith('a\ufffd\ufffdb\ufffd')).toBe(true)
@@ -93,7 +93,7 @@ describe('output', () => {
     expect(turn.update._meta).toEqual({ berth: { truncated: true } })
   })
 
-  test('without end costs no memory', async () => {
+  test('costs no memory if it is endless', async () => {
     await using shell = await openShell()
     const turn = await shell.run('yes | head -c 300000000; echo; echo done')
     expect(turn.summary.endsWith('\ndone')).toBe(true)
@@ -101,7 +101,7 @@ describe('output', () => {
     expect(Number(resident)).toBeLessThan(250_000)
   })
 
-  test('of what a script leaves in the background is waited for shortly, and never ends it', async () => {
+  test('of background processes is awaited only shortly, and the processes live on', async () => {
     await using shell = await openShell()
     const script = `exec > >(tee log) 2>&1
       (echo $BASHPID > pid; trap 'echo $? > ended' EXIT; until [ -e go ]; do sleep 0.02; done; echo late; echo on > on) &
@@ -117,7 +117,7 @@ describe('output', () => {
 })
 
 describe('cancellation', () => {
-  test('ends the script, says so, and the next one runs', async () => {
+  test('ends the script as cancelled, and the next one runs', async () => {
     await using shell = await openShell()
     const running = shell.run('echo started; echo $$ > new; mv new pid; sleep 1000')
     await appears(join(shell.directory, 'pid'))
@@ -140,7 +140,7 @@ describe('cancellation', () => {
     expect(turn.update.rawOutput).toEqual({ exitCode: 5, signal: null })
   })
 
-  test('kills what ignores it, children too', async () => {
+  test('kills a script that ignores it, and its children', async () => {
     await using shell = await openShell()
     const running = shell.run(`trap '' TERM; (echo $BASHPID > new; mv new child; while :; do sleep 1; done) & wait`)
     await appears(join(shell.directory, 'child'))
@@ -149,7 +149,7 @@ describe('cancellation', () => {
     await processEnd(readPid(join(shell.directory, 'child')))
   })
 
-  test('of endless output', async () => {
+  test('ends a script with endless output', async () => {
     await using shell = await openShell()
     const running = shell.run('echo > up; exec yes')
     await appears(join(shell.directory, 'up'))
@@ -157,7 +157,7 @@ describe('cancellation', () => {
     expect((await running).response.stopReason).toBe('cancelled')
   })
 
-  test('a second script at the same time is refused, the first goes on', async () => {
+  test('does not happen for a second script, which is refused while the first runs on', async () => {
     await using shell = await openShell()
     const running = shell.run('echo > up; until [ -e go ]; do sleep 0.02; done; echo first')
     await appears(join(shell.directory, 'up'))
@@ -167,11 +167,11 @@ describe('cancellation', () => {
   })
 })
 
-describe('the runtime itself', () => {
+describe('the shell runtime', () => {
   test.each([
     ['loses its client', (shell: Awaited<ReturnType<typeof openShell>>) => shell.endInput()],
     ['is asked to end', (shell: Awaited<ReturnType<typeof openShell>>) => process.kill(shell.pid, 'SIGTERM')],
-  ])('ends its script when it %s', async (_, end) => {
+  ])('ends its script if it %s', async (_, end) => {
     await using shell = await openShell()
     shell.run('echo $$ > new; mv new pid; sleep 1000').catch(() => {})
     await appears(join(shell.directory, 'pid'))

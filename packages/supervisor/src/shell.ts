@@ -7,8 +7,8 @@ const VERSION = '1.0.0'
 const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
 const connection = shellAgent(VERSION).connect(ndJsonStream(Writable.toWeb(process.stdout), input))
 
-// Scripts run in groups of their own, which a signal to this process does not reach. Closing aborts every prompt, and
-// the process ends when their groups have ended.
+// Scripts run in their own process groups, which a signal to this process does not reach. Closing the connection aborts
+// every prompt, and this process ends when their groups have ended.
 process.on('SIGTERM', () => {
   connection.close()
   process.stdin.destroy()

@@ -7,13 +7,13 @@ import type { WorkerMessage } from './protocol.ts'
 export type StartOrder = Extract<WorkerMessage, { start: unknown }>['start']
 
 /**
- * Starts the agent with exactly the environment given. Undefined where nothing runs; an `f` record then says why. Node
- * tells of some failures only after this turn of the loop, so an `i` record may stand before that `f`.
+ * Starts the agent with exactly the given environment. Returns undefined if it cannot start; an `f` record then says
+ * why. Node reports some failures only in a later tick, so an `i` record may precede that `f`.
  */
 export function startAgent(journal: Journal, order: StartOrder): AgentProcess | undefined {
   const { key, command, env, cwd } = order
   if (journal.seal) {
-    refuseStart(journal, key, journal.seal.signal, journal.seal.error ?? 'the journal takes no more')
+    refuseStart(journal, key, journal.seal.signal, journal.seal.error ?? 'the journal accepts no more records')
     return undefined
   }
   const [program = '', ...args] = command
@@ -33,7 +33,7 @@ export function startAgent(journal: Journal, order: StartOrder): AgentProcess | 
   return undefined
 }
 
-/** Journals that a start came to nothing, also where the journal takes nothing else any more. */
+/** Journals that an agent could not be started, even if the journal is sealed. */
 export function refuseStart(journal: Journal, key: string, code: string, error: string): void {
   journal.appendLast(encodeRecord('f', key, ' ', JSON.stringify({ code, error })))
 }

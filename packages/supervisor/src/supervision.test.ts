@@ -10,7 +10,7 @@ const hello = '{"hello":{"fence":1,"from":0}}\n'
 const start = (script: string) =>
   `${JSON.stringify({ start: { key: 's', command: ['bash', '--norc', '-c', script], env: { PATH: process.env.PATH }, cwd: '/' } })}\n`
 
-/** All bytes until one of them matches. */
+/** Reads until the text so far matches, and returns it. */
 async function readUntil(socket: Socket, pattern: RegExp): Promise<string> {
   let seen = ''
   for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
@@ -24,15 +24,15 @@ describe('a worker that breaks the protocol', () => {
   test.each([
     ['speaks before its hello', '{"ack":0}\n'],
     ['says hello twice', hello + hello],
-    ['sends what is no JSON', `${hello}start\n`],
+    ['sends invalid JSON', `${hello}start\n`],
     ['sends an unknown message', `${hello}{"restart":{}}\n`],
     ['sends a line with a newline', `${hello}${JSON.stringify({ in: { key: 'k', line: 'a\no forged' } })}\n`],
     ['sends a key with a space', `${hello}${JSON.stringify({ in: { key: 'k x', line: '' } })}\n`],
     ['sends a key with a newline', `${hello}${JSON.stringify({ stop: { key: 'k\no', graceMs: 1 } })}\n`],
     ['sends a negative offset', `${hello}{"ack":-1}\n`],
-    ['starts nothing', `${hello}{"start":{"key":"k","command":[],"env":{},"cwd":"/"}}\n`],
+    ['sends a start without a command', `${hello}{"start":{"key":"k","command":[],"env":{},"cwd":"/"}}\n`],
     ['sends an endless line', `${hello}${'x'.repeat(MAX_MESSAGE_BYTES + 1)}\n`],
-  ])('loses its connection when it %s; journal and agent are untouched', async (_, bytes) => {
+  ])('loses its connection if it %s, and journal and agent are unaffected', async (_, bytes) => {
     await using supervisor = await runSupervisor()
     const socket = await supervisor.connect()
     socket.on('error', () => {})
@@ -47,7 +47,7 @@ describe('a worker that breaks the protocol', () => {
 })
 
 describe('pings', () => {
-  test('are answered between records, at no cost to offsets', async () => {
+  test('are answered between records and do not count towards offsets', async () => {
     await using supervisor = await runSupervisor()
     const socket = await supervisor.connect()
     socket.write(hello + start(`yes "$(head -c 300000 /dev/zero | tr '\\0' y)" | head -n 30`))
@@ -62,13 +62,13 @@ describe('pings', () => {
 })
 
 describe('a worker that does not read', () => {
-  test('costs no memory, and another reads everything', async () => {
+  test('costs no memory, and another worker reads everything', async () => {
     await using supervisor = await runSupervisor()
     const stuck = await supervisor.connect()
     stuck.on('error', () => {})
     stuck.pause().write(hello + start('yes 0123456789abcdef0123456789abcdef | head -n 1500000'))
     const reader = await supervisor.connect()
-    // The first reads nothing, so only the journal's growth shows that its orders have arrived.
+    // The first worker reads nothing, so only the journal's growth shows that its messages have arrived.
     while (statSync(supervisor.journalPath).size < 1_000_000) await new Promise(setImmediate)
     reader.write('{"hello":{"fence":2,"from":0}}\n')
     let lines = 0
@@ -82,7 +82,7 @@ describe('a worker that does not read', () => {
       tail = (tail + bytes.subarray(-100).toString()).slice(-100)
       if (/\nx [^\n]*\n$/.test(tail)) break
       if (read - acknowledged > 1_000_000) {
-        // What was read includes the greeting, which is no part of the journal.
+        // The bytes read include the greeting, which is not part of the journal.
         acknowledged = read
         reader.write(`{"ack":${read - 1000}}\n`)
       }
@@ -93,7 +93,7 @@ describe('a worker that does not read', () => {
   })
 })
 
-test('an agent killed by force takes along what it moved to other sessions', async () => {
+test('killing an agent also kills its processes in other sessions', async () => {
   await using supervisor = await runSupervisor()
   const socket = await supervisor.connect()
   socket.write(

@@ -6,12 +6,12 @@ import type { SupervisorGreeting } from './protocol.ts'
 import { refuseStart, type StartOrder, startAgent } from './start-agent.ts'
 
 /**
- * Binds workers to the one agent of this sandbox.
+ * Connects workers with the one agent of this sandbox.
  *
  * At most one attachment counts: the newest whose fence token is not below the highest ever seen. Taking over and
- * obeying happen in one thread, so once a worker has been welcomed no command of an earlier one reaches the agent.
+ * executing commands happen in one thread, so after a worker's welcome no earlier worker's command reaches the agent.
  *
- * Keys are kept in memory only. That is enough: the journal is written by this process alone and dies with it.
+ * Keys are kept in memory only, because only this process writes the journal and the journal dies with it.
  */
 export class Supervision implements AttachmentHost {
   readonly #journal: Journal
@@ -75,12 +75,12 @@ export class Supervision implements AttachmentHost {
     }
   }
 
-  /** The record comes first: a line the agent may have seen is always in the journal. */
+  /** Journals the line first, so that every line the agent may have seen is in the journal. */
   #give(key: string, line: string): void {
     if (this.#journal.append(encodeRecord('i', key, ' ', line))) this.#agent?.write(line)
   }
 
-  /** Works on a sealed journal too: the record is lost then, the end of the agent is not. */
+  /** Stops the agent even if the journal is sealed; only the `k` record is lost then. */
   #stop(key: string, graceMs: number): void {
     this.#journal.append(encodeRecord('k', key, ' '))
     this.#agent?.stop(graceMs)

@@ -7,8 +7,8 @@ import { forwardToProxy } from './proxy-forwarder.ts'
 import { Supervision } from './supervision.ts'
 
 /**
- * First program of a sandbox: owns the agent, journals its traffic, outlives every worker.
- * `--proxy-port` and `--proxy-socket` move the way out, for use outside of a sandbox.
+ * The first program of a sandbox: it owns the agent, journals its traffic and outlives every worker.
+ * `--proxy-port` and `--proxy-socket` change the proxy's addresses for use outside a sandbox.
  */
 const { values } = parseArgs({
   options: {
@@ -17,11 +17,11 @@ const { values } = parseArgs({
   },
 })
 
-// Under its own name, an agent's `pkill node` does not end the sandbox.
+// With its own process name, it survives an agent's `pkill node`.
 process.title = 'berth-supervisor'
 
-// A sandbox ends by its destruction, never by a signal that an agent sends around. USR1 would start Node's debugger;
-// XFSZ would end the process where a write past the file-size bound must fail instead.
+// Only destruction ends a sandbox, never a signal that an agent sends around. USR1 would start Node's debugger. XFSZ
+// would end the process, but a write past the file-size limit must only fail.
 for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGALRM', 'SIGXFSZ'] as const) {
   process.on(signal, () => {})
 }

@@ -3,8 +3,8 @@ import { MAX_KEY_LENGTH, type WorkerMessage } from './protocol.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Reads one line of a worker. Undefined where it is none of the protocol's messages: a key or a line with a newline
- * would forge a record, so it must not get near the journal.
+ * Parses one line of a worker. Returns undefined if it is not a message of the protocol: a key or a line with a newline
+ * would forge a record, so it must not reach the journal.
  */
 export function parseWorkerMessage(line: string): WorkerMessage | undefined {
   let value: unknown

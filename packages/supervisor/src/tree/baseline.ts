@@ -5,13 +5,13 @@ import { IDENTITY_DOUBLES, type Identity, type Segment } from './index-writer.ts
 import { endOf, isPathAt, kindAt, pathAt } from './record.ts'
 
 /**
- * What one tree on one disk looked like at its last seal or restore: the index, and for each entry the identity of what
- * was there. A file or link that still has it was not touched since, and a directory holds the same names; one that held
- * what is not in the index has none. It lies outside the sandbox's sight and means nothing for any other disk; losing it
- * costs time and no work.
+ * The state of one tree on one disk at its last seal or restore: the index, and an identity for each entry. A file or
+ * link with the same identity has not changed since, and a directory has the same names. A directory that held more
+ * than its entries has no identity. The sandbox cannot see the file, and it is valid for this disk only. Losing it
+ * costs time but no work.
  *
  * `[8 bytes magic][u32 segments][u32 index bytes][u32 entries]`, the ends of the segments (u32), identities (three f64
- * each), index, `[u32 CRC-32 of all before]`; a write that a crash of the host tore is told by the last.
+ * each), index, `[u32 CRC-32 of all before]`. The CRC detects a write torn by a crash of the host.
  */
 const magic = Buffer.from('berthbl1')
 const HEADER_BYTES = magic.length + 12
@@ -41,25 +41,25 @@ export function writeBaseline(fd: number, { index, identities, segments }: Basel
   writeAll(fd, trailer)
 }
 
-/** What a baseline has of one path. */
+/** A baseline's entry for one path. */
 export interface Known {
-  /** What is there is the very file, directory or link that the index describes. */
+  /** True if the path still holds the very file, directory or link that the index describes. */
   readonly untouched: boolean
   readonly kind: number
-  /** Its entry in the index. */
+  /** Bounds of its entry in the index. */
   readonly start: number
   readonly end: number
 }
 
-/** A baseline read back. It is asked in the order of the index, as a walk meets what there is. */
+/** A baseline read back. Lookups must follow the order of the index, as a walk does. */
 export class Baseline {
   readonly index: Buffer
   readonly segments: readonly Segment[]
   readonly #identities: Float64Array
-  /** The entry that the next question is most likely about. */
+  /** The entry that the next lookup probably needs. */
   #at = 0
   #ordinal = 0
-  /** The entry that was named last. */
+  /** The entry returned last by `nextIn`. */
   #named = -1
 
   private constructor({ index, identities, segments }: BaselineParts) {
@@ -68,7 +68,7 @@ export class Baseline {
     this.segments = segments
   }
 
-  /** Undefined for a file that is torn, or none. */
+  /** Returns undefined if the file is torn or missing. */
   static read(fd: number): Baseline | undefined {
     const file = readWhole(fd)
     if (file.length < HEADER_BYTES + CRC_BYTES || !file.subarray(0, magic.length).equals(magic)) return undefined
@@ -88,7 +88,7 @@ export class Baseline {
     return new Baseline({ index: body.subarray(indexAt, indexAt + file.readUInt32LE(12)), identities, segments })
   }
 
-  /** What is known of a path. */
+  /** Returns the baseline's entry for a path. */
   find(path: string, now: NonNullable<Identity>): Known | undefined {
     const { index } = this
     if (!isPathAt(index, this.#at, path)) {
@@ -106,9 +106,9 @@ export class Baseline {
   }
 
   /**
-   * The path of the next entry that lies in a directory, and not below another one in it.
+   * Returns the path of the next entry directly inside a directory.
    *
-   * @param prefix the directory's path and a slash; once it was found, each call names another entry
+   * @param prefix the directory's path and a slash; each call after its lookup returns another entry
    */
   nextIn(prefix: string): string | undefined {
     if (this.#at === this.#named) this.#advance()
@@ -132,7 +132,7 @@ export class Baseline {
   }
 }
 
-/** The order of an index: a directory, all that is in it, then the next name. */
+/** Compares in the order of an index: a directory, everything in it, then the next name. */
 function isBefore(one: string, other: string): boolean {
   const length = Math.min(one.length, other.length)
   for (let at = 0; at < length; at++) {

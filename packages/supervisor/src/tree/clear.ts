@@ -2,8 +2,8 @@ import { chmodSync, lstatSync, readdirSync, rmdirSync, unlinkSync } from 'node:f
 import { stagingName } from './protocol.ts'
 
 /**
- * Removes everything from the current directory but the names to keep; the mark of an unfinished restore goes last, so
- * that a clearing cut short is begun again. Only for what a restore wrote: nothing else may be writing here.
+ * Removes everything from the current directory but the names to keep. The mark of an unfinished restore goes last, so
+ * an interrupted clear starts again. Use it only for a restore's output: nothing else may write here meanwhile.
  */
 export function clear(keep: readonly string[]): void {
   const kept = new Set([...keep, stagingName])

@@ -3,7 +3,7 @@ import { TrackedDirectories } from './git-index.ts'
 import { nativePath } from './native-path.ts'
 import type { ExcludeRule } from './protocol.ts'
 
-/** Which directories of a tree stay out. */
+/** Decides which directories of a tree stay out of its checkpoint. */
 export class Excluder {
   readonly #rules: ReadonlyMap<string, readonly ExcludeRule[]>
   readonly #tracked = new TrackedDirectories()

@@ -14,16 +14,16 @@ async function all(source: AsyncIterable<Buffer>): Promise<Frame[]> {
   return frames
 }
 
-test.each([1, 2, 5, 6, 7, 64, 70_000, 1_000_000])('frames come whole from pieces of %i bytes', async size => {
+test.each([1, 2, 5, 6, 7, 64, 70_000, 1_000_000])('frames arrive whole from pieces of %i bytes', async size => {
   expect(await all(cut(stream, size))).toEqual(payloads.map((payload, type) => ({ type, payload })))
 })
 
-test('a stream that is cut short is no end', async () => {
+test('a stream cut within a frame is an error', async () => {
   for (const length of [1, 4, 5, 9, 11, 20, stream.length - 1]) {
     await expect(all(cut(stream.subarray(0, length), 64))).rejects.toBeInstanceOf(FrameError)
   }
 })
 
-test('a frame longer than agreed is refused before it is read', async () => {
+test('a frame above the limit is refused before it is read', async () => {
   await expect(all(cut(frameHeader(1, 70_001), 64))).rejects.toThrow('70001')
 })

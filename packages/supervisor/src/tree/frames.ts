@@ -1,8 +1,8 @@
 import { readSync, writeSync } from 'node:fs'
 
 /**
- * How the worker and the process beside a tree talk: frames of a type byte, a length (4 bytes, little endian) and that
- * many bytes. A stream that ends within a frame is an error, so a killed peer is never taken for one that has finished.
+ * A frame between the worker and the tree program: a type byte, a length (4 bytes, little endian) and that many bytes.
+ * A stream that ends within a frame is an error, so a killed peer is never mistaken for one that has finished.
  */
 export interface Frame {
   readonly type: number
@@ -11,12 +11,12 @@ export interface Frame {
 
 const HEADER_BYTES = 5
 
-/** The peer broke the protocol, or ended within a frame. */
+/** The peer broke the protocol, or its stream ended within a frame. */
 export class FrameError extends Error {
   override readonly name = 'FrameError'
 }
 
-/** The bytes before a frame's payload. */
+/** Returns the bytes before a frame's payload. */
 export function frameHeader(type: number, length: number): Buffer {
   const header = Buffer.alloc(HEADER_BYTES)
   header.writeUInt8(type, 0)
@@ -24,7 +24,7 @@ export function frameHeader(type: number, length: number): Buffer {
   return header
 }
 
-/** Writes one frame and returns when the pipe has taken all of it. */
+/** Writes one frame; returns when the pipe has taken all of it. */
 export function writeFrame(fd: number, type: number, ...parts: readonly Uint8Array[]): void {
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   writeAll(fd, frameHeader(type, length))
@@ -37,9 +37,9 @@ export function writeAll(fd: number, bytes: Uint8Array): void {
 }
 
 /**
- * Takes frames from a stream of bytes, each payload in a buffer of its own.
+ * Reads frames from a stream of bytes, each payload into its own buffer.
  *
- * @param maxBytes a longer frame is refused before anything is set aside for it
+ * @param maxBytes a longer frame is refused before memory is allocated for it
  */
 export async function* readFrames(source: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Frame> {
   const header = Buffer.alloc(HEADER_BYTES)
@@ -55,7 +55,7 @@ export async function* readFrames(source: AsyncIterable<Buffer>, maxBytes: numbe
       have = 0
       if (payload === undefined) {
         const length = header.readUInt32LE(1)
-        if (length > maxBytes) throw new FrameError(`a frame of ${length} bytes; at most ${maxBytes} are taken`)
+        if (length > maxBytes) throw new FrameError(`a frame of ${length} bytes; the limit is ${maxBytes}`)
         payload = Buffer.allocUnsafeSlow(length)
       } else {
         const frame = { type: header.readUInt8(0), payload }
@@ -67,11 +67,11 @@ export async function* readFrames(source: AsyncIterable<Buffer>, maxBytes: numbe
   if (have > 0 || payload !== undefined) throw new FrameError('the stream ended within a frame')
 }
 
-/** Reads one frame, waiting for it, from a descriptor that nobody else reads. */
+/** Reads one frame, blocking, from a descriptor that nobody else reads. */
 export function readFrame(fd: number, maxBytes: number): Frame {
   const header = readExactly(fd, HEADER_BYTES)
   const length = header.readUInt32LE(1)
-  if (length > maxBytes) throw new FrameError(`a frame of ${length} bytes; at most ${maxBytes} are taken`)
+  if (length > maxBytes) throw new FrameError(`a frame of ${length} bytes; the limit is ${maxBytes}`)
   return { type: header.readUInt8(0), payload: readExactly(fd, length) }
 }
 

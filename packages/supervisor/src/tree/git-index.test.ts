@@ -34,15 +34,15 @@ function repository(names: readonly string[], ...init: string[]): void {
 const index = () => trackedPaths(readFileSync(join(dir, '.git/index')))
 const listed = () => git('ls-files', '-z').split('\0').slice(0, -1)
 
-test.each(['2', '3', '4'])('reads what git lists from version %s', version => {
+test.each(['2', '3', '4'])('trackedPaths lists the same paths as git from an index of version %s', version => {
   repository(files.filter(name => name !== 'a'))
   git('update-index', '--index-version', version)
-  // An extended entry, which only versions 3 and 4 have.
+  // An extended entry; only versions 3 and 4 have them.
   if (version !== '2') git('update-index', '--skip-worktree', 'a-b')
   expect(index()).toEqual(listed())
 })
 
-test('says nothing of an index that is split, of SHA-256 names, cut short or none', () => {
+test('trackedPaths returns undefined for an index that is split, truncated or of SHA-256 objects', () => {
   repository(['a', 'b'])
   const whole = readFileSync(join(dir, '.git/index'))
   for (const length of [0, 10, 40, 100, whole.length - 30])
@@ -54,7 +54,7 @@ test('says nothing of an index that is split, of SHA-256 names, cut short or non
   expect(index()).toBeUndefined()
 })
 
-test('a directory is tracked where any repository above it has a file in it, and where that cannot be told', () => {
+test('a directory is tracked if any repository above it tracks a file in it, or if that is unknown', () => {
   repository(files.filter(name => name !== 'a'))
   const tracks = (path: string) => new TrackedDirectories().tracks(path)
   expect(tracks('z/__pycache__')).toBe(true)

@@ -6,12 +6,12 @@ const FIXED_BYTES = 62
 const TRAILER_BYTES = 20
 const FLAGS_AT = 60
 const MAX_INDEX_BYTES = 256 * 1024 * 1024
-/** The required extensions of split and sparse indexes, whose entries are not all in this file or not all files. */
+/** Required extensions of split and sparse indexes, whose entries are incomplete or not all files. */
 const partial = new Set(['link', 'sdir'])
 
 /**
- * The paths that a git index names, in byte order, one character per byte. Undefined for an index that does not name
- * them all, or in a form that is not known here, such as one with SHA-256 object names.
+ * Returns the paths that a git index names, in byte order, one character per byte. Returns undefined if the index does
+ * not name them all or has an unknown format, such as one with SHA-256 object names.
  */
 export function trackedPaths(index: Buffer): string[] | undefined {
   if (index.length < HEADER_BYTES + TRAILER_BYTES || index.toString('latin1', 0, 4) !== 'DIRC') return undefined
@@ -34,7 +34,7 @@ export function trackedPaths(index: Buffer): string[] | undefined {
     const end = index.indexOf(0, pathAt)
     if (end < 0 || end >= limit) return undefined
     const path = kept + index.toString('latin1', pathAt, end)
-    // The length that the flags repeat tells an entry of another layout from one of ours.
+    // The length in the flags reveals an entry with an unknown layout.
     const length = flags & 0xfff
     if (path === '' || (length < 0xfff && length !== path.length)) return undefined
     paths.push(path)
@@ -47,7 +47,7 @@ export function trackedPaths(index: Buffer): string[] | undefined {
   return paths
 }
 
-/** Git's variable-width number, in which every continuation also adds one. */
+/** Reads git's variable-width number, in which every continuation byte also adds one. */
 function offsetAt(index: Buffer, at: number): { readonly value: number; readonly end: number } {
   let byte = index[at++] ?? 0
   let value = byte & 127
@@ -58,18 +58,18 @@ function offsetAt(index: Buffer, at: number): { readonly value: number; readonly
   return { value, end: at }
 }
 
-/** Answers for the repositories of a tree whether git tracks anything below a directory. */
+/** Answers whether git tracks any file below a directory, for the repositories of a tree. */
 export class TrackedDirectories {
-  /** By the repository's directory with its slash; 'unknown' where its index does not tell. */
+  /** By the repository's directory with a slash; 'unknown' if its index cannot be read. */
   readonly #indexes = new Map<string, readonly string[] | 'unknown' | 'none'>()
 
-  /** True also where it cannot be told. */
+  /** Returns true also if it is unknown. */
   tracks(directory: string): boolean {
     for (let end = directory.lastIndexOf('/') + 1; ; end = directory.lastIndexOf('/', end - 2) + 1) {
       const repository = directory.slice(0, end)
       const paths = this.#pathsOf(repository)
       if (paths === 'unknown') return true
-      // A directory may lie in a repository within a repository; either may track it.
+      // A repository may lie within another, and either may track the directory.
       if (paths !== 'none' && holdsBelow(paths, `${directory.slice(end)}/`)) return true
       if (end === 0) return false
     }
@@ -88,7 +88,7 @@ function readIndex(repository: string): readonly string[] | 'unknown' | 'none' {
   try {
     const git = lstatSync(nativePath(`${repository}.git`), { throwIfNoEntry: false })
     if (git === undefined) return 'none'
-    // A file or a link says that the index lies elsewhere (worktrees, submodules); it may be out of this tree.
+    // A file or a link means that the index is elsewhere, perhaps outside this tree (worktrees, submodules).
     if (!git.isDirectory()) return 'unknown'
     const path = nativePath(`${repository}.git/index`)
     const index = lstatSync(path, { throwIfNoEntry: false })
@@ -100,7 +100,7 @@ function readIndex(repository: string): readonly string[] | 'unknown' | 'none' {
   }
 }
 
-/** Whether one of the paths, which are in byte order, begins with the prefix. */
+/** Returns true if one of the paths, which are in byte order, begins with the prefix. */
 function holdsBelow(paths: readonly string[], prefix: string): boolean {
   let low = 0
   for (let high = paths.length; low < high; ) {

@@ -4,16 +4,16 @@ import { frameTypes } from './protocol.ts'
 import { pathAt } from './record.ts'
 import { zstd } from './zstd.ts'
 
-/** Most of an index is digests, of which no level makes less. */
+/** An index is mostly digests, which no level compresses better. */
 const LEVEL = 1
 
 /**
- * Compresses and sends the parts of an index while the walk that makes them goes on, so that the other side stores them
- * meanwhile; a part that was there before only gets a name.
+ * Compresses and sends the segments of an index during the walk that creates them, so the worker stores them meanwhile.
+ * A segment of the previous index is sent by its number only.
  */
 export class IndexSender {
   readonly #out: number
-  /** Parts of the previous index by the path that each begins with. */
+  /** Segments of the previous index, by the path that each begins with. */
   readonly #before = new Map<string, { readonly ordinal: number; readonly content: Buffer }>()
   #sent: Promise<void> = Promise.resolve()
 
@@ -25,15 +25,15 @@ export class IndexSender {
     }
   }
 
-  /** Sends a part behind those that were added before it. */
+  /** Sends a segment after those added before it. */
   add(content: Buffer): void {
     const frame = this.#frameOf(content)
     this.#sent = Promise.all([frame, this.#sent]).then(([send]) => send())
-    // Met when all were sent.
+    // `end` reports the failure.
     this.#sent.catch(() => undefined)
   }
 
-  /** Waits until all parts are sent. */
+  /** Waits until all segments are sent. */
   end(): Promise<void> {
     return this.#sent
   }

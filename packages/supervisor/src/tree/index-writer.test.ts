@@ -16,7 +16,7 @@ function write(paths: readonly string[]): { writer: IndexWriter; parts: Buffer[]
 
 const paths = Array.from({ length: 40_000 }, (_, n) => `src/${String(n).padStart(6, '0')}.ts`)
 
-test('a file more changes few parts', () => {
+test('one more file changes few segments', () => {
   const before = write(paths).parts
   const after = write(paths.toSpliced(20_000, 0, 'src/020000-new.ts')).parts
   expect(Buffer.concat(before).length).toBeGreaterThan(0)
@@ -25,7 +25,7 @@ test('a file more changes few parts', () => {
   expect(after.filter(part => !known.has(part.toString('latin1'))).length).toBeLessThan(4)
 })
 
-test('entries that are taken over are the same as written ones, whatever comes between', () => {
+test('copied entries equal written ones, whatever other entries lie between them', () => {
   const { writer: old } = write(paths)
   const copied = new IndexWriter(1e9, () => undefined)
   const fresh = new IndexWriter(1e9, () => undefined)

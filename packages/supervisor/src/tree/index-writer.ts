@@ -2,13 +2,13 @@ import type { Stats } from 'node:fs'
 import { segmentBytes, TreeError } from './protocol.ts'
 import { CHUNK_BYTES, type ChunkRef, HEAD_BYTES, kinds, SIZE_BYTES, writeChunk, writeHead } from './record.ts'
 
-/** One part of an index, by positions in it. */
+/** One segment of an index, by its positions. */
 export interface Segment {
   readonly start: number
   readonly end: number
 }
 
-/** What is the same as long as a file was not touched; `undefined` never is. */
+/** Values that stay the same as long as a file is unchanged; `undefined` matches nothing. */
 export type Identity = Pick<Stats, 'ino' | 'mtimeMs' | 'ctimeMs'> | undefined
 
 /** Doubles that an identity takes. */
@@ -18,8 +18,8 @@ const MEAN_ENTRIES = 4096
 const MIN_ENTRIES = 1024
 
 /**
- * An index that grows in memory. It is cut into segments where the entry's own path says so, so that a file more or
- * less leaves the segments before and after it as they were.
+ * An index that grows in memory. The hash of an entry's own path decides if a segment ends before it, so adding or
+ * removing a file leaves the segments before and after unchanged.
  */
 export class IndexWriter {
   readonly #maxBytes: number
@@ -33,7 +33,7 @@ export class IndexWriter {
   #segmentStart = 0
   #segmentEntries = 0
 
-  /** @param onSegment hears of each segment as soon as it is whole; its bytes stay as they are */
+  /** @param onSegment called with each segment as soon as it is complete; its bytes do not change any more */
   constructor(maxBytes: number, onSegment: (content: Buffer) => void) {
     this.#maxBytes = maxBytes
     this.#onSegment = onSegment
@@ -48,13 +48,13 @@ export class IndexWriter {
     return this.#identities.subarray(0, this.#entries * IDENTITY_DOUBLES)
   }
 
-  /** Call once, when the last entry is in. */
+  /** Returns the segments; call it once, after the last entry. */
   segments(): readonly Segment[] {
     this.#cut()
     return this.#segments
   }
 
-  /** Entries so far: the number of the next one. */
+  /** Number of entries so far, which is the ordinal of the next one. */
   get entries(): number {
     return this.#entries
   }
@@ -87,12 +87,12 @@ export class IndexWriter {
     }
   }
 
-  /** Takes an entry's identity back. */
+  /** Clears an entry's identity. */
   forget(entry: number): void {
     this.#identities.fill(Number.NaN, entry * IDENTITY_DOUBLES, (entry + 1) * IDENTITY_DOUBLES)
   }
 
-  /** Takes over an entry as it was, from an index that lives as long as this one and is always the same. */
+  /** Copies an entry from an index that lives as long as this one; pass the same index in every call. */
   copy(path: string, index: Buffer, start: number, end: number, identity: Identity): void {
     const at = this.#room(path, end - start, identity)
     const pending = this.#pending
@@ -104,7 +104,7 @@ export class IndexWriter {
     this.#pending = { index, start, end, at }
   }
 
-  /** Entries that follow one another are taken over in one piece, once something else comes. */
+  /** Copies adjacent entries in one piece, once a different one follows. */
   #settle(): void {
     const pending = this.#pending
     this.#pending = undefined
@@ -165,7 +165,7 @@ export class IndexWriter {
 
 const HASHED_CHARACTERS = 16
 
-/** FNV-1a of the path's end; any fixed spread would do. */
+/** FNV-1a of the path's end; any fixed hash would do. */
 function hash(text: string): number {
   let value = 0x811c9dc5
   for (let at = Math.max(0, text.length - HASHED_CHARACTERS); at < text.length; at++)

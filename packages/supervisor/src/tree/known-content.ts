@@ -1,10 +1,10 @@
 import type { Baseline, Known } from './baseline.ts'
 import { CHUNK_BYTES, type ChunkRef, chunksAt, kinds, packAt, readChunk, readHead, SIZE_BYTES } from './record.ts'
 
-/** Content to look for anywhere before it pays to list all that there is: the list costs as much as a small seal. */
+/** Unknown bytes above which listing all known chunks pays off; the list costs as much as a small seal. */
 const WORTH_LISTING_BYTES = 4 * 1024 * 1024
 
-/** Content that the previous checkpoint has, in packs that are kept. */
+/** Content of the previous checkpoint in packs that are kept. */
 export class KnownContent {
   readonly #baseline: Baseline | undefined
   readonly #usable: ReadonlySet<number>
@@ -16,7 +16,7 @@ export class KnownContent {
     this.#usable = usable
   }
 
-  /** Whether all content of a file lies in packs that are kept. */
+  /** Returns true if all content of a file lies in packs that are kept. */
   isKept(file: Known): boolean {
     if (this.#baseline === undefined) return false
     const { index } = this.#baseline
@@ -26,13 +26,13 @@ export class KnownContent {
     return true
   }
 
-  /** The chunks of a file that are kept. */
+  /** Returns the chunks of a file that are kept. */
   of(file: Known): Map<string, ChunkRef> {
     const index = this.#baseline?.index
     return index === undefined ? new Map() : this.#collect(new Map(), chunksAt(index, file.start), file.end)
   }
 
-  /** A chunk of any file; among the first few that are new to their path none is found. */
+  /** Finds a chunk of any file. It finds nothing until enough bytes were unknown to make the list worthwhile. */
   find(sha256: string, bytes: number): ChunkRef | undefined {
     if (this.#baseline === undefined) return undefined
     this.#missedBytes += bytes

@@ -20,21 +20,21 @@ import {
   type PresentedEntry,
 } from './protocol.ts'
 
-/** Entries looked at; whoever writes the outbox without the program for it may leave any number. */
+/** Most entries read; an agent that writes to the outbox directly may leave any number. */
 const MAX_ENTRIES = 1000
 
-/** Names that `berth-present` gives: nanoseconds, and its process. */
+/** Names that `berth-present` gives: a time in nanoseconds, and its process id. */
 const ENTRY = /^\d{1,20}-\d{1,10}$/
 
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 
 /**
- * Empties the outbox in the current directory: hands out what was presented, in order, and removes it once the other
- * side has recorded it. What is in it is first moved to a place that is named by the batch, so that a worker which died
- * in between is followed by one that finds the same; batches of other names were recorded or given up, and go.
+ * Empties the outbox in the current directory: sends the presented files, in order, and removes them once the worker
+ * has recorded them. It first moves them to a directory named by the batch, so if the worker dies, its successor finds
+ * the same files. Batches with other names were recorded or given up, and are removed.
  *
- * Whoever owns the tree may be writing here all the while. The worst that earns is a look at files that are its own, or
- * everybody's: no more can be seen from here.
+ * The owner of the tree may be writing here meanwhile. At worst, it makes this program read files that the owner
+ * itself, or everybody, can read: nothing else is visible here.
  */
 export function emptyOutbox(job: OutboxJob, read: () => Frame, out: number): void {
   const batch = `${outboxName}.${job.batch}`
@@ -50,7 +50,7 @@ export function emptyOutbox(job: OutboxJob, read: () => Frame, out: number): voi
   }
   const ready: OutboxReady = { more }
   writeFrame(out, frameTypes.ready, Buffer.from(JSON.stringify(ready)))
-  if (read().type !== frameTypes.finish) throw new Error('no word that they were recorded')
+  if (read().type !== frameTypes.finish) throw new Error('the worker did not confirm that it recorded the files')
   remove(batch)
 }
 
@@ -85,7 +85,7 @@ function handOut(
   }
 }
 
-/** No more than its size was when it was opened: it may be growing. */
+/** Copies at most the size that the file had when it was opened, because it may be growing. */
 function copyOut(fd: number, sizeBytes: number, out: number): void {
   const buffer = Buffer.alloc(Math.min(chunkBytes, sizeBytes))
   for (let position = 0; position < sizeBytes; ) {
@@ -97,7 +97,7 @@ function copyOut(fd: number, sizeBytes: number, out: number): void {
   writeFrame(out, frameTypes.content)
 }
 
-/** Moves what lies in the outbox into a batch, whole where there is none of that name yet. */
+/** Moves the outbox's entries into a batch: in one rename, if there is no batch of that name yet. */
 function moveInto(batch: string): void {
   if (attempt(() => renameSync(outboxName, batch))) return
   attempt(() => mkdirSync(batch, { mode: 0o700 }))
@@ -116,13 +116,13 @@ function entriesIn(directory: string): { readonly names: readonly string[]; read
 
 const inOrder = (one: string, other: string): number => one.length - other.length || (one < other ? -1 : 1)
 
-/** The first file of an entry. */
+/** Returns the first file of an entry. */
 function fileIn(directory: string): { readonly path: string; readonly name: string } | undefined {
   for (const name of namesIn(directory)) return { path: `${directory}/${name}`, name }
   return undefined
 }
 
-/** Names in a directory one at a time: there may be more than memory holds. */
+/** Yields the names in a directory one at a time, because there may be more than memory holds. */
 function* namesIn(path: string): Generator<string> {
   const directory = tried(() => opendirSync(nativePath(path), { encoding: 'latin1' }))
   if (directory === undefined) return
@@ -137,7 +137,7 @@ function remove(path: string): void {
   attempt(() => rmSync(nativePath(path), { recursive: true, force: true }))
 }
 
-/** Whether it could be done; what its owner has made impossible is passed over. */
+/** Returns false if the call failed; the owner of the tree may make any of them impossible. */
 function attempt(call: () => void): boolean {
   return (
     tried(() => {

@@ -4,22 +4,22 @@ import { chunkBytes, frameTypes, packBytes } from './protocol.ts'
 import type { ChunkRef } from './record.ts'
 import { zstd } from './zstd.ts'
 
-/** Buffers of content: one being filled, the others being compressed. */
+/** Buffers of content: one is being filled, the others compressed. */
 const BUFFERS = 3
 
-/** A piece of a hole. */
+/** A chunk of a hole. */
 const zeroes = Buffer.alloc(chunkBytes)
 const digestOfZeroes = hash('sha256', zeroes, 'binary')
 
-/** Holes are long: comparing a piece of one takes a twentieth of the time that its digest takes. */
+/** Computes a digest. Holes are long, and comparing a chunk with zeroes takes a twentieth of the time of its digest. */
 function digestOf(content: Buffer): string {
   if (content.length === chunkBytes && content.equals(zeroes)) return digestOfZeroes
   return hash('sha256', content, 'binary')
 }
 
 /**
- * Gathers chunks into packs and sends each compressed. While the thread pool compresses, the caller goes on reading;
- * with every buffer under way it waits, so memory is bounded whatever the tree holds.
+ * Gathers chunks into packs and sends each compressed. While the thread pool compresses, the caller continues reading.
+ * If all buffers are in use it waits, so memory is bounded whatever the tree contains.
  */
 export class Packer {
   readonly #out: number
@@ -32,27 +32,27 @@ export class Packer {
   #pack: number
   #failure: unknown
 
-  /** @param out where frames go @param nextPack first of the ids that no pack has had */
+  /** @param out descriptor for frames @param nextPack the first unused pack id */
   constructor(out: number, level: number, nextPack: number) {
     this.#out = out
     this.#level = level
     this.#pack = nextPack
   }
 
-  /** Waits, where needed, until a chunk of this length fits; undefined where it already does. */
+  /** Waits, if necessary, until a chunk of this length fits; returns undefined if it fits already. */
   makeRoom(length: number): Promise<void> | undefined {
     return this.#used + length > packBytes ? this.#flush() : undefined
   }
 
-  /** Where the next chunk is to be written before `take`: the room that `makeRoom` has made. */
+  /** Buffer space for the next chunk, to be filled before `take`; `makeRoom` has made it large enough. */
   get room(): Buffer {
     return this.#buffer.subarray(this.#used)
   }
 
   /**
-   * Takes the first `length` bytes of the room as a chunk; content that is stored already takes no space.
+   * Takes the first `length` bytes of the room as a chunk. Content that is stored already takes no space.
    *
-   * @param stored looks for it in what was stored before
+   * @param stored finds a chunk among those stored earlier
    */
   take(length: number, stored: (sha256: string) => ChunkRef | undefined): ChunkRef {
     const content = this.#buffer.subarray(this.#used, this.#used + length)
@@ -65,7 +65,7 @@ export class Packer {
     return chunk
   }
 
-  /** Sends what is left and waits until every pack is sent. */
+  /** Sends the rest, and waits until every pack is sent. */
   async end(): Promise<void> {
     if (this.#used > 0) await this.#flush()
     await Promise.all(this.#underWay)

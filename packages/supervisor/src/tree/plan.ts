@@ -1,7 +1,7 @@
 import { stagingName, TreeError, type TreeLimits } from './protocol.ts'
 import { CHUNK_BYTES, kinds, MAX_PATH_BYTES, type RecordHead, readHead, readPlace, SIZE_BYTES } from './record.ts'
 
-/** A directory to make. */
+/** A directory to create. */
 export interface PlannedDirectory {
   readonly path: string
   readonly mode: number
@@ -14,18 +14,18 @@ export interface PlannedFile {
   readonly mode: number
   readonly mtimeUs: number
   readonly size: number
-  /** Chunks that have not been written yet. */
+  /** Number of chunks that are not yet written. */
   left: number
 }
 
-/** A symbolic or hard link to make. */
+/** A symbolic or hard link to create. */
 export interface PlannedLink {
   readonly path: string
   readonly target: string
   readonly mtimeUs: number
 }
 
-/** A piece of a pack, and the place in a file where it goes. */
+/** A piece of a pack, and its position in a file. */
 export interface Placement {
   readonly file: PlannedFile
   readonly at: number
@@ -33,7 +33,7 @@ export interface Placement {
   readonly length: number
 }
 
-/** Everything that an index asks for. */
+/** Everything that an index contains. */
 export interface Plan {
   readonly directories: readonly PlannedDirectory[]
   readonly files: readonly PlannedFile[]
@@ -45,12 +45,13 @@ export interface Plan {
 const MAX_NAME_BYTES = 255
 
 /**
- * Reads an index that may say anything, and refuses whatever no sealed tree says. What it returns holds no path that
- * leaves the tree: each is made of plain names, comes once, and lies in a directory that an earlier entry makes. Since
- * links are made last, no component of a path is one while files are written.
+ * Reads an untrusted index and refuses everything that no sealed tree contains. No path in the result leaves the tree:
+ * each consists of plain names, appears once, and lies in a directory that an earlier entry creates. Links are created
+ * last, so no component of a path is a link while files are written.
  *
  * @param packs source bytes of every pack that will come
- * @param reserved names at the top that no entry may take
+ * @param reserved names at the top that no entry may have
+ * @throws TreeError if the index is malformed or exceeds a limit
  */
 export function planOf(
   index: Buffer,
@@ -88,7 +89,7 @@ class Planner implements Plan {
   add(index: Buffer, head: RecordHead): void {
     const { path, mtimeUs } = head
     this.#checkPath(path)
-    if (!Number.isSafeInteger(mtimeUs)) throw malformed('a time is no number of microseconds')
+    if (!Number.isSafeInteger(mtimeUs)) throw malformed('a time is not a number of microseconds')
     if ((head.mode & ~0o777) !== 0) throw malformed('a mode has more than the rwx bits')
     this.#kinds.set(path, head.kind)
     if (this.#kinds.size > this.#limits.files) {
@@ -105,34 +106,35 @@ class Planner implements Plan {
       case kinds.symlink: {
         const target = index.toString('latin1', head.tailAt, head.end)
         if (target === '' || target.length > MAX_PATH_BYTES || target.includes('\0')) {
-          throw malformed('a symbolic link has no possible target')
+          throw malformed('a symbolic link has an impossible target')
         }
         this.symlinks.push({ path, target, mtimeUs })
         break
       }
       case kinds.hardLink: {
         const target = index.toString('latin1', head.tailAt, head.end)
-        if (this.#kinds.get(target) !== kinds.file) throw malformed('a hard link is to no file before it')
+        if (this.#kinds.get(target) !== kinds.file) throw malformed('a hard link points to no earlier file')
         this.hardLinks.push({ path, target, mtimeUs })
         break
       }
       default:
-        throw malformed('an entry is of no known kind')
+        throw malformed('an entry has an unknown kind')
     }
   }
 
   #checkPath(path: string): void {
-    if (path.length > MAX_PATH_BYTES || path.includes('\0')) throw malformed('a path no file can have')
+    if (path.length > MAX_PATH_BYTES || path.includes('\0')) throw malformed('a path that no file can have')
     const slash = path.lastIndexOf('/')
     const name = path.slice(slash + 1)
-    if (name === '' || name === '.' || name === '..' || name.length > MAX_NAME_BYTES) throw malformed('no plain name')
+    if (name === '' || name === '.' || name === '..' || name.length > MAX_NAME_BYTES)
+      throw malformed('a path component is not a plain name')
     if (slash >= 0) {
-      // Of a parent that is an entry itself, every component has been through here.
+      // If the parent is an entry itself, every component of its path was checked.
       if (this.#kinds.get(path.slice(0, slash)) !== kinds.directory) throw malformed('an entry lies in no directory')
     } else if (name === stagingName || this.#reserved.has(name)) {
-      throw malformed('a name that is not the tree’s')
+      throw malformed('a name that is reserved')
     }
-    if (this.#kinds.has(path)) throw malformed('a path comes twice')
+    if (this.#kinds.has(path)) throw malformed('a path appears twice')
   }
 
   #addFile(index: Buffer, head: RecordHead): void {
@@ -154,7 +156,7 @@ class Planner implements Plan {
       placements.push({ file, at, offset, length })
       at += length
     }
-    // Declared sizes are sums of what will come, so nothing can come that was not counted here first.
+    // Declared sizes are sums of the chunks, so no byte can come that was not counted here first.
     if (at !== size) throw malformed('a file is not as long as its chunks')
     this.#sourceBytes += size
     if (this.#sourceBytes > this.#limits.sourceBytes) {

@@ -1,7 +1,7 @@
 /**
- * The program beside a tree: seals, restores or clears the tree at `/tree` as the tree's owner, or empties its outbox,
- * told by a worker over standard input and answering on standard output (`protocol.ts`). It is started in a sandbox of
- * its own, which shows it the tree and nothing else of the service.
+ * The tree program: it seals, restores or clears the tree at `/tree` as the tree's owner, or empties its outbox. A
+ * worker drives it over standard input and output (`protocol.ts`). It runs in its own sandbox, which contains the tree
+ * and nothing else of the service.
  */
 import { clear } from './clear.ts'
 import { readFrame, writeFrame } from './frames.ts'
@@ -15,8 +15,8 @@ const OUT = 1
 
 async function run(): Promise<object> {
   const first = readFrame(IN, maxFrameBytes)
-  if (first.type !== frameTypes.job) throw new Error('no job came')
-  // The worker's own words, from the same release.
+  if (first.type !== frameTypes.job) throw new Error('the worker sent no job')
+  // The worker that sent it is of the same release, so it needs no validation.
   const job: TreeJob = JSON.parse(first.payload.toString())
   process.umask(0)
   process.chdir(treePath)
@@ -39,7 +39,7 @@ function failureOf(error: unknown): TreeFailure {
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
   if (code === 'ENOSPC' || code === 'EDQUOT') return { code: 'no_space' }
   const syscall = error instanceof Error && 'syscall' in error ? String(error.syscall) : ''
-  // Messages of system errors hold paths, which are the user's own.
+  // System errors contain paths, which belong to the user, so report only code and call.
   return { code: 'system', message: code === undefined ? String(error) : `${code} ${syscall}`.trim() }
 }
 

@@ -1,13 +1,16 @@
 /**
- * What a worker and the program beside a tree (`program.ts`) say to each other. The program runs as the tree's owner and
- * sees only the tree; the blob store is only in the worker. All numbers in payloads are little endian.
+ * The protocol between a worker and the tree program (`program.ts`). The program runs as the tree's owner and sees only
+ * the tree; only the worker can reach the blob store. All numbers in payloads are little endian.
  *
- * Sealing: the worker sends one `job` and ends its side. The program answers with `pack`s and, between them, for each part
- * of the index in order `segment` or `same`, then `done`. Restoring: the worker sends `job`, every `segment` in order,
- * `indexEnd`, the packs in any order, `finish`; the program answers `ready` once the index is found sound, then `done`.
- * Clearing: `job`, then `done`. Emptying the outbox: the worker sends `job`; the program answers one `presented` for each
- * file, those to be kept followed by `content` that an empty one ends, then `ready`; once the worker has recorded them it
- * sends `finish`, and the program removes them and answers `done`. Any program may answer `failed` instead and end.
+ * Sealing: the worker sends one `job` and ends its side. The program sends `pack`s and, between them, a `segment` or
+ * `same` for each segment of the index in order, then `done`.
+ * Restoring: the worker sends `job`, every `segment` in order, `indexEnd`, the packs in any order and `finish`. The
+ * program answers `ready` once the index is valid, then `done`.
+ * Clearing: `job`, then `done`.
+ * Emptying the outbox: the worker sends `job`. The program sends one `presented` for each file; for a file to keep,
+ * `content` frames follow, the last one empty. Then it sends `ready`. Once the worker has recorded the files it sends
+ * `finish`; the program removes them and answers `done`.
+ * In each case the program may answer `failed` instead and end.
  */
 export const frameTypes = {
   job: 1,
@@ -15,7 +18,7 @@ export const frameTypes = {
   pack: 2,
   /** `[u32 source bytes][zstd frame]`. */
   segment: 3,
-  /** `[u32 ordinal]`: this part of the index is that one of the previous checkpoint, byte for byte. */
+  /** `[u32 ordinal]`: this segment equals that one of the previous checkpoint, byte for byte. */
   same: 4,
   indexEnd: 5,
   ready: 6,
@@ -27,125 +30,125 @@ export const frameTypes = {
   content: 11,
 } as const
 
-/** Descriptors beyond the standard ones: where the new baseline goes, and the one to start from. */
+/** Descriptors besides the standard ones: the new baseline, and the previous one. */
 export const baselineFds = { write: 3, read: 4 } as const
 
-/** Where the program finds the tree, whatever its path on the host. */
+/** Path of the tree in the program's sandbox, whatever its path on the host. */
 export const treePath = '/tree'
 
-/** Content beyond this many bytes begins a new pack; a pack never holds more. */
+/** Content beyond this size begins a new pack; a pack never holds more. */
 export const packBytes = 8 * 1024 * 1024
 
-/** Longer files are cut into pieces of this size; a change costs its piece. */
+/** Size of the chunks that longer files are cut into; a change costs one chunk. */
 export const chunkBytes = 1024 * 1024
 
-/** A part of the index never holds more. */
+/** A segment of the index never holds more. */
 export const segmentBytes = 4 * 1024 * 1024
 
-/** Largest frame of either side: a pack that zstd could not make smaller, and its header. */
+/** Largest frame of either side: a pack that zstd could not shrink, and its header. */
 export const maxFrameBytes = packBytes + 128 * 1024
 
-/** Left by a restore that did not finish; a name that no sealed tree holds at its top. */
+/** Directory that an unfinished restore leaves; no sealed tree has this name at its top. */
 export const stagingName = '.berth-restore'
 
-/** Where `berth-present` leaves files, at the top of the agent's home; entries are named by when and hold one file. */
+/** Directory of `berth-present` at the top of the agent's home; entries are named by time and hold one file each. */
 export const outboxName = '.berth-outbox'
 
-/** A rule that leaves directories out; a directory with a file that git tracks in it is kept against every rule. */
+/** A rule that excludes directories. A directory with a file that git tracks is kept despite every rule. */
 export interface ExcludeRule {
-  /** The directory's name, with those of the directories above it as far as they matter: `['node_modules', '.cache']`. */
+  /** The directory's name, preceded by those of its parents that matter: `['node_modules', '.cache']`. */
   readonly names: readonly string[]
-  /** The names are the whole path from the tree's root, and git is not asked. */
+  /** True if the names are the whole path from the tree's root; git is not consulted then. */
   readonly rooted?: boolean
-  /** Only where this file lies in it. */
+  /** Applies only if the directory contains this file. */
   readonly holding?: string
-  /** Only where this file lies beside it. */
+  /** Applies only if this file lies beside the directory. */
   readonly beside?: string
 }
 
-/** One pack of the previous checkpoint that may be used again. */
+/** A pack of the previous checkpoint that may be reused. */
 export interface UsablePack {
   readonly id: number
   readonly sourceBytes: number
 }
 
-/** What the program counts against. */
+/** Limits that the program enforces. */
 export interface TreeLimits {
   readonly files: number
   readonly sourceBytes: number
   readonly indexBytes: number
 }
 
-/** Asks for a tree to be sealed. */
+/** Requests sealing a tree. */
 export interface SealJob {
   readonly kind: 'seal'
   readonly level: number
   readonly exclude: readonly ExcludeRule[]
-  /** Nothing but these paths and what lies below them. */
+  /** Seals only these paths and everything below them. */
   readonly only?: readonly string[]
   readonly limits: TreeLimits
-  /** Packs with content worth keeping; what lies in others is read and stored again. */
+  /** Packs worth reusing; content of other packs is read and stored again. */
   readonly packs: readonly UsablePack[]
   readonly nextPack: number
   readonly hasBaseline: boolean
 }
 
-/** Asks for a tree to be written. */
+/** Requests writing a tree. */
 export interface RestoreJob {
   readonly kind: 'restore'
   readonly limits: TreeLimits
   /** Every pack that will come. */
   readonly packs: readonly UsablePack[]
-  /** Names at the top of the target that are no part of the tree and stay. */
+  /** Names at the top of the target that do not belong to the tree and stay. */
   readonly keep: readonly string[]
 }
 
-/** Asks for whatever a restore has left to be removed. */
+/** Requests removing everything that a restore has left. */
 export interface ClearJob {
   readonly kind: 'clear'
   readonly keep: readonly string[]
 }
 
-/** Bounds of presented files that one emptying of the outbox may keep (interface 8.5). */
+/** Limits of the presented files that one run may keep. */
 export interface PresentedLimits {
   readonly eachBytes: number
   readonly totalBytes: number
   readonly count: number
 }
 
-/** Asks for what the agent has presented. */
+/** Requests the files that the agent has presented. */
 export interface OutboxJob {
   readonly kind: 'outbox'
-  /** Names the batch: what was taken out under the same name and not recorded is part of it, any other is removed. */
+  /** Name of the batch. Files moved under the same name earlier but not recorded belong to it; others are removed. */
   readonly batch: string
   readonly limits: PresentedLimits
 }
 
 /** A file in the outbox. */
 export interface PresentedEntry {
-  /** Bytes of the name, each one character. */
+  /** Bytes of the name, one character each. */
   readonly name: string
   readonly sizeBytes: number
-  /** The bound that it is over; its content does not follow then. */
+  /** The limit that the file exceeds; its content does not follow then. */
   readonly over?: keyof PresentedLimits
 }
 
-/** The end of what the outbox held. */
+/** Sent after the last file of the outbox. */
 export interface OutboxReady {
-  /** There was more than is looked at. */
+  /** True if the outbox contains more entries than were read. */
   readonly more: boolean
 }
 
 export type TreeJob = SealJob | RestoreJob | ClearJob | OutboxJob
 
-/** What was left out of a sealed tree. */
+/** Entries left out of a sealed tree. */
 export interface Omitted {
   readonly sockets: number
   readonly fifos: number
   readonly devices: number
-  /** Left out by rule: directories, and whatever has the name that restores use. */
+  /** Excluded directories, and anything with the name that restores use. */
   readonly excluded: number
-  /** Paths longer than any program can name in one call. */
+  /** Paths longer than a program can pass in one call. */
   readonly tooLong: number
 }
 
@@ -157,34 +160,34 @@ export interface TreeTotals {
   readonly sourceBytes: number
 }
 
-/** A sealed tree, as the program reports it. */
+/** The program's report of a sealed tree. */
 export interface SealDone extends TreeTotals {
-  /** Bytes of content that were read; the rest is known from before. */
+  /** Bytes of content that were read; the rest was known from before. */
   readonly readBytes: number
   readonly omitted: Omitted
-  /** For each pack with content of this tree, how many of its source bytes that is. */
+  /** For each pack with content of this tree, the number of its source bytes in use. */
   readonly live: readonly (readonly [pack: number, bytes: number])[]
 }
 
 export type LimitName = 'files' | 'source' | 'index'
 
-/** Why a program gave up. */
+/** Why the program gave up. */
 export type TreeFailure =
   | {
       readonly code: 'over_limit'
       readonly limit: LimitName
-      /** Bytes, or a count of files, directories and links. */
+      /** A number of bytes, or a count of files, directories and links. */
       readonly atLeast: number
-      /** Of file content, as far as a seal had come. */
+      /** Bytes of file content, as far as a seal had come. */
       readonly sourceBytes?: number
     }
-  /** The index says what no sealed tree says. */
+  /** The index contains something that no sealed tree contains. */
   | { readonly code: 'malformed'; readonly message: string }
   | { readonly code: 'target_not_empty' }
   | { readonly code: 'no_space' }
   | { readonly code: 'system'; readonly message: string }
 
-/** Ends a program's work; its message never holds a path of the tree. */
+/** Ends a program's work; its message never contains a path of the tree. */
 export class TreeError extends Error {
   override readonly name = 'TreeError'
   readonly failure: TreeFailure

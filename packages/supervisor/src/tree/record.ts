@@ -1,9 +1,9 @@
 /**
  * One entry of an index: `[u8 kind][u16 mode][f64 mtime µs][u16 path length][u32 tail length][path][tail]`. The tail of
- * a file is `[f64 size]` and its chunks in order, `[u32 pack][u32 offset][u32 length][32 bytes SHA-256]`; of a link its
- * target. Entries come parents first, names in byte order. Numbers are little endian.
+ * a file is `[f64 size]` and its chunks in order, `[u32 pack][u32 offset][u32 length][32 bytes SHA-256]`; that of a
+ * link is its target. Parents come first, and names are in byte order. Numbers are little endian.
  *
- * Paths are bytes. They are carried as strings of one character per byte (latin1), which compare in byte order.
+ * Paths are bytes, kept as strings of one character per byte (latin1), which compare in byte order.
  */
 export const kinds = { directory: 1, file: 2, symlink: 3, hardLink: 4 } as const
 
@@ -12,7 +12,7 @@ export const SIZE_BYTES = 8
 export const CHUNK_BYTES = 44
 const DIGEST_AT = 12
 
-/** The kernel takes no longer path in one call. */
+/** Longest path that the kernel accepts in one call. */
 export const MAX_PATH_BYTES = 4095
 
 export interface RecordHead {
@@ -25,7 +25,7 @@ export interface RecordHead {
   readonly end: number
 }
 
-/** Where a chunk lies. */
+/** Position of a chunk. */
 export interface ChunkRef {
   readonly pack: number
   readonly offset: number
@@ -34,7 +34,7 @@ export interface ChunkRef {
   readonly sha256: string
 }
 
-// Single fields, for those who look at every entry of a long index and need few of them.
+// Readers of single fields, for code that visits every entry of a long index but needs few of them.
 
 export function kindAt(index: Buffer, at: number): number {
   return index.readUInt8(at)
@@ -44,15 +44,15 @@ export function modeAt(index: Buffer, at: number): number {
   return index.readUInt16LE(at + 1)
 }
 
-/** Undefined at the end of the index. */
+/** Returns undefined at the end of the index. */
 export function pathAt(index: Buffer, at: number): string | undefined {
   return at < index.length ? index.toString('latin1', at + HEAD_BYTES, tailOf(index, at)) : undefined
 }
 
-/** Whether the entry at a position has this path; without making a string of it, for most of a long index is as before. */
+/** Compares an entry's path without creating a string, because most of a long index is unchanged. */
 export function isPathAt(index: Buffer, at: number, path: string): boolean {
   if (at >= index.length || index.readUInt16LE(at + 11) !== path.length) return false
-  // From the end, where neighbours differ.
+  // Compare from the end, because neighbours share their beginnings.
   for (let n = path.length - 1; n >= 0; n--) if (index[at + HEAD_BYTES + n] !== path.charCodeAt(n)) return false
   return true
 }
@@ -65,17 +65,17 @@ export function endOf(index: Buffer, at: number): number {
   return tailOf(index, at) + index.readUInt32LE(at + 13)
 }
 
-/** The length of the file at a position. */
+/** Returns the length of the file at a position. */
 export function sizeAt(index: Buffer, at: number): number {
   return index.readDoubleLE(tailOf(index, at))
 }
 
-/** Where the chunks of the file at a position begin. */
+/** Returns the position of the first chunk of the file at a position. */
 export function chunksAt(index: Buffer, at: number): number {
   return tailOf(index, at) + SIZE_BYTES
 }
 
-/** Reads the entry at a position; undefined where the buffer ends within it. */
+/** Reads the entry at a position; returns undefined if the buffer ends within it. */
 export function readHead(index: Buffer, at: number): RecordHead | undefined {
   if (at + HEAD_BYTES > index.length) return undefined
   const pathAt = at + HEAD_BYTES
@@ -92,7 +92,7 @@ export function readHead(index: Buffer, at: number): RecordHead | undefined {
   }
 }
 
-/** Writes an entry's head and path. @returns where its tail begins; the caller has made room */
+/** Writes an entry's head and path; the caller has made room. @returns the position of its tail */
 export function writeHead(
   into: Buffer,
   at: number,
@@ -106,12 +106,12 @@ export function writeHead(
   return at + HEAD_BYTES + into.write(head.path, at + HEAD_BYTES, 'latin1')
 }
 
-/** The pack of the chunk at a position. */
+/** Returns the pack of the chunk at a position. */
 export function packAt(index: Buffer, at: number): number {
   return index.readUInt32LE(at)
 }
 
-/** Where a chunk lies, without its digest. */
+/** Returns the position of a chunk, without its digest. */
 export function readPlace(index: Buffer, at: number): Omit<ChunkRef, 'sha256'> {
   return { pack: index.readUInt32LE(at), offset: index.readUInt32LE(at + 4), length: index.readUInt32LE(at + 8) }
 }

@@ -37,18 +37,19 @@ import { unzstd } from './zstd.ts'
 
 /** Packs decompressed ahead of the one being written. */
 const AHEAD = 2
-/** Longer than a tick of the clock that the kernel takes a file's times from. */
+/** Longer than a tick of the clock from which the kernel takes a file's times. */
 const SETTLING_MS = 20
 
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 const WRITE = constants.O_WRONLY | constants.O_NOFOLLOW
 
 /**
- * Writes a tree into the current directory, which must be empty but for the names to keep. All of it is made in a
- * directory of its own first and moved to its place when it is whole. That directory is also the mark of a restore that
- * has not finished: it goes last, and where it is found everything beside it is a leftover and goes first.
+ * Writes a tree into the current directory, which must be empty but for the names to keep. Everything is first written
+ * to a staging directory, and moved to its place when it is complete. The staging directory also marks an unfinished
+ * restore: it is removed last, and if it exists, everything beside it is a leftover and is removed first.
  *
- * @param next the worker's next frame
+ * @param next returns the worker's next frame
+ * @throws TreeError if the target is not empty, or the index or a pack is malformed
  */
 export async function restore(job: RestoreJob, next: () => Frame, out: number): Promise<TreeTotals> {
   empty(job.keep)
@@ -61,13 +62,13 @@ export async function restore(job: RestoreJob, next: () => Frame, out: number): 
   for (const { path } of plan.directories) mkdirSync(nativePath(path), 0o700)
   for (const file of plan.files) if (file.left === 0) writeWhole(file, Buffer.alloc(0))
   await receivePacks(next, packs, plan.placements)
-  if (plan.files.some(file => file.left > 0)) throw malformed('a pack did not come')
+  if (plan.files.some(file => file.left > 0)) throw malformed('a pack is missing')
   makeLinks(plan)
   process.chdir('..')
   for (const name of readdirSync(stagingName, { encoding: 'buffer' })) {
     renameSync(Buffer.concat([Buffer.from(`${stagingName}/`), name]), name)
   }
-  // Children first, since a directory may lose the rights that reaching its children takes.
+  // Children first, because a directory may lose the rights needed to reach its children.
   for (const { path, mode, mtimeUs } of plan.directories.toReversed()) {
     utimesSync(nativePath(path), mtimeUs / 1e6, mtimeUs / 1e6)
     chmodSync(nativePath(path), mode)
@@ -96,7 +97,7 @@ async function receiveIndex(next: () => Frame, job: RestoreJob): Promise<{ index
   for (;;) {
     const frame = next()
     if (frame.type === frameTypes.indexEnd) break
-    if (frame.type !== frameTypes.segment) throw malformed('a frame out of turn')
+    if (frame.type !== frameTypes.segment) throw malformed('a frame came out of order')
     const size = frame.payload.readUInt32LE(0)
     if (size > segmentBytes) throw malformed('a part of the index is too long')
     const end = start + size
@@ -109,8 +110,8 @@ async function receiveIndex(next: () => Frame, job: RestoreJob): Promise<{ index
 }
 
 /**
- * Decompresses ahead of the writing: the thread pool and this thread each have a core to fill. Frames are read in
- * place: a stream would only move while nothing is written.
+ * Decompresses ahead of writing, so that the thread pool and this thread each use a core. Frames are read in place,
+ * because a stream would only advance while nothing is being written.
  */
 async function receivePacks(
   next: () => Frame,
@@ -127,12 +128,12 @@ async function receivePacks(
   for (;;) {
     const frame = next()
     if (frame.type === frameTypes.finish) break
-    if (frame.type !== frameTypes.pack) throw malformed('a frame out of turn')
+    if (frame.type !== frameTypes.pack) throw malformed('a frame came out of order')
     const id = frame.payload.readUInt32LE(0)
     const size = frame.payload.readUInt32LE(4)
-    if (size !== packs.get(id) || size > packBytes) throw malformed('a pack of another size than declared')
+    if (size !== packs.get(id) || size > packBytes) throw malformed('a pack does not have its declared size')
     const content = unzipped(frame.payload.subarray(8), size)
-    // Its failure is met where it is awaited, in turn.
+    // The failure is reported when the pack's turn to be awaited comes.
     content.catch(() => undefined)
     ahead.push({ id, content })
     if (ahead.length > AHEAD) await writeNext()
@@ -140,7 +141,7 @@ async function receivePacks(
   while (ahead.length > 0) await writeNext()
 }
 
-/** The worker has held the pack, and the index with this place in it, against their digests. */
+/** Writes a chunk to its file; the worker has verified the digests of the pack and of the index. */
 function place({ file, at, offset, length }: Placement, pack: Buffer): void {
   const content = pack.subarray(offset, offset + length)
   file.left--
@@ -159,7 +160,9 @@ function place({ file, at, offset, length }: Placement, pack: Buffer): void {
   }
 }
 
-/** The mode is that of the creation, since a descriptor that is open may be written whatever the mode says. */
+/**
+ * Writes a whole file. It is created with its final mode, because an open descriptor stays writable whatever the mode.
+ */
 function writeWhole(file: PlannedFile, content: Buffer): void {
   const fd = openSync(nativePath(file.path), CREATE, file.mode)
   try {
@@ -182,9 +185,9 @@ function makeLinks({ symlinks, hardLinks }: Plan): void {
   }
 }
 
-/** Keeps the identities that all has now, so that the next seal knows what was touched since. */
+/** Stores everything's current identity, so that the next seal knows which entries have changed since. */
 async function keepBaseline(index: Buffer, segments: readonly Segment[]): Promise<void> {
-  // Nobody else writes here yet; once this has passed, nobody can in the tick of the last of our own writes.
+  // Nobody else writes here yet. After this wait, no later write can fall into the same clock tick as our last one.
   await new Promise(resolve => setTimeout(resolve, SETTLING_MS))
   const identities: number[] = []
   for (let at = 0, head = readHead(index, at); head !== undefined; at = head.end, head = readHead(index, at)) {
@@ -195,7 +198,7 @@ async function keepBaseline(index: Buffer, segments: readonly Segment[]): Promis
   writeBaseline(baselineFds.write, { index, identities: Float64Array.from(identities), segments })
 }
 
-/** Undefined below a directory that was sealed without the right to enter it: its files are read again. */
+/** Returns undefined below a directory that may not be entered; its files will be read again. */
 function statOf(path: string) {
   try {
     return lstatSync(nativePath(path), { throwIfNoEntry: false })
@@ -209,7 +212,7 @@ async function unzipped(content: Buffer, size: number): Promise<Buffer> {
     return await unzstd(content, size)
   } catch (error) {
     throw new TreeError(
-      { code: 'malformed', message: 'content that does not decompress to its size' },
+      { code: 'malformed', message: 'content does not decompress to its declared size' },
       { cause: error },
     )
   }

@@ -1,18 +1,18 @@
-/** The part of a tree that is asked for. Paths are bytes, each a character, as everywhere beside a tree. */
+/** The requested part of a tree. Paths are bytes, one character each, as everywhere in this program. */
 export class Scope {
   readonly #only: readonly string[] | undefined
 
-  /** @param only paths as text; the whole tree where there are none */
+  /** @param only paths as text; undefined for the whole tree */
   constructor(only: readonly string[] | undefined) {
     this.#only = only?.map(path => Buffer.from(path, 'utf8').toString('latin1'))
   }
 
-  /** Whether a path is asked for, by itself or by a directory above it. */
+  /** Returns true if the path, or a directory above it, is requested. */
   holds(path: string): boolean {
     return this.#only?.some(root => path === root || path.startsWith(`${root}/`)) ?? true
   }
 
-  /** Whether a directory is asked for or lies on the way to what is. */
+  /** Returns true if the directory is requested, or contains a requested path. */
   leadsTo(path: string): boolean {
     return this.holds(path) || (this.#only?.some(root => root.startsWith(`${path}/`)) ?? true)
   }

@@ -20,12 +20,12 @@ import { Scope } from './scope.ts'
 import { type Entered, type Visitor, vanishing, walk } from './walk.ts'
 
 /**
- * A file changed this short a time ago may change again without any of its times showing it: the kernel's clock for
- * them ticks every few milliseconds. Its identity is not relied on.
+ * A file that changed within this time may change again without a change of its times, because the kernel's clock for
+ * them ticks only every few milliseconds. Such a file gets no identity.
  */
 const UNSETTLED_MS = 50
 
-/** `O_NONBLOCK`: a fifo that took the file's place must not be waited for. */
+/** `O_NONBLOCK`: do not wait for a FIFO that has replaced the file. */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 
 /**
@@ -36,7 +36,7 @@ export async function seal(job: SealJob, out: number): Promise<SealDone> {
   const sender = new IndexSender(out, baseline)
   const sealing = new Sealing(job, out, baseline, new IndexWriter(job.limits.indexBytes, part => sender.add(part)))
   await walk(sealing, {})
-  // The last content and the last part of the index are compressed while the baseline is written.
+  // The thread pool compresses the last pack and segment while the baseline is written.
   const packed = sealing.packer.end()
   const { index } = sealing
   const segments = index.segments()
@@ -46,7 +46,7 @@ export async function seal(job: SealJob, out: number): Promise<SealDone> {
   return sealing.totals()
 }
 
-/** A directory that is being sealed; the root is no entry. */
+/** A directory being sealed; the root has no entry. */
 interface Directory extends Entered {
   readonly entry?: number
 }
@@ -82,7 +82,7 @@ class Sealing implements Visitor<Directory> {
   }
 
   directory(path: string, stats: Stats, parent: Directory): Directory | undefined {
-    // A restore would take it for its own. Whether one has not finished is known to the worker: an agent may use the name.
+    // A restore would take this directory for its own. The worker, not the name, knows of unfinished restores.
     if (path === stagingName) return this.#omit(parent)
     if (!this.#scope.leadsTo(path)) return this.#leaveOut(parent)
     if (this.#excluder.excludes(path)) return this.#omit(parent)
@@ -91,7 +91,7 @@ class Sealing implements Visitor<Directory> {
     const baseline = this.#baseline
     const known = baseline?.find(path, stats)
     if (baseline !== undefined && known?.untouched) {
-      // Nothing came, went or got another name in it, and all that it held is in the index.
+      // No name in it was added, removed or changed, and the index has all that it held.
       this.#copy(path, stats, known)
       const prefix = `${path}/`
       return { entry, next: () => baseline.nextIn(prefix) }
@@ -121,7 +121,7 @@ class Sealing implements Visitor<Directory> {
     return this.#leaveOut(parent)
   }
 
-  /** A directory that holds more than its entries has no identity, so that the next seal looks what that is. */
+  /** Removes the identity of a directory that holds more than its entries, so that the next seal reads it again. */
   #leaveOut({ entry }: Directory): undefined {
     if (entry !== undefined) this.index.forget(entry)
   }
@@ -155,7 +155,7 @@ class Sealing implements Visitor<Directory> {
     return this.#read(path, inode, known?.kind === kinds.file ? known : undefined)
   }
 
-  /** Takes over what the previous checkpoint has of a file that was not touched since. */
+  /** Reuses the previous checkpoint's entry for an unchanged file. */
   #takeOver(path: string, stats: Stats, known: Known): boolean {
     if (this.#baseline === undefined || !known.untouched || !this.#known.isKept(known)) return false
     const { index } = this.#baseline
@@ -177,22 +177,22 @@ class Sealing implements Visitor<Directory> {
       const stats = fstatSync(fd)
       if (!stats.isFile()) return
       this.#refuseOver('source', this.#counts.sourceBytes + stats.size)
-      // Identity and length are those of the open file before its first byte is read: whatever is written from then on
-      // shows in the identity at the next seal, and a file that grows for ever is read to where it ended now.
+      // Take identity and length from the open file before its first byte is read. Any later write then changes the
+      // identity for the next seal, and a file that grows forever is read only up to its present end.
       const { chunks, size } = await this.#readChunks(fd, stats.size, known)
       this.#counts.readBytes += size
       this.#countFile(size)
       for (const chunk of chunks) this.#use(chunk)
       const identity = size === stats.size ? this.#settled(stats) : undefined
       this.index.file(path, { mode: stats.mode & 0o777, mtimeUs: microseconds(stats), size, chunks, identity })
-      // Only now is there something to link to: the file may have vanished after it was listed.
+      // The file may have vanished after it was listed; only now is there something to link to.
       if (inode !== undefined) this.#links.set(inode, path)
     } finally {
       closeSync(fd)
     }
   }
 
-  /** @returns fewer bytes than asked for where the file has become shorter */
+  /** @returns fewer bytes than wanted if the file has become shorter */
   async #readChunks(
     fd: number,
     wanted: number,
@@ -256,7 +256,7 @@ function readUpTo(fd: number, into: Buffer, length: number): number {
   return have
 }
 
-/** Numbers beyond 2^53, as overlay file systems give them, lose their last bits as doubles. */
+/** Reads large inode numbers exactly: above 2^53, as on overlay file systems, a double loses their last bits. */
 function inodeOf(path: string, stats: Stats): string {
   if (Number.isSafeInteger(stats.ino)) return String(stats.ino)
   const exact = lstatSync(nativePath(path), { bigint: true, throwIfNoEntry: false })

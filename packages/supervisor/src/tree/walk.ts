@@ -4,15 +4,15 @@ import { MAX_PATH_BYTES } from './record.ts'
 
 /** A directory that a walk has entered. */
 export interface Entered {
-  /** The next path in it, in byte order, where what it holds is known: its names are not read then. */
+  /** Returns the next path in it, in byte order, if its content is known; its names are not read then. */
   readonly next?: () => string | undefined
 }
 
-/** What a walk hands out, parents first and names in byte order. */
+/** Receives a walk's entries: parents first, names in byte order. */
 export interface Visitor<D extends Entered> {
-  /** @returns undefined to leave the directory and all below it out */
+  /** @returns undefined to skip the directory and everything below it */
   directory(path: string, stats: Stats, parent: D): D | undefined
-  /** Anything that is no directory. @returns a promise only where the walk has to wait */
+  /** Receives anything but a directory. @returns a promise only if the walk must wait */
   entry(path: string, stats: Stats, parent: D): Promise<void> | undefined
   tooLong(parent: D): void
 }
@@ -22,13 +22,14 @@ interface Level<D extends Entered> {
   readonly next: () => string | undefined
 }
 
-/** After so many entries the walk lets in what goes on beside it: content that was compressed is then sent. */
+/** After this many entries the walk yields, so that compressed content is sent meanwhile. */
 const ENTRIES_AT_ONCE = 1024
 
 /**
- * Walks the current directory. The tree may change all the while: what vanishes is passed over. Whoever changes it can
- * make a directory a link between two calls; such a walk then strays through what this process can see, the tree and the
- * host's programs, both read-only, with the rights of the tree's owner: its capability counts for the owner's files alone.
+ * Walks the current directory. The tree may change meanwhile, and entries that vanish are skipped. An agent can replace
+ * a directory by a link between two calls. The walk then strays through everything that this process can see: the tree
+ * and the host's programs, both read-only, with the rights of the tree's owner, whose files alone its capability
+ * covers.
  */
 export async function walk<D extends Entered>(visitor: Visitor<D>, root: D): Promise<void> {
   const levels: Level<D>[] = [{ directory: root, next: listing('.', '') }]
@@ -58,7 +59,7 @@ export async function walk<D extends Entered>(visitor: Visitor<D>, root: D): Pro
 
 const missing = { throwIfNoEntry: false } as const
 
-/** Called for every entry: without a closure of its own. */
+/** A function of its own, because a closure for every entry would be slow. */
 function statOf(path: string | Buffer): Stats | undefined {
   try {
     return lstatSync(path, missing)
@@ -67,7 +68,7 @@ function statOf(path: string | Buffer): Stats | undefined {
   }
 }
 
-/** Paths of what a directory on the disk holds. */
+/** Returns the paths in a directory on disk, one per call. */
 function listing(directory: string, prefix: string): () => string | undefined {
   const names = vanishing(() => readdirSync(nativePath(directory), { encoding: 'latin1' }).sort()) ?? []
   let at = 0
@@ -77,7 +78,7 @@ function listing(directory: string, prefix: string): () => string | undefined {
   }
 }
 
-/** Undefined where the file has gone or become another kind of file since it was listed. */
+/** Returns undefined if the file has gone, or has become another kind of file, since it was listed. */
 export function vanishing<T>(call: () => T): T | undefined {
   try {
     return call()

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Resolves once the process has ended. A killed process needs a moment, and where its new parent is slow it stays a
- * zombie, which a signal still reaches.
+ * Resolves once the process has ended. A killed process takes a moment, and a slow new parent leaves it a zombie, which
+ * signals still reach.
  */
 export async function processEnd(pid: number): Promise<void> {
   if (!Number.isSafeInteger(pid) || pid <= 1) throw new Error(`not the id of a process: ${pid}`)

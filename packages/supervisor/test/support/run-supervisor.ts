@@ -11,29 +11,29 @@ const SUPERVISOR = fileURLToPath(new URL('../../src/supervisor.ts', import.meta.
 
 export interface RunningSupervisor extends AsyncDisposable {
   readonly pid: number
-  /** A directory of this supervisor's own, removed with it. */
+  /** This supervisor's own directory, removed with it. */
   readonly directory: string
-  /** The journal, where it is a regular file. */
+  /** Path of the journal, if it is a regular file. */
   readonly journalPath: string
   connect(): Promise<Socket>
 }
 
 export interface SupervisorOptions {
-  /** What stands for the journal: `/dev/full` is a disk without room. */
+  /** A replacement for the journal's file; `/dev/full` acts as a full disk. */
   readonly journalPath?: string
-  /** Programs in front of the supervisor's command line, such as `prlimit`. */
+  /** Programs that run the supervisor's command line, such as `prlimit`. */
   readonly prefix?: readonly string[]
   readonly proxyPort?: number
   readonly proxySocket?: string
 }
 
-/** Runs a real supervisor outside of any sandbox, handing it socket and journal the way a sandbox's creator does. */
+/** Runs a real supervisor outside a sandbox, with the socket and the journal that a sandbox's creator passes to it. */
 export async function runSupervisor(options: SupervisorOptions = {}): Promise<RunningSupervisor> {
   const directory = mkdtempSync(join(tmpdir(), 'berth-supervisor-'))
   const socketPath = join(directory, 's')
   const journalPath = options.journalPath ?? join(directory, 'journal')
   const journal = openSync(journalPath, constants.O_RDWR | constants.O_CREAT, 0o600)
-  // Under another name first: closing this end's listener unlinks the name it was made with.
+  // Listen under another name first, because closing this end's listener unlinks the name that it was created with.
   const server = createServer().listen(`${socketPath}.new`)
   await once(server, 'listening')
   renameSync(`${socketPath}.new`, socketPath)
@@ -58,7 +58,7 @@ export async function runSupervisor(options: SupervisorOptions = {}): Promise<Ru
       return socket
     },
     async [Symbol.asyncDispose]() {
-      // An agent of a failed test would live on without its supervisor.
+      // The agent of a failed test would outlive its supervisor.
       const agents = descendantsOf(child.pid ?? 0)
       child.kill('SIGKILL')
       await exit
@@ -72,6 +72,6 @@ function endNow(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // Ended by itself.
+    // It has ended already.
   }
 }

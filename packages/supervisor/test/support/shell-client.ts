@@ -20,10 +20,10 @@ type Updates<Kind> = Extract<SessionUpdate, { sessionUpdate: Kind }>
 
 export interface ShellClient extends AsyncDisposable {
   readonly pid: number
-  /** The session's working directory, also where the shell makes its temporary files. */
+  /** The session's working directory; the shell also puts its temporary files there. */
   readonly directory: string
   readonly exit: Promise<unknown>
-  /** Runs a script; resolves with all that came of it. */
+  /** Runs a script; resolves with its result and updates. */
   run(...texts: string[]): Promise<ShellTurn>
   cancel(): Promise<void>
   request(method: string, params: unknown): Promise<unknown>
@@ -39,7 +39,7 @@ export interface ShellTurn {
   readonly summary: string
 }
 
-/** A real shell runtime, initialized, with one session. */
+/** Starts a real shell runtime, initialized, with one session. */
 export async function openShell(): Promise<ShellClient> {
   const directory = mkdtempSync(join(tmpdir(), 'berth-shell-test-'))
   const child = spawn(process.execPath, [SHELL], {
