@@ -27,13 +27,13 @@ import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
 import { type Credential, Transport } from './transport.ts'
 
 export interface ClientOptions {
-  /** Origin of the service, with a path prefix where a proxy adds one. */
+  /** Origin of the service, with a path prefix if a proxy adds one. */
   readonly baseUrl: string | URL
   readonly credential: Credential
-  /** Replaces parts of the surroundings: `fetch` in a test, say. */
+  /** Replaces parts of the platform, for example `fetch` in a test. */
   readonly platform?: Partial<Platform>
   readonly retry?: Partial<RetryPolicy>
-  /** Bound of one attempt of one call, body included. Streams have a watchdog instead. Default 60 s. */
+  /** Limit for one attempt of one call, body included. Streams have a watchdog instead. Default 60 s. */
   readonly requestTimeoutMs?: number
 }
 
@@ -48,15 +48,15 @@ export interface BerthClient {
   readonly merges: MergeOperations
   capabilities(options?: CallOptions): Promise<Discovery>
   runtimes(options?: CallOptions): Promise<RuntimeList>
-  /** The surroundings that this client runs in. */
+  /** The platform that this client uses. */
   readonly platform: Platform
 }
 
 /**
- * Makes a client of one deployment. Calls are retried within bounds where only the moment is at fault (429, 502, 503,
- * 504, a broken connection), since every write carries an id of the caller's and can be repeated safely.
+ * Creates a client of one deployment. It retries a call, within limits, after a 429, 502, 503 or 504 and after a broken
+ * connection. Every write carries an id chosen by the caller, so it can be repeated safely.
  *
- * @throws TypeError when `baseUrl` is not a URL.
+ * @throws TypeError if `baseUrl` is not a URL
  */
 export function createClient(options: ClientOptions): BerthClient {
   const platform = { ...defaultPlatform, ...options.platform }

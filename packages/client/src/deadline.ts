@@ -1,6 +1,6 @@
 import type { Platform } from './platform.ts'
 
-/** A signal that follows `parent` and can be aborted on its own; `release` forgets the parent. */
+/** Returns a controller that aborts with `parent` or on its own; `release` detaches it from the parent. */
 export function linkedController(parent: AbortSignal | undefined): {
   controller: AbortController
   release: () => void
@@ -28,7 +28,9 @@ export function abortAfter(
   return () => timer.abort()
 }
 
-/** Runs `work` with a signal that aborts with `timeout()` after `ms`, or with the parent's reason when that comes first. */
+/**
+ * Runs `work` with a signal that aborts with `timeout()` after `ms`, or with the parent's reason if that comes first.
+ */
 export async function withDeadline<T>(
   platform: Platform,
   limit: { readonly ms: number; readonly parent: AbortSignal | undefined; readonly timeout: () => Error },

@@ -11,30 +11,33 @@ import type {
 import type { CallOptions } from './operations.ts'
 import type { ApiRequest, Transport } from './transport.ts'
 
-/** Page of a list that is read by its cursor. */
+/** Page of a list that is read by a cursor. */
 export interface CursorQuery {
   readonly limit?: number
   readonly cursor?: string
 }
 
-/** A body as a caller writes it: what has a default may be left out. */
+/** A body as a caller writes it: fields with a default may be omitted. */
 type Written<Body, Defaulted extends keyof Body> = Omit<Body, Defaulted> & Partial<Pick<Body, Defaulted>>
 
 export type PublicationOrder = Written<CreatePublication, 'delivery' | 'draft'>
 export type MergeOrder = Written<CreateMerge, 'mode'>
 
 export interface RepositoryOperations {
-  /** What Sessions can be made on, as far as the hosts answer. */
+  /** Lists the repositories that Sessions can start from; omits those of hosts that do not answer. */
   list(query?: CursorQuery, options?: CallOptions): Promise<RepositoryPage>
 }
 
 export interface PublicationOperations {
-  /** Makes an immutable revision of what the Session's workspace differs in from its base. */
+  /** Stores the changes of the Session's workspace as an immutable revision. */
   review(sessionId: string, options?: CallOptions): Promise<{ readonly review: Review }>
-  /** Newest first. `hasMore` alone says whether to go on with `nextCursor`. */
+  /** Lists Publications, newest first. Only `hasMore` says whether to continue with `nextCursor`. */
   list(sessionId: string, query?: CursorQuery, options?: CallOptions): Promise<PublicationPage>
   get(sessionId: string, id: string, options?: CallOptions): Promise<{ readonly publication: Publication }>
-  /** Delivers a revision under an id that the caller mints. Read it until it is final; never send it under another id. */
+  /**
+   * Publishes a revision under an id that the caller chooses. Read it until it is final; never repeat it under another
+   * id.
+   */
   put(
     sessionId: string,
     id: string,
@@ -44,10 +47,10 @@ export interface PublicationOperations {
 }
 
 export interface MergeOperations {
-  /** Newest first. `hasMore` alone says whether to go on with `nextCursor`. */
+  /** Lists Merges, newest first. Only `hasMore` says whether to continue with `nextCursor`. */
   list(sessionId: string, publicationId: string, query?: CursorQuery, options?: CallOptions): Promise<MergePage>
   get(sessionId: string, publicationId: string, id: string, options?: CallOptions): Promise<{ readonly merge: Merge }>
-  /** Merges the Publication's pull request at the published head, under an id that the caller mints. */
+  /** Merges the Publication's pull request at the published head, under an id that the caller chooses. */
   put(
     sessionId: string,
     publicationId: string,
@@ -93,7 +96,9 @@ export function mergeOperations(transport: Transport): MergeOperations {
   }
 }
 
-/** The shape is the contract's promise; answers may carry more, and are not validated a second time here. */
+/**
+ * Sends a request. The contract fixes the type of the response, so it is not validated again; it may hold more fields.
+ */
 async function call<T>(transport: Transport, request: ApiRequest, options: CallOptions | undefined): Promise<T> {
   const { body } = await transport.json({ ...request, signal: options?.signal })
   return body as T

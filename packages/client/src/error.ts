@@ -1,15 +1,15 @@
 /**
- * The service refused a request. Branch on `code`, never on `status` alone and never on `message`: the set of codes is
- * open, and unknown ones are to be treated by their status.
+ * The service refused a request. Decide by `code`, never by `status` alone or by `message`. The set of codes is open:
+ * treat an unknown code by its status.
  */
 export class BerthError extends Error {
   override readonly name = 'BerthError'
   readonly status: number
-  /** The machine code; null where a proxy in front of the service answered without one. */
+  /** Machine-readable code; null if a proxy in front of the service answered without one. */
   readonly code: string | null
-  /** What the error body carries beside its code. */
+  /** The other fields of the error body. */
   readonly fields: Readonly<Record<string, unknown>>
-  /** From the `Retry-After` header, else from the body. */
+  /** From the `Retry-After` header, or else from the body. */
   readonly retryAfterSeconds: number | null
 
   constructor(refusal: {
@@ -26,7 +26,7 @@ export class BerthError extends Error {
   }
 }
 
-/** No complete answer arrived: refused connection, cut body, time-out, or something that is not the service. */
+/** No complete response arrived: a refused connection, a cut body, a timeout, or a response of something else. */
 export class BerthConnectionError extends Error {
   override readonly name = 'BerthConnectionError'
   readonly url: string
@@ -37,7 +37,7 @@ export class BerthConnectionError extends Error {
   }
 }
 
-/** Reads `Retry-After` in both of its forms; null when absent or unreadable. */
+/** Parses both forms of `Retry-After`; returns null if it is absent or invalid. */
 export function readRetryAfter(header: string | null, now: number): number | null {
   if (header === null) return null
   if (/^\d+$/.test(header.trim())) return Number(header)
@@ -45,7 +45,7 @@ export function readRetryAfter(header: string | null, now: number): number | nul
   return Number.isNaN(date) ? null : Math.max(0, Math.ceil((date - now) / 1000))
 }
 
-/** Turns a non-2xx answer into the error it stands for. The body may be anything: proxies answer HTML or nothing. */
+/** Converts an error response. The body may be anything, because proxies answer with HTML or nothing. */
 export async function readRefusal(response: Response, now: number): Promise<BerthError> {
   const body = parseObject(await response.text())
   const { error, ...fields } = body

@@ -5,10 +5,10 @@ import { FrameReader } from './frames.ts'
 import type { EventOperations } from './operations.ts'
 import type { Platform } from './platform.ts'
 
-/** What waiting on a stream came to. */
+/** The result of waiting on a stream. */
 export type StreamStep =
   | { readonly kind: 'events'; readonly events: readonly Event[] }
-  /** The time asked for passed without a byte. */
+  /** No byte arrived in the given time. */
   | { readonly kind: 'idle' }
   /** The server ended the stream. */
   | { readonly kind: 'end' }
@@ -18,14 +18,14 @@ export interface StreamRequest {
   readonly sessionId: string
   readonly after: number
   readonly platform: Platform
-  /** Bound on silence, of the opening and of every wait for bytes; comments are bytes. */
+  /** Longest silence, while opening and during every wait for bytes; comments count as bytes. */
   readonly watchdogMs: number
   readonly signal: AbortSignal | undefined
 }
 
 /**
- * One open stream, read only when asked: a slow consumer holds back the sender instead of filling this side's memory.
- * Time that the consumer takes is no silence; the watchdog counts only while a read is waiting.
+ * One open stream, read only on request: a slow consumer holds back the sender instead of filling this side's memory.
+ * The watchdog runs only during a read, so time that the consumer takes does not count as silence.
  */
 export class EventStream {
   readonly #request: StreamRequest
@@ -43,7 +43,10 @@ export class EventStream {
     this.#release = release
   }
 
-  /** Subscribes. @throws BerthError when refused, BerthConnectionError when what answers is not an event stream. */
+  /**
+   * Opens the stream.
+   * @throws BerthError if the service refuses, BerthConnectionError if the response is not an event stream
+   */
   static async open(request: StreamRequest): Promise<EventStream> {
     const stream = new EventStream(request)
     try {
@@ -60,8 +63,8 @@ export class EventStream {
   }
 
   /**
-   * Waits for bytes, at the longest until the clock reaches `untilMs`. A chunk may complete no frame: then `events`
-   * is empty. @throws BerthConnectionError when the stream breaks or stays silent for too long.
+   * Waits for bytes, at most until the clock reaches `untilMs`. If a chunk completes no frame, `events` is empty.
+   * @throws BerthConnectionError if the stream breaks or stays silent too long
    */
   async next(untilMs: number): Promise<StreamStep> {
     if (this.#reader === null) return { kind: 'end' }
@@ -69,7 +72,7 @@ export class EventStream {
     if (this.#pending === null) {
       this.#waitingSince = platform.now()
       this.#pending = this.#reader.read()
-      // It may fail while nobody waits on it; whoever waits next still sees the failure.
+      // The read may fail while nobody waits for it; the next wait still reports the failure.
       this.#pending.catch(() => {})
     }
     const deadMs = this.#waitingSince + watchdogMs
@@ -87,7 +90,7 @@ export class EventStream {
     }
   }
 
-  /** Ends the connection at once. Idempotent. */
+  /** Closes the connection at once. Idempotent. */
   close(): void {
     this.#release()
     this.#controller.abort()
@@ -111,7 +114,7 @@ export class EventStream {
     }
   }
 
-  /** Null when the time is over first. The timer never outlives the wait. */
+  /** Returns null if the time runs out first. The timer never outlives the wait. */
   async #firstOf<T>(pending: Promise<T>, ms: number): Promise<T | null> {
     const timer = new AbortController()
     try {

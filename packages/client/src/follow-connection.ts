@@ -4,27 +4,27 @@ import { EventStream } from './event-stream.ts'
 import type { FollowOptions } from './follow-options.ts'
 
 const pageSize = 100
-/** How long the stream may take to deliver what a page has shown to exist, before it is read from pages instead. */
+/** How long the stream may lag behind an Event that a page has shown, before the follower reads it from pages. */
 const lagMs = 2_000
 
-/** Where a follower stands; outlives connections. Only `take` moves the cursor. */
+/** A follower's position; it outlives connections. Only `take` moves the cursor. */
 export interface LogPosition {
   /** Sequence of the last Event yielded. */
   cursor: number
   /** The newest sequence known to exist. */
   head: number
-  /** What the last stream asked to be left alone for. */
+  /** Reconnection time that the last stream asked for. */
   retryMs: number | null
 }
 
 /**
- * Follows the log over one connection: returns when the server ends the stream, throws when it breaks.
+ * Follows the log over one connection: returns when the server ends the stream, and throws when the stream breaks.
  *
- * It subscribes first and pages second, so that no Event falls between the two. The one page after subscribing shows
- * whether the stream has more to replay than it delivers: a stream that starts too late and then stays silent would
- * otherwise hide Events until the next one. Three watches keep it honest: a sequence that skips is repaired from pages
- * before it is passed on; a stream that lags behind the known head is overtaken by pages; a quiet stream is checked
- * against the log now and then, in case its last frames were lost.
+ * It subscribes first and reads a page second, so that no Event falls between the two. The page after subscribing shows
+ * whether the stream has more to replay: a stream that starts too late and then stays silent would otherwise hide
+ * Events. Three checks follow. If the stream skips a sequence, pages fill the gap before it continues. If the stream
+ * lags behind the known head, pages overtake it. If the stream is quiet, the follower checks the log from time to time,
+ * because its last frames may be lost.
  */
 export async function* followConnection(
   options: FollowOptions,
@@ -65,7 +65,7 @@ export async function* followConnection(
   }
 }
 
-/** Reads at least one page, and on until the cursor reaches `target`. @throws BerthConnectionError when it cannot. */
+/** Reads at least one page, and more until the cursor reaches `target`. @throws BerthConnectionError if it cannot */
 async function* readPages(
   options: FollowOptions,
   position: LogPosition,
@@ -88,7 +88,7 @@ async function* readPages(
   } while (position.cursor < target)
 }
 
-/** Moves the cursor onto the very next Event, and onto nothing else: repeats and skips are refused. */
+/** Moves the cursor to the very next Event; returns false for a repeated or a later one. */
 function take(position: LogPosition, event: Event): boolean {
   if (event.sequence !== position.cursor + 1) return false
   position.cursor = event.sequence

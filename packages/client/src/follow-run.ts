@@ -9,19 +9,19 @@ const terminalTypes: ReadonlySet<string> = new Set([
   'svc.run.crashed',
 ])
 
-/** Whether an Event ends the Run that it is about; exactly one such Event closes any Run. */
+/** Returns true if the Event ends its Run; exactly one such Event ends any Run. */
 export function isTerminalRunEvent(event: Event): boolean {
   return terminalTypes.has(event.type)
 }
 
-/** Options of `followRun`. `after` must lie before the Run's terminal Event, else the end is never seen. */
+/** Options of `followRun`. `after` must lie before the Run's terminal Event, or the follower never sees the end. */
 export interface FollowRunOptions extends Omit<FollowOptions, 'until'> {
   readonly runId: string
 }
 
 /**
- * Follows one Run to its end. Yields its Events and those of the Session that belong to no Run; the terminal Event is
- * yielded last and is also the return value, which is null only when `signal` aborted first.
+ * Follows one Run to its end. Yields its Events and those of the Session that belong to no Run. The terminal Event
+ * comes last and is also the return value, which is null only if `signal` aborted first.
  */
 export async function* followRun(options: FollowRunOptions): AsyncGenerator<Event, Event | null, undefined> {
   const { runId, ...follow } = options

@@ -4,19 +4,21 @@ import { followConnection, type LogPosition } from './follow-connection.ts'
 import type { FollowOptions } from './follow-options.ts'
 import { ReconnectPace } from './reconnect-pace.ts'
 
-/** A connection that held this long was of use even if the Session stayed quiet. */
+/** A connection that lasted this long was useful even if the Session stayed quiet. */
 const usefulMs = 10_000
 
-/** Refusals below 500 that are about the moment. */
+/** Statuses below 500 that may pass. */
 const passingStatuses: ReadonlySet<number> = new Set([408, 425, 429])
 
 /**
- * Yields a Session's Events from a cursor on: each exactly once, in order, without a gap, across every kind of broken
- * connection. Types that this client does not know are passed on.
+ * Yields a Session's Events from a cursor on, each exactly once, in order and without a gap, across every kind of
+ * broken connection. It passes on Events of unknown types.
  *
- * Ends quietly when `signal` aborts (also while nothing is happening; a plain `return()` has to wait for the next Event)
- * and after the Event that `until` names. Throws `BerthError` when the service refuses for good (400, 401, 403, 404);
- * every other failure is waited out. Holds no more than one chunk and one page, however slow the consumer is.
+ * It ends without an error after the Event that `until` selects, and when `signal` aborts, even while nothing happens;
+ * a plain `return()` must wait for the next Event. It waits and retries after every failure but a lasting refusal. It
+ * holds at most one chunk and one page, however slow the consumer is.
+ *
+ * @throws BerthError if the service refuses for good (400, 401, 403, 404)
  */
 export async function* followSession(options: FollowOptions): AsyncGenerator<Event, void, undefined> {
   const { client, signal, until } = options
@@ -50,7 +52,7 @@ export async function* followSession(options: FollowOptions): AsyncGenerator<Eve
   }
 }
 
-/** Whether waiting can mend it. What is neither a refusal nor a broken connection was thrown by the caller's own code. */
+/** Returns true if waiting may help. Anything but a refusal or a broken connection was thrown by the caller's code. */
 function isPassing(failure: unknown): boolean {
   if (failure instanceof BerthConnectionError) return true
   return failure instanceof BerthError && (failure.status >= 500 || passingStatuses.has(failure.status))

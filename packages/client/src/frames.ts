@@ -1,12 +1,12 @@
 import type { Event } from '@berth/contract'
 import { createParser } from 'eventsource-parser'
 
-/** No Event comes near this; a frame that does is a stream gone wrong, and must not fill the memory. */
+/** Far above any Event. A frame of this size means a broken stream, and must not fill the memory. */
 const maxFrameCharacters = 16 * 1024 * 1024
 
 /**
- * Turns the bytes of one stream into Events. A frame that is no Event is skipped: what it stood for shows up as a gap,
- * and gaps are repaired from the log. A frame that the stream's end cuts off is never delivered.
+ * Converts the bytes of one stream to Events. It skips a frame that is not an Event: the missing sequence shows as a
+ * gap, and the follower repairs gaps from the log. It never returns a frame that the stream's end cuts off.
  */
 export class FrameReader {
   readonly #decoder = new TextDecoder()
@@ -27,12 +27,15 @@ export class FrameReader {
     },
   })
 
-  /** The last reconnection time that the server asked for. */
+  /** The reconnection time that the server asked for last. */
   get retryMs(): number | null {
     return this.#retryMs
   }
 
-  /** @throws Error when a frame outgrows every bound; the reader is unusable afterwards. */
+  /**
+   * Reads a chunk and returns the Events that it completes.
+   * @throws Error if a frame exceeds the limit; the reader is unusable afterwards
+   */
   feed(bytes: Uint8Array): Event[] {
     this.#parser.feed(this.#decoder.decode(bytes, { stream: true }))
     if (this.#overflow !== null) throw this.#overflow

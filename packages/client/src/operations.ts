@@ -40,30 +40,31 @@ export interface AfterQuery {
 }
 
 export interface SessionOperations {
-  /** Newest change first. `hasMore` alone says whether to go on with `nextCursor`. */
+  /** Lists Sessions, most recently changed first. Only `hasMore` says whether to continue with `nextCursor`. */
   list(query?: SessionQuery, options?: CallOptions): Promise<SessionPage>
   get(sessionId: string, options?: CallOptions): Promise<{ readonly session: Session }>
-  /** Creates under an id that the caller mints; `created` is false for an exact replay. */
+  /** Creates a Session under an id that the caller chooses; `created` is false for an exact replay. */
   create(
     sessionId: string,
     body: CreateSession,
     options?: CallOptions,
   ): Promise<{ readonly session: Session; readonly created: boolean }>
   patch(sessionId: string, body: UpdateSession, options?: CallOptions): Promise<{ readonly session: Session }>
-  /** Closes a Session for good. Idempotent. */
+  /** Archives a Session for good. Idempotent. */
   archive(sessionId: string, options?: CallOptions): Promise<void>
   /**
-   * Begins afresh where the earlier work is gone (`continuation.reason` `checkpoint_missing`). Refused otherwise: after a
-   * lost answer the retry may be refused although the first call did it, which `continuation.state` `fresh` tells.
+   * Resets a Session whose work is lost (`continuation.reason` is `checkpoint_missing`); refused in any other state. If
+   * the response is lost, a retry may be refused although the first call succeeded; `continuation.state` is `fresh`
+   * then.
    */
   reset(sessionId: string, options?: CallOptions): Promise<{ readonly session: Session }>
-  /** Who executes the active Run; null while nobody does. */
+  /** Returns the worker that executes the active Run; null if there is none. */
   fence(sessionId: string, options?: CallOptions): Promise<{ readonly fence: Fence | null }>
 }
 
 export interface TurnOperations {
   list(sessionId: string, query?: AfterQuery, options?: CallOptions): Promise<TurnPage>
-  /** Admits a Turn under an id that the caller mints; `created` is false for an exact replay. */
+  /** Submits a Turn under an id that the caller chooses; `created` is false for an exact replay. */
   put(sessionId: string, turnId: string, body: SubmitTurn, options?: CallOptions): Promise<TurnAdmission>
 }
 
@@ -74,7 +75,7 @@ export interface RunOperations {
 }
 
 export interface InteractionOperations {
-  /** What is open, oldest first. Questions and plans are answered by a Turn with `replyTo`. */
+  /** Lists the open Interactions, oldest first. A Turn with `replyTo` answers a question or a plan. */
   list(sessionId: string, options?: CallOptions): Promise<InteractionList>
   /** Decides an approval. Repeat it with the same `idempotencyKey`; the first decision wins, whoever made it. */
   decide(
@@ -87,7 +88,7 @@ export interface InteractionOperations {
 
 export interface EventOperations {
   page(sessionId: string, query?: AfterQuery, options?: CallOptions): Promise<EventPage>
-  /** Opens the live stream once, without retry; `followSession` is what most callers want. */
+  /** Opens the live stream once, without retry; most callers want `followSession` instead. */
   openStream(sessionId: string, after: number, options?: CallOptions): Promise<Response>
 }
 
@@ -144,7 +145,7 @@ export function eventOperations(transport: Transport): EventOperations {
   return {
     page: (sessionId, query, options) =>
       call(transport, { method: 'GET', path: log(sessionId), query: { ...query } }, options),
-    // The cursor goes both ways: a proxy that drops the header must not make the replay start at the wrong place.
+    // Send the cursor twice: if a proxy drops the header, the replay must still start at the right place.
     openStream: (sessionId, after, options) =>
       transport.open({
         method: 'GET',
@@ -156,17 +157,19 @@ export function eventOperations(transport: Transport): EventOperations {
   }
 }
 
-/** What the deployment allows, and what the credential holds. */
+/** Reads the limits of the deployment and the capabilities of the credential. */
 export function readCapabilities(transport: Transport, options?: CallOptions): Promise<Discovery> {
   return call(transport, { method: 'GET', path: ['v1', 'capabilities'] }, options)
 }
 
-/** The agents that a Session can run. */
+/** Lists the agents that a Session can run. */
 export function readRuntimes(transport: Transport, options?: CallOptions): Promise<RuntimeList> {
   return call(transport, { method: 'GET', path: ['v1', 'runtimes'] }, options)
 }
 
-/** The shape is the contract's promise; answers may carry more, and are not validated a second time here. */
+/**
+ * Sends a request. The contract fixes the type of the response, so it is not validated again; it may hold more fields.
+ */
 async function call<T>(transport: Transport, request: ApiRequest, options: CallOptions | undefined): Promise<T> {
   const { body } = await transport.json({ ...request, signal: options?.signal })
   return body as T

@@ -1,4 +1,4 @@
-/** What the client needs from its surroundings; browsers and Node bring all of it, tests replace it. */
+/** The functions that the client needs; browsers and Node provide all of them, and tests replace them. */
 export interface Platform {
   readonly fetch: typeof globalThis.fetch
   /** Milliseconds since the epoch. */
@@ -25,7 +25,7 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
-/** The surroundings as they are. `fetch` is looked up per call, so that a page may replace the global one later. */
+/** The platform's own functions. `fetch` is looked up per call, so that a page may replace the global one later. */
 export const defaultPlatform: Platform = {
   fetch: (input, init) => globalThis.fetch(input, init),
   now: () => Date.now(),

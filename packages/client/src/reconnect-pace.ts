@@ -3,13 +3,13 @@ import { backoffMs } from './retry.ts'
 
 const backoff = { baseDelayMs: 500, maxDelayMs: 30_000 }
 const defaultRetryMs = 500
-/** A server's `retry:` beyond this is a mistake; its own longest is half of it. */
+/** A server's `retry:` beyond this is a mistake; the service's own longest is half of it. */
 const maxRetryMs = 60_000
 
 /**
- * How long a follower waits before it subscribes again. After a connection that was of use and that the server ended in its
- * own time, its `retry:` is all. After a fault a random part is added, so that followers cut off together do not come back
- * together; and connections that come to nothing, however politely they end, are spaced ever wider.
+ * Computes how long a follower waits before it subscribes again. After a useful connection that the server ended by
+ * itself, it waits only the server's `retry:`. After a fault it adds a random part, so that followers cut off together
+ * do not return together. Useless connections are spaced ever wider, even if the server ended them properly.
  */
 export class ReconnectPace {
   readonly #random: () => number
@@ -20,12 +20,12 @@ export class ReconnectPace {
     this.#random = random
   }
 
-  /** Connections in a row that came to nothing. */
+  /** Number of useless connections in a row. */
   get failures(): number {
     return this.#failures
   }
 
-  /** The delay after a connection has ended, by a fault or (null) by the server's own decision. */
+  /** Returns the delay after a connection that ended by a fault, or (null) by the server's own decision. */
   after(outcome: { readonly useful: boolean; readonly retryMs: number | null; readonly fault: unknown }): number {
     if (outcome.retryMs !== null) this.#retryMs = Math.min(outcome.retryMs, maxRetryMs)
     this.#failures = outcome.useful ? 0 : this.#failures + 1

@@ -1,12 +1,12 @@
 import { BerthConnectionError, BerthError } from './error.ts'
 
-/** How often and how patiently one call is tried again. */
+/** How often, and after which delays, one call is retried. */
 export interface RetryPolicy {
-  /** Attempts in all, the first included. */
+  /** Attempts in all, including the first. */
   readonly attempts: number
   readonly baseDelayMs: number
   readonly maxDelayMs: number
-  /** A longer `Retry-After` than this is handed to the caller instead of being waited for. */
+  /** If `Retry-After` is longer than this, the call fails instead of waiting. */
   readonly maxRetryAfterMs: number
 }
 
@@ -17,10 +17,10 @@ export const defaultRetryPolicy: RetryPolicy = {
   maxRetryAfterMs: 60_000,
 }
 
-/** Statuses that say nothing about the request itself, only about the moment. */
+/** Statuses that may pass, because they say nothing about the request itself. */
 const momentary = new Set([429, 502, 503, 504])
 
-/** Exponential delay with the upper half jittered, so that clients cut off together do not come back together. */
+/** Exponential delay whose upper half is random, so that clients cut off together do not return together. */
 export function backoffMs(
   failures: number,
   bounds: { baseDelayMs: number; maxDelayMs: number },
@@ -31,8 +31,8 @@ export function backoffMs(
 }
 
 /**
- * Decides whether a failed call is tried again, and after how long; null means the failure is the caller's.
- * Every operation is idempotent (writes carry ids that the caller minted), so a lost answer may be asked for again.
+ * Returns the delay before a retry of a failed call, in ms; null if the call must not be retried. Every operation is
+ * idempotent, because writes carry ids chosen by the caller, so a call with a lost response may be repeated.
  */
 export function retryDelayMs(failure: unknown, failures: number, policy: RetryPolicy, random: number): number | null {
   if (failures >= policy.attempts) return null

@@ -4,13 +4,13 @@ import type { Platform } from './platform.ts'
 import { type RetryPolicy, retryDelayMs } from './retry.ts'
 
 /**
- * A bearer credential, or a function that brings one. The function is called for every request and may cache;
- * `renew` is true once after the service refused what it last returned. What it throws reaches the caller, except that
- * a `BerthConnectionError` is tried again like a lost request.
+ * A bearer credential, or a function that returns one. The function is called for every request and may cache. `renew`
+ * is true once after the service has refused the last credential. Errors that it throws reach the caller, except that a
+ * `BerthConnectionError` is retried like a lost request.
  */
 export type Credential = string | ((wanted: { readonly renew: boolean }) => string | Promise<string>)
 
-/** One operation as it goes over the wire. */
+/** A request of one operation. */
 export interface ApiRequest {
   readonly method: 'GET' | 'PUT' | 'PATCH' | 'POST' | 'DELETE'
   /** Path segments below the origin; each is percent-encoded. */
@@ -29,7 +29,7 @@ export interface TransportSettings {
   readonly requestTimeoutMs: number
 }
 
-/** Sends requests with the credential; the only place that knows how a call is retried. */
+/** Sends requests with the credential; no other code retries calls. */
 export class Transport {
   readonly #settings: TransportSettings
 
@@ -37,7 +37,7 @@ export class Transport {
     this.#settings = settings
   }
 
-  /** Sends until answered or out of patience, and reads the whole body; null for a bodiless answer. */
+  /** Sends a request, with retries, and reads the whole body; null if the response has none. */
   async json(request: ApiRequest): Promise<{ readonly status: number; readonly body: unknown }> {
     const { platform, retry } = this.#settings
     for (let failures = 1; ; failures++) {
@@ -52,7 +52,9 @@ export class Transport {
     }
   }
 
-  /** Sends once and hands over the answer with its body unread. Refusals are thrown. The caller bounds the wait. */
+  /**
+   * Sends a request once and returns the response with its body unread. The caller limits the wait. @throws BerthError
+   */
   async open(request: ApiRequest): Promise<Response> {
     const response = await this.#send(request, false)
     if (response.ok) return response
@@ -72,7 +74,8 @@ export class Transport {
       const text = await this.#receive(bounded, () => response.text())
       if (text === '') return { status: response.status, body: null }
       const body = readObject(text)
-      if (body === null) throw new BerthConnectionError(this.#url(request).href, 'the answer is not one of the service')
+      if (body === null)
+        throw new BerthConnectionError(this.#url(request).href, 'the response did not come from the service')
       return { status: response.status, body }
     })
   }
@@ -80,7 +83,7 @@ export class Transport {
   async #send(request: ApiRequest, renew: boolean): Promise<Response> {
     const { credential, platform } = this.#settings
     const bearer = typeof credential === 'string' ? credential : await credential({ renew })
-    // Built outside the guarded part: a credential that is no header value is the caller's mistake, not the network's.
+    // Build the headers outside the guarded part: an invalid credential is the caller's mistake, not the network's.
     const headers = new Headers({ accept: 'application/json', ...request.headers, authorization: `Bearer ${bearer}` })
     if (request.body !== undefined) headers.set('content-type', 'application/json')
     const init: RequestInit = { method: request.method, headers, cache: 'no-store', signal: request.signal ?? null }
@@ -88,7 +91,7 @@ export class Transport {
     return this.#receive(request, () => platform.fetch(this.#url(request), init))
   }
 
-  /** Names every way a connection can break as one error, except the abort that the caller asked for. */
+  /** Converts every kind of connection failure to one error, except an abort by the caller. */
   async #receive<T>(request: ApiRequest, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -102,7 +105,7 @@ export class Transport {
     return this.#receive(request, () => readRefusal(response, this.#settings.platform.now()))
   }
 
-  /** A key that was refused stays refused; a minted token may only have aged out. */
+  /** A refused key stays refused; a token may only have expired. */
   #mayRenew(refusal: BerthError): boolean {
     return typeof this.#settings.credential === 'function' && refusal.code === 'invalid_or_expired_credential'
   }
@@ -118,7 +121,7 @@ export class Transport {
   }
 }
 
-/** Every answer of the service that has a body is a JSON object; null for what is something else. */
+/** Parses a body: the service sends JSON objects only, so anything else returns null. */
 function readObject(text: string): object | null {
   try {
     const value: unknown = JSON.parse(text)
@@ -128,7 +131,7 @@ function readObject(text: string): object | null {
   }
 }
 
-/** `.` and `..` would be resolved away by the URL parser even when percent-encoded, and name another resource. */
+/** Encodes a path segment. The URL parser would resolve `.` and `..`, even encoded, to another resource. */
 function segment(text: string): string {
   if (text === '' || text === '.' || text === '..') throw new TypeError(`${JSON.stringify(text)} cannot be an id`)
   return encodeURIComponent(text)

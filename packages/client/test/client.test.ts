@@ -12,7 +12,7 @@ async function start(script: ApiScript, credential: Parameters<typeof createClie
   return { api, client, waits, [Symbol.asyncDispose]: () => api[Symbol.asyncDispose]() }
 }
 
-test('writes carry the bearer, the JSON body and the caller’s id; created tells 201 from a replay', async () => {
+test('writes carry the bearer, the JSON body and the caller’s id, and created tells 201 from a replay', async () => {
   const seen: unknown[] = []
   await using it = await start({
     other: (request, response, body) => {
@@ -25,7 +25,7 @@ test('writes carry the bearer, the JSON body and the caller’s id; created tell
   expect(seen[0]).toEqual(['PUT', `/v1/sessions/${sessionId}`, 'Bearer key', { title: 'a session' }])
 })
 
-test('every operation has its method and path', async () => {
+test('every operation uses its method and path', async () => {
   await using it = await start({ other: (_, response) => sendJson(response, 200, {}) })
   const { client } = it
   await client.sessions.list({ limit: 2, cursor: 'a/b', archived: 'only', 'origin.objectId': 'x y' })
@@ -58,7 +58,7 @@ test('every operation has its method and path', async () => {
   ])
 })
 
-test('an id can never name another path', async () => {
+test('an id can never lead to another path', async () => {
   await using it = await start({ other: (_, response) => sendJson(response, 200, {}) })
   await it.client.sessions.get('../me?x#y')
   expect(it.api.requests).toEqual(['GET /v1/sessions/..%2Fme%3Fx%23y'])
@@ -67,7 +67,7 @@ test('an id can never name another path', async () => {
   expect(it.api.requests).toHaveLength(1)
 })
 
-test('a refusal keeps status, code and fields, and is not tried again', async () => {
+test('a refusal keeps status, code and fields, and is not retried', async () => {
   await using it = await start({
     other: (_, response) => sendJson(response, 403, { error: 'insufficient_scope', requiredScope: 'svc.x' }),
   })
@@ -77,7 +77,7 @@ test('a refusal keeps status, code and fields, and is not tried again', async ()
   expect(it.api.requests).toHaveLength(1)
 })
 
-test('a conflict that names a delay is the caller’s to wait for', async () => {
+test('a conflict with a delay is thrown, and the caller decides about waiting', async () => {
   await using it = await start({
     other: (_, response) => sendJson(response, 409, { error: 'cloud_run_in_progress' }, { 'retry-after': '2' }),
   })
@@ -94,10 +94,10 @@ test.each([
     { 'retry-after': '7' },
     7000,
   ],
-  ['429 with the body’s field alone', 429, { error: 'cloud_rate_limit_exceeded', retryAfterSeconds: 3 }, {}, 3000],
+  ['429 with only the body’s field', 429, { error: 'cloud_rate_limit_exceeded', retryAfterSeconds: 3 }, {}, 3000],
   ['503', 503, { error: 'service_unavailable' }, { 'retry-after': '2' }, 2000],
   ['503 without a delay', 503, { error: 'service_unavailable' }, {}, 125],
-] as const)('%s is waited for and tried again', async (_name, status, body, headers, waitMs) => {
+] as const)('a %s is retried after its delay', async (_name, status, body, headers, waitMs) => {
   let calls = 0
   await using it = await start({
     other: (_, response) =>
@@ -108,7 +108,7 @@ test.each([
   expect(it.waits[0]).toBe(waitMs)
 })
 
-test('retries are bounded in number, and by the delay asked for', async () => {
+test('retries are limited in number and by the requested delay', async () => {
   let after = '1'
   await using it = await start({
     other: (_, response) => sendJson(response, 503, { error: 'service_unavailable' }, { 'retry-after': after }),
@@ -120,19 +120,22 @@ test('retries are bounded in number, and by the delay asked for', async () => {
   expect(it.api.requests).toHaveLength(6)
 })
 
-test('a proxy’s answer carries no code', async () => {
+test('an error of a proxy has no code', async () => {
   await using it = await start({ other: (_, response) => response.writeHead(502).end('<html>bad gateway</html>') })
   await expect(it.client.sessions.get(sessionId)).rejects.toMatchObject({ status: 502, code: null })
 })
 
-test.each(['null', '[]', '"x"', '<html>'])('an answer that is none of the service’s is told: %s', async text => {
-  await using it = await start({ other: (_, response) => response.writeHead(200).end(text) })
-  const failure = await it.client.sessions.list().catch(caught => caught)
-  expect(failure).toBeInstanceOf(BerthConnectionError)
-  expect(failure.message).toContain('not one of the service')
-})
+test.each(['null', '[]', '"x"', '<html>'])(
+  'a body that the service would not send is a connection error: %s',
+  async text => {
+    await using it = await start({ other: (_, response) => response.writeHead(200).end(text) })
+    const failure = await it.client.sessions.list().catch(caught => caught)
+    expect(failure).toBeInstanceOf(BerthConnectionError)
+    expect(failure.message).toContain('did not come from the service')
+  },
+)
 
-test('a connection cut before or within an answer is tried again', async () => {
+test('a call whose connection is cut before or within the response is retried', async () => {
   let calls = 0
   await using it = await start({
     other: (_, response) => {
@@ -147,7 +150,7 @@ test('a connection cut before or within an answer is tried again', async () => {
   expect(calls).toBe(3)
 })
 
-test('a service that is not there is a connection error, not a refusal', async () => {
+test('an absent service is a connection error, not a refusal', async () => {
   const api = await ScriptedApi.start({})
   const { platform } = impatientPlatform()
   const client = createClient({ baseUrl: api.url, credential: 'key', platform })
@@ -155,7 +158,7 @@ test('a service that is not there is a connection error, not a refusal', async (
   await expect(client.runtimes()).rejects.toBeInstanceOf(BerthConnectionError)
 })
 
-test('abort ends a call that waits for its answer, and one that waits to be tried again', async () => {
+test('an abort ends a call that waits for its response, and one that waits for its retry', async () => {
   const reason = new Error('enough')
   const first = new AbortController()
   await using it = await start({ other: () => first.abort(reason) })
@@ -178,7 +181,7 @@ test('abort ends a call that waits for its answer, and one that waits to be trie
   await expect(client.runtimes({ signal: second.signal })).rejects.toBe(reason)
 })
 
-test('a minted token that aged out is renewed once; a key that is refused is not', async () => {
+test('an expired token is renewed once, and a refused key is not', async () => {
   const asked: boolean[] = []
   await using it = await start(
     {

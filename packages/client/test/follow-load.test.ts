@@ -3,7 +3,7 @@ import { createClient, followSession } from '../src/index.ts'
 import { impatientPlatform } from './manual-clock.ts'
 import { eventAt, frame, openStream, ScriptedApi, type StreamCall, sessionId } from './scripted-api.ts'
 
-/** A repeatable source of chance, so that a failure can be seen again. */
+/** A repeatable random source, so that a failure can be reproduced. */
 function chance(seed: number): () => number {
   let state = seed
   return () => {
@@ -14,11 +14,11 @@ function chance(seed: number): () => number {
 
 const total = 10_000
 
-/** Serves a stretch of the log as an unreliable path would: frames dropped, doubled, cut, ends clean and not. */
+/** Serves a part of the log like an unreliable network: frames dropped, repeated or cut, ends clean or not. */
 function serveBadly(api: ScriptedApi, call: StreamCall, random: () => number): void {
   const { response, lastEventId } = call
   openStream(response)
-  // Ends by chance, but never before half of a page has gone by, so that the run stays short.
+  // The part is at least half a page long, so that the test stays short.
   const stretch = api.log.slice(lastEventId, lastEventId + 50 + Math.floor(random() * 400))
   const parts = stretch.map(event => {
     const luck = random()
@@ -32,7 +32,7 @@ function serveBadly(api: ScriptedApi, call: StreamCall, random: () => number): v
 }
 
 test.each([1, 2])(
-  '10 000 events over a path that keeps breaking arrive exactly once, in order (seed %i)',
+  '10 000 events over a connection that keeps breaking arrive exactly once, in order (seed %i)',
   async seed => {
     const random = chance(seed)
     await using api = await ScriptedApi.start({ stream: call => serveBadly(api, call, random) })
@@ -70,7 +70,7 @@ test('a slow consumer holds back the stream instead of filling the memory', asyn
   const seen: unknown[] = []
   for (let i = 0; i < 5; i++) {
     seen.push((await events.next()).value)
-    // One chunk is asked for per Event taken, and none ahead of it.
+    // The follower requests one chunk per Event, and none ahead.
     expect(pulled).toBe(i + 1)
   }
   expect(seen).toHaveLength(5)

@@ -4,7 +4,7 @@ import { answer, next, sequences, start, until } from './follow-setup.ts'
 import { ManualClock } from './manual-clock.ts'
 import { type ApiScript, eventAt, frame, openStream, sendJson } from './scripted-api.ts'
 
-test('half-open silence is found by the watchdog', async () => {
+test('the watchdog finds a half-open connection', async () => {
   const clock = new ManualClock()
   const faults: unknown[] = []
   let say = (_: string): unknown => undefined
@@ -20,12 +20,12 @@ test('half-open silence is found by the watchdog', async () => {
   it.api.append(1)
   say(frame(eventAt(2)))
   expect(await second).toBe(2)
-  // Every byte of the stream is read by now: what follows is silence.
+  // Every byte of the stream has been read; only silence follows.
   const third = next(events)
   await clock.sleeperUntil(40_000)
   it.api.append(1)
   clock.advance(40_000)
-  // The pause before the second subscription: 500 ms, and the spread after a fault.
+  // The pause before the second subscription is 500 ms, plus the random part after a fault.
   await clock.sleeperUntil(40_750)
   clock.advance(750)
   expect(await third).toBe(3)
@@ -34,7 +34,7 @@ test('half-open silence is found by the watchdog', async () => {
   await events.return()
 })
 
-test('comments are life', async () => {
+test('comments keep a connection alive', async () => {
   const clock = new ManualClock()
   let say = (_: string): unknown => undefined
   await using it = await start(
@@ -63,7 +63,7 @@ test('comments are life', async () => {
   await events.return()
 })
 
-test('a subscription that is never answered is given up and made again', async () => {
+test('a subscription without a response is given up and repeated', async () => {
   const clock = new ManualClock()
   const asked = Promise.withResolvers<void>()
   await using it = await start(
@@ -81,7 +81,7 @@ test('a subscription that is never answered is given up and made again', async (
   await events.return()
 })
 
-test('a server that ends the stream is given the time it asks for', async () => {
+test('after the server ends the stream, the follower waits the time it asks for', async () => {
   const faults: unknown[] = []
   await using it = await start({
     stream: ({ index, response }) => {
@@ -96,7 +96,7 @@ test('a server that ends the stream is given the time it asks for', async () => 
   expect(faults).toEqual([null, null])
 })
 
-test('streams that come to nothing are spaced wider, however politely they end', async () => {
+test('useless streams are spaced ever wider, even if they end properly', async () => {
   const script: ApiScript = {
     stream: ({ index, response }) => {
       openStream(response)
@@ -109,7 +109,7 @@ test('streams that come to nothing are spaced wider, however politely they end',
   expect(it.waits).toEqual([250, 500, 1000, 2000, 4000, 8000])
 })
 
-test('503 and 429 on subscribing are waited for as long as asked', async () => {
+test('after a 503 or 429 to a subscription, the follower waits as long as asked', async () => {
   await using it = await start({
     stream: ({ index, response }) => {
       const refused = { 0: 503, 1: 429 }[index]
@@ -122,7 +122,7 @@ test('503 and 429 on subscribing are waited for as long as asked', async () => {
   expect(it.waits).toEqual([9250, 9500])
 })
 
-test('something else than the service is waited out', async () => {
+test('responses of something else than the service are retried', async () => {
   await using it = await start({
     stream: ({ index, response }) => (index === 0 ? response.end('<html>sign in</html>') : openStream(response)),
     page: (response, index) => index === 0 && answer(response, {}),
@@ -132,7 +132,7 @@ test('something else than the service is waited out', async () => {
   expect(it.api.streams).toBe(3)
 })
 
-test.each([400, 401, 403, 404])('%i ends the following', async status => {
+test.each([400, 401, 403, 404])('a %i ends the follower', async status => {
   await using it = await start({ stream: ({ response }) => sendJson(response, status, { error: 'no' }) })
   const failure = await sequences(it.follow()).catch(error => error)
   expect(failure).toBeInstanceOf(BerthError)
@@ -140,7 +140,7 @@ test.each([400, 401, 403, 404])('%i ends the following', async status => {
   expect(it.api.streams).toBe(1)
 })
 
-test('a refusal in the middle ends it too, after what came before', async () => {
+test('a refusal of a reconnection ends the follower after the earlier Events', async () => {
   await using it = await start({
     stream: ({ index, response }) => {
       if (index > 0) return sendJson(response, 401, { error: 'invalid_or_expired_credential' })
@@ -157,7 +157,7 @@ test('a refusal in the middle ends it too, after what came before', async () => 
   expect(seen).toEqual([1, 2])
 })
 
-test('what the caller’s own code throws is thrown, not waited out', async () => {
+test('an error of the caller’s own code is thrown, not retried', async () => {
   const mine = new Error('mine')
   await using it = await start({ stream: ({ response }) => response.socket?.destroy() })
   const raise = () => {
@@ -169,7 +169,7 @@ test('what the caller’s own code throws is thrown, not waited out', async () =
   await expect(sequences(other.follow({ until: raise }))).rejects.toBe(mine)
 })
 
-test('abort ends it at once while it subscribes, pages, listens, or waits to come back', async () => {
+test('an abort ends the follower at once while it subscribes, pages, listens or waits to reconnect', async () => {
   const clock = new ManualClock()
   const scripts: ((abort: () => void) => ApiScript)[] = [
     abort => ({ stream: abort }),
@@ -198,7 +198,7 @@ test('abort ends it at once while it subscribes, pages, listens, or waits to com
   expect(await pending).toEqual({ done: true, value: undefined })
 })
 
-test('an aborted signal asks nothing', async () => {
+test('an aborted signal sends no request', async () => {
   await using it = await start({})
   expect(await sequences(it.follow({ signal: AbortSignal.abort() }))).toEqual([])
   expect(it.api.requests).toEqual([])

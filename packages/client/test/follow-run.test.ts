@@ -8,7 +8,7 @@ const of = (type: string, run?: string): Partial<Event> => ({
   subject: run === undefined ? { sessionId } : { sessionId, runId: run },
 })
 
-test.each(['completed', 'failed', 'cancelled', 'crashed'])('ends at the Run’s own svc.run.%s', async end => {
+test.each(['completed', 'failed', 'cancelled', 'crashed'])('followRun ends at the Run’s own svc.run.%s', async end => {
   await using api = await ScriptedApi.start({})
   const script = [
     of('svc.run.started', other),
@@ -28,7 +28,7 @@ test.each(['completed', 'failed', 'cancelled', 'crashed'])('ends at the Run’s 
   expect(step.value).toMatchObject({ sequence: 5, type: `svc.run.${end}` })
 })
 
-test('returns null when aborted first', async () => {
+test('followRun returns null if it is aborted first', async () => {
   await using api = await ScriptedApi.start({})
   const client = createClient({ baseUrl: api.url, credential: 'key' })
   expect(await followRun({ client, sessionId, runId, signal: AbortSignal.abort() }).next()).toEqual({

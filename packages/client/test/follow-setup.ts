@@ -9,7 +9,7 @@ export interface Setup extends AsyncDisposable {
   follow(options?: Partial<FollowOptions>): AsyncGenerator<Event, void>
 }
 
-/** A scripted API and a follower of it; without a clock, waits before a retry pass at once. */
+/** Starts a scripted API and a follower. Without a clock, waits before a retry pass at once. */
 export async function start(script: ApiScript, clock?: ManualClock, realWaits = [2_000]): Promise<Setup> {
   const api = await ScriptedApi.start(script)
   const impatient = impatientPlatform(...realWaits)
@@ -24,17 +24,17 @@ export async function start(script: ApiScript, clock?: ManualClock, realWaits = 
   }
 }
 
-/** Ends the following at a sequence. */
+/** Stops the follower at a sequence. */
 export const until = (last: number) => (event: Event) => event.sequence >= last
 
-/** Follows to the end. */
+/** Follows to the end and returns the sequences. */
 export async function sequences(events: AsyncIterable<Event>): Promise<number[]> {
   const seen: number[] = []
   for await (const event of events) seen.push(event.sequence)
   return seen
 }
 
-/** The sequences from `first` to `last`. */
+/** Returns the sequences from `first` to `last`. */
 export const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, i) => first + i)
 
 export async function next(events: AsyncGenerator<Event, void>): Promise<number | undefined> {
@@ -42,7 +42,7 @@ export async function next(events: AsyncGenerator<Event, void>): Promise<number 
   return value?.sequence
 }
 
-/** Answers a request itself, for a script's `page`. */
+/** Sends a response to a request, for a script's `page`. */
 export function answer(response: ServerResponse, body: unknown): true {
   sendJson(response, 200, body)
   return true

@@ -3,7 +3,7 @@ import { answer, next, sequences, start, until, upTo } from './follow-setup.ts'
 import { ManualClock } from './manual-clock.ts'
 import { eventAt, frame, openStream, sessionId } from './scripted-api.ts'
 
-test('subscribes before it pages', async () => {
+test('the follower subscribes before it reads a page', async () => {
   await using it = await start({})
   it.api.append(2)
   expect(await sequences(it.follow({ until: until(2) }))).toEqual([1, 2])
@@ -13,7 +13,7 @@ test('subscribes before it pages', async () => {
   ])
 })
 
-test('starts after the cursor, and a cursor beyond the log waits for its turn', async () => {
+test('the follower starts after the cursor, and waits if the cursor is beyond the log', async () => {
   await using it = await start({
     stream: ({ response }) => {
       openStream(response)
@@ -43,14 +43,14 @@ test('an Event between subscribing and paging is neither lost nor repeated', asy
   expect(await sequences(it.follow({ until: until(2) }))).toEqual([1, 2])
 })
 
-test('unknown types and extra fields are passed through', async () => {
+test('unknown types and extra fields are passed on', async () => {
   const odd = { type: 'svc.from.the.future', data: { x: [1] }, subject: { sessionId, other: 'y' } }
   await using it = await start({})
   it.api.append(1, () => odd)
   for await (const event of it.follow({ until: until(1) })) expect(event).toEqual(eventAt(1, odd))
 })
 
-test('duplicated, missing and reordered frames come out once and in order', async () => {
+test('duplicated, missing and reordered frames are yielded once and in order', async () => {
   await using it = await start({
     page: (response, index) => index === 0 && answer(response, { events: [], lastSequence: 0 }),
     stream: ({ response }) => {
@@ -62,7 +62,7 @@ test('duplicated, missing and reordered frames come out once and in order', asyn
   expect(await sequences(it.follow({ until: until(9) }))).toEqual(upTo(9))
 })
 
-test('a replay that starts too late is filled from pages', async () => {
+test('a replay that starts too late is completed from pages', async () => {
   await using it = await start({
     stream: ({ response }) => {
       openStream(response)
@@ -73,7 +73,7 @@ test('a replay that starts too late is filled from pages', async () => {
   expect(await sequences(it.follow({ until: until(350) }))).toEqual(upTo(350))
 })
 
-test('a stream that stays silent behind the log is overtaken by pages', async () => {
+test('pages overtake a stream that stays silent behind the log', async () => {
   const clock = new ManualClock()
   await using it = await start({}, clock)
   it.api.append(250)
@@ -85,7 +85,7 @@ test('a stream that stays silent behind the log is overtaken by pages', async ()
   expect(it.api.pages).toBe(3)
 })
 
-test('lost last frames are found by asking the log', async () => {
+test('the follower finds lost last frames by checking the log', async () => {
   const clock = new ManualClock()
   await using it = await start({}, clock)
   it.api.append(1)
@@ -99,7 +99,7 @@ test('lost last frames are found by asking the log', async () => {
   await events.return()
 })
 
-test('resumes with Last-Event-ID after a cut in the middle of a frame', async () => {
+test('the follower resumes with Last-Event-ID after a cut in the middle of a frame', async () => {
   const resumed: number[] = []
   await using it = await start({
     stream: ({ index, lastEventId, response }) => {
@@ -119,7 +119,7 @@ test('resumes with Last-Event-ID after a cut in the middle of a frame', async ()
   expect(resumed[1]).toBeGreaterThan(0)
 })
 
-test('a log that does not show what the stream has skipped is never jumped over', async () => {
+test('the follower never skips Events that the log does not show yet', async () => {
   await using it = await start({
     page: (response, index) => index < 2 && answer(response, { events: [], lastSequence: 0 }),
     stream: ({ index, response }) => {

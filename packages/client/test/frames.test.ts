@@ -6,7 +6,7 @@ import { eventAt, frame } from './scripted-api.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
 
-/** Cuts bytes at arbitrary places, also inside a character or between CR and LF. */
+/** Cuts bytes at arbitrary positions, even inside a character or between CR and LF. */
 function cut(bytes: Uint8Array, at: readonly number[]): Uint8Array[] {
   const places = [...new Set(at.map(place => place % (bytes.length + 1)))].sort((a, b) => a - b)
   return [0, ...places].map((start, i) => bytes.subarray(start, places[i] ?? bytes.length))
@@ -16,7 +16,7 @@ function readAll(reader: FrameReader, chunks: readonly Uint8Array[]): Event[] {
   return chunks.flatMap(chunk => reader.feed(chunk))
 }
 
-test('any text, in any line ending, cut anywhere, is read as the Events that were sent', () => {
+test('any text, with any line ending, cut anywhere, is read as the Events that were sent', () => {
   const text = fc.string({
     unit: fc.constantFrom('a', '\n', '\r', '\u2028', 'é', '漢', '👩‍🚀', ':', ' ', '"', '\\', '\u0000'),
   })
@@ -39,7 +39,7 @@ test('any text, in any line ending, cut anywhere, is read as the Events that wer
   )
 })
 
-test('a frame that the end cuts off is not delivered, wherever it is cut', () => {
+test('a frame cut off by the end is not returned, wherever it is cut', () => {
   const event = eventAt(1, { data: { text: 'naïve' } })
   const bytes = encode(frame(event))
   for (let length = 0; length < bytes.length - 1; length++) {
@@ -48,20 +48,20 @@ test('a frame that the end cuts off is not delivered, wherever it is cut', () =>
   expect(new FrameReader().feed(bytes)).toEqual([event])
 })
 
-test('frames that are no Event are skipped', () => {
+test('frames that are not Events are skipped', () => {
   const stray =
     'data: not json\n\ndata: [1]\n\ndata: null\n\ndata: {"sequence":"1","type":"x"}\n\nevent: ping\ndata\n\nid: 4\n\n'
   expect(new FrameReader().feed(encode(`${stray}${frame(eventAt(7))}`))).toEqual([eventAt(7)])
 })
 
-test('retry is read, and nonsense in it ignored', () => {
+test('retry is read, and an invalid value is ignored', () => {
   const reader = new FrameReader()
   expect(reader.retryMs).toBeNull()
   reader.feed(encode('retry: 750\n\nretry: soon\n\n'))
   expect(reader.retryMs).toBe(750)
 })
 
-test('a frame without end does not fill the memory', () => {
+test('an endless frame does not fill the memory', () => {
   const reader = new FrameReader()
   reader.feed(encode('data: '))
   const megabyte = encode('x'.repeat(1024 * 1024))

@@ -6,7 +6,7 @@ interface Sleeper {
   readonly wake: () => void
 }
 
-/** Time that moves only when the test says so. */
+/** Time that moves only when the test moves it. */
 export class ManualClock implements Pick<Platform, 'now' | 'sleep' | 'random'> {
   #now = 0
   readonly #sleepers = new Set<Sleeper>()
@@ -34,7 +34,7 @@ export class ManualClock implements Pick<Platform, 'now' | 'sleep' | 'random'> {
       for (const watcher of [...this.#watchers]) watcher()
     })
 
-  /** Resolves once somebody sleeps until exactly `dueMs`. */
+  /** Resolves once someone sleeps until exactly `dueMs`. */
   sleeperUntil(dueMs: number): Promise<void> {
     return new Promise(resolve => {
       const look = () => {
@@ -54,8 +54,8 @@ export class ManualClock implements Pick<Platform, 'now' | 'sleep' | 'random'> {
 }
 
 /**
- * Real time, except that waits before a retry pass at once and are noted. Bounds and watchdogs (longer than any such wait
- * in these tests, or named in `real`) stay as they are and are not reached.
+ * Uses real time, except that waits before a retry pass at once and are recorded. Longer limits and watchdogs, and
+ * those named in `real`, keep their length; the tests do not reach them.
  */
 export function impatientPlatform(...real: readonly number[]): { platform: Partial<Platform>; waits: number[] } {
   const waits: number[] = []

@@ -6,9 +6,9 @@ import type { Event } from '../src/index.ts'
 export const sessionId = '0191d5a0-0000-7000-8000-000000000001'
 export const runId = '0191d5a0-0000-7000-8000-0000000000aa'
 
-/** One open stream: the script writes to it what a server, or a broken proxy, would. */
+/** One open stream, to which a script writes like a server or a broken proxy. */
 export interface StreamCall {
-  /** Counts the streams of this API from 0. */
+  /** Number of the stream, counted from 0. */
   readonly index: number
   readonly lastEventId: number
   readonly response: ServerResponse
@@ -17,13 +17,13 @@ export interface StreamCall {
 
 export interface ApiScript {
   stream?: (call: StreamCall) => unknown
-  /** Answers the n-th page itself by returning true. */
+  /** May answer the n-th page itself and return true. */
   page?: (response: ServerResponse, index: number) => boolean
   /** Answers everything that is neither page nor stream. */
   other?: (request: IncomingMessage, response: ServerResponse, body: string) => unknown
 }
 
-/** A loopback server that plays the API over a log which the test appends to. */
+/** A loopback server that plays the API over a log that the test appends to. */
 export class ScriptedApi implements AsyncDisposable {
   readonly log: Event[] = []
   readonly requests: string[] = []
@@ -107,7 +107,7 @@ export function frame(event: Event): string {
   return `id: ${event.sequence}\ndata: ${JSON.stringify(event)}\n\n`
 }
 
-/** Answers 200 with the byte that a server owes at once. */
+/** Answers 200 with a first byte, as a server must at once. */
 export function openStream(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.write(': open\n\n')
