@@ -1,6 +1,6 @@
-// What Berth adds to an agent at work. A Turn of 20 tool calls, from its `PUT` to the frame that ends it, against the same
-// agent driven over its pipes with the same scripted model; and how long a line of the agent takes to a client's stream.
-// Run as: node bench/agent-steps.ts [steps|codex|native] [turns] [delay of the model in milliseconds]
+// Measures Berth's overhead on a working agent. It times a Turn of 20 tool calls, from its `PUT` to its last frame,
+// against the same agent and scripted model driven directly over pipes. It also times an agent's line to a client's
+// stream. Run as: node bench/agent-steps.ts [steps|codex|native] [turns] [delay of the model in milliseconds]
 import { randomUUID } from 'node:crypto'
 import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -28,7 +28,7 @@ const message = 'Take all the steps.'
 const bundlesDir = resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
 const gatewayInside = 'http://127.0.0.1:3128/v1'
 
-/** What the scripted model has each agent call. */
+/** The tool call that the scripted model asks each agent for. */
 const calls: Readonly<Record<string, object>> = {
   steps: { name: 'bash', args: {} },
   native: { name: 'bash', args: { command: 'echo step >>steps.txt; tail -n 1 steps.txt' } },
@@ -48,7 +48,7 @@ const model = removal.use(
 )
 const modelUrl = `http://127.0.0.1:${model.line}/v1`
 
-// Where sandboxes can see it.
+// A directory that sandboxes can see.
 const agentDir = await mkdtemp(join(tmpdir(), 'berth-agent-'))
 removal.defer(() => rm(agentDir, { recursive: true }))
 await copyFile(join(import.meta.dirname, 'support/step-agent.ts'), join(agentDir, 'agent.ts'))
@@ -67,7 +67,7 @@ const runtimes = [
 ]
 if (agent === 'codex') await linkTestedAgents(bench.dataDir)
 const price = { input: 1, cachedInput: 0.5, output: 10 }
-// Codex asks for effort of every model, which one that does not reason is refused.
+// Codex requests a reasoning effort from every model, and the gateway refuses that for a model that does not reason.
 const models = [{ id: 'm1', contextTokens: 1_000_000, outputTokens: 8192, reasoning: agent === 'codex', price }]
 const providers = [{ id: 'main', kind: 'openai', baseUrl: modelUrl, apiKey: 'sk-bench', models }]
 const config = { providers, models: { default: 'main/m1' }, runtimes }
@@ -99,7 +99,7 @@ async function removeSandboxes(): Promise<void> {
   for (const leaseId of await driver.list()) await driver.destroy(leaseId)
 }
 
-/** The agent as the catalog has it, outside of a sandbox and asking the model itself. */
+/** Starts the catalog's agent outside a sandbox, connected directly to the model. */
 async function direct() {
   const [cwd, home] = [join(agentDir, 'workspace'), join(agentDir, 'home')]
   for (const made of [cwd, home]) await mkdir(made)
@@ -108,10 +108,10 @@ async function direct() {
     return startDirectAgent({ command: [process.execPath, join(bundlesDir, 'engine.cjs')], env, cwd })
   }
   const installs = installsIn(bench.dataDir)
-  const means = { speaks: () => true, installs, inside: insidePaths.runtime }
+  const context = { speaks: () => true, installs, inside: insidePaths.runtime }
   const entry = runtimeEntries(
     runtimes.map(runtime => ({ ...runtime, secrets: [] })),
-    means,
+    context,
   ).find(({ id }) => id === agent)
   if (entry === undefined) throw new Error(`there is no agent ${agent}`)
   const outside = (text: string) =>
@@ -133,7 +133,7 @@ let stepsSeen = 0
 let begunAt = 0
 const tookMs = { begun: 0, worked: 0, ended: 0 }
 
-/** One frame, at the moment at which it was received. */
+/** Records one frame with the time of its receipt. */
 function received(frame: string): void {
   const at = process.hrtime.bigint()
   const now = performance.now()
@@ -165,14 +165,14 @@ await opened.promise
 
 async function throughBerth(): Promise<typeof tookMs> {
   turn = Promise.withResolvers()
-  // It may end before the request that began it is answered.
+  // The Turn may fail before the request that began it is answered.
   turn.promise.catch(() => undefined)
   stepsSeen = 0
   begunAt = performance.now()
   await call('PUT', `/v1/sessions/${sessionId}/turns/${randomUUID()}`, { message })
   await turn.promise
   if (stepsSeen !== STEPS) throw new Error(`${stepsSeen} steps were seen`)
-  // What a Turn leaves is sealed after its end, and is no part of it.
+  // The service seals the workspace after the Turn's end, which does not count.
   for (;;) {
     const { session } = await call<{ session: Session }>('GET', `/v1/sessions/${sessionId}`)
     if (session.phase === 'idle') return { ...tookMs }

@@ -1,6 +1,6 @@
-// How long an agent waits once people have spoken: from the decision's `PUT` to the agent's next step, by the time that the
-// supervisor has written beside it, with API and worker in processes of their own. A baseline beside it is the same call
-// without an agent behind it, a decision repeated. Run as: node bench/approval.ts [decisions]
+// Measures how long an agent waits after a decision: from the decision's `PUT` to the agent's next step, by the
+// supervisor's own timestamps. API and worker run in separate processes. The baseline is the same request without an
+// agent behind it, a repeated decision. Run as: node bench/approval.ts [decisions]
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -85,7 +85,7 @@ const log = await until(async () => {
   }
   return all.some(event => event.type === 'svc.run.completed') ? all : undefined
 })
-// The call that permission was asked for has begun before; the next one begins with the agent's next step.
+// The call that asked for permission began earlier; the next call begins with the agent's next step.
 const calls = new Map<string, Event>()
 for (const event of log) {
   if (event.type === 'svc.run.progress' && event.data['status'] === 'started') {

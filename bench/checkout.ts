@@ -1,6 +1,6 @@
 /**
- * A second Session on a repository of 200 MB: bringing its commit into a fresh workspace, against `git clone --shared`
- * from the same mirror, in turns; and the bytes that the host sends for it.
+ * Measures a second Session on a repository of 200 MB: creating its commit in a fresh workspace, against
+ * `git clone --shared` from the same mirror, in turns. Also counts the bytes that the host sends for it.
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -72,7 +72,7 @@ function timed(work: () => void): number {
   return performance.now() - from
 }
 
-/** The clone needs a branch to check out; the mirror has only commits that it holds. */
+/** Clones the mirror. The clone needs a branch to check out, but the mirror holds only commits. */
 function clone(mirror: string, to: string): void {
   execFileSync('git', ['--git-dir', mirror, 'update-ref', 'refs/heads/main', commitIn(mirror)])
   execFileSync('git', ['clone', '--quiet', '--shared', '--branch', 'main', mirror, to])

@@ -1,6 +1,6 @@
-// What sealing and restoring a tree costs against tar and zstd, in turns: a first seal, one after touching 20 files, a
-// restore, and the memory of the process that seals. Run as: node bench/checkpoints.ts [rounds] [directory]
-// `node bench/checkpoints.ts large` seals and restores 150 000 files with one of 200 MB among them, once.
+// Compares sealing and restoring a tree with tar and zstd, in turns: a first seal, a seal after touching 20 files, a
+// restore, and the memory of the sealing process. Run as: node bench/checkpoints.ts [rounds] [directory]
+// `node bench/checkpoints.ts large` seals and restores 150 000 files once, one of them of 200 MB.
 import { execFileSync, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { appendFileSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ const program = {
 }
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
-/** A fixed sequence of numbers below one. */
+/** Returns a fixed sequence of numbers below one. */
 function sequence(seed: number): () => number {
   let state = seed
   return () => {
@@ -34,7 +34,9 @@ function sequence(seed: number): () => number {
   }
 }
 
-/** Text that zstd makes about as small as source code: few words often, whole lines again now and then. */
+/**
+ * Returns a source of text that zstd compresses about as well as source code: few frequent words and repeated lines.
+ */
 function textSource(random: () => number): (length: number) => Buffer {
   const pick = <T>(list: readonly T[], skew: number) => list[Math.floor(list.length * random() ** skew)]
   const letters = (count: number) =>
@@ -55,7 +57,7 @@ function textSource(random: () => number): (length: number) => Buffer {
   }
 }
 
-/** Makes a tree of files of very unequal lengths, one in twenty of them incompressible. */
+/** Creates a tree of files of very different lengths, one in twenty of them incompressible. */
 function makeTree(path: string, files: number, bytes: number): void {
   const random = sequence(42)
   const text = textSource(random)
@@ -118,7 +120,7 @@ function touchSome(tree: string, count: number): void {
   }
 }
 
-/** Ratios of one round. Either side goes first in turn, and the disk is quiet before each. */
+/** Measures one round. The two sides take turns at going first, and `sync` quiets the disk before each. */
 async function compare(dir: string, tree: string, round: number) {
   const quiet = () => shell('sync')
   const archive = join(dir, 'archive')
@@ -153,7 +155,7 @@ async function compare(dir: string, tree: string, round: number) {
   return { pack, first: first.ms, again: median(agains), unpack, restore: restored.ms }
 }
 
-/** Seals 250 MiB that nothing makes smaller, and tells how much more memory that took than sealing next to nothing. */
+/** Seals 250 MiB of incompressible files, and reports the memory used beyond sealing almost nothing. */
 async function measureMemory(dir: string): Promise<void> {
   const tree = join(dir, 'incompressible')
   mkdirSync(join(tree, 'small'), { recursive: true })

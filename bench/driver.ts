@@ -1,5 +1,5 @@
-// What making a sandbox costs beyond bubblewrap itself: from asking the driver to the end of `true` inside, against a
-// bare `bwrap` with the same mounts and namespaces, in pairs. Run as: node bench/driver.ts [pairs]
+// Measures the driver's overhead over bubblewrap itself: from the call of the driver to the end of `true` inside,
+// against a bare `bwrap` with the same mounts and namespaces, in pairs. Run as: node bench/driver.ts [pairs]
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ const dataDir = await mkdtemp(join(tmpdir(), 'berth-bench-'))
 const bundlesDir = join(dataDir, 'bundles')
 await mkdir(bundlesDir)
 
-/** The same mounts as a lease has, without a driver: made once, outside the measured time. */
+/** Creates a lease's mounts without a driver, once, outside the measured time. */
 async function bareOptions(): Promise<readonly string[]> {
   const instance = instanceOf(dataDir)
   const files = leaseFiles(instance, 'bare')
@@ -46,7 +46,7 @@ async function bareOptions(): Promise<readonly string[]> {
     processMasks: [],
     rlimits: { memory: false, processes: false },
   })
-  // The driver's own milestone is no mount, and needs a socket.
+  // Drop the driver's own milestone: it is not a mount, and needs a socket.
   return options.toSpliced(options.indexOf('--file'), 3)
 }
 
@@ -57,7 +57,7 @@ function specOf(leaseId: string) {
 const ended = (child: ChildProcess) => new Promise<void>(resolve => child.once('exit', () => resolve()))
 const closed = (stream: Duplex) => finished(stream.resume()).catch(() => undefined)
 
-/** Both kinds end when `true` does: when the last holder of a descriptor that only `true` keeps is gone. */
+/** Both sides end when `true` ends: only `true` holds the descriptor, so its close marks the end. */
 async function bareMs(options: readonly string[]): Promise<number> {
   const start = performance.now()
   const child = spawn('bwrap', [...options, '--', 'true'], { env: {}, stdio: ['ignore', 'ignore', 'inherit', 'pipe'] })
@@ -88,7 +88,7 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 const median = (values: readonly number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 
-/** @param spares 0 makes everything within the measured time */
+/** @param spares 0 creates everything within the measured time */
 async function compare(title: string, disk: DiskMode, spares: number): Promise<number> {
   await using driver = await createBubblewrapDriver({
     dataDir,

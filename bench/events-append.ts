@@ -1,5 +1,6 @@
-// Appending through the real path against bare statements on the same connections: 64 Sessions at once, one Event per
-// transaction on both sides, `synchronous_commit` on, every row read back. Run as: node bench/events-append.ts [events]
+// Compares appends through the real path with bare statements on the same connections: 64 Sessions at once, one Event
+// per transaction on both sides, `synchronous_commit` on, every row read back. Run as: node bench/events-append.ts
+// [events]
 import { randomUUID } from 'node:crypto'
 import type { SessionKey } from '../packages/server/src/kit/session-key.ts'
 import { appendEvents } from '../packages/server/src/sessions/log/append.ts'

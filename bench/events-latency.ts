@@ -1,5 +1,6 @@
-// From commit in one process to a frame received from another: 500 events a second in all, first 200 Sessions with one
-// stream each, then 10 Sessions with 20 streams each. Run as: node bench/events-latency.ts [seconds]
+// Measures the time from a commit in one process to a frame received from another, at 500 events a second in all: first
+// with 200 Sessions of one stream each, then with 10 Sessions of 20 streams. Run as: node bench/events-latency.ts
+// [seconds]
 
 import { pino } from 'pino'
 import type { SessionKey } from '../packages/server/src/kit/session-key.ts'
@@ -71,7 +72,7 @@ async function measure(sessions: number, streamsEach: number): Promise<void> {
     await new Promise(resolve => setTimeout(resolve, TICK_MS))
   }
   for (const { stream } of streams) stream.close()
-  // A frame may be read before the appender hears of its own commit.
+  // A reader may receive a frame before the appender learns of its own commit.
   const delays = received.map(({ name, at }) => Math.max(0, at - (committed.get(name) ?? Number.NaN)))
   console.info(
     `${sessions} sessions x ${streamsEach} streams: ${received.length} of ${expected} frames, ` +

@@ -1,6 +1,6 @@
-// Pages of 100 Events against a bare Fastify route that returns the same bytes, with the guard's one call in front of it
-// and with the one query alone; then how pages and the Session list hold up at a million rows.
-// Run as: node bench/events-page.ts [seconds for each figure]
+// Compares pages of 100 Events with a bare Fastify route that returns the same bytes: once with the guard's call in
+// front of it, and once with only the page's query. Then measures pages and the Session list at a million rows. Run as:
+// node bench/events-page.ts [seconds for each figure]
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
@@ -48,7 +48,7 @@ async function perSecond(url: string): Promise<number> {
   return count / seconds
 }
 
-/** Median of single requests, one at a time, in turns with each other. */
+/** Returns medians of single requests to the two URLs, one at a time and in turns. */
 async function compare(a: string, b: string, times = 300): Promise<{ a: number; b: number; ratio: number }> {
   const figures: { a: number[]; b: number[] } = { a: [], b: [] }
   for (let i = -20; i < times; i += 1) {

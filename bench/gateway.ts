@@ -1,8 +1,8 @@
-// What the gateway adds to a provider: latency at one connection, requests at 32 against `@portkey-ai/gateway`, passed
-// through and translated, first token and frames of a paced stream, and 500 such streams at once with their memory against
-// a bare `http` and `undici` pipe. Gateways and pipe are processes of their own on loopback; provider and load are this
-// one, of sockets and bytes made ahead, so that the machine is left to the gateways.
-// Run as: node bench/gateway.ts [seconds]
+// Measures the gateway's overhead over a provider: latency at one connection; requests at 32 connections against
+// `@portkey-ai/gateway`, passed through and translated; the first token and the frames of a paced stream; and 500 such
+// streams at once, with their memory, against a bare `http` and `undici` pipe. The gateways and the pipe run in their
+// own processes on loopback. This process is provider and load, with sockets and prepared bytes only, so that it leaves
+// the machine to the gateways. Run as: node bench/gateway.ts [seconds]
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
@@ -88,7 +88,7 @@ function requestTo({ headers, model }: Target, stream = false): Buffer {
 
 const open = (to: Target, stream = false) => new RawConnection(to.url, requestTo(to, stream))
 
-/** Processor time that a process has taken, in milliseconds. */
+/** Returns the processor time that a process has used, in milliseconds. */
 function processorMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
   return (Number(fields[11]) + Number(fields[12])) * 10
@@ -102,7 +102,7 @@ interface Load {
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
-/** 32 connections each, the targets in turn, so that whatever else the machine does is shared by all. */
+/** Loads each target with 32 connections, in turns, so that other work of the machine affects all alike. */
 async function compare(targets: Readonly<Record<string, Target>>): Promise<Readonly<Record<string, Load>>> {
   const loads: Record<string, Load> = {}
   for (const name of Object.keys(targets)) loads[name] = { perSecond: [], took: [], processor: 0 }
@@ -118,7 +118,7 @@ async function compare(targets: Readonly<Record<string, Target>>): Promise<Reado
       }
       await Promise.all(connections.map(ask))
       for (const connection of connections) connection.close()
-      // The first round only warms up.
+      // The first round is a warm-up.
       if (round === 0 || into === undefined) continue
       into.perSecond.push((took.length / (performance.now() - begun)) * 1000)
       into.took.push(...took)
@@ -133,7 +133,7 @@ async function compare(targets: Readonly<Record<string, Target>>): Promise<Reado
   return loads
 }
 
-/** Median over the rounds of one load against the other of the same round. */
+/** Returns the median over the rounds of one load against the other's of the same round. */
 const ratio = (ours: Load | undefined, other: Load | undefined) =>
   show(median((ours?.perSecond ?? []).map((rate, round) => rate / (other?.perSecond[round] ?? Number.NaN))))
 
@@ -157,7 +157,7 @@ print(
 const translated = await compare({ berth: berthTranslating, portkey: rivalTranslating })
 print(`translated, to portkey: ${ratio(translated['berth'], translated['portkey'])}`)
 
-// One connection, all in turn.
+// One connection per target, in turns.
 const single = { direct: open(direct), berth: open(berth), pipe: open(bare), portkey: open(rival) }
 const added: Record<'berth' | 'pipe' | 'portkey', number[]> = { berth: [], pipe: [], portkey: [] }
 for (let until = performance.now() + seconds * 1000; performance.now() < until; ) {
@@ -171,7 +171,7 @@ for (const [name, figures] of Object.entries(added)) {
   )
 }
 
-/** Milliseconds to the first frame, and of each frame from where it was written to where it was read. */
+/** Returns the milliseconds to the first frame, and from the write to the read of each frame. */
 async function follow(to: Target, onBegun = () => {}): Promise<{ firstMs: number; lagsMs: number[] }> {
   let firstMs = 0
   const lagsMs: number[] = []
@@ -190,7 +190,7 @@ async function follow(to: Target, onBegun = () => {}): Promise<{ firstMs: number
   return { firstMs, lagsMs }
 }
 
-// Paced streams, begun in turn while those before still run.
+// Paced streams, begun in turns while the earlier ones still run.
 const streamed: Record<'direct' | 'berth' | 'pipe', ReturnType<typeof follow>[]> = { direct: [], berth: [], pipe: [] }
 for (let n = 0; n < 60; n += 1) {
   for (const [name, to] of [
@@ -217,7 +217,7 @@ for (const name of ['berth', 'pipe'] as const) {
 const memoryFile = join(bench.dataDir, 'live-memory')
 const liveMemory = join(support, 'live-memory.ts')
 
-/** What a process holds once its garbage is collected, in KiB. */
+/** Returns the live memory of a process after garbage collection, in KiB. */
 async function heldKib(pid: number): Promise<number> {
   await rm(memoryFile, { force: true })
   process.kill(pid, 'SIGUSR2')
@@ -229,9 +229,9 @@ async function heldKib(pid: number): Promise<number> {
 }
 
 /**
- * 500 paced streams at once, on a process that has done little else. Resident memory also holds the young generation,
- * which V8 lets grow by tens of megabytes at moments of its own choice; what a stream holds is the live heap's growth.
- * @returns memory for each stream that was open, in KiB, and frames that came
+ * Runs 500 paced streams at once on a fresh process. Resident memory also contains the young generation, which V8 grows
+ * by tens of megabytes at times of its own choice, so the growth of the live heap is the measure of a stream.
+ * @returns memory per open stream, in KiB, and the number of frames received
  */
 async function many(to: Target): Promise<{ kib: number; liveKib: number; open: number; frames: number }> {
   await Promise.all(Array.from({ length: 20 }, () => follow(to)))
@@ -248,7 +248,7 @@ async function many(to: Target): Promise<{ kib: number; liveKib: number; open: n
   }
   const one = () => follow(to, count).finally(() => (ended += 1))
   const all = Promise.all(Array.from({ length: 500 }, one))
-  // Where the machine is not busy none has ended yet; where few are left, what those held that ended is taken for theirs.
+  // On a quiet machine no stream has ended yet. If few are open, the memory of ended ones is counted as theirs.
   await allBegun.promise
   const open = 500 - ended
   const liveKib = ((await heldKib(to.pid)) - liveBefore) / open
@@ -262,7 +262,7 @@ async function many(to: Target): Promise<{ kib: number; liveKib: number; open: n
   }
 }
 const watched = { LIVE_MEMORY_FILE: memoryFile }
-// The pipe inherits it.
+// The pipe inherits this variable.
 process.env['LIVE_MEMORY_FILE'] = memoryFile
 const fresh = stack.use(await startService({ ...watched, NODE_OPTIONS: `--import=${liveMemory}` }))
 const freshPipe = stack.use(await startProcess(['--import', liveMemory, join(support, 'bare-pipe.ts'), origin]))

@@ -1,7 +1,7 @@
 /**
- * Publications on the `local` host, from admission to success, each a pull request of a branch of its own. It needs a
- * service that runs, and a Session of it with changes: `node bench/publication.ts <session> [count]`, with `BERTH_URL` and
- * `BERTH_API_KEY` as for the command line.
+ * Measures Publications on the `local` host from admission to success, each a pull request from its own branch. It
+ * needs a running service and a Session with changes: `node bench/publication.ts <session> [count]`, with `BERTH_URL`
+ * and `BERTH_API_KEY` as for the command line.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,6 +1,6 @@
 /**
- * A review of 1 000 changed files against what git alone takes for the same: `git add -A`, `git write-tree` and
- * `git diff`, in a clone of its own with a warm index. Run: `node bench/review.ts [rounds]`.
+ * Compares a review of 1 000 changed files with git alone: `git add -A`, `git write-tree` and `git diff` in a separate
+ * clone with a warm index. Run as: node bench/review.ts [rounds]
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

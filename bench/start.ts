@@ -1,5 +1,5 @@
-// How long a service takes to be ready, from the start of its process to the first 200 of `/readyz`: on an empty data
-// directory, again after an orderly end, and after `kill -9`. Run as: node bench/start.ts [starts]
+// Measures the start of a service, from its process to the first 200 of `/readyz`: on an empty data directory, again
+// after an orderly end, and after `kill -9`. Run as: node bench/start.ts [starts]
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -13,7 +13,7 @@ const BOUND_MS = 3000
 const starts = Number(process.argv[2] ?? 7)
 const main = resolve(import.meta.dirname, '../packages/server/src/main.ts')
 
-/** Starts the service, measures until it is ready and ends it. */
+/** Starts the service, waits until it is ready, and ends it. @returns milliseconds until it was ready */
 async function startMs(dataDir: string, end: NodeJS.Signals): Promise<number> {
   const port = await freePort()
   const begun = performance.now()
@@ -52,7 +52,7 @@ try {
   const first = await startMs(dataDir, 'SIGTERM')
   const again = await series(dataDir, 'SIGTERM')
   const [, ...killed] = await series(dataDir, 'SIGKILL')
-  // What the last of these left behind, such as mounts, an orderly end clears away.
+  // An orderly end clears leftovers of the killed services, such as mounts.
   await startMs(dataDir, 'SIGTERM')
   print(`${'milliseconds'.padEnd(32)} median    most`)
   row('first start', [first])

@@ -1,6 +1,6 @@
-// How long a Run stands still when its worker is killed: from `kill -9` of the process that executes it to the Run's next
-// event by another process, with settings as they are by default. The agent is done at the moment of the kill, so what
-// is waited for is the service alone. Run as: node bench/takeover.ts [kills]
+// Measures how long a Run stands still after its worker is killed: from `kill -9` of the worker's process to the Run's
+// next Event from another process, with default settings. The agent finishes at the moment of the kill, so the measured
+// time is the service's alone. Run as: node bench/takeover.ts [kills]
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fence, Run, Session } from '@berth/contract'
@@ -38,7 +38,7 @@ async function call<Body>(method: string, path: string, body?: object): Promise<
   return (await answer.json()) as Body
 }
 
-/** Asks until there is an answer. */
+/** Polls until there is an answer. */
 async function wait<T>(look: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
     const found = await look()
@@ -60,7 +60,7 @@ async function standstillMs(): Promise<number> {
   const holder = [...workers].find(({ pid }) => String(pid) === fence.holder.split('/')[1])
   if (holder === undefined) throw new Error(`no worker ${fence.holder}`)
   workers.delete(holder)
-  // Anywhere in the heartbeat's period.
+  // Kill at a random point of the heartbeat's period.
   await sleep(Math.random() * 1000)
   await holder.kill('SIGKILL')
   const begun = performance.now()

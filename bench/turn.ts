@@ -1,6 +1,7 @@
-// How long a Turn takes to reach its agent: from the `PUT` to the shell runtime's first reaction to its prompt, by the
-// time that the supervisor has written beside it. With a lease that is attached, the queue wait apart; and with a fresh
-// sandbox, in pairs with the same supervisor and agent started bare in `bwrap`. Run as: node bench/turn.ts [turns] [pairs]
+// Measures how long a Turn takes to reach its agent: from the `PUT` to the shell runtime's first reaction to its
+// prompt, by the supervisor's own timestamps. It measures an attached lease, with the time in the queue apart, and a
+// fresh sandbox, in pairs with the same supervisor and agent started bare in `bwrap`. Run as: node bench/turn.ts
+// [turns] [pairs]
 import { randomUUID } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -37,7 +38,7 @@ interface Sample {
   readonly queueMs: number
 }
 
-/** Admits a Turn by a `PUT` and measures, once it is over, when its agent reacted. */
+/** Admits a Turn with a `PUT`; once it has ended, returns when its agent reacted. */
 async function measure(
   sessionId: string,
   after: number,
@@ -57,7 +58,7 @@ async function measure(
       'select acquired_at from executions where session_id = $1',
       [sessionId],
     )
-    // A Turn that follows at once would wait for what this one leaves to be sealed.
+    // An immediate next Turn would wait until this one's workspace is sealed.
     await idle(sessionId)
     return {
       totalMs: Date.parse(String(reacted?.data['occurredAt'])) - begunAt,
@@ -80,7 +81,7 @@ async function freshTurn(): Promise<Sample> {
   const initialTurn = { id: randomUUID(), message: 'true' }
   const sample = await measure(id, 0, `/v1/sessions/${id}`, { runtime: 'shell', initialTurn })
   await call('DELETE', `/v1/sessions/${id}`)
-  // The sandbox goes, and what it used up is made again, outside the measured time.
+  // The service destroys the sandbox and prepares a new spare outside the measured time.
   await sleep(300)
   return sample
 }

@@ -24,13 +24,13 @@ import { systemMounts } from '../../packages/server/src/sandboxes/linux/system-m
 
 const UID = 200_000
 
-/** What it takes to start a supervisor and the shell runtime in `bwrap`, and nothing else: no driver, no database. */
+/** Starts a supervisor and the shell runtime in `bwrap` with the bare minimum: no driver and no database. */
 export interface BareAgents {
-  /** Starts both and gives the agent a prompt. @returns milliseconds until the agent reacted to it */
+  /** Starts both and sends a prompt. @returns milliseconds until the agent reacts to it */
   promptedMs(): Promise<number>
 }
 
-/** Prepares the same mounts that a lease has, once. `etcDir` is a service's. */
+/** Prepares a lease's mounts once. `etcDir` is the `sandbox-etc` directory of a service. */
 export async function prepareBareAgents(options: {
   readonly dir: string
   readonly etcDir: string
@@ -59,7 +59,7 @@ export async function prepareBareAgents(options: {
     rlimits: { memory: false, processes: false },
   }
   const mounts = sandboxOptions(plan)
-  // The driver's own milestone is no mount, and needs a socket.
+  // Drop the driver's own milestone: it is not a mount, and needs a socket.
   const args = [...mounts.toSpliced(mounts.indexOf('--file'), 3), '--die-with-parent', '--', ...insideCommand(plan)]
   const socketPath = join(dir, 's')
   const journalPath = join(dir, 'journal')
@@ -68,7 +68,7 @@ export async function prepareBareAgents(options: {
       const begunAt = Date.now()
       const { O_RDWR, O_APPEND, O_CREAT } = constants
       const journal = openSync(journalPath, O_RDWR | O_APPEND | O_CREAT, 0o600)
-      // Closing a listener unlinks the name it was made under, and this one must not accept in the supervisor's place.
+      // Listen under another name first: closing the listener unlinks its name, and only the supervisor may accept.
       const server: Server = createServer().listen(`${socketPath}.new`)
       await once(server, 'listening')
       renameSync(`${socketPath}.new`, socketPath)
@@ -92,7 +92,7 @@ export async function prepareBareAgents(options: {
   }
 }
 
-/** Gives the orders of an attempt, each when the one before is answered. @returns when the agent reacted to the prompt */
+/** Sends the commands of an attempt, each after the previous answer. @returns the time of the agent's reaction */
 async function reaction(connection: SupervisorConnection): Promise<number> {
   const of = { runId: 'bare', attempt: 1, turnSequence: 0 }
   const { command, env } = {

@@ -1,4 +1,4 @@
-// The least that a gateway can be: `http` in, `undici` out, every byte passed on. A process of its own.
+// The smallest possible gateway, in its own process: `http` in, `undici` out, every byte passed on.
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'

@@ -1,5 +1,5 @@
-// A bare Fastify route that returns the bytes of a page, as a process of its own. `/guarded` puts the guard's one call in
-// front; `/query` makes the one query alone. Its settings come as one line of JSON on stdin.
+// A bare Fastify route, in its own process, that returns the bytes of a page. `/guarded` calls the guard first;
+// `/query` runs only the page's query. It reads its settings as one line of JSON from stdin.
 import { createInterface } from 'node:readline'
 import fastify from 'fastify'
 import { DatabaseAuthority } from '../../packages/server/src/identity/guard/authority.ts'

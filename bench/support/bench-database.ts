@@ -9,7 +9,7 @@ import { credentialDigest } from '../../packages/server/src/storage/master-key.t
 import { migrate } from '../../packages/server/src/storage/postgres/migrate.ts'
 import { openDatabase, type PooledDatabase } from '../../packages/server/src/storage/postgres/pool.ts'
 
-/** An embedded PostgreSQL on a directory of its own, with one tenant. */
+/** An embedded PostgreSQL in its own directory, with one tenant. */
 export interface BenchDatabase extends AsyncDisposable {
   readonly dataDir: string
   readonly connection: { host: string; port: number; user: string; database: string }

@@ -6,7 +6,7 @@ import type { BenchDatabase } from './bench-database.ts'
 
 const main = resolve(import.meta.dirname, '../../packages/server/src/main.ts')
 
-/** The API as a process of its own on the bench's database, logging as it does by default, to nowhere. */
+/** The API in its own process on the bench's database; it logs as by default, to /dev/null. */
 export interface BenchService extends AsyncDisposable {
   readonly url: string
   readonly pid: number
@@ -53,7 +53,7 @@ export async function startBenchService(
   }
 }
 
-/** A port of this machine that was free a moment ago. */
+/** Returns a port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

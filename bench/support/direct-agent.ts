@@ -4,9 +4,9 @@ import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { initialize, openSession, prompt } from '../../packages/server/src/execution/agent/acp-orders.ts'
 
-/** An agent driven over ACP by nothing but its pipes: no sandbox, no log, nobody to ask. */
+/** An agent driven over ACP through its pipes: no sandbox, no log, and nobody to ask. */
 export interface DirectAgent extends AsyncDisposable {
-  /** @returns milliseconds from prompt to answer */
+  /** @returns milliseconds from the prompt to its response */
   turnMs(message: string): Promise<number>
 }
 
@@ -16,7 +16,7 @@ export interface AgentCommand {
   readonly cwd: string
 }
 
-/** Starts the agent and opens its session, with the very lines that a worker gives. */
+/** Starts the agent and opens its session, with exactly the lines that a worker sends. */
 export async function startDirectAgent({ command, env, cwd }: AgentCommand): Promise<DirectAgent> {
   const [program = '', ...args] = command
   const child: ChildProcessByStdio<Writable, Readable, null> = spawn(program, args, {

@@ -1,5 +1,5 @@
-// Loaded ahead of a program (`--import`), so that a bench can ask it what it holds: on SIGUSR2 it collects its garbage and
-// writes the bytes that are left, in the heap and outside, to the file that LIVE_MEMORY_FILE names.
+// Preload this (`--import`) to measure a program's live memory. On SIGUSR2 it collects garbage and writes the remaining
+// bytes, in the heap and outside, to the file named by LIVE_MEMORY_FILE.
 import { renameSync, writeFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

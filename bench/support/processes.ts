@@ -2,14 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 
-/** A program of a bench, ended with it. */
+/** A bench's child process; it ends with the bench. */
 export interface BenchProcess extends AsyncDisposable {
   readonly pid: number
-  /** First line that it wrote. */
+  /** The first line that it wrote. */
   readonly line: string
 }
 
-/** Starts a program with Node. With `untilLine` it is ready when it has written one. */
+/** Starts a program with Node. With `untilLine` it resolves after the program's first line. */
 export async function startProcess(args: readonly string[], untilLine = true): Promise<BenchProcess> {
   const child: ChildProcess = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
@@ -25,7 +25,7 @@ export async function startProcess(args: readonly string[], untilLine = true): P
   }
 }
 
-/** Resident memory of a process, in kibibytes. */
+/** Returns the resident memory of a process, in KiB. */
 export function residentKib(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
 }

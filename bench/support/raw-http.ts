@@ -1,14 +1,14 @@
-// HTTP/1.1 with nothing but sockets and bytes made ahead, so that what serves and loads a subject on the same cores costs
-// little beside it.
+// HTTP/1.1 with sockets and prepared bytes only, so that provider and load cost little on the cores that they share
+// with the measured program.
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
 const headEnd = '\r\n\r\n'
 
-/** Cuts a connection's bytes into messages: a head and a body by its length, or in chunks. */
+/** Splits a connection's bytes into messages: a head, and a body with a length or in chunks. */
 class MessageReader {
   #rest: Buffer = Buffer.alloc(0)
 
-  /** The next whole message, as it came; null until there is one. */
+  /** Returns the next complete message as received; null until there is one. */
   push(chunk: Buffer): { readonly head: string; readonly message: Buffer } | null {
     this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     const at = this.#rest.indexOf(headEnd)
@@ -27,14 +27,14 @@ class MessageReader {
   }
 }
 
-/** A message of the kind that these programs send: its body's length is told. */
+/** Builds a message with a `content-length`. */
 export function rawMessage(firstLine: string, headers: Readonly<Record<string, string>>, body: string): Buffer {
   const told = { ...headers, 'content-length': String(Buffer.byteLength(body)) }
   const lines = Object.entries(told).map(([name, value]) => `${name}: ${value}`)
   return Buffer.from(`${[firstLine, ...lines].join('\r\n')}${headEnd}${body}`)
 }
 
-/** Answers each request of a connection, one after the other. */
+/** Answers the requests of each connection, one after the other. */
 export function serveRaw(answer: (path: string, message: Buffer, socket: Socket) => void): Server {
   return createServer(socket => {
     socket.setNoDelay(true)
@@ -47,13 +47,13 @@ export function serveRaw(answer: (path: string, message: Buffer, socket: Socket)
   })
 }
 
-/** A kept connection on which the same request is sent again and again. */
+/** A kept-alive connection that sends the same request again and again. */
 export class RawConnection {
   readonly #socket: Socket
   readonly #request: Buffer
   #settle: PromiseWithResolvers<number> | null = null
   #begun = 0
-  /** Sees what comes, piece by piece. */
+  /** Called with each chunk received. */
   onData: (chunk: Buffer) => void = () => {}
 
   constructor(url: string, request: Buffer) {
@@ -73,7 +73,7 @@ export class RawConnection {
     this.#socket.on('close', () => this.#settle?.reject(new Error('closed')))
   }
 
-  /** @returns milliseconds until the whole answer had come */
+  /** @returns milliseconds until the whole response has arrived */
   ask(): Promise<number> {
     this.#settle = Promise.withResolvers()
     this.#begun = performance.now()

@@ -1,5 +1,5 @@
-// A provider on loopback: a small completion, or Anthropic's message, at once or, where a stream is asked for, 50 chunks of
-// Chat Completions, one every 20 ms, each with the time at which it was written. All that does not tell time is made ahead.
+// A provider on loopback. It answers with a small completion, or Anthropic's message, at once. For a stream it sends 50
+// chunks of Chat Completions, one every 20 ms, each with the time of its write. Everything but the times is prepared.
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { rawMessage, serveRaw } from './raw-http.ts'
@@ -39,10 +39,10 @@ const [before = '', after = ''] = frame([{ index: 0, delta: { content: '@' }, fi
 const finish = frame([{ index: 0, delta: {}, finish_reason: 'stop' }]) + frame([], { usage })
 const streamEnd = `${chunked(`${finish}data: [DONE]\n\n`)}0\r\n\r\n`
 
-/** Milliseconds since the epoch, as every program of a bench reads them. */
+/** Milliseconds since the epoch, with the same clock in every process of a bench. */
 export const nowMs = () => performance.timeOrigin + performance.now()
 
-/** Serves on a free port. @returns its origin */
+/** Listens on a free port. @returns the provider's origin */
 export async function startRawProvider(): Promise<{ readonly origin: string } & Disposable> {
   const server = serveRaw((path, request, socket) => {
     if (request.includes('"stream":true')) pace(socket)

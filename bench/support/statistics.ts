@@ -1,4 +1,4 @@
-/** A quantile of unsorted figures. */
+/** Returns a quantile of unsorted figures. */
 export function quantile(figures: readonly number[], q: number): number {
   const sorted = [...figures].sort((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN

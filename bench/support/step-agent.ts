@@ -1,6 +1,6 @@
-// An ACP agent that costs next to nothing of its own, so that what is around it shows: it asks its model, runs a command
-// where the model wants one, and tells of both its beginning and its end. Either line says when it was written, by the
-// clock that all processes of the machine share. Alone in its file, since a sandbox sees no more of it.
+// An ACP agent of negligible cost, so that the measured time is Berth's. It asks its model, runs a command if the model
+// wants one, and reports the command's beginning and end. Both reports carry the time of their write, by the clock that
+// all processes of the machine share. It imports no other file, because the sandbox sees only this one.
 import { spawnSync } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
@@ -11,7 +11,7 @@ const write = (message: object) => process.stdout.write(`${JSON.stringify({ json
 const tell = (update: object) => write({ method: 'session/update', params: { sessionId: 'steps', update } })
 const written = () => String(process.hrtime.bigint())
 
-/** @returns whether the model wants the command run */
+/** @returns true if the model wants the command to run */
 async function ask(messages: readonly object[]): Promise<boolean> {
   const response = await fetch(`${gateway}/chat/completions`, {
     method: 'POST',

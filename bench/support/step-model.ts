@@ -1,6 +1,6 @@
-// A scripted model on loopback, as a process of its own: to each message of a person it answers with as many calls of one
-// tool as it is told, one after the other, each after the same delay, and then with a word. Both of OpenAI's formats.
-// Run with: steps, delay in milliseconds, and the call as JSON.
+// A scripted model on loopback, in its own process. It answers each user message with the given number of calls of one
+// tool, one after the other and each after the same delay, and then with a text. It speaks both of OpenAI's formats.
+// Arguments: the number of calls, the delay in milliseconds, and the call as JSON.
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,7 +15,7 @@ interface Body {
   readonly tools?: readonly unknown[]
 }
 
-/** Results of tools since a person spoke last. */
+/** Returns the number of tool results since the last user message. */
 function stepsDone({ messages, input }: Body): number {
   const items = messages ?? input ?? []
   const asked = items.findLastIndex(item => item.role === 'user')

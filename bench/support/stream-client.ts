@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 
-/** A stream read with nothing but a socket and a scan for its lines, so that the reader costs little. */
+/** A stream read by a socket and a scan for lines, so that the reader costs little. */
 export interface RawStream {
   close(): void
   readonly ended: Promise<void>
