@@ -1,6 +1,6 @@
 /**
- * Bundles what cannot run from its sources: what sandboxes mount, and what is installed elsewhere. A bundle is made again
- * when any of the files it was made of has changed; it appears by a rename, because sandboxes may be reading the old one.
+ * Builds the bundles for places that cannot run the sources: sandboxes, and installations elsewhere. It rebuilds a
+ * bundle if any of its inputs has changed, and replaces it by a rename, because sandboxes may be reading the old one.
  */
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -27,7 +27,7 @@ const bundles: readonly Bundle[] = [
   {
     entry: 'packages/supervisor/src/tree/program.ts',
     output: 'packages/supervisor/dist/tree.cjs',
-    // Started for every seal, and ready 10 ms sooner than as a module.
+    // Every seal starts this program, and CommonJS is ready 10 ms sooner than a module.
     options: { ...forNode, format: 'cjs' },
   },
   {
@@ -37,7 +37,7 @@ const bundles: readonly Bundle[] = [
   },
   {
     entry: 'packages/engine/src/main.ts',
-    // Beside the supervisor's, since sandboxes mount one directory of bundles.
+    // Beside the supervisor's bundle, because sandboxes mount one directory of bundles.
     output: 'packages/supervisor/dist/engine.cjs',
     options: { ...forNode, ...engineOptions },
   },
@@ -45,15 +45,15 @@ const bundles: readonly Bundle[] = [
   { entry: 'packages/cli/src/main.ts', output: 'packages/cli/dist/berth.js', options: forNode },
 ]
 
-/** A script that sandboxes run as it is. */
+/** A script that sandboxes run unchanged. */
 const scripts = [
   { from: 'packages/supervisor/src/berth-present', to: 'packages/supervisor/dist/berth-present' },
 ] as const
 
-/** What decides a bundle besides its own sources. */
+/** Inputs of every bundle besides its own sources. */
 const common = ['package-lock.json', 'script/build.ts', 'script/engine-bundle.ts']
 
-/** Each input with its size and time of change; equal means that nothing was touched. */
+/** Size and modification time of each input; if they are equal, no input has changed. */
 type Fingerprint = Readonly<Record<string, string>>
 
 function fingerprint(inputs: readonly string[]): Fingerprint {
@@ -65,7 +65,7 @@ function fingerprint(inputs: readonly string[]): Fingerprint {
   )
 }
 
-/** Kept beside the bundle, `dist/.supervisor.js.inputs`. */
+/** Returns the path of a bundle's record, such as `dist/.supervisor.js.inputs`. */
 function recordOf(bundle: Bundle): string {
   return join(root, dirname(bundle.output), `.${basename(bundle.output)}.inputs`)
 }
@@ -93,7 +93,7 @@ async function make(bundle: Bundle): Promise<void> {
   })
   const inputs = Object.keys(result.metafile.inputs).filter(input => existsSync(join(root, input)))
   for (const file of result.outputFiles) replaceFile(join(root, bundle.output), file.contents)
-  // Without a record the next run builds again: a file was saved while it may already have been read.
+  // An input was saved during the build. Without a record, the next run builds again.
   if (inputs.some(input => statSync(join(root, input)).mtimeMs >= begunMs)) rmSync(recordOf(bundle), { force: true })
   else replaceFile(recordOf(bundle), JSON.stringify(fingerprint([...common, ...inputs])))
   console.error(`built ${bundle.output}`)

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { chaos } from '../packages/server/test/support/faults/chaos.ts'
 
-// Kills the API, two workers, their database and their sandboxes at random, and proves that nothing sealed was lost.
+// Kills the API, two workers, their database and their sandboxes at random, and proves that no sealed work was lost.
 // npm run chaos -- --sessions 50 --seconds 600 --every-ms 2000
 const { values } = parseArgs({
   options: {

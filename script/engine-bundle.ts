@@ -4,8 +4,8 @@ import type { BuildOptions, Plugin } from 'esbuild'
 
 /**
  * Modules of the engine's SDK that never run in a sandbox: terminal interfaces, other providers and their catalogs,
- * package managers, loaders of extensions. Left out, the bundle is a fifth of its size; the last also means that there is
- * nothing in it that could load code from a workspace.
+ * package managers, and loaders of extensions. Without them the bundle has a fifth of its size. Without the loaders, it
+ * contains nothing that could load code from a workspace.
  */
 const leftOut: readonly RegExp[] = [
   /^@earendil-works\/pi-tui$/,
@@ -20,10 +20,10 @@ const leftOut: readonly RegExp[] = [
   /\/api\/(anthropic|azure|bedrock|cloudflare|google|mistral|openai-codex|openrouter|pi-messages|openai-completions)[a-z-]*\.js$/,
 ]
 
-/** Checks what servers of tools answer; the servers have done so themselves. */
+/** Validates the answers of MCP servers; the servers have already done so themselves. */
 const validator = '@modelcontextprotocol/client/_shims'
 
-/** What modules need of those that are left out merely to load. */
+/** Exports that other modules need from the omitted ones merely to load. */
 const standIns: Readonly<Record<string, string>> = {
   '@earendil-works/pi-tui': 'module.exports = { Container: class {}, Text: class {} }',
   '@earendil-works/pi-ai/providers/all':
@@ -42,7 +42,7 @@ const trimmed: Plugin = {
       if (path === validator) return { path, namespace: 'left-out' }
       if (sdk.test(importer) && leftOut.some(pattern => pattern.test(path))) return { path, namespace: 'left-out' }
       if (!sdk.test(importer) && !path.startsWith('@earendil-works/')) return undefined
-      // The packages do not say so, but none of their modules does anything by being imported that the engine needs.
+      // The packages do not declare it, but the engine needs no side effect of importing their modules.
       const resolved = await build.resolve(path, { importer, kind, resolveDir, pluginData: 'resolved' })
       return resolved.external || !sdk.test(resolved.path) ? resolved : { ...resolved, sideEffects: false }
     })
@@ -52,12 +52,12 @@ const trimmed: Plugin = {
   },
 }
 
-/** All of the engine but its protocol, on the way into its one file. */
+/** The engine without its protocol, which `engineOptions` embeds in the final file. */
 export const sessionBundle = 'packages/engine/dist/session.cjs'
 
 /**
- * Puts the session's bundle into the engine's as text, compiled when it is first asked for: parsing it takes longer than
- * everything else that is done before `initialize` is answered.
+ * Embeds the session's bundle in the engine's as text and compiles it on first use, because parsing it takes longer
+ * than all other work before the answer to `initialize`.
  */
 const embedded: Plugin = {
   name: 'session',
@@ -74,11 +74,11 @@ const lateModule = (source: string) => `
   late._compile(${JSON.stringify(source)}, __filename + '.session')
   module.exports = late.exports`
 
-/** CommonJS is ready sooner than a module. What the SDK asks of its own place is answered with the bundle's. */
+/** CommonJS is ready sooner than a module. `bundleUrl` replaces the SDK's `import.meta.url`. */
 const common: BuildOptions = {
   format: 'cjs',
   minifyWhitespace: true,
-  // A fault in a bundle shows the line that it is on.
+  // Short lines, so that an error in a bundle shows a readable line.
   lineLimit: 200,
 }
 

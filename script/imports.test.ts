@@ -27,7 +27,7 @@ const targets = [
   'packages/server/test/support/help.ts',
 ]
 
-/** Checks a repository of empty files but for one. */
+/** Checks a repository in which only this file has content. */
 function check(file: string, source: string): string[] {
   for (const [path, text] of [...targets.map(target => [target, 'export {}'] as const), [file, source] as const]) {
     mkdirSync(dirname(join(root, path)), { recursive: true })
@@ -36,7 +36,7 @@ function check(file: string, source: string): string[] {
   return checkImports(root)
 }
 
-describe('an import is allowed', () => {
+describe('checkImports allows an import', () => {
   test.each([
     [`${server}/sessions/routes.ts`, "import type { H } from '../http/routing/handler.ts'"],
     [`${server}/sessions/create.ts`, "import { e } from './runs/end-run.ts'\nimport '../kit/api-error.ts'"],
@@ -55,7 +55,7 @@ describe('an import is allowed', () => {
   })
 })
 
-describe('an import is refused', () => {
+describe('checkImports refuses an import', () => {
   const order = 'the same folder or an earlier one'
   test.each([
     [`${server}/http/guard/guard.ts`, "import type { E } from '../../sessions/runs/end-run.ts'", order],
@@ -78,7 +78,7 @@ describe('an import is refused', () => {
   })
 })
 
-describe('a statement', () => {
+describe('checkStatements', () => {
   const access = { runs: { writes: ['sessions/runs'], reads: ['metrics'] } }
   const statements = (folder: string, text: string) => {
     check(`${server}/${folder}/queries.ts`, `export const text = ${text}`)
@@ -90,7 +90,7 @@ describe('a statement', () => {
     ['sessions/runs/inner', "'delete from runs'"],
     ['metrics', "'select count(*) from runs'"],
     ['identity', "'select id from people'"],
-  ])('of %s may say %s', (folder, text) => {
+  ])('allows the folder %s to say %s', (folder, text) => {
     expect(statements(folder, text)).toEqual([])
   })
 
@@ -99,11 +99,11 @@ describe('a statement', () => {
     ['metrics', '`delete from runs where id = $' + '{1}`', 'writes runs'],
     ['identity', '`select $' + '{1} from sessions join runs using (id)`', 'reads runs'],
     ['identity', "'insert into runs select 1'", 'writes runs'],
-  ])('of %s may not say %s', (folder, text, because) => {
+  ])('does not allow the folder %s to say %s', (folder, text, because) => {
     expect(statements(folder, text)).toEqual([expect.stringContaining(because)])
   })
 
-  test('is refused for a table that the list does not name', () => {
+  test('refuses a table that the list does not name', () => {
     const file = `${server}/storage/migrations/0001_new.sql`
     check(file, 'create table novelties (id uuid)')
     expect(checkStatements(root, access)).toEqual([expect.stringContaining('novelties')])

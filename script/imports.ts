@@ -1,4 +1,4 @@
-/** Checks that imports point the way ARCHITECTURE.md says. */
+/** Checks that imports follow the directions in ARCHITECTURE.md. */
 import { join } from 'node:path'
 import { checkImports } from './imports/check.ts'
 

@@ -27,7 +27,7 @@ afterEach(() => rmSync(directory, { recursive: true }))
 const basics = ['bash', 'cat', 'cut', 'dirname', 'sha256sum', 'sort']
 const system = ['bwrap', 'flock', 'git', 'mount', 'prlimit', 'setpriv', 'unshare']
 
-/** A checkout without node_modules, on a machine with these programs and stand-ins only. */
+/** Prepares a checkout without node_modules, on a machine with only these programs and stand-ins. */
 function machine(programs: readonly string[], standIns: Readonly<Record<string, string>> = {}) {
   const bin = join(directory, 'bin')
   mkdirSync(bin)
@@ -44,15 +44,15 @@ function machine(programs: readonly string[], standIns: Readonly<Record<string, 
     spawnSync(join(directory, 'script', name), args, { env: { PATH: bin }, encoding: 'utf8' })
 }
 
-describe('script/run on a machine that lacks something', () => {
-  test('names the system packages in one line', () => {
+describe('script/run on an incomplete machine', () => {
+  test('names missing system packages in one line', () => {
     const run = machine([...basics, ...system.filter(program => !['bwrap', 'setpriv', 'flock'].includes(program))])
     const { status, stderr } = run('run', 'serve')
     expect(stderr).toBe('missing system packages: bubblewrap util-linux; script/server installs them\n')
     expect(status).toBe(1)
   })
 
-  test('says that npm packages are missing in one line', () => {
+  test('reports missing npm packages in one line', () => {
     const { status, stderr } = machine([...basics, ...system])('run', 'serve')
     expect(stderr).toMatch(/^missing npm packages, .*\n$/)
     expect(status).toBe(1)
@@ -64,14 +64,14 @@ describe('script/server without bubblewrap', () => {
   const ordinaryUser = { id: 'echo 1000', npm: 'exit 1' }
   const command = 'Run as root, then start again: apt-get install -y bubblewrap\n'
 
-  test('tells a user without sudo the command that installs it', () => {
+  test('tells a user without sudo which command installs it', () => {
     const run = machine(programs, { ...ordinaryUser, 'apt-get': 'exit 1' })
     const { status, stderr } = run('server')
     expect(stderr).toBe(`missing system packages, and there is no sudo to install them with. ${command}`)
     expect(status).toBe(1)
   })
 
-  test('tells it a user whose sudo would ask for a password that nobody can type, and does not ask', () => {
+  test('tells the same to a user whose sudo would ask for a password, and does not ask', () => {
     const sudo = `[ "$1" = -n ] || exec sleep 600\necho 'sudo: a password is required' >&2\nexit 1`
     const run = machine(programs, { ...ordinaryUser, sudo, 'apt-get': 'exit 1' })
     const { status, stderr } = run('server')
@@ -81,7 +81,7 @@ describe('script/server without bubblewrap', () => {
     expect(status).toBe(1)
   })
 
-  test('tells it root as well if the package manager fails', () => {
+  test('tells the same to root if the package manager fails', () => {
     const run = machine(programs, { id: 'echo 0', npm: 'exit 1', 'apt-get': 'echo "E: no network" >&2; exit 100' })
     const { status, stderr } = run('server')
     expect(stderr).toContain('E: no network\n')
@@ -89,7 +89,7 @@ describe('script/server without bubblewrap', () => {
     expect(status).toBe(1)
   })
 
-  test('installs it by a sudo that works', () => {
+  test('installs it if sudo works', () => {
     const log = join(directory, 'installed')
     const sudo = '[ "$1" != -n ] || shift\nexec "$@"'
     const run = machine(programs, { ...ordinaryUser, sudo, true: 'exit 0', 'apt-get': `echo "$@" >> ${log}` })
@@ -98,11 +98,11 @@ describe('script/server without bubblewrap', () => {
   })
 })
 
-describe('arguments', () => {
+describe('arguments of the scripts', () => {
   test.each([
     ['server', []],
     ['run', ['serve']],
-  ])('script/%s refuses those that it does not know, before it does anything', (name, first) => {
+  ])('are refused by script/%s if unknown, before it does anything', (name, first) => {
     const installed = join(directory, 'installed')
     const run = machine(basics, { id: 'echo 0', npm: `touch ${installed}`, 'apt-get': `touch ${installed}` })
     const refused = run(name, ...first, '--port', '4200')
@@ -115,13 +115,13 @@ describe('arguments', () => {
   })
 })
 
-test('script/build.ts builds what has changed and nothing else', () => {
+test('script/build.ts builds only changed bundles', () => {
   const build = () => spawnSync(process.execPath, [join(root, 'script', 'build.ts')], { encoding: 'utf8' })
   expect(build().status).toBe(0)
   expect(build()).toMatchObject({ status: 0, stderr: '' })
 })
 
-test('the summary counts passed tests, failed tests, files that do not load, and errors outside of tests', () => {
+test('the summary counts passed tests, failed tests, files that do not load, and errors outside tests', () => {
   const files = {
     'mixed.test.js': `
       import { test } from 'vitest'
@@ -145,6 +145,6 @@ test('the summary counts passed tests, failed tests, files that do not load, and
   const args = [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--root', directory, reporter]
   const { status } = spawnSync(process.execPath, args, { env: { ...process.env, TEST_SUMMARY_FILE: summary } })
   expect(status).toBe(1)
-  // Failed: the test, the rejection, the file, and the suite; what the suite did not reach is skipped.
+  // Four failures: the test, the rejection, the file and the suite. The test that the suite did not reach is skipped.
   expect(readFileSync(summary, 'utf8')).toBe('3 4\n')
 })

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import type { Reporter } from 'vitest/node'
 
-/** Writes `<passed> <failed>` to the file that TEST_SUMMARY_FILE names, for `script/run` to print as its last line. */
+/** Writes `<passed> <failed>` to the file named by TEST_SUMMARY_FILE; `script/run` prints it as its last line. */
 export default class SummaryReporter implements Reporter {
-  /** Whatever could not even be run counts as failed: a file that does not load, an error outside of any test. */
+  /** Counts everything that could not run as failed: a file that does not load, or an error outside a test. */
   onTestRunEnd(
     modules: Parameters<NonNullable<Reporter['onTestRunEnd']>>[0],
     unhandledErrors: Parameters<NonNullable<Reporter['onTestRunEnd']>>[1],
@@ -16,7 +16,7 @@ export default class SummaryReporter implements Reporter {
       for (const test of module.children.allTests()) {
         const { state } = test.result()
         if (state === 'passed') passed += 1
-        // One that is still pending was cut off with its run.
+        // A pending test was cut off when its run ended.
         else if (state !== 'skipped') failed += 1
       }
     }

@@ -2,7 +2,7 @@ import { findCycles, readImports } from './module-graph.ts'
 import { rules } from './rules.ts'
 import { checkStatements } from './statements.ts'
 
-/** Every import and statement that breaks a rule, one line each. */
+/** Returns every import and statement that breaks a rule, one line each. */
 export function checkImports(root: string): string[] {
   const imports = readImports(root, ['packages/*/{src,test}/**/*.ts', 'bench/**/*.ts', 'script/**/*.ts'])
   const broken = imports.flatMap(edge =>

@@ -2,19 +2,19 @@ import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { parseSync } from 'oxc-parser'
 
-/** One file's use of another, or of a package. */
+/** One file's import of another file or of a package. */
 export interface Import {
   /** Path from the repository's root. */
   readonly from: string
-  /** Path from the root for a relative specifier, else the specifier as written. */
+  /** Path from the root for a relative specifier; otherwise the specifier as written. */
   readonly to: string
-  /** Gone at run time. */
+  /** True if the import disappears at run time. */
   readonly typeOnly: boolean
-  /** A relative specifier that no file answers to. */
+  /** True for a relative specifier without a file. */
   readonly missing: boolean
 }
 
-/** Reads every import of the TypeScript files below `root` that `patterns` match. */
+/** Reads every import of the TypeScript files below `root` that match `patterns`. */
 export function readImports(root: string, patterns: readonly string[]): Import[] {
   const files = globSync([...patterns], { cwd: root, exclude: path => path.includes('node_modules') })
   return files
@@ -49,7 +49,7 @@ function importsOf(root: string, file: string): Import[] {
   })
 }
 
-/** Rings of files that need one another at run time; each is a path that ends where it began. */
+/** Finds cycles of files that import one another at run time; each path ends where it began. */
 export function findCycles(imports: readonly Import[]): string[][] {
   const edges = new Map<string, string[]>()
   for (const { from, to, typeOnly } of imports) {

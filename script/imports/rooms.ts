@@ -1,7 +1,6 @@
 /**
- * The folders of the server, lowest first. A file may import from its own folder and from those named before it; types
- * count. An entry lists folders that share a level: they may import one another. A file that lies in `src` itself is a
- * folder of its own.
+ * The folders of the server, lowest first. A file may import from its own folder and from earlier ones, types included.
+ * An inner list names folders of one level, which may import one another. A file directly in `src` counts as a folder.
  */
 export type Rooms = readonly (string | readonly string[])[]
 
@@ -38,7 +37,7 @@ export const rooms: Rooms = [
   'main',
 ]
 
-/** The order of the folders inside a folder; `.` stands for the files that lie in it directly. */
+/** The order of the folders inside a folder; `.` means the files directly in it. */
 export const innerRooms: Readonly<Record<string, Rooms>> = {
   storage: ['.', 'postgres', 'keys', 'blobs', 'embedded'],
   sandboxes: ['.', 'linux', 'egress', 'seccomp', 'confined', 'bubblewrap'],
@@ -49,7 +48,7 @@ export const innerRooms: Readonly<Record<string, Rooms>> = {
     'log',
     'streams',
     'artifacts',
-    // A Run ends its Interactions, an Interaction resumes its Run, and a lease that ends closes both.
+    // A Run closes its Interactions, an Interaction resumes its Run, and the end of a lease closes both.
     ['runs', 'interactions', 'leases'],
     'turns',
     'reviews',
@@ -60,7 +59,7 @@ export const innerRooms: Readonly<Record<string, Rooms>> = {
   execution: ['supervisor', 'agent', 'claim', 'workspace', 'attempt', 'host', '.'],
 }
 
-/** The level of a folder in an order; -1 for a folder that the order does not name. */
+/** Returns the level of a folder in an order; -1 if the order does not name it. */
 export function levelOf(order: Rooms, room: string): number {
   return order.findIndex(entry => (typeof entry === 'string' ? entry === room : entry.includes(room)))
 }

@@ -19,14 +19,14 @@ const workspaces: Readonly<Record<string, readonly string[]>> = {
   server: ['@berth/contract', '@berth/supervisor'],
 }
 
-/** The folders of a file below the server's `src`, and the file's name without its ending. */
+/** Returns the folders of a file below the server's `src`, and the file's name without its extension. */
 function placeOf(path: string): { readonly room: string; readonly inner: string } | undefined {
   if (!path.startsWith(server)) return undefined
   const [first = '', second = '', third] = path.slice(server.length).replace(/\.ts$/, '').split('/')
   return { room: first, inner: third === undefined || second === '' ? '.' : second }
 }
 
-/** Tests may import anything of their own package. */
+/** Returns true for tests, which may import anything of their own package. */
 function isTest(path: string): boolean {
   return /\.test\.ts$|\/(?:test|testing)\//.test(path)
 }

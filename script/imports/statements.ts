@@ -5,15 +5,15 @@ import { type TableAccess, tables } from './tables.ts'
 
 const server = 'packages/server/src/'
 
-/** A table's name behind a word that only a statement has there. */
+/** A table's name after a keyword of SQL. */
 const mention = /\b(from|join|into|update|truncate)\s+(?:only\s+)?"?([a-z_]+)\b/gi
 const creation = /\bcreate\s+(?:unlogged\s+)?table\s+(?:if\s+not\s+exists\s+)?([a-z_]+)/gi
 const writing = new Set(['into', 'update', 'truncate'])
 
 /**
- * Every statement of the server that names a table its folder has no business with, one line each, and every table of
- * the migrations that `tables` does not name.
- * @param access by table; handed in by tests
+ * Returns every statement of the server that names a table of another folder, and every table of the migrations that
+ * `tables` does not name, one line each.
+ * @param access by table; tests pass their own
  */
 export function checkStatements(root: string, access: Readonly<Record<string, TableAccess>> = tables): string[] {
   const created = new Set(
@@ -46,16 +46,16 @@ function trespasses(root: string, file: string, access: Readonly<Record<string, 
   return [...found]
 }
 
-/** Messages name tables too, but only statements have their verbs in lower case. */
+/** Returns true for messages: they name tables too, but only statements have their keywords in lower case. */
 const isProse = (text: string): boolean => !/\b(?:select|insert|update|delete|with|from|join)\b/.test(text)
 
-/** The text of every string and template below a node of the syntax tree. */
+/** Yields the text of every string and template below a node of the syntax tree. */
 function* stringsOf(node: unknown): Generator<string> {
   if (Array.isArray(node)) {
     for (const child of node) yield* stringsOf(child)
   } else if (typeof node === 'object' && node !== null) {
     if ('type' in node && node.type === 'TemplateLiteral' && 'quasis' in node && Array.isArray(node.quasis)) {
-      // The pieces of one statement are one text, so that a name behind an interpolation keeps its verb.
+      // Join the pieces of a template, so that a name after an interpolation keeps its verb.
       yield node.quasis.map((quasi: { value: { raw: string } }) => quasi.value.raw).join(' ')
     }
     if ('type' in node && node.type === 'Literal' && 'value' in node && typeof node.value === 'string') yield node.value

@@ -1,16 +1,16 @@
-/** The folders of the server whose statements may name a table: `sessions/runs` is one, `sessions` is all within it. */
+/** Folders of the server whose statements may name a table; `sessions` includes everything below it. */
 export interface TableAccess {
   readonly writes: readonly string[]
-  /** Folders that read it beside those that write it. */
+  /** Folders that read the table, besides those that write it. */
   readonly reads?: readonly string[]
 }
 
 /**
- * Which statements may name which table. A rule of a table is found in the folders that write it; a folder that only
- * reads joins it in a statement of its own, where a second query would see another moment.
+ * Says which folders' statements may name which table. The folders that write a table own its rules. A folder that only
+ * reads it joins it in its own statement, because a second query would see the data at another moment.
  */
 export const tables: Readonly<Record<string, TableAccess>> = {
-  // Who may act.
+  // Identity.
   organizations: { writes: ['identity'], reads: ['admin'] },
   people: { writes: ['identity'] },
   memberships: { writes: ['identity'], reads: ['sessions/runs'] },
@@ -20,7 +20,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   runtime_credentials: { writes: ['identity'] },
   rate_buckets: { writes: ['identity'] },
 
-  // Sessions and all that hangs on one.
+  // Sessions and everything that belongs to one.
   sessions: {
     writes: ['sessions/session', 'sessions/log', 'sessions/runs', 'sessions/turns', 'repositories'],
     reads: ['sessions/streams', 'sessions/leases', 'sessions/merges', 'checkpoints', 'delivery', 'execution/workspace'],

@@ -1,6 +1,6 @@
-# Installs what is missing. Sourced after requirements.sh by script/server and script/test.
+# Installs missing packages. script/server and script/test source it after requirements.sh.
 
-# Runs a command as root. Without a terminal sudo must not ask for a password: nobody could answer.
+# Runs a command as root. Without a terminal, sudo must not ask for a password, because nobody could type it.
 as_root() {
   if [ "$(id -u)" = 0 ]; then
     "$@"
@@ -11,7 +11,7 @@ as_root() {
   fi
 }
 
-# Says what to install by hand, and how. Arguments: why, the command that installs them, its arguments.
+# Prints the command that an administrator must run. Arguments: the reason, then the command.
 ask_to_install() {
   local reason=$1
   shift
@@ -24,7 +24,7 @@ install_packages() {
   if command -v apt-get >/dev/null; then
     install=(apt-get install -y "$@")
   elif command -v dnf >/dev/null; then
-    # There `mount` is part of util-linux.
+    # Here `mount` is part of util-linux.
     install=(dnf install -y "${@/#mount/util-linux}")
   else
     echo "missing system packages: $*. Install them with the system's package manager, then start again." >&2
@@ -48,7 +48,7 @@ install_packages() {
 
 install_npm_packages() {
   echo 'installing npm packages' >&2
-  # Two runs at once would take one another's files away.
+  # Two concurrent runs would delete each other's files.
   (
     flock 9
     npm_packages_current && exit 0

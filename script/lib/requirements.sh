@@ -1,11 +1,11 @@
-# What Berth needs on a machine, and whether it is there. Sourced by the scripts beside this folder; changes nothing.
+# Lists and checks the programs that Berth needs; changes nothing. The scripts in the parent folder source this file.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
-# Programs of the system, each with the package that brings it (the names are the same for apt and dnf).
+# System programs, each with its package (the names are the same for apt and dnf).
 requirements=(bwrap:bubblewrap git:git setpriv:util-linux unshare:util-linux flock:util-linux prlimit:util-linux mount:mount)
 
-# What the tests need besides; a service needs the first three only to transcribe. The packages are Debian's.
+# Further needs of the tests. A service needs the first three only to transcribe. The packages are Debian's.
 test_requirements=(
   ffmpeg:ffmpeg
   pocketsphinx_continuous:pocketsphinx
@@ -17,7 +17,7 @@ test_requirements=(
   pgbouncer:pgbouncer
 )
 
-# Packages of the programs and files that are missing, each once. Arguments: requirements beside those of everybody.
+# Prints the packages of missing programs and files, each once. Arguments: requirements besides the common ones.
 missing_packages() {
   local requirement
   for requirement in "${requirements[@]}" "$@"; do
@@ -29,7 +29,7 @@ lock_checksum() {
   sha256sum <"$root/package-lock.json" | cut -d ' ' -f 1
 }
 
-# The npm packages are those of the lock file. One who ran `npm ci` by hand left no stamp, and npm's own record tells.
+# Succeeds if the npm packages match the lock file. A manual `npm ci` leaves no stamp; npm's own record tells then.
 npm_packages_current() {
   local stamp=$root/node_modules/.berth-lock record=$root/node_modules/.package-lock.json
   if [ -f "$stamp" ]; then
@@ -39,7 +39,7 @@ npm_packages_current() {
   fi
 }
 
-# Node 24 comes with the npm packages; a system's own may be older.
+# Node 24 comes with the npm packages; the system's own may be older.
 use_packaged_node() {
   export PATH="$root/node_modules/.bin:$PATH"
 }

@@ -1,7 +1,7 @@
-# The service has settings and no arguments. Sourced by script/server and script/run.
+# The service has settings but no arguments. script/server and script/run source this file.
 
-# Ends the script on any argument, before it does anything: with a usage, and with success only if that was asked for.
-# Arguments: name of the script, its arguments.
+# Ends the script on any argument, before it does anything: with the usage, and with success only for --help.
+# Arguments: the script's name, then its arguments.
 take_no_arguments() {
   local name=$1 argument=${2-}
   local usage="usage: $name
