@@ -60,7 +60,7 @@ describe('the rules and checks of the data directory', () => {
     const blockers = async () => (await host.readPull(ref, number)).blockers
 
     const set = await shell('rule', 'set', sample, 'main', '--check', 'tests', '--check', 'a lint')
-    expect(set).toBe('main takes pull requests only, which need tests, a lint\n')
+    expect(set).toBe('main accepts pull requests only; required checks: tests, a lint\n')
     expect(await blockers()).toEqual(['checks'])
     expect(await shell('check', 'record', sample, oid.toUpperCase(), 'tests', 'success')).toBe('')
     await recordCheck(variables, sample, { oid, name: 'a lint', state: 'failure' })

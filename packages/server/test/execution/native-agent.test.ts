@@ -194,7 +194,7 @@ test('servers of tools that the workspace names are started in the sandbox, and 
   const run = await next(session, 'Find Emma')
   expect(outcomeOf(run)).toBe('completed completed - 1')
   expect(activitiesOf(run)).toMatchObject([
-    { name: 'mcp_server', status: 'failed', output: expect.stringContaining('there is no no-such-program') },
+    { name: 'mcp_server', status: 'failed', output: expect.stringContaining('no-such-program was not found') },
     { name: 'mcp__shelf__find', kind: 'read', status: 'succeeded', output: 'C.UTF-8 /workspace Emma' },
   ])
 })
