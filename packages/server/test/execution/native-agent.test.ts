@@ -39,7 +39,7 @@ const reply = (session: Session, { id }: Interaction, message: string) =>
 const making = [
   `echo '{"type":"module"}' > package.json`,
   "echo 'export const add = (a, b) => a - b' > add.js",
-  `printf "import assert from 'node:assert'\\nimport { add } from '../add.js'\\nassert.equal(add(1, 2), 3)\\n" > test.js`,
+  `printf "import assert from 'node:assert'\\nimport { add } from './add.js'\\nassert.equal(add(1, 2), 3)\\n" > test.js`,
 ].join('; ')
 
 test('a session without a runtime fixes a failing test, presents a file and remembers it', async () => {
