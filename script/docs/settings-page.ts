@@ -1,35 +1,51 @@
+import type { Declaration } from '../../packages/server/src/settings/environment.ts'
 import { describeSettings } from '../../packages/server/src/settings/settings.ts'
 
 const introduction = `# Settings
 
 <!-- Made by \`node script/docs.ts\`; do not edit. -->
 
-Settings are read once, from the environment. A variable that begins with \`BERTH_\` and is not listed here, or a value that
-does not fit, stops the start with one line that names it. An empty variable counts as absent. \`NODE_ENV=production\` makes
-a production service: its three URLs must be https, and no development tenant is made.
+For operators: every setting, its meaning and its default. The service reads its environment once, at the start. A variable that
+begins with \`BERTH_\` and is not listed here, or a value that does not fit, stops the start with one line that names it. An empty
+variable counts as absent. Names end in their unit where they have one.
 
-| setting | meaning | default |
-|---|---|---|
+\`NODE_ENV=production\` makes a production service: its three URLs must be https, and it makes no development tenant.
 `
+
+/** The sections of the page, with the names of the settings that belong to each; the first that fits takes a setting. */
+const sections: readonly (readonly [title: string, names: RegExp])[] = [
+  ['This process', /^BERTH_(?:DATA_DIR|HOST|PORT|CONFIG|ROLES|RELEASE|TRUSTED_PROXIES|LOG_LEVEL|METRICS_PORT)$/],
+  ['URLs', /^BERTH_(?:BASE|AUTH|CONSOLE|GATEWAY)_URL$/],
+  ['Database, blobs and keys', /^(?:DATABASE_|AWS_|BERTH_(?:MIGRATION|DATABASE|BLOB|MASTER_KEY))/],
+  ['Rates and request bodies', /^BERTH_(?:AUTH_)?RATE_|^BERTH_BOD(?:Y|IES)_/],
+  ['Streams', /^BERTH_STREAM/],
+  ['Runs', /^BERTH_(?:RUN_|FENCE|MAX_|AGENT_|CANCEL_|PARK_|APPROVAL_|PING_|HOST_LOST|WORKER_)/],
+  ['Sandboxes', /^BERTH_(?:COMPUTE|LEASE_|WORKSPACE_|PROVISION_|SANDBOX_|EGRESS|MIRROR_|HELPER_)/],
+  ['Reviews, Publications and Merges', /^BERTH_(?:REVIEW|PUBLICATION|MERGE)_/],
+  ['The gateway', /^BERTH_GATEWAY_/],
+]
 
 const bucket = `
 ## Blobs in a bucket
 
-With \`BERTH_BLOBS=s3://<bucket>/<prefix>\` the start makes sure that the bucket answers. The credentials need
+With \`BERTH_BLOBS=s3://<bucket>/<prefix>\` the start checks that the bucket answers. The credentials need these rights:
 \`s3:ListBucket\`, \`s3:GetObject\`, \`s3:PutObject\`, \`s3:DeleteObject\`, \`s3:AbortMultipartUpload\` and
-\`s3:ListBucketMultipartUploads\`. They are taken from these variables and from nowhere else; temporary ones are not renewed.
-The keys are laid out as the files of a directory are, so one may be copied to become the other. No lifecycle rule may delete
-objects below the prefix. Larger content waits in the data directory until its digest is known.
+\`s3:ListBucketMultipartUploads\`. The service takes them from the variables above and from nowhere else, and does not renew
+temporary ones.
+
+Keys are laid out as the files of a directory are, so you may copy one store to the other. Set no lifecycle rule that deletes objects
+below the prefix. Content larger than one part waits in the data directory until its digest is known.
 `
 
 const configuration = `
 ## The configuration file
 
-\`BERTH_CONFIG\`, or \`berth.json\` in the data directory, holds what has structure. Every key is optional; an unknown one stops
-the start. An \`apiKey\`, an \`appId\`, a \`privateKey\` and the values of a runtime's \`env\` are written as they are, or as
-\`{ "env": "NAME" }\` to be taken from the environment. A file that holds a secret itself must be closed to others (\`chmod 600\`),
-or the start is refused; one that only names its secrets may have any mode. The values of \`env\` are told apart by their
-names ([runtimes](runtimes.md#secrets)).
+\`BERTH_CONFIG\`, or \`berth.json\` in the data directory, holds settings that have structure. Every key is optional; an unknown key
+stops the start. Write an \`apiKey\`, an \`appId\`, a \`privateKey\` or a value of a runtime's \`env\` as it is, or as
+\`{ "env": "NAME" }\` to take it from the environment.
+
+If the file holds a secret itself, it must be closed to others (\`chmod 600\`), or the start is refused. Which values of \`env\` count
+as secrets depends on their names ([runtimes](runtimes.md#secrets)).
 
 \`\`\`json
 {
@@ -68,21 +84,35 @@ names ([runtimes](runtimes.md#secrets)).
 }
 \`\`\`
 
-- \`kind\` of a provider: \`openai\`, \`anthropic\`, \`google\` or \`openai-compatible\` (which needs a \`baseUrl\`). \`wire\` says which
-  formats the upstream speaks by itself: \`chat\`, \`responses\`, \`messages\`, \`generate\` ([gateway.md](gateway.md)). Prices are US
-  dollars per million tokens; without one a Run's cost is incomplete.
-- A model's id is \`<provider id>/<model id>\`, or an alias.
-- A runtime is an ACP agent, started by \`command\` inside a sandbox. \`reach\` lists the origins that its sandboxes get to
-  besides what policy allows everyone; only an operator may name loopback, here. \`mounts\` are absolute directories of the host
-  shown read-only at the same path, for agents that are installed outside the system's directories.
+| key | meaning |
+|---|---|
+| \`providers[].kind\` | \`openai\`, \`anthropic\`, \`google\` or \`openai-compatible\`, which needs a \`baseUrl\`. |
+| \`providers[].wire\` | Formats that the provider speaks: \`chat\`, \`responses\`, \`messages\`, \`generate\` ([gateway.md](gateway.md)). |
+| \`providers[].models[].price\` | US dollars per million tokens. Without a price the cost of a Run is incomplete. |
+| \`models\` | The default and the aliases. A model's id is \`<provider id>/<model id>\`, or an alias. |
+| \`runtimes[].command\` | Starts an ACP agent inside a sandbox ([runtimes.md](runtimes.md)). |
+| \`runtimes[].reach\` | Origins that its sandboxes reach besides the public hosts. Only here may loopback be named. |
+| \`runtimes[].mounts\` | Absolute directories of the host, shown read-only at the same path. |
+| \`gitHosts\` | Apps of GitHub, in the cloud or your own ([git-hosts.md](git-hosts.md)). |
+| \`egress\` | Public hosts that sandboxes may reach, and ranges that they may not ([sandbox-network.md](sandbox-network.md)). |
+| \`transcription\` | The engine for speech ([transcription.md](transcription.md)). |
 `
 
-/** The page of every setting, made from their declarations. */
+/** Returns the page of every setting, made from their declarations. @throws Error for a setting without a section */
 export function renderSettings(): string {
-  const rows = describeSettings().map(({ name, meaning, fallback }) => {
-    const shown =
-      /^[\w./:-]+$/.test(fallback) && fallback !== 'absent' && fallback !== 'all' ? `\`${fallback}\`` : fallback
-    return `| \`${name}\` | ${meaning} | ${shown} |\n`
+  const bySection = Map.groupBy(describeSettings(), ({ name }) => {
+    const section = sections.find(([, names]) => names.test(name))
+    if (section === undefined) throw new Error(`${name} has no section in docs/settings.md`)
+    return section[0]
   })
-  return introduction + rows.join('') + bucket + configuration
+  const tables = sections.map(([title]) => {
+    const rows = (bySection.get(title) ?? []).map(rowOf)
+    return `\n## ${title}\n\n| setting | meaning | default |\n|---|---|---|\n${rows.join('')}`
+  })
+  return introduction + tables.join('') + bucket + configuration
+}
+
+function rowOf({ name, meaning, fallback }: Declaration): string {
+  const isValue = /^[\w./:-]+$/.test(fallback) && !['absent', 'all', 'none'].includes(fallback)
+  return `| \`${name}\` | ${meaning} | ${isValue ? `\`${fallback}\`` : fallback} |\n`
 }

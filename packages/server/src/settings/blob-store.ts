@@ -24,7 +24,7 @@ export function readBlobs(env: Environment, dataDir: string): BlobSettings {
     graceMs: env.duration(
       'BERTH_BLOB_GRACE_SECONDS',
       86_400,
-      'A blob that nothing names is set aside after this long, and discarded as long after that.',
+      'A blob that no row names is set aside after this long, and deleted after as long again.',
       { least: 60 },
     ),
   }
@@ -34,17 +34,17 @@ export function readBlobs(env: Environment, dataDir: string): BlobSettings {
 export function readBlobStore(env: Environment, dataDir: string): BlobStore {
   const named = env.parsed(
     'BERTH_BLOBS',
-    'Where artifacts and checkpoints are kept, by all processes of a database: `file:<directory>` or `s3://<bucket>/<prefix>`.',
+    'Store of Artifacts and checkpoints, the same for all processes of a database: `file:<directory>` or `s3://<bucket>/<prefix>`.',
     '`blobs` in the data directory',
     parseBlobs,
     'file:<directory> or s3://<bucket>/<prefix>',
   )
   const aws = (name: string, meaning: string, fallback = 'absent') => env.text(name, meaning, fallback)
-  const accessKeyId = aws('AWS_ACCESS_KEY_ID', 'Credentials for the bucket.')
-  const secretAccessKey = aws('AWS_SECRET_ACCESS_KEY', 'Credentials for the bucket.')
-  const sessionToken = aws('AWS_SESSION_TOKEN', 'Credentials for the bucket, where they are temporary.')
-  const namedRegion = aws('AWS_REGION', 'Region of the bucket.', '`us-east-1` where `AWS_ENDPOINT_URL` is set')
-  const endpoint = aws('AWS_ENDPOINT_URL', "URL of a store other than AWS's own.")
+  const accessKeyId = aws('AWS_ACCESS_KEY_ID', 'Access key for the bucket.')
+  const secretAccessKey = aws('AWS_SECRET_ACCESS_KEY', 'Secret key for the bucket.')
+  const sessionToken = aws('AWS_SESSION_TOKEN', 'Session token, if the credentials for the bucket are temporary.')
+  const namedRegion = aws('AWS_REGION', 'Region of the bucket.', '`us-east-1` if `AWS_ENDPOINT_URL` is set')
+  const endpoint = aws('AWS_ENDPOINT_URL', 'URL of a store other than AWS.')
   if (named === undefined) return { kind: 'file', directory: resolve(dataDir, 'blobs') }
   if ('directory' in named) return { kind: 'file', directory: resolve(named.directory) }
 

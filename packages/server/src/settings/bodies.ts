@@ -19,13 +19,13 @@ export function readBodies(env: Environment, gatewayBytes: number): BodySettings
   const callerBytes = env.integer(
     'BERTH_BODY_BYTES_PER_CALLER',
     Math.max(64 * mebibyte, gatewayBytes),
-    'Request bodies that this process holds at once of one installation, person, key or Run; by default no less than `BERTH_GATEWAY_BODY_BYTES`.',
+    'Bytes of request bodies that this process holds for one installation, person, key or Run. The default is at least `BERTH_GATEWAY_BODY_BYTES`.',
     { least: mebibyte },
   )
   const processBytes = env.integer(
     'BERTH_BODY_BYTES_PER_PROCESS',
     Math.max(256 * mebibyte, 2 * callerBytes),
-    'Request bodies that this process holds at once; one organization has half of it at most. By default no less than twice `BERTH_BODY_BYTES_PER_CALLER`.',
+    'Bytes of request bodies that this process holds; one organization gets half of them at most. The default is at least twice `BERTH_BODY_BYTES_PER_CALLER`.',
     { least: mebibyte },
   )
   if (processBytes < 2 * callerBytes) {
@@ -37,12 +37,12 @@ export function readBodies(env: Environment, gatewayBytes: number): BodySettings
     callerBodies: env.integer(
       'BERTH_BODIES_PER_CALLER',
       16,
-      'Bodies over 64 KiB that one installation, person, key or Run sends at once.',
+      'Bodies over 64 KiB that one installation, person, key or Run may send at once.',
     ),
     patienceMs: env.duration(
       'BERTH_BODY_PATIENCE_SECONDS',
       20,
-      'A request whose body brings less than 64 KiB in this long, and does not end, is given up.',
+      'A body that brings less than 64 KiB in this long, and does not end, is refused.',
     ),
   }
 }

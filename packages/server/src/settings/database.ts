@@ -24,10 +24,10 @@ export function readDatabase(env: Environment): DatabaseSettings {
     url: url('DATABASE_URL', 'A PostgreSQL server, version 15 or newer.', 'an embedded PostgreSQL'),
     migrationUrl: url(
       'BERTH_MIGRATION_URL',
-      'The same database by a role that owns its schema, which migrates and grants; the role of `DATABASE_URL` then owns nothing ([operations](operations.md)).',
+      'The same database under the role that owns its schema. That role migrates and grants, and the role of `DATABASE_URL` owns nothing ([operations](operations.md)).',
       'the role of `DATABASE_URL` migrates',
     ),
-    connections: env.integer('BERTH_DATABASE_CONNECTIONS', 20, 'Database connections of this process at most.'),
+    connections: env.integer('BERTH_DATABASE_CONNECTIONS', 20, 'Most database connections of this process.'),
   }
   if (database.migrationUrl !== undefined && database.url === undefined) {
     throw new StartError('BERTH_MIGRATION_URL needs DATABASE_URL, which names the role that the service works as')

@@ -14,21 +14,21 @@ export interface DeliverySettings {
 
 export function readDelivery(env: Environment): DeliverySettings {
   return {
-    reviewWaitMs: env.duration('BERTH_REVIEW_WAIT_SECONDS', 60, 'A caller waits this long for a review at most.'),
+    reviewWaitMs: env.duration('BERTH_REVIEW_WAIT_SECONDS', 60, 'Longest wait of a caller that asks for a review.'),
     publicationMs: env.duration(
       'BERTH_PUBLICATION_SECONDS',
       600,
-      'A publication or a merge whose Git host does not answer has failed after this long.',
+      'A Publication or a Merge fails if its Git host has not answered after this long.',
     ),
     mergeWaitMs: env.duration(
       'BERTH_MERGE_WAIT_SECONDS',
       86_400,
-      'A merge waits this long at most for its pull request to become ready.',
+      'Longest wait of a Merge for its pull request to become ready.',
     ),
     mergeCheckMs: env.duration(
       'BERTH_MERGE_CHECK_SECONDS',
       5,
-      'Before a merge that waits is looked at again; doubled each time, up to five minutes.',
+      'First pause before a waiting Merge is checked again; it doubles each time, up to five minutes.',
     ),
   }
 }

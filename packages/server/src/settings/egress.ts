@@ -15,10 +15,12 @@ export function readEgress(env: Environment, { egress }: Config): Egress | undef
     const ports = text.split(',').map(port => (/^ *\d{1,5} *$/.test(port) ? Number(port) : 0))
     return ports.every(port => port >= 1 && port <= 65_535) ? ports : undefined
   }
-  const open = env.oneOf('BERTH_EGRESS', 'public', 'What sandboxes reach beside the `reach` of their runtime.', [
+  const open = env.oneOf(
+    'BERTH_EGRESS',
     'public',
-    'none',
-  ])
+    'What sandboxes reach besides the `reach` of their runtime: `public` hosts or `none`.',
+    ['public', 'none'],
+  )
   const ports = env.parsed(
     'BERTH_EGRESS_PORTS',
     'Ports of public hosts that sandboxes reach, separated by commas.',

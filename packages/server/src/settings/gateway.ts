@@ -26,43 +26,39 @@ export function readGateway(env: Environment): GatewaySettings {
       env,
       'BERTH_GATEWAY_RATE',
       { burst: 600, perMinute: 6000 },
-      { subject: 'Model requests', scope: 'for each installation or Run' },
+      { limited: 'Model requests that an installation or a Run may send' },
     ),
-    bodyBytes: env.integer('BERTH_GATEWAY_BODY_BYTES', 32 * 1024 ** 2, 'JSON that a model request holds at most.', {
+    bodyBytes: env.integer('BERTH_GATEWAY_BODY_BYTES', 32 * 1024 ** 2, 'Largest body of a model request.', {
       least: 1024,
       most: 256 * 1024 ** 2,
     }),
-    connectMs: env.duration('BERTH_GATEWAY_CONNECT_SECONDS', 10, 'A provider is reached within this long, or not.'),
+    connectMs: env.duration('BERTH_GATEWAY_CONNECT_SECONDS', 10, 'Deadline for connecting to a provider.'),
     firstByteMs: env.duration(
       'BERTH_GATEWAY_FIRST_BYTE_SECONDS',
       600,
-      'A provider begins to answer within this long; without `stream` that is when it has finished.',
+      "Deadline for the first byte of a provider's answer. Without `stream` the first byte comes when the answer is complete.",
     ),
-    idleMs: env.duration(
-      'BERTH_GATEWAY_IDLE_SECONDS',
-      300,
-      "A provider's answer may be silent for this long once it began.",
-    ),
-    totalMs: env.duration('BERTH_GATEWAY_TOTAL_SECONDS', 3600, "A provider's answer takes at most this long."),
-    retries: env.integer('BERTH_GATEWAY_RETRIES', 2, 'Times that a model request is tried again, for each model.', {
+    idleMs: env.duration('BERTH_GATEWAY_IDLE_SECONDS', 300, "Longest silence within a provider's answer."),
+    totalMs: env.duration('BERTH_GATEWAY_TOTAL_SECONDS', 3600, "Deadline for a provider's whole answer."),
+    retries: env.integer('BERTH_GATEWAY_RETRIES', 2, 'Retries of a model request, for each model.', {
       least: 0,
       most: 10,
     }),
     retryWaitMs: env.duration(
       'BERTH_GATEWAY_RETRY_WAIT_SECONDS',
       5,
-      'A provider that asks to wait for longer is not waited for.',
+      'Longest wait that a provider may ask for before a retry; if it asks for more, the request fails.',
     ),
     clientPatienceMs: env.duration(
       'BERTH_GATEWAY_CLIENT_PATIENCE_SECONDS',
       60,
-      'A client that takes nothing of its answer for this long is let go of.',
+      'A client that reads nothing of its answer for this long is disconnected.',
     ),
-    connections: env.integer('BERTH_GATEWAY_CONNECTIONS', 1024, 'Connections to one provider at most.'),
+    connections: env.integer('BERTH_GATEWAY_CONNECTIONS', 1024, 'Most connections to one provider.'),
     sandboxRequests: env.integer(
       'BERTH_GATEWAY_REQUESTS_PER_SANDBOX',
       64,
-      'Requests that one sandbox has at the gateway at once.',
+      'Most requests that one sandbox may have open at the gateway.',
     ),
   }
 }

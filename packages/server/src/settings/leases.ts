@@ -18,7 +18,7 @@ export function readLeases(env: Environment): LeaseSettings {
     workspaceWaitMs: env.duration(
       'BERTH_WORKSPACE_WAIT_SECONDS',
       30,
-      'A caller that wants a workspace back waits for it this long at most.',
+      'Longest wait of a caller that asks for a workspace.',
     ),
   }
   if (leases.idleMs > leases.maxMs) {

@@ -17,12 +17,11 @@ export function readLimits(env: Environment, gatewayBytes: number): LimitSetting
   const edge = { burst: 600, perMinute: 3000 }
   return {
     authority: readRateLimit(env, 'BERTH_RATE', authority, {
-      subject: 'Requests',
-      scope: 'for each installation or membership',
+      limited: 'Requests that an installation or a membership may send',
     }),
     edge: readRateLimit(env, 'BERTH_AUTH_RATE', edge, {
-      subject: 'Requests',
-      scope: 'for each address; of the gateway, those without a valid credential',
+      limited: 'Requests that an address may send',
+      note: 'At the gateway, only requests without a valid credential count.',
     }),
     bodies: readBodies(env, gatewayBytes),
   }

@@ -38,20 +38,20 @@ export function readListener(env: Environment): ListenerSettings {
 }
 
 export function readAuthUrl(env: Environment, listener: ListenerSettings): string {
-  return readUrl(env, listener, 'BERTH_AUTH_URL', 'URL that clients reach the account service and the gateway at.')
+  return readUrl(env, listener, 'BERTH_AUTH_URL', 'URL at which clients reach the account service and the gateway.')
 }
 
 /** Reads the other URLs; by default workers look for the gateway where clients do. */
 export function readUrls(env: Environment, listener: ListenerSettings, authUrl: string): UrlSettings {
   return {
     authUrl,
-    baseUrl: readUrl(env, listener, 'BERTH_BASE_URL', 'URL that clients reach the API at.'),
+    baseUrl: readUrl(env, listener, 'BERTH_BASE_URL', 'URL at which clients reach the API.'),
     consoleUrl: readUrl(env, listener, 'BERTH_CONSOLE_URL', 'URL that `sessionUrl` begins with.'),
     gatewayUrl: readUrl(
       env,
       listener,
       'BERTH_GATEWAY_URL',
-      "URL that workers reach the gateway at, on behalf of their sandboxes' agents; they look there when they start.",
+      'URL at which workers reach the gateway for their sandboxes. A worker checks it at its start.',
       { url: authUrl, words: '`BERTH_AUTH_URL`' },
     ),
   }
@@ -70,11 +70,11 @@ export function urlsOn(urls: UrlSettings, { host, port: before }: ListenerSettin
 
 export function readHttp(env: Environment): HttpSettings {
   return {
-    release: env.text('BERTH_RELEASE', 'Shown as `info.x-svc-release` in the OpenAPI document.', 'absent'),
+    release: env.text('BERTH_RELEASE', 'Value of `info.x-svc-release` in the OpenAPI document.', 'absent'),
     trustedProxies:
       env.parsed(
         'BERTH_TRUSTED_PROXIES',
-        "Addresses and ranges of proxies in front, separated by commas: a client's address is the last one of `X-Forwarded-For` that is none of theirs.",
+        "Addresses and ranges of proxies in front of the service, separated by commas. The client's address is the last one in `X-Forwarded-For` that is not a proxy's.",
         'none',
         parseRanges,
         'a list of IP addresses and ranges (10.0.0.0/8)',

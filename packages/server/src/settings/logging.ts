@@ -11,7 +11,7 @@ export interface LoggingSettings {
 
 export function readLogging(env: Environment): LoggingSettings {
   return {
-    level: env.oneOf('BERTH_LOG_LEVEL', 'info', 'Least severity that is logged.', levels),
+    level: env.oneOf('BERTH_LOG_LEVEL', 'info', 'Lowest severity that is logged.', levels),
     metricsPort: env.parsed(
       'BERTH_METRICS_PORT',
       'Loopback port that serves `GET /metrics`; 0 takes a free one.',

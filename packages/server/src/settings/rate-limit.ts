@@ -6,15 +6,19 @@ export interface RateLimit {
   readonly perMinute: number
 }
 
-/** Reads a bucket from `<prefix>_BURST` and `<prefix>_PER_MINUTE`. @param scope ends the sentence "Requests at once, …" */
+/**
+ * Reads a bucket from `<prefix>_BURST` and `<prefix>_PER_MINUTE`.
+ * @param description `limited` is what the bucket bounds ("Requests that … may send"), `note` is a sentence of its own
+ */
 export function readRateLimit(
   env: Environment,
   prefix: string,
   fallback: RateLimit,
-  { subject, scope }: { readonly subject: string; readonly scope: string },
+  { limited, note }: { readonly limited: string; readonly note?: string },
 ): RateLimit {
+  const more = note === undefined ? '' : ` ${note}`
   return {
-    burst: env.integer(`${prefix}_BURST`, fallback.burst, `${subject} at once, ${scope}.`),
-    perMinute: env.integer(`${prefix}_PER_MINUTE`, fallback.perMinute, `${subject} a minute, ${scope}.`),
+    burst: env.integer(`${prefix}_BURST`, fallback.burst, `${limited} at once.${more}`),
+    perMinute: env.integer(`${prefix}_PER_MINUTE`, fallback.perMinute, `${limited} per minute.${more}`),
   }
 }

@@ -24,8 +24,8 @@ export function readConfig(
 ): Config {
   const named = env.text(
     'BERTH_CONFIG',
-    'JSON file of providers, models, runtimes and Git hosts.',
-    '`berth.json` in the data directory, where it exists',
+    'JSON file with providers, models, runtimes and Git hosts.',
+    '`berth.json` in the data directory, if it exists',
   )
   const path = resolve(named ?? resolve(dataDir, 'berth.json'))
   const text = files.readFile(path)

@@ -23,19 +23,19 @@ export function readBudgets(env: Environment): RunBudgets {
   const whole = /^\d{1,9}$/
   const costUsd = bound(
     'BERTH_RUN_BUDGET_USD',
-    'US dollars that a Run may spend on models; then it ends with `cost_budget`.',
+    'US dollars that a Run may spend on models; it then ends with `cost_budget`.',
     /^\d{1,9}(\.\d{1,6})?$/,
     'a number of dollars above 0',
   )
   const turns = bound(
     'BERTH_RUN_BUDGET_TURNS',
-    "Turns of the agent's own loop in a Run; then it ends with `turn_budget`.",
+    "Calls of its model that a Run's agent may make; it then ends with `turn_budget`.",
     whole,
     'a whole number above 0',
   )
   const budgetSeconds = bound(
     'BERTH_RUN_BUDGET_SECONDS',
-    'Time that a Run may work, without waiting for people; then it ends with `time_budget`.',
+    'Time that a Run may work, without waiting for people; it then ends with `time_budget`.',
     whole,
     'a whole number above 0',
   )
@@ -48,15 +48,15 @@ export function readBudgets(env: Environment): RunBudgets {
 
 /** What the agent of a Run may put into the log, which is kept for ever. */
 export function readEventBudget(env: Environment): { readonly events: number; readonly bytes: number } {
-  const more = 'then the Run has failed with `event_budget`.'
+  const more = 'the Run then fails with `event_budget`.'
   return {
-    events: env.integer('BERTH_RUN_BUDGET_EVENTS', 200_000, `Events that the agent of a Run may cause; ${more}`, {
+    events: env.integer('BERTH_RUN_BUDGET_EVENTS', 200_000, `Events that a Run's agent may cause; ${more}`, {
       least: 100,
     }),
     bytes: env.integer(
       'BERTH_RUN_BUDGET_EVENT_BYTES',
       256 * 1024 ** 2,
-      `Size of the Events that the agent of a Run may cause; ${more}`,
+      `Bytes of Events that a Run's agent may cause; ${more}`,
       { least: 1024 ** 2 },
     ),
   }

@@ -23,7 +23,7 @@ export interface SandboxSettings {
 }
 
 export function readCompute(env: Environment): 'bubblewrap' {
-  return env.oneOf('BERTH_COMPUTE', 'bubblewrap', 'What makes sandboxes.', ['bubblewrap'])
+  return env.oneOf('BERTH_COMPUTE', 'bubblewrap', 'Driver that makes sandboxes.', ['bubblewrap'])
 }
 
 export function readSandboxes(env: Environment, config: Config): SandboxSettings {
@@ -33,7 +33,7 @@ export function readSandboxes(env: Environment, config: Config): SandboxSettings
     mirrorBytes: env.integer(
       'BERTH_MIRROR_BYTES',
       10 * gibibyte,
-      'Size of one mirror of a repository; a larger repository is refused.',
+      'Largest mirror of a repository; a larger repository is refused.',
       { least: 1024 ** 2 },
     ),
     helpers: readHelpers(env),
@@ -50,8 +50,8 @@ function readBounds(env: Environment): SandboxSettings['bounds'] {
       least: 0.1,
       most: 1024,
     }),
-    fileSizeBytes: env.integer('BERTH_SANDBOX_FILE_BYTES', 4 * gibibyte, 'Size of one file in a sandbox.'),
-    diskBytes: env.integer('BERTH_SANDBOX_DISK_BYTES', 10 * gibibyte, 'Files of one sandbox altogether.'),
+    fileSizeBytes: env.integer('BERTH_SANDBOX_FILE_BYTES', 4 * gibibyte, 'Largest file in a sandbox.'),
+    diskBytes: env.integer('BERTH_SANDBOX_DISK_BYTES', 10 * gibibyte, 'Size of all files of one sandbox together.'),
   }
 }
 
@@ -60,12 +60,17 @@ function readHelpers(env: Environment): SandboxSettings['helpers'] {
     memoryBytes: env.integer(
       'BERTH_HELPER_MEMORY_BYTES',
       4 * gibibyte,
-      'Memory of all helper programs of this process: git, seals, restores, decoders.',
+      'Memory of all helper programs of this process together: git, seals, restores, decoders.',
       { least: gibibyte },
     ),
-    cpus: env.number('BERTH_HELPER_CPUS', 2, 'Processors of all helper programs of this process; may be a fraction.', {
-      least: 0.1,
-      most: 1024,
-    }),
+    cpus: env.number(
+      'BERTH_HELPER_CPUS',
+      2,
+      'Processors of all helper programs of this process together; may be a fraction.',
+      {
+        least: 0.1,
+        most: 1024,
+      },
+    ),
   }
 }

@@ -92,7 +92,11 @@ export function listeningOn(settings: Settings, port: number): Settings {
 /** The order of reading is the order of the table in `docs/settings.md`. */
 function read(env: Environment, variables: Variables, files: SettingsFiles): Settings {
   const dataDir = resolve(
-    env.text('BERTH_DATA_DIR', 'Directory of everything the embedded default keeps.', './.berth') ?? '.berth',
+    env.text(
+      'BERTH_DATA_DIR',
+      'Directory that keeps everything of this host: embedded database, blobs, keys, sandboxes, mirrors.',
+      './.berth',
+    ) ?? '.berth',
   )
   const listener = readListener(env)
   const config = readConfig(env, dataDir, variables, files)

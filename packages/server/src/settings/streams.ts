@@ -20,23 +20,19 @@ export function readStreams(env: Environment): StreamSettings {
   const perAuthority = env.integer(
     'BERTH_STREAMS_PER_AUTHORITY',
     64,
-    'Event streams open at once, for each principal, over all processes.',
+    'Streams that one authority may have open, over all processes.',
   )
-  const perProcess = env.integer('BERTH_STREAMS_PER_PROCESS', 256, 'Event streams open at once in this process.')
+  const perProcess = env.integer('BERTH_STREAMS_PER_PROCESS', 256, 'Streams that this process may have open.')
   const minMs = env.duration(
     'BERTH_STREAM_MIN_SECONDS',
     300,
-    'Event streams are ended to be resumed, each at a random age: the least.',
+    'Least age at which a stream ends; each ends at a random age, for its client to resume.',
   )
-  const maxMs = env.duration(
-    'BERTH_STREAM_MAX_SECONDS',
-    600,
-    'Event streams are ended to be resumed, each at a random age: the most.',
-  )
+  const maxMs = env.duration('BERTH_STREAM_MAX_SECONDS', 600, 'Greatest age at which a stream ends.')
   const authorityMs = env.duration(
     'BERTH_STREAM_AUTHORITY_SECONDS',
     10,
-    'An open event stream ends within this long of the revocation of its credential.',
+    'An open stream ends within this long after its credential was revoked.',
   )
   if (minMs > maxMs) throw new StartError('BERTH_STREAM_MIN_SECONDS must not be above BERTH_STREAM_MAX_SECONDS')
   return { perAuthority, perProcess, life: { minMs, maxMs, authorityMs } }

@@ -40,10 +40,22 @@ export interface WorkerSettings {
 
 /** @throws StartError if the file of approval rules is missing or wrong */
 export function readWorker(env: Environment, readFile: (path: string) => string | undefined): WorkerSettings {
-  const fenceMs = env.duration('BERTH_FENCE_SECONDS', 4, "A worker's claim on a Run, renewed four times as often.")
+  const fenceMs = env.duration(
+    'BERTH_FENCE_SECONDS',
+    4,
+    "A worker's claim lapses after this long; the worker renews it four times as often.",
+  )
   const counts = {
-    maxAttempts: env.integer('BERTH_MAX_ATTEMPTS', 3, 'Attempts at a Run whose agent was lost before it did anything.'),
-    maxHandovers: env.integer('BERTH_MAX_HANDOVERS', 5, 'Times that a Run may lose its worker before it is given up.'),
+    maxAttempts: env.integer(
+      'BERTH_MAX_ATTEMPTS',
+      3,
+      'Most attempts at a Run, if its agent is lost before it called a tool.',
+    ),
+    maxHandovers: env.integer(
+      'BERTH_MAX_HANDOVERS',
+      5,
+      'Times that a Run may lose its worker without progress before it crashes.',
+    ),
   }
   const times = readTimes(env)
   const approvalRules = readApprovalRules(env, readFile)
@@ -60,26 +72,38 @@ export function readWorker(env: Environment, readFile: (path: string) => string 
 
 function readTimes(env: Environment) {
   return {
-    provisionMs: env.duration('BERTH_PROVISION_SECONDS', 60, 'A sandbox is made within this long, or not.'),
-    agentStartMs: env.duration('BERTH_AGENT_START_SECONDS', 60, 'An agent answers within this long, or not.'),
-    runMs: env.duration('BERTH_RUN_SECONDS', 14_400, 'A Run takes at most this long.'),
-    cancelGraceMs: env.duration('BERTH_CANCEL_GRACE_SECONDS', 10, 'A cancelled agent that goes on is killed then.'),
+    provisionMs: env.duration('BERTH_PROVISION_SECONDS', 60, 'Deadline for making a sandbox.'),
+    agentStartMs: env.duration(
+      'BERTH_AGENT_START_SECONDS',
+      60,
+      'Deadline for an agent to start and open its conversation.',
+    ),
+    runMs: env.duration(
+      'BERTH_RUN_SECONDS',
+      14_400,
+      'Longest duration of a Run, without the time in which it waits for people.',
+    ),
+    cancelGraceMs: env.duration(
+      'BERTH_CANCEL_GRACE_SECONDS',
+      10,
+      'A cancelled agent that has not stopped after this long is killed.',
+    ),
     parkMs: env.duration(
       'BERTH_PARK_SECONDS',
       600,
       'A native agent that has waited for an answer this long is sealed and gives its sandbox back.',
     ),
-    approvalMs: env.duration('BERTH_APPROVAL_SECONDS', 600, 'An approval is decided within this long, or not.'),
+    approvalMs: env.duration('BERTH_APPROVAL_SECONDS', 600, 'Deadline for people to decide an approval.'),
   }
 }
 
 function readHostTimes(env: Environment) {
   return {
-    pingMs: env.duration('BERTH_PING_SECONDS', 10, 'A sandbox that is silent for this long counts as frozen.'),
+    pingMs: env.duration('BERTH_PING_SECONDS', 10, 'A supervisor that is silent for this long counts as hung.'),
     hostLostMs: env.duration(
       'BERTH_HOST_LOST_SECONDS',
       300,
-      'Seconds after which a host that is not heard of is gone: its Runs go on elsewhere, from what was sealed.',
+      'A host that is silent for this long is lost; other hosts take over its Runs, from their checkpoints.',
       { least: 120, most: 86_400 },
     ),
   }
@@ -88,7 +112,7 @@ function readHostTimes(env: Environment) {
 function readApprovalRules(env: Environment, readFile: (path: string) => string | undefined): readonly ApprovalRule[] {
   const named = env.text(
     'BERTH_APPROVAL_RULES',
-    'JSON file of approvals that workers allow without people ([interactions](interactions.md)).',
+    'JSON file of approvals that need no person ([interactions](interactions.md)).',
     'people are asked',
   )
   if (named === undefined) return []
