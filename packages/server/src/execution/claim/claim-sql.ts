@@ -7,23 +7,23 @@ import type { Reading } from '../agent/conversation.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { Spent } from './spent-events.ts'
 
-/** The execution of a Session in the hands of this worker, proven by its token. */
+/** This worker's hold on the execution of a Session, proven by its token. */
 export interface Claim extends SessionKey {
   readonly token: number
   readonly holder: string
-  /** The Run that is executed or sealed; null while a workspace is restored for its own sake. */
+  /** The Run that is executed or sealed; null while only a workspace is restored. */
   readonly runId: string | null
 }
 
-/** A Run in the hands of this worker. */
+/** A claim of a Run. */
 export interface RunClaim extends Claim {
   readonly runId: string
   readonly run: RunRow
-  /** The Run's authority ended before the claim. */
+  /** True if the Run's authority ended before the claim. */
   readonly revoked: boolean
 }
 
-/** What an execution is for: its Run, the sealing of that Run once it has ended, or a workspace by itself. */
+/** The purpose of an execution: a Run, the sealing of an ended Run, or the restore of a workspace. */
 export type Task = 'run' | 'seal' | 'restore'
 
 interface ClaimRow extends RunRow {
@@ -33,8 +33,8 @@ interface ClaimRow extends RunRow {
 }
 
 /**
- * Gives the claimed Runs their next fence token. `for update of r skip locked` keeps two workers from the same row; the
- * Run's lock is the first one taken, as everywhere.
+ * Gives the claimed Runs their next fence token. `for update of r skip locked` keeps two workers off the same row. The
+ * Run's lock comes first, as everywhere.
  */
 const takeFence = `
   insert into executions (organization_id, session_id, token, task, run_id, attempt, holder, acquired_at, heartbeat_at,
@@ -45,14 +45,14 @@ const takeFence = `
     holder = excluded.holder, acquired_at = excluded.acquired_at, heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at
   returning organization_id, session_id, token`
 
-/** What was claimed, and on whose authority that still is. */
+/** Returns the claimed Runs, and if their authority has ended. */
 const claimed = `
   select taken.*, fence.token, ${hasLostAuthority('taken')} as revoked
   from taken join fence using (organization_id, session_id)`
 
 /**
- * A sandbox lives on one host; only a worker there can go on with it. Where that host is gone for good it is anyone's, who
- * finds no sandbox then.
+ * A sandbox lives on one host, so only a worker there can continue with it. If that host is gone for good, any worker
+ * may claim, and finds no sandbox.
  */
 const onThisHost = `
   not exists (
@@ -60,7 +60,7 @@ const onThisHost = `
     where l.organization_id = r.organization_id and l.session_id = r.session_id and l.ended_at is null and l.host <> $4
       and not exists (select 1 from runtime_hosts h where h.host = l.host and ${isLostHost('h', '$4')}))`
 
-/** What not every host can run is left to one that can, while there is one. */
+/** Leaves a Run of a runtime that this host lacks to a host that has it, while there is one. */
 const runnableHere = `
   (r.runtime is null
     or not exists (
@@ -75,7 +75,7 @@ export interface Claimant {
   readonly expiresAt: Date
 }
 
-/** Claims queued Runs, the oldest first (`runs_queued`). */
+/** Claims queued Runs, oldest first, by the index `runs_queued`. */
 export async function claimQueued(db: Queryable, by: Claimant, limit: number): Promise<RunClaim[]> {
   const { rows } = await db.query<ClaimRow>({
     name: 'claim-queued',
@@ -98,7 +98,7 @@ export async function claimQueued(db: Queryable, by: Claimant, limit: number): P
   return rows.map(row => toClaim(row, by))
 }
 
-/** Takes over Runs whose worker has not been heard of since its claim lapsed (`executions_held`). */
+/** Takes over Runs whose claims lapsed without a word from their workers, by the index `executions_held`. */
 export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): Promise<RunClaim[]> {
   const { rows } = await db.query<ClaimRow>({
     name: 'adopt-lapsed',
@@ -126,8 +126,8 @@ function toClaim({ token, task: _, revoked, ...run }: ClaimRow, by: Claimant): R
 }
 
 /**
- * Claims workspaces that somebody waits for, and takes over those whose worker was lost: the request stands until it is
- * worked off, so claiming and adopting are one.
+ * Claims requested workspaces, and takes over those of lost workers. A request stands until a worker has carried it
+ * out, so one statement does both.
  */
 export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number): Promise<Claim[]> {
   const { rows } = await db.query<{ organization_id: string; session_id: string; token: number }>({
@@ -154,7 +154,7 @@ export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number
   }))
 }
 
-/** What a claim is for right now; null where it no longer stands. */
+/** Returns the current task of a claim; null if the claim no longer stands. */
 export async function taskOf(db: Queryable, claim: Claim): Promise<Task | null> {
   const { rows } = await db.query<{ task: Task | null }>({
     name: 'task-of',
@@ -164,7 +164,7 @@ export async function taskOf(db: Queryable, claim: Claim): Promise<Task | null> 
   return rows[0]?.task ?? null
 }
 
-/** How many of a worker's Runs wait for people, by the rows' keys. Only asked once its hands are full. */
+/** Counts a worker's Runs that wait for people, by the rows' keys. The worker asks only when it is at its limit. */
 export async function countAwaiting(db: Queryable, claims: readonly Claim[]): Promise<number> {
   const { rows } = await db.query<{ count: number }>({
     name: 'count-awaiting',
@@ -181,8 +181,10 @@ export async function countAwaiting(db: Queryable, claims: readonly Claim[]): Pr
 }
 
 /**
- * Renews claims of a worker, by the rows' keys: an index on the holder would be written with every renewal, and without
- * one each worker reads what all the others hold. @returns the Sessions it still holds, as `organization/session`
+ * Renews a worker's claims by the rows' keys. Every renewal would write an index on the holder; without such an index,
+ * each worker would read the rows of all others.
+ *
+ * @returns the Sessions it still holds, as `organization/session`
  */
 export async function renewClaims(
   db: Queryable,
@@ -210,7 +212,7 @@ const columnsOf = (claims: readonly Claim[]) => [
   claims.map(({ holder }) => holder),
 ]
 
-/** Lets others take over at once what a worker that stops still holds. */
+/** Lapses the claims of a worker that stops, so that others take over at once. */
 export async function lapseClaims(db: Queryable, holder: string, now: Date): Promise<void> {
   await db.query({
     text: `
@@ -220,7 +222,7 @@ export async function lapseClaims(db: Queryable, holder: string, now: Date): Pro
   })
 }
 
-/** Gives up one claim that could not be worked on; whoever takes it over counts one more handover. */
+/** Lapses one claim that could not be worked on; its next worker counts one more handover. */
 export async function lapseClaim(db: Queryable, claim: Claim, now: Date): Promise<void> {
   await db.query({
     text: `
@@ -231,10 +233,11 @@ export async function lapseClaim(db: Queryable, claim: Claim, now: Date): Promis
 }
 
 /**
- * Proves, under the row's lock, that the claim still stands. The transaction that asked may write; a takeover waits for
- * it. Called after the Session's lock, where both are needed, and before the lease is written. Only under the Session's
- * lock may the Run be written after it: those who come without that lock take the Run first.
- * @returns what the claim is for; null where it does not stand
+ * Proves under the row's lock that the claim still stands. The calling transaction may then write; a takeover waits for
+ * it. Call it after the Session's lock, if both are needed, and before the lease is written. The Run may only be
+ * written afterwards under the Session's lock: transactions without that lock take the Run first.
+ *
+ * @returns the claim's task; null if the claim does not stand
  */
 export async function holdsFence(tx: Queryable, claim: Claim, now: Date): Promise<Task | null> {
   const { rows } = await tx.query<{ task: Task }>({
@@ -249,7 +252,7 @@ export async function holdsFence(tx: Queryable, claim: Claim, now: Date): Promis
   return rows[0]?.task ?? null
 }
 
-/** Whether nobody holds the Session's execution. Until the transaction ends nobody takes it. */
+/** Returns true if nobody holds the Session's execution. Nobody can take it until the transaction ends. */
 export async function isUnclaimed(tx: Queryable, key: SessionKey): Promise<boolean> {
   const { rows } = await tx.query<{ task: Task | null }>({
     name: 'is-unclaimed',
@@ -260,9 +263,9 @@ export async function isUnclaimed(tx: Queryable, key: SessionKey): Promise<boole
 }
 
 /**
- * Commits how far the journal is read, with what is known of the agent at that point. Where the log grew, it also counts
- * that against the Run's budget of Events. Where tool calls have begun or ended, it counts those of the attempt, which
- * decide whether it may be started again, and keeps those that are open for whoever ends the Run without its agent.
+ * Commits the journal's offset and the facts about the agent at that offset. If the log grew, it also charges the Run's
+ * budget of Events. If tool calls began or ended, it counts the attempt's calls, which decide if the Run may be started
+ * again. It also stores the open calls, for a later end of the Run without its agent.
  */
 export async function saveReading(
   tx: Queryable,
@@ -315,7 +318,10 @@ const countOnRun = `
         where organization_id = $10 and session_id = $11 and id = $12
       )`
 
-/** The model that the agent's next process is started for. Before it is: what is in the journal then follows the row. */
+/**
+ * Stores the model for the agent's next process. Call it before that process starts, so that the journal never precedes
+ * the row.
+ */
 export async function saveAgentModel(tx: Queryable, leaseId: string, model: string | null): Promise<void> {
   await tx.query({
     name: 'save-agent-model',
@@ -324,7 +330,7 @@ export async function saveAgentModel(tx: Queryable, leaseId: string, model: stri
   })
 }
 
-/** The Run is in the hands of a worker that gets on with it. */
+/** Resets the count of handovers, because this worker makes progress. */
 export async function clearHandovers(tx: Queryable, claim: RunClaim): Promise<void> {
   await tx.query({
     text: 'update runs set handovers = 0 where organization_id = $1 and session_id = $2 and id = $3',
@@ -333,8 +339,8 @@ export async function clearHandovers(tx: Queryable, claim: RunClaim): Promise<vo
 }
 
 /**
- * The assistant's last message in the log since the attempt began, on the log's primary key; null where there is none.
- * Of one that was cut only that much is known.
+ * Returns the assistant's last message in the log since the attempt began, by the log's primary key; null if there is
+ * none. For a truncated message only the stored size is known.
  */
 export async function findLastAnswer(db: Queryable, key: SessionKey, runId: string): Promise<LastAnswer | null> {
   const { rows } = await db.query<{ text: string; truncated: string | null }>({
