@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readAgentMessage, readPermissionCall, readUpdate } from './acp-message.ts'
-import { Conversation } from './conversation.ts'
+import { AgentConversation } from './agent-conversation.ts'
 
 describe("the reader of an agent's lines", () => {
   test.each([
@@ -123,7 +123,7 @@ describe('garbage from an agent', () => {
             sessionId: 's',
             activePrompt: 'prompt/r/1/1',
           } as const
-          const conversation = new Conversation({ runId: 'r', attempt: 1, turnSequence: 0 }, facts, 0)
+          const conversation = new AgentConversation({ runId: 'r', attempt: 1, turnSequence: 0 }, facts, 0)
           for (const [index, line] of lines.entries()) {
             const payload = Buffer.from(line)
             conversation.apply({ type: 'o', start: index, end: index + 1, at: new Date(index), payload })

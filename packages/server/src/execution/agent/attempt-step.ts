@@ -1,4 +1,4 @@
-import type { AgentEnd, AgentFacts } from './conversation.ts'
+import type { AgentEnd, AgentFacts } from './agent-conversation.ts'
 
 /** The state that decides an attempt's next step. */
 export interface Standing {

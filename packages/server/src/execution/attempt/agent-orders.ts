@@ -17,9 +17,9 @@ import {
   type PromptOf,
   prompt,
 } from '../agent/acp-orders.ts'
+import type { AgentFacts } from '../agent/agent-conversation.ts'
 import { agentEnvironment } from '../agent/agent-environment.ts'
 import { answerBlocks, answersMeta, feedbackBlocks } from '../agent/answer-blocks.ts'
-import type { AgentFacts } from '../agent/conversation.ts'
 import { promptBlocks } from '../agent/prompt-blocks.ts'
 import { type RunClaim, saveAgentModel } from '../claim/claim-sql.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'

@@ -1,6 +1,6 @@
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
-import type { AgentFacts, Reading } from '../agent/conversation.ts'
+import type { AgentFacts, Reading } from '../agent/agent-conversation.ts'
 import type { RunClaim } from '../claim/claim-sql.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import type { Spent } from '../claim/spent-events.ts'

@@ -4,8 +4,8 @@ import type { Outcome } from '../../sessions/runs/run.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import { agentRequestOf } from '../agent/acp-answers.ts'
 import type { Order } from '../agent/acp-orders.ts'
+import { AgentConversation, type AgentEnd } from '../agent/agent-conversation.ts'
 import { isRefused, nextAttemptStep } from '../agent/attempt-step.ts'
-import { type AgentEnd, Conversation } from '../agent/conversation.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import { clearHandovers, findLastAnswer, type RunClaim } from '../claim/claim-sql.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
@@ -46,7 +46,7 @@ export class RunAttempt {
   readonly #connection: SupervisorConnection
   readonly #budgets: RunBudgets
   readonly #batches: AsyncGenerator<readonly JournalRecord[], never>
-  readonly #conversation: Conversation
+  readonly #conversation: AgentConversation
   readonly #keeper: ReadingKeeper
   readonly #orders: AgentOrders
   readonly #budget: EventBudget
@@ -82,7 +82,7 @@ export class RunAttempt {
     this.#connection = connection
     this.#budgets = parts.budgets
     this.#batches = connection.batches()
-    this.#conversation = new Conversation(
+    this.#conversation = new AgentConversation(
       of,
       {
         generation: lease.agent_generation,

@@ -3,7 +3,7 @@ import { HOST_AWAY_MS, isLostHost } from '../../runtimes/runtime-hosts.ts'
 import { hasLostAuthority } from '../../sessions/runs/authority-sql.ts'
 import type { RunRow } from '../../sessions/runs/run.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { Reading } from '../agent/conversation.ts'
+import type { Reading } from '../agent/agent-conversation.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { Spent } from './spent-events.ts'
 

@@ -94,7 +94,7 @@ const MAX_TOLD_ASKS = 128
  * An agent's output is masked here before any of it is cut: a conversation emits none of the secrets that the sandbox
  * was given.
  */
-export class Conversation {
+export class AgentConversation {
   readonly #prompt: PromptOf
   readonly #committed: number
   readonly #transcript: Transcript

@@ -5,7 +5,7 @@ import type { EventDraft } from '../../sessions/log/envelope.ts'
 import type { JournalRecord } from '../supervisor/stream.ts'
 import { promptKeyOf, replyKey, wireIds } from './acp-orders.ts'
 import type { AgentRequest } from './acp-questions.ts'
-import { type AgentFacts, Conversation, type Reading } from './conversation.ts'
+import { AgentConversation, type AgentFacts, type Reading } from './agent-conversation.ts'
 
 const of = { runId: 'run', attempt: 1, turnSequence: 2 }
 const promptKey = `${promptKeyOf(of)}1`
@@ -67,8 +67,8 @@ function journal(entries: readonly Entry[]): JournalRecord[] {
 }
 
 /** Returns a conversation that has read all these entries. */
-function read(facts: AgentFacts, ...entries: Entry[]): Conversation {
-  const conversation = new Conversation(of, facts, 0)
+function read(facts: AgentFacts, ...entries: Entry[]): AgentConversation {
+  const conversation = new AgentConversation(of, facts, 0)
   for (const record of journal(entries)) conversation.apply(record)
   return conversation
 }
@@ -206,13 +206,13 @@ describe('a request of an agent', () => {
     ])
     const records = journal([says('x'), asks('a')])
     const { start = 0, end = 0 } = records[1] ?? {}
-    const again = new Conversation(of, working, end, new Map([[start, 'a']]))
+    const again = new AgentConversation(of, working, end, new Map([[start, 'a']]))
     for (const record of records) again.apply(record)
     expect([again.take().asked, again.takeReplies(), again.waits]).toEqual([[], [], true])
   })
 
   test('for permission is turned down while the run is being cancelled', () => {
-    const conversation = new Conversation(of, working, 0)
+    const conversation = new AgentConversation(of, working, 0)
     conversation.cancelling = true
     for (const record of journal([asks(1)])) conversation.apply(record)
     expect(JSON.parse(conversation.takeReplies()[0]?.line ?? '')).toMatchObject({
@@ -263,7 +263,7 @@ describe('a request of an agent', () => {
   test('may be one of very many without an answer', () => {
     const [noise, request] = journal([{ type: 'e', payload: 'warning' }, asks(1, 'fs/read_text_file')])
     if (noise === undefined || request === undefined) throw new Error('a journal without its records')
-    const conversation = new Conversation(of, working, 0)
+    const conversation = new AgentConversation(of, working, 0)
     conversation.apply(noise)
     for (let start = noise.end; start < 130_000; start += 1) conversation.apply({ ...request, start, end: start + 1 })
     expect(conversation.take().replayFrom).toBe(noise.end)
@@ -285,7 +285,7 @@ describe('a conversation that is taken over', () => {
     readonly toolCalls: number
     readonly facts: AgentFacts
     readonly replies: ReadonlySet<string>
-    readonly end: Conversation['end']
+    readonly end: AgentConversation['end']
   }
 
   /**
@@ -310,7 +310,7 @@ describe('a conversation that is taken over', () => {
       committed = reading
     }
     for (const [commitAt, dieAt] of [...deaths, [records.length, records.length]] as const) {
-      const worker = new Conversation(of, committed.facts, committed.offset, waiting)
+      const worker = new AgentConversation(of, committed.facts, committed.offset, waiting)
       const mine = records.filter(record => record.start >= committed.replayFrom)
       for (const record of mine.filter(each => records.indexOf(each) < Math.max(commitAt, dieAt))) {
         worker.apply(record)
@@ -383,7 +383,7 @@ describe('a conversation that is taken over', () => {
     ])
     const [, , , request, , , last] = records
     const next = (from: number, offset: number) => {
-      const worker = new Conversation(of, working, offset)
+      const worker = new AgentConversation(of, working, offset)
       for (const record of records.filter(each => each.start >= from)) worker.apply(record)
       return worker.lastAnswer
     }
