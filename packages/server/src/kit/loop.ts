@@ -1,6 +1,6 @@
 /**
- * Calls `work` when woken and at least every `intervalMs`, never twice at once; a call that is asked for while one is
- * under way follows it. Errors go to `onError` and end nothing.
+ * Calls `work` when woken, and at least every `intervalMs`. Calls never overlap: a wake-up during a call leads to one more
+ * call after it. Errors go to `onError`, and the loop continues.
  */
 export class Loop implements AsyncDisposable {
   readonly #work: () => Promise<void>
@@ -28,7 +28,7 @@ export class Loop implements AsyncDisposable {
     this.#running = this.#run()
   }
 
-  /** Resolves once the call under way, if any, has ended; none follows. */
+  /** Stops the loop. Resolves when the current call, if any, has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true
     if (this.#timer !== null) clearTimeout(this.#timer)

@@ -6,7 +6,7 @@ export abstract class LoopingService implements Service {
   abstract readonly name: string
   readonly #loop: Loop
 
-  /** @param intervalMs from the end of one round to the start of the next, unless something wakes the service sooner */
+  /** @param intervalMs from the end of one round to the start of the next, unless the service is woken sooner */
   constructor(intervalMs: number) {
     this.#loop = new Loop(
       () => this.round(),
@@ -19,18 +19,18 @@ export abstract class LoopingService implements Service {
     this.wake()
   }
 
-  /** Resolves when the round under way has ended; none follows. */
+  /** Stops the service. Resolves when the current round, if any, has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#loop[Symbol.asyncDispose]()
   }
 
-  /** Does the work once. A round that throws ends nothing: the next one follows as usual. */
+  /** Does the work once. If a round throws, the next one follows as usual. */
   protected abstract round(): Promise<void>
 
   /** Reports an error that a round threw. */
   protected abstract failed(error: unknown): void
 
-  /** Asks for a round now, or for one more after the round under way. */
+  /** Starts a round now, or one more after the current round. */
   protected wake(): void {
     this.#loop.wake()
   }
