@@ -48,7 +48,7 @@ export function refuseFormat(id: string, wire: Wire, open: readonly ResolvedMode
   const rest = served.length > maxNamed ? `, and ${served.length - maxNamed} more` : ''
   const which = served.length === 0 ? 'no model here' : `${served.slice(0, maxNamed).join(', ')}${rest}`
   return refusal('invalid_request', {
-    message: `'${id}' is not served over ${format}, which its provider does not speak and the gateway does not translate; those that are: ${which}.`,
+    message: `'${id}' is not served over ${format}, which its provider does not speak and the gateway does not translate. Served in this format: ${which}.`,
     param: 'model',
   })
 }

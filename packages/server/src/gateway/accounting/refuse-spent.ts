@@ -17,7 +17,7 @@ export function refuseSpent(caller: GatewayCaller, model: ResolvedModel, now: Da
     const never = !Number.isFinite(quotaEndsAtMs)
     const seconds = never ? undefined : Math.max(1, Math.ceil((quotaEndsAtMs - now.getTime()) / 1000))
     const resetsAt = never ? null : new Date(quotaEndsAtMs).toISOString()
-    const when = resetsAt === null ? 'It does not begin anew by itself.' : `It begins anew at ${resetsAt}.`
+    const when = resetsAt === null ? 'It does not reset by itself.' : `It resets at ${resetsAt}.`
     throw refusal(
       'insufficient_quota',
       { message: `A budget of this key or its organization is spent. ${when}`, resetsAt },

@@ -38,7 +38,7 @@ export async function usageOfRun(
     values: [run.organizationId, run.sessionId, run.runId],
   })
   const row = rows[0]
-  if (row === undefined) throw new Error('a sum without a row')
+  if (row === undefined) throw new Error('the sum of usage returned no row')
   return {
     requests: row.requests,
     usage: {

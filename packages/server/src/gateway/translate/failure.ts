@@ -20,7 +20,7 @@ export function toFailure(error: unknown, wire: TranslatedWire = 'responses'): U
   const input = wire === 'chat' ? 'messages' : 'input'
   if (error instanceof UpstreamError) return error
   if (UnsupportedFunctionalityError.isInstance(error)) {
-    return refuse(input, `The model does not take ${error.functionality}.`, error)
+    return refuse(input, `The model does not support ${error.functionality}.`, error)
   }
   if (InvalidPromptError.isInstance(error) || InvalidArgumentError.isInstance(error)) {
     return refuse(input, upstreamWords(error.message), error)

@@ -14,8 +14,8 @@ import { writeTurnInputs } from './files/inputs.ts'
 import { leaseFiles, proxySocketName } from './files/lease-files.ts'
 import { readRecord } from './files/record.ts'
 import type { Blank } from './launch/blank.ts'
+import { openDriverContext } from './launch/driver-context.ts'
 import { assertSpec } from './launch/spec.ts'
-import { openWorkshop } from './launch/workshop.ts'
 import type { BubblewrapOptions } from './options.ts'
 import { openLeaseFreezer } from './processes/lease-freezer.ts'
 
@@ -32,17 +32,17 @@ export interface BubblewrapDriver extends SandboxDriver {
  * @throws MissingProgramError if the host lacks bubblewrap
  */
 export async function createBubblewrapDriver(options: BubblewrapOptions): Promise<BubblewrapDriver> {
-  const workshop = await openWorkshop(options)
-  const { instance } = workshop
+  const context = await openDriverContext(options)
+  const { instance } = context
   const { log } = options
   // Within one process, operations on one lease wait for each other. Between processes, each of their steps is atomic.
   const locked = createKeyedLock()
   const proxies = new Map<string, EgressProxy>()
-  const freezer = openLeaseFreezer(workshop)
+  const freezer = openLeaseFreezer(context)
   const poller =
-    workshop.noLoopDisks === undefined
+    context.noLoopDisks === undefined
       ? undefined
-      : pollDisks(instance, { everyMs: DISK_POLL_MS, log, end: files => endProcesses(workshop, files.leaseId) })
+      : pollDisks(instance, { everyMs: DISK_POLL_MS, log, end: files => endProcesses(context, files.leaseId) })
 
   const serve = async (leaseId: string, egress: SandboxEgress) => {
     const rules = { policy: createEgressPolicy(egress), gateway: egress.gateway }
@@ -60,35 +60,36 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
         }),
       )
     } catch (error) {
-      if (errorCode(error) === 'ENOENT') throw new SandboxGoneError(`no sandbox ${leaseId}`, { cause: error })
+      if (errorCode(error) === 'ENOENT')
+        throw new SandboxGoneError(`sandbox ${leaseId} does not exist`, { cause: error })
       throw error
     }
   }
   const name = async (blank: Blank, leaseId: string) => {
     try {
-      return nameLease(workshop, blank, leaseId)
+      return nameLease(context, blank, leaseId)
     } catch (error) {
-      await workshop.blanks.discard(blank)
+      await context.blanks.discard(blank)
       throw error
     }
   }
   const remove = async (leaseId: string) => {
     await proxies.get(leaseId)?.[Symbol.asyncDispose]()
     proxies.delete(leaseId)
-    await destroyLease(workshop, leaseId)
+    await destroyLease(context, leaseId)
   }
 
   return {
     kind: 'bubblewrap',
-    describe: () => describeBounds(workshop),
+    describe: () => describeBounds(context),
     async create(spec) {
       await locked(spec.leaseId, async () => {
         await assertSpec(spec, instance.dataDir)
         createEgressPolicy(spec.egress)
-        const blank = await workshop.blanks.take(spec.bounds)
+        const blank = await context.blanks.take(spec.bounds)
         const files = await name(blank, spec.leaseId)
         try {
-          await makeSandbox(workshop, blank, files, spec, () => serve(spec.leaseId, spec.egress))
+          await makeSandbox(context, blank, files, spec, () => serve(spec.leaseId, spec.egress))
         } catch (error) {
           await remove(spec.leaseId).catch((second: unknown) => {
             log.error({ err: second, leaseId: spec.leaseId }, 'could not remove a sandbox that failed to start')
@@ -96,7 +97,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
           throw error
         } finally {
           blank.userNamespace?.release()
-          workshop.blanks.refill()
+          context.blanks.refill()
         }
       })
     },
@@ -114,13 +115,13 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     async destroy(leaseId) {
       // Before taking the lock: a create that hangs holds it until its processes end. `remove` then checks that all
       // have ended.
-      await endProcesses(workshop, leaseId).catch(() => undefined)
+      await endProcesses(context, leaseId).catch(() => undefined)
       await locked(leaseId, () => remove(leaseId))
     },
     async trees(leaseId) {
       const files = leaseFiles(instance, leaseId)
       const record = await readRecord(files)
-      if (record === undefined) throw new SandboxGoneError(`no sandbox ${leaseId}`)
+      if (record === undefined) throw new SandboxGoneError(`sandbox ${leaseId} does not exist`)
       const owner = process.getuid?.() === 0 ? { uid: record.uid } : {}
       return {
         workspace: { path: files.workspace, ...owner },
@@ -133,16 +134,16 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
         },
       }
     },
-    list: () => listLeases(workshop),
+    list: () => listLeases(context),
     async prepared() {
-      await workshop.blanks.filled()
+      await context.blanks.filled()
     },
     async [Symbol.asyncDispose]() {
       await allSettled([...proxies.values()].map(proxy => proxy[Symbol.asyncDispose]()))
       proxies.clear()
       await poller?.[Symbol.asyncDispose]()
-      await workshop.blanks[Symbol.asyncDispose]()
-      await workshop.cgroups?.tidy()
+      await context.blanks[Symbol.asyncDispose]()
+      await context.cgroups?.tidy()
     },
   }
 }

@@ -7,8 +7,8 @@ import { writeRecord } from './files/record.ts'
 import { writeVisibleFile } from './files/visible-files.ts'
 import { type Plan, passwdFiles } from './launch/arguments.ts'
 import type { Blank } from './launch/blank.ts'
+import type { DriverContext } from './launch/driver-context.ts'
 import { launch } from './launch/launch.ts'
-import type { Workshop } from './launch/workshop.ts'
 
 /** The lease id already names a sandbox, running or left over. */
 export class LeaseInUseError extends Error {
@@ -16,8 +16,8 @@ export class LeaseInUseError extends Error {
 }
 
 /** Assigns a lease to a blank. If several processes create the same id, only one succeeds. */
-export function nameLease(workshop: Workshop, blank: Blank, leaseId: string): LeaseFiles {
-  const files = leaseFiles(workshop.instance, leaseId)
+export function nameLease(context: DriverContext, blank: Blank, leaseId: string): LeaseFiles {
+  const files = leaseFiles(context.instance, leaseId)
   try {
     renameSync(blank.files.dir, files.dir)
     return files
@@ -35,25 +35,31 @@ export function nameLease(workshop: Workshop, blank: Blank, leaseId: string): Le
  * @param beforeStart runs when everything but the processes exists
  */
 export async function makeSandbox(
-  workshop: Workshop,
+  context: DriverContext,
   blank: Blank,
   files: LeaseFiles,
   spec: SandboxSpec,
   beforeStart: () => Promise<void>,
 ): Promise<void> {
-  const uid = workshop.uids.claim(files.dir)
+  const uid = context.uids.claim(files.dir)
   writeRecord(files, spec, uid)
   for (const [name, content] of passwdFiles(uid)) writeVisibleFile(join(files.host, name), content)
-  if (workshop.host.privileged) for (const dir of [files.workspace, files.home, files.tmp]) chownSync(dir, uid, uid)
+  if (context.host.privileged) for (const dir of [files.workspace, files.home, files.tmp]) chownSync(dir, uid, uid)
   await beforeStart()
-  const { host, filterPath, instance } = workshop
-  const plan = planOf(workshop, files, spec, uid, await workshop.closedNode.path())
+  const { host, filterPath, instance } = context
+  const plan = planOf(context, files, spec, uid, await context.closedNode.path())
   const userNamespacePath = blank.userNamespace?.map(uid)
   await launch(blank, plan, { bwrapPath: host.bwrapPath, filterPath, userNamespacePath, tag: instance.tag })
 }
 
-function planOf(workshop: Workshop, files: LeaseFiles, spec: SandboxSpec, uid: number, closedNodePath: string): Plan {
-  const { host, options, etcDir, systemMounts, processMasks, cgroups } = workshop
+function planOf(
+  context: DriverContext,
+  files: LeaseFiles,
+  spec: SandboxSpec,
+  uid: number,
+  closedNodePath: string,
+): Plan {
+  const { host, options, etcDir, systemMounts, processMasks, cgroups } = context
   return {
     spec,
     files,

@@ -1,12 +1,12 @@
-import type { Workshop } from './launch/workshop.ts'
+import type { DriverContext } from './launch/driver-context.ts'
 
 /** Returns one line per bound: how this host enforces it, and the requirement for something better. */
-export function describeBounds(workshop: Workshop): readonly string[] {
-  const { cgroups, host, noLoopDisks } = workshop
+export function describeBounds(context: DriverContext): readonly string[] {
+  const { cgroups, host, noLoopDisks } = context
   const has = (name: 'memory' | 'pids' | 'cpu') => cgroups?.controllers.has(name) ?? false
   const missing = (name: string) => `no writable cgroup with the ${name} controller`
   return [
-    identityLine(workshop),
+    identityLine(context),
     'system calls: a filter for each sandbox and for programs in confinement',
     host.tracesClosedPrograms
       ? 'supervisor: its agent can trace it and take its journal, because fs.suid_dumpable is 1; set it to 0'
@@ -34,7 +34,7 @@ export function describeBounds(workshop: Workshop): readonly string[] {
   ]
 }
 
-function identityLine({ host, noUserNamespaces }: Workshop): string {
+function identityLine({ host, noUserNamespaces }: DriverContext): string {
   if (!host.privileged) {
     return "identity: a user namespace of the service's own uid; a uid per sandbox needs a start as root"
   }

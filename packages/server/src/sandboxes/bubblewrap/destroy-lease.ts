@@ -4,7 +4,7 @@ import { runProgram } from '../linux/run-program.ts'
 import { type LeaseFiles, leaseFiles } from './files/lease-files.ts'
 import { isMounted, removeLoopDisk } from './files/loop-disk.ts'
 import { groupOf } from './launch/blank.ts'
-import type { Workshop } from './launch/workshop.ts'
+import type { DriverContext } from './launch/driver-context.ts'
 import { killMarked, markedProcesses } from './processes/marked-processes.ts'
 
 /** A part of a sandbox could not be destroyed. A further `destroy` continues from there. */
@@ -13,8 +13,8 @@ export class DestroyError extends Error {
 }
 
 /** Ends every process of a lease and keeps its files. */
-export async function endProcesses(workshop: Workshop, leaseId: string): Promise<void> {
-  const { cgroups, instance } = workshop
+export async function endProcesses(context: DriverContext, leaseId: string): Promise<void> {
+  const { cgroups, instance } = context
   const group = groupOf(leaseFiles(instance, leaseId))
   const ended = cgroups && group !== undefined ? await cgroups.end(group) : await killMarked(instance.tag, leaseId)
   if (!ended) throw new DestroyError(`processes of sandbox ${leaseId} are still running`)
@@ -25,11 +25,11 @@ export async function endProcesses(workshop: Workshop, leaseId: string): Promise
  * last but one, before the uid: while anything is left, `list` still names the lease, and a uid is free only when no
  * file belongs to it.
  */
-export async function destroyLease(workshop: Workshop, leaseId: string): Promise<void> {
-  const files = leaseFiles(workshop.instance, leaseId)
-  await endProcesses(workshop, leaseId)
+export async function destroyLease(context: DriverContext, leaseId: string): Promise<void> {
+  const files = leaseFiles(context.instance, leaseId)
+  await endProcesses(context, leaseId)
   await removeFiles(files)
-  await workshop.uids.release(files.dir)
+  await context.uids.release(files.dir)
 }
 
 async function removeFiles(files: LeaseFiles): Promise<void> {
@@ -43,8 +43,8 @@ async function removeFiles(files: LeaseFiles): Promise<void> {
 }
 
 /** Returns the lease ids of every trace of a sandbox of this instance. */
-export async function listLeases(workshop: Workshop): Promise<string[]> {
-  const { instance, uids } = workshop
+export async function listLeases(context: DriverContext): Promise<string[]> {
+  const { instance, uids } = context
   const prefix = `${instance.leasesDir}/`
   const [directories, processes, owners] = await Promise.all([
     readdir(instance.leasesDir),

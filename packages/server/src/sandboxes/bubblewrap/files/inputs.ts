@@ -30,7 +30,8 @@ export async function writeTurnInputs(files: LeaseFiles, turn: number, inputs: r
     await rm(staging, { recursive: true, force: true })
     // Another process wrote the same Turn's files first.
     if (['EEXIST', 'ENOTEMPTY'].includes(errorCode(error) ?? '') && (await ignoring(['ENOENT'], stat(target)))) return
-    if (errorCode(error) === 'ENOENT') throw new SandboxGoneError(`no sandbox ${files.leaseId}`, { cause: error })
+    if (errorCode(error) === 'ENOENT')
+      throw new SandboxGoneError(`sandbox ${files.leaseId} does not exist`, { cause: error })
     throw error
   }
 }

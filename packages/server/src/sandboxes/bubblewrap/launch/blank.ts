@@ -34,7 +34,7 @@ export interface Blank {
 }
 
 /** Host capabilities for making blanks. */
-export interface BlankMeans {
+export interface BlankResources {
   readonly host: Host
   readonly cgroups: Cgroups | undefined
   readonly loopDisks: boolean
@@ -43,7 +43,12 @@ export interface BlankMeans {
 }
 
 /** Makes a blank at `dir`, which must not exist. A failure leaves nothing behind. */
-export async function makeBlank(means: BlankMeans, dir: string, name: string, bounds: SandboxBounds): Promise<Blank> {
+export async function makeBlank(
+  resources: BlankResources,
+  dir: string,
+  name: string,
+  bounds: SandboxBounds,
+): Promise<Blank> {
   const files = leaseFilesAt(dir, name)
   const group = `blank.${name}`
   let userNamespace: UnmappedNamespace | undefined
@@ -53,24 +58,24 @@ export async function makeBlank(means: BlankMeans, dir: string, name: string, bo
     writeFileSync(join(files.host, hostNames.group), group, { mode: 0o600 })
     for (const visible of [files.run, files.platform, files.inputs]) makeVisibleDirectory(visible)
     mkdirSync(files.disk, { mode: 0o700 })
-    if (means.loopDisks) await makeLoopDisk(files.disk, bounds.diskBytes)
+    if (resources.loopDisks) await makeLoopDisk(files.disk, bounds.diskBytes)
     else makeAgentDirectories(files.files)
-    const joinFiles = (await means.cgroups?.make(group, bounds)) ?? []
-    if (means.userNamespaces) userNamespace = await makeUserNamespace()
-    const waiting = await startWaitingShell(files.host, means.host.shell, joinFiles)
+    const joinFiles = (await resources.cgroups?.make(group, bounds)) ?? []
+    if (resources.userNamespaces) userNamespace = await makeUserNamespace()
+    const waiting = await startWaitingShell(files.host, resources.host.shell, joinFiles)
     return { files, group, bounds, ...waiting, userNamespace }
   } catch (error) {
     userNamespace?.release()
-    await removeBlank(means, dir)
+    await removeBlank(resources, dir)
     throw error
   }
 }
 
 /** Removes a blank, complete or left over from a dead process. Its shell has exited, or the kill ends it. */
-export async function removeBlank(means: Pick<BlankMeans, 'cgroups'>, dir: string): Promise<void> {
+export async function removeBlank(resources: Pick<BlankResources, 'cgroups'>, dir: string): Promise<void> {
   const files = leaseFilesAt(dir, 'blank')
   const group = groupOf(files)
-  if (group !== undefined) await means.cgroups?.end(group)
+  if (group !== undefined) await resources.cgroups?.end(group)
   await removeLoopDisk(files.disk)
   await rm(dir, { recursive: true, force: true })
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { SandboxBounds } from '../../driver.ts'
 import type { DriverLog } from '../options.ts'
 import { processStartTime } from '../processes/marked-processes.ts'
-import { type Blank, type BlankMeans, makeBlank, removeBlank } from './blank.ts'
+import { type Blank, type BlankResources, makeBlank, removeBlank } from './blank.ts'
 
 /** Blanks made ahead of demand. */
 export interface Blanks extends AsyncDisposable {
@@ -17,7 +17,7 @@ export interface Blanks extends AsyncDisposable {
   filled(): Promise<void>
 }
 
-export interface BlanksOptions extends BlankMeans {
+export interface BlanksOptions extends BlankResources {
   readonly dir: string
   readonly bounds: SandboxBounds
   readonly wanted: number

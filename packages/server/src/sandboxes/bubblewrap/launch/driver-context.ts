@@ -19,7 +19,7 @@ const DEFAULT_SPARES = 2
 const HOST_UIDS_DIR = '/run/berth/uids'
 
 /** Everything that creating and destroying sandboxes needs, found or opened once. */
-export interface Workshop {
+export interface DriverContext {
   readonly options: BubblewrapOptions
   readonly instance: Instance
   readonly host: Host
@@ -43,7 +43,7 @@ export interface Workshop {
  * @throws MissingProgramError
  * @throws RangeError on an architecture without a system-call filter
  */
-export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop> {
+export async function openDriverContext(options: BubblewrapOptions): Promise<DriverContext> {
   const filter = systemCallFilter()
   const host = await inspectHost(options.bwrap ?? 'bwrap')
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 })
@@ -89,19 +89,19 @@ export async function openWorkshop(options: BubblewrapOptions): Promise<Workshop
 /** Opens blanks with loop disks if this host can make them; the first blank is the proof. */
 async function openBestBlanks(
   options: BubblewrapOptions,
-  means: Omit<BlanksOptions, 'loopDisks'>,
+  resources: Omit<BlanksOptions, 'loopDisks'>,
 ): Promise<{ readonly blanks: Blanks; readonly noLoopDisks: string | undefined }> {
   let noLoopDisks = 'loop file systems are switched off'
   if (options.disk !== 'poll') {
     try {
-      if (!means.host.privileged) throw new Error('only root can mount a loop file system')
-      return { blanks: await openBlanks({ ...means, loopDisks: true }), noLoopDisks: undefined }
+      if (!resources.host.privileged) throw new Error('only root can mount a loop file system')
+      return { blanks: await openBlanks({ ...resources, loopDisks: true }), noLoopDisks: undefined }
     } catch (error) {
       if (options.disk === 'loop') throw error
       noLoopDisks = error instanceof Error ? error.message : String(error)
     }
   }
-  return { blanks: await openBlanks({ ...means, loopDisks: false }), noLoopDisks }
+  return { blanks: await openBlanks({ ...resources, loopDisks: false }), noLoopDisks }
 }
 
 /** Returns the reason why this host cannot make user namespaces, by trying to make one. */

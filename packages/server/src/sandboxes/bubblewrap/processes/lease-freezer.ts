@@ -8,7 +8,7 @@ import { waitUntil } from '../../linux/wait-until.ts'
 import { attachToSupervisor } from '../attach.ts'
 import { hostNames, type LeaseFiles, leaseFiles } from '../files/lease-files.ts'
 import { groupOf } from '../launch/blank.ts'
-import type { Workshop } from '../launch/workshop.ts'
+import type { DriverContext } from '../launch/driver-context.ts'
 import { descendants, readProcessTree, type SandboxProcess, signalProcess, ticksSinceBoot } from './process-tree.ts'
 
 /** Maximum duration of one attempt to stop all processes by signals. The sweeper makes the next attempt. */
@@ -37,21 +37,21 @@ export interface LeaseFreezer {
 }
 
 /** Opens the freezer: the kernel's if this host has one, which stops the supervisor too; else by signals. */
-export function openLeaseFreezer(workshop: Workshop): LeaseFreezer {
-  const filesOf = (leaseId: string) => leaseFiles(workshop.instance, leaseId)
-  const { tag } = workshop.instance
-  const means = workshop.cgroups?.freezer ? byCgroup(workshop.cgroups.freezer) : bySignals(tag)
+export function openLeaseFreezer(context: DriverContext): LeaseFreezer {
+  const filesOf = (leaseId: string) => leaseFiles(context.instance, leaseId)
+  const { tag } = context.instance
+  const method = context.cgroups?.freezer ? byCgroup(context.cgroups.freezer) : bySignals(tag)
   return {
-    freeze: leaseId => means.freeze(filesOf(leaseId)),
+    freeze: leaseId => method.freeze(filesOf(leaseId)),
     async thaw(leaseId) {
       const files = filesOf(leaseId)
       // Note the time before thawing, so that later processes are younger.
-      if (['frozen', 'freezing'].includes(await means.state(files))) await noteThaw(files)
-      return means.thaw(files)
+      if (['frozen', 'freezing'].includes(await method.state(files))) await noteThaw(files)
+      return method.thaw(files)
     },
     async state(leaseId) {
       const files = filesOf(leaseId)
-      const state = await means.state(files)
+      const state = await method.state(files)
       // A frozen supervisor accepts nothing, and waiting connections would fill its queue.
       return state === 'running' && (await isDead(files)) ? 'gone' : state
     },
@@ -66,13 +66,13 @@ export function openLeaseFreezer(workshop: Workshop): LeaseFreezer {
   }
 }
 
-interface Means {
+interface FreezeMethod {
   freeze(files: LeaseFiles): Promise<void>
   thaw(files: LeaseFiles): Promise<boolean>
   state(files: LeaseFiles): Promise<FreezeState>
 }
 
-function byCgroup(freezer: NonNullable<NonNullable<Workshop['cgroups']>['freezer']>): Means {
+function byCgroup(freezer: NonNullable<NonNullable<DriverContext['cgroups']>['freezer']>): FreezeMethod {
   return {
     async freeze(files) {
       const group = groupOf(files)
@@ -93,7 +93,7 @@ function byCgroup(freezer: NonNullable<NonNullable<Workshop['cgroups']>['freezer
  * Freezes by signals that the supervisor sends to all other processes. The kernel keeps no trace of this, so a file
  * beside the supervisor's socket does. The file exists before the first process stops, and until the last one resumes.
  */
-function bySignals(tag: string): Means {
+function bySignals(tag: string): FreezeMethod {
   const path = (files: LeaseFiles) => join(files.host, hostNames.stopped)
   const noted = (files: LeaseFiles) => readNote(path(files))
   return {
