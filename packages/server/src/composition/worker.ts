@@ -19,9 +19,9 @@ import { Mirrors } from '../repositories/mirrors.ts'
 import { createBubblewrapDriver } from '../sandboxes/bubblewrap/create-driver.ts'
 import { insidePaths } from '../sandboxes/bubblewrap/options.ts'
 import type { SandboxDriver } from '../sandboxes/driver.ts'
-import { mergeDesk } from '../sessions/merges/merge-desk.ts'
-import { publicationDesk } from '../sessions/publications/publication-desk.ts'
-import { reviewDesk } from '../sessions/reviews/review-desk.ts'
+import { mergeQueue } from '../sessions/merges/merge-queue.ts'
+import { publicationQueue } from '../sessions/publications/publication-queue.ts'
+import { reviewQueue } from '../sessions/reviews/review-queue.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /** Between two looks for work when nothing wakes the worker. */
@@ -57,7 +57,7 @@ export async function openWorker(
   )
   const execution = await executionContext(context, settings, driver, way)
   const delivery = await deliveryContext(execution, settings)
-  const desks = [reviewDesk(delivery), publicationDesk(delivery), mergeDesk(delivery)]
+  const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery)]
   const { fenceMs } = settings.worker.limits
   return {
     services: [
@@ -65,7 +65,7 @@ export async function openWorker(
       new Worker(execution),
       new Sweeper(execution),
       new MirrorKeeper(execution),
-      new Deliverer(context, desks, { claimMs: fenceMs, pollMs: POLL_MS }),
+      new Deliverer(context, queues, { claimMs: fenceMs, pollMs: POLL_MS }),
     ],
     platform: driver.describe(),
   }

@@ -3,7 +3,7 @@ import { Loop } from '../kit/loop.ts'
 import type { Service } from '../kit/service.ts'
 import { logFailure } from '../storage/postgres/log-failure.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
-import type { Desk, Task } from './desk.ts'
+import type { Task, WorkQueue } from './work-queue.ts'
 
 interface Held {
   readonly task: Task
@@ -24,17 +24,21 @@ export interface DelivererLimits {
 export class Deliverer implements Service {
   readonly name = 'deliverer'
   readonly #context: Pick<Context, 'clock' | 'wakeups' | 'log'>
-  readonly #desks: readonly Desk[]
+  readonly #queues: readonly WorkQueue[]
   readonly #limits: DelivererLimits
-  readonly #held = new Map<Desk, Set<Held>>()
+  readonly #held = new Map<WorkQueue, Set<Held>>()
   readonly #claiming: Loop
   readonly #renewing: Loop
   #unsubscribe = () => {}
   #stopping = false
 
-  constructor(context: Pick<Context, 'clock' | 'wakeups' | 'log'>, desks: readonly Desk[], limits: DelivererLimits) {
+  constructor(
+    context: Pick<Context, 'clock' | 'wakeups' | 'log'>,
+    queues: readonly WorkQueue[],
+    limits: DelivererLimits,
+  ) {
     this.#context = context
-    this.#desks = desks
+    this.#queues = queues
     this.#limits = limits
     const messages = { waiting: 'deliveries wait for the database', failed: 'deliveries could not be claimed' }
     const log = (error: unknown) => logFailure(context.log, error, messages)
@@ -61,23 +65,23 @@ export class Deliverer implements Service {
   }
 
   async #claim(): Promise<void> {
-    for (const desk of this.#desks) {
-      const held = this.#heldAt(desk)
-      const free = desk.concurrency - held.size
+    for (const queue of this.#queues) {
+      const held = this.#heldAt(queue)
+      const free = queue.concurrency - held.size
       if (free <= 0 || this.#stopping) continue
       const now = this.#context.clock.now()
       const until = new Date(now.getTime() + this.#limits.claimMs)
-      for (const task of await desk.claim({ now, until }, free)) this.#take(desk, held, task)
+      for (const task of await queue.claim({ now, until }, free)) this.#take(queue, held, task)
     }
   }
 
-  #take(desk: Desk, held: Set<Held>, task: Task): void {
+  #take(queue: WorkQueue, held: Set<Held>, task: Task): void {
     const abort = new AbortController()
     const done = task
       .work(abort.signal)
       .catch(error => {
         if (abort.signal.aborted) return
-        const log = this.#context.log.child({ desk: desk.name })
+        const log = this.#context.log.child({ queue: queue.name })
         logFailure(log, error, { waiting: 'work waits for the database', failed: 'work was given up for now' })
       })
       .finally(() => {
@@ -96,9 +100,9 @@ export class Deliverer implements Service {
     }
   }
 
-  #heldAt(desk: Desk): Set<Held> {
-    const held = this.#held.get(desk) ?? new Set<Held>()
-    this.#held.set(desk, held)
+  #heldAt(queue: WorkQueue): Set<Held> {
+    const held = this.#held.get(queue) ?? new Set<Held>()
+    this.#held.set(queue, held)
     return held
   }
 }

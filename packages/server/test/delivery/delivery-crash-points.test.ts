@@ -12,9 +12,9 @@ import { gitText, runGit } from '../../src/git/run-git.ts'
 import { GitHosts } from '../../src/git-hosts/git-hosts.ts'
 import { LOCAL_ACCOUNT, LocalHost } from '../../src/git-hosts/local/local-host.ts'
 import { systemClock } from '../../src/kit/clock.ts'
-import { mergeDesk } from '../../src/sessions/merges/merge-desk.ts'
-import { publicationDesk } from '../../src/sessions/publications/publication-desk.ts'
-import { reviewDesk } from '../../src/sessions/reviews/review-desk.ts'
+import { mergeQueue } from '../../src/sessions/merges/merge-queue.ts'
+import { publicationQueue } from '../../src/sessions/publications/publication-queue.ts'
+import { reviewQueue } from '../../src/sessions/reviews/review-queue.ts'
 import type { CrashMode } from '../support/faults/crash-point.ts'
 import { DeliveryCrash } from '../support/faults/delivery-crash.ts'
 import { Delivering, grant } from '../support/git/delivering.ts'
@@ -51,19 +51,19 @@ beforeAll(async () => {
   const granted = { host: 'local', provider: 'local', account: LOCAL_ACCOUNT, repository, gitDir }
   at = await Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })
   await writeFile(join(at.project, 'new'), 'new')
-  await using reviewing = new Deliverer(context, [reviewDesk(context)], { claimMs: 60_000, pollMs: 50 })
+  await using reviewing = new Deliverer(context, [reviewQueue(context)], { claimMs: 60_000, pollMs: 50 })
   await reviewing.start()
   revision = (await at.review()).revision
 })
 afterAll(() => stack.disposeAsync())
 
-const desks = { publications: publicationDesk, merges: mergeDesk } as const
+const queues = { publications: publicationQueue, merges: mergeQueue } as const
 
 /** Lets one worker take up what is there, in the world that it has. */
-async function workOff(kind: keyof typeof desks, world: DeliveryContext, signal: AbortSignal): Promise<number> {
+async function workOff(kind: keyof typeof queues, world: DeliveryContext, signal: AbortSignal): Promise<number> {
   await test.db.database.query(`update ${kind} set claimed_until = null, due_at = 'epoch' where completed_at is null`)
   const by = { now: new Date(), until: new Date(Date.now() + 600_000) }
-  const tasks = await desks[kind](world)
+  const tasks = await queues[kind](world)
     .claim(by, 10)
     .catch(() => [])
   for (const task of tasks) await task.work(signal).catch(() => undefined)
@@ -82,7 +82,7 @@ async function publish(strike: DeliveryCrash, branch: string): Promise<{ id: str
   return { id, steps: strike.steps }
 }
 
-async function take(kind: keyof typeof desks, strike: DeliveryCrash): Promise<void> {
+async function take(kind: keyof typeof queues, strike: DeliveryCrash): Promise<void> {
   await workOff(kind, strike.world(context), strike.signal)
   while ((await workOff(kind, context, new AbortController().signal)) > 0);
 }

@@ -5,17 +5,17 @@ import type { Publication } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Deliverer } from '../../src/delivery/deliverer.ts'
 import type { DeliveryContext } from '../../src/delivery/delivery-context.ts'
-import type { Desk } from '../../src/delivery/desk.ts'
 import { repositorySources } from '../../src/delivery/repository-sources.ts'
+import type { WorkQueue } from '../../src/delivery/work-queue.ts'
 import { Worker } from '../../src/execution/worker.ts'
 import { gitText, runGit } from '../../src/git/run-git.ts'
 import { GitHosts } from '../../src/git-hosts/git-hosts.ts'
 import { GitHubHost } from '../../src/git-hosts/github/github-host.ts'
 import { systemClock } from '../../src/kit/clock.ts'
 import type { Mirrors } from '../../src/repositories/mirrors.ts'
-import { mergeDesk } from '../../src/sessions/merges/merge-desk.ts'
-import { publicationDesk } from '../../src/sessions/publications/publication-desk.ts'
-import { reviewDesk } from '../../src/sessions/reviews/review-desk.ts'
+import { mergeQueue } from '../../src/sessions/merges/merge-queue.ts'
+import { publicationQueue } from '../../src/sessions/publications/publication-queue.ts'
+import { reviewQueue } from '../../src/sessions/reviews/review-queue.ts'
 import { Delivering, grant } from '../support/git/delivering.ts'
 import { type Fault, GitHubServer } from '../support/git/github-server.ts'
 import { sampleRepository, tipOf } from '../support/git/repositories.ts'
@@ -52,7 +52,7 @@ beforeAll(async () => {
   await worker.start()
   at = await Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })
   await writeFile(join(at.project, 'new'), 'new')
-  await using reviewing = new Deliverer(context, [reviewDesk(context)], { claimMs: 60_000, pollMs: 50 })
+  await using reviewing = new Deliverer(context, [reviewQueue(context)], { claimMs: 60_000, pollMs: 50 })
   await reviewing.start()
   revision = (await at.review()).revision
 })
@@ -78,10 +78,10 @@ class HandWorker implements Disposable {
       clock: { now: () => now },
       sources: repositorySources({ ...context, gitHosts: new GitHosts([this.#host]) }, context.mirrors),
     }
-    const desk: Desk = this.#table === 'merges' ? mergeDesk(world) : publicationDesk(world)
+    const queue: WorkQueue = this.#table === 'merges' ? mergeQueue(world) : publicationQueue(world)
     const { db } = context
     await db.query(`update ${this.#table} set due_at = 'epoch' where completed_at is null`)
-    const tasks = await desk.claim({ now, until: new Date(now.getTime() + 600_000) }, 10)
+    const tasks = await queue.claim({ now, until: new Date(now.getTime() + 600_000) }, 10)
     expect(tasks).toHaveLength(1)
     for (const task of tasks) await task.work(AbortSignal.timeout(30_000))
     const { rows } = await db.query<{ due_at: Date }>(

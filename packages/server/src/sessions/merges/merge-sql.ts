@@ -1,4 +1,5 @@
 import type { MergeError } from '@berth/contract'
+import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { MergeRow } from './merge.ts'
@@ -74,47 +75,33 @@ export async function insertMerge(tx: Queryable, key: MergeKey, row: NewMerge, n
   return inserted
 }
 
-/** A Merge in the hands of a worker. */
+/** The Merges that workers share; the index of those that are due is `merges_due`. */
+export const claimedMerges = new ClaimedRows<MergeRow>({
+  table: 'merges',
+  key: ['organization_id', 'session_id', 'publication_id', 'id'],
+  due: 'r.completed_at is null and r.due_at <= $1',
+  order: 'due_at',
+})
+
+/** A Merge that this process has claimed. */
 export interface MergeClaim extends SessionKey {
   readonly claim: string
   readonly row: MergeRow
 }
 
-/** Claims Merges that are due (`merges_due`); any worker may. */
+/** Claims Merges that are due; any worker may. */
 export async function claimMerges(
   db: Queryable,
   by: { readonly now: Date; readonly until: Date },
   limit: number,
 ): Promise<MergeClaim[]> {
-  const { rows } = await db.query<MergeRow & { organization_id: string; claim: string }>({
-    name: 'claim-merges',
-    text: `
-      update merges m set claim = gen_random_uuid(), claimed_until = $2
-      from (
-        select organization_id, session_id, publication_id, id from merges
-        where completed_at is null and due_at <= $1 and (claimed_until is null or claimed_until < $1)
-        order by due_at limit $3 for update skip locked
-      ) next
-      where (m.organization_id, m.session_id, m.publication_id, m.id)
-        = (next.organization_id, next.session_id, next.publication_id, next.id)
-      returning m.*`,
-    values: [by.now, by.until, limit],
-  })
-  return rows.map(({ claim, ...row }) => ({
-    organizationId: row.organization_id,
+  const rows = await claimedMerges.claim(db, by, limit)
+  return rows.map(({ organization_id: organizationId, claim, ...row }) => ({
+    organizationId,
     sessionId: row.session_id,
     claim,
     row,
   }))
-}
-
-/** Renews a claim; false where another has taken it over, or the Merge has ended. */
-export async function renewMerge(db: Queryable, claim: string, until: Date): Promise<boolean> {
-  const { rowCount } = await db.query({
-    text: 'update merges set claimed_until = $2 where claim = $1',
-    values: [claim, until],
-  })
-  return rowCount > 0
 }
 
 /** Counts one more attempt, before the host is asked. A Merge that waits goes on waiting. False: the claim is lost. */
@@ -141,13 +128,8 @@ export async function markMerging(db: Queryable, claim: string, now: Date): Prom
 
 /** Parks a Merge until it is looked at again. */
 export async function parkMerge(db: Queryable, claim: string, dueAt: Date, now: Date): Promise<void> {
-  await db.query({
-    text: `
-      update merges set status = 'waiting', error_code = 'merge_not_ready', due_at = $2, updated_at = $3, failures = 0,
-        claim = null, claimed_until = null
-      where claim = $1`,
-    values: [claim, dueAt, now],
-  })
+  const waiting = { status: 'waiting', error_code: 'merge_not_ready', due_at: dueAt, failures: 0 } as const
+  await claimedMerges.release(db, claim, { ...waiting, updated_at: now })
 }
 
 /** Makes those due that wait for a pull request of a repository, on `merges_due`: few Merges wait at a time. */
@@ -167,38 +149,18 @@ export async function makeWaitingDue(
   return rowCount
 }
 
-/** Lets go of a Merge until it is due again. */
-export async function deferMerge(db: Queryable, claim: string, dueAt: Date): Promise<void> {
-  await db.query({
-    text: `
-      update merges set due_at = $2, failures = failures + 1, claim = null, claimed_until = null where claim = $1`,
-    values: [claim, dueAt],
-  })
-}
-
-/** Ends a Merge; null where the claim is lost. The caller holds the Session's lock. */
-export async function finishMerge(
+/** Ends a Merge; null if the claim is lost. The caller holds the Session's lock. */
+export function finishMerge(
   tx: Queryable,
   claim: string,
   outcome: { readonly commit: string } | { readonly errorCode: MergeError },
   now: Date,
 ): Promise<MergeRow | null> {
-  const succeeded = 'commit' in outcome
-  const { rows } = await tx.query<MergeRow>({
-    text: `
-      update merges
-      set status = $3, merged_commit_sha = $4, error_code = $5, completed_at = $2, updated_at = $2, claim = null,
-        claimed_until = null
-      where claim = $1 and completed_at is null returning *`,
-    values: [
-      claim,
-      now,
-      succeeded ? 'succeeded' : 'failed',
-      succeeded ? outcome.commit : null,
-      succeeded ? null : outcome.errorCode,
-    ],
-  })
-  return rows[0] ?? null
+  const end =
+    'commit' in outcome
+      ? ({ status: 'succeeded', merged_commit_sha: outcome.commit, error_code: null } as const)
+      : ({ status: 'failed', merged_commit_sha: null, error_code: outcome.errorCode } as const)
+  return claimedMerges.release(tx, claim, { ...end, completed_at: now, updated_at: now })
 }
 
 /** Fails those of the Session that the host has not been asked for. The caller holds the Session's lock. */

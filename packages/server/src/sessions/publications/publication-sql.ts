@@ -1,4 +1,5 @@
 import type { PublicationError, PublicationResult } from '@berth/contract'
+import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { PublicationRow } from './publication.ts'
@@ -85,61 +86,52 @@ export async function hasOpenPublication(db: Queryable, key: SessionKey): Promis
   return rows.length > 0
 }
 
-/** A Publication in the hands of a worker. */
+/**
+ * The Publications that workers share; the index of those that are due is `publications_due`. Of each Session one at a
+ * time is claimed, in the order of their admission. One that is not prepared yet is claimed only on the host of the
+ * Session's sandbox, or on any host if there is none. `$4` is the host.
+ */
+export const claimedPublications = new ClaimedRows<PublicationRow>({
+  table: 'publications',
+  key: ['organization_id', 'session_id', 'id'],
+  due: `
+    r.completed_at is null and r.due_at <= $1
+    and (r.status <> 'admitted' or l.id is null or l.host = $4)
+    and not exists (
+      select 1 from publications earlier
+      where earlier.organization_id = r.organization_id and earlier.session_id = r.session_id
+        and earlier.completed_at is null and (earlier.created_at, earlier.id) < (r.created_at, r.id))`,
+  order: 'due_at',
+  join: {
+    clause: `
+      left join leases l on l.organization_id = r.organization_id and l.session_id = r.session_id
+        and l.ended_at is null and l.state = 'attached'`,
+    columns: { lease_id: 'l.id' },
+  },
+})
+
+/** A Publication that this process has claimed. */
 export interface PublicationClaim extends SessionKey {
   readonly claim: string
   readonly row: PublicationRow
-  /** The sandbox of the Session, where it has one. */
+  /** The sandbox of the Session, if it has one. */
   readonly leaseId: string | null
 }
 
-/**
- * Claims Publications that are due (`publications_due`): one at a time of each Session, in the order of their admission,
- * and those that are not prepared yet only where the Session's sandbox is, or where it has none.
- */
+/** Claims Publications that are due and that this host can go on with. */
 export async function claimPublications(
   db: Queryable,
   by: { readonly host: string; readonly now: Date; readonly until: Date },
   limit: number,
 ): Promise<PublicationClaim[]> {
-  const { rows } = await db.query<PublicationRow & { organization_id: string; claim: string; lease_id: string | null }>(
-    {
-      name: 'claim-publications',
-      text: `
-      update publications p set claim = gen_random_uuid(), claimed_until = $3
-      from (
-        select p.organization_id, p.session_id, p.id, l.id as lease_id from publications p
-        left join leases l on l.organization_id = p.organization_id and l.session_id = p.session_id
-          and l.ended_at is null and l.state = 'attached'
-        where p.completed_at is null and p.due_at <= $2 and (p.claimed_until is null or p.claimed_until < $2)
-          and (p.status <> 'admitted' or l.id is null or l.host = $1)
-          and not exists (
-            select 1 from publications earlier
-            where earlier.organization_id = p.organization_id and earlier.session_id = p.session_id
-              and earlier.completed_at is null and (earlier.created_at, earlier.id) < (p.created_at, p.id))
-        order by p.due_at limit $4 for update of p skip locked
-      ) next
-      where (p.organization_id, p.session_id, p.id) = (next.organization_id, next.session_id, next.id)
-      returning p.*, next.lease_id`,
-      values: [by.host, by.now, by.until, limit],
-    },
-  )
-  return rows.map(({ claim, lease_id: leaseId, ...row }) => ({
-    organizationId: row.organization_id,
+  const rows = await claimedPublications.claim<{ lease_id: string | null }>(db, by, limit, [by.host])
+  return rows.map(({ organization_id: organizationId, claim, lease_id: leaseId, ...row }) => ({
+    organizationId,
     sessionId: row.session_id,
     claim,
     row,
     leaseId,
   }))
-}
-
-/** Renews a claim; false where another has taken it over, or the Publication has ended. */
-export async function renewPublication(db: Queryable, claim: string, until: Date): Promise<boolean> {
-  const { rowCount } = await db.query({
-    text: 'update publications set claimed_until = $2 where claim = $1',
-    values: [claim, until],
-  })
-  return rowCount > 0
 }
 
 const step = (set: string, from: string): string =>
@@ -176,28 +168,11 @@ export function finishPublication(
   outcome: { readonly result: PublicationResult } | { readonly errorCode: PublicationError },
   now: Date,
 ): Promise<PublicationRow | null> {
-  const succeeded = 'result' in outcome
-  const text = `
-    update publications
-    set status = $3, result = $4, error_code = $5, completed_at = $2, updated_at = $2, claim = null, claimed_until = null
-    where claim = $1 and completed_at is null returning *`
-  return take(tx, text, [
-    claim,
-    now,
-    succeeded ? 'succeeded' : 'failed',
-    succeeded ? outcome.result : null,
-    succeeded ? null : outcome.errorCode,
-  ])
-}
-
-/** Lets go of a Publication until it is due again. */
-export async function deferPublication(db: Queryable, claim: string, dueAt: Date): Promise<void> {
-  await db.query({
-    text: `
-      update publications set due_at = $2, failures = failures + 1, claim = null, claimed_until = null
-      where claim = $1`,
-    values: [claim, dueAt],
-  })
+  const end =
+    'result' in outcome
+      ? ({ status: 'succeeded', result: outcome.result, error_code: null } as const)
+      : ({ status: 'failed', result: null, error_code: outcome.errorCode } as const)
+  return claimedPublications.release(tx, claim, { ...end, completed_at: now, updated_at: now })
 }
 
 /** Fails those of the Session that the host has not been asked for yet. The caller holds the Session's lock. */

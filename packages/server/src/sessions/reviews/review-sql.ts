@@ -1,4 +1,5 @@
 import type { ErrorCode } from '@berth/contract'
+import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
@@ -80,43 +81,44 @@ export async function readAnswer(db: Queryable, key: SessionKey): Promise<Review
   return rows[0] ?? null
 }
 
-/** A request in the hands of a worker, and the tickets that it answers. */
+interface ReviewRequestRow {
+  readonly asked: number
+  readonly answered: number
+  readonly revision: string | null
+  readonly failure: ErrorCode | null
+  readonly failure_message: string | null
+}
+
+/**
+ * The requests for reviews that workers share, on `review_requests_open`; only the host of the Session's sandbox can
+ * answer one. `$4` is the host.
+ */
+export const claimedReviews = new ClaimedRows<ReviewRequestRow>({
+  table: 'review_requests',
+  key: ['organization_id', 'session_id'],
+  due: 'r.answered < r.asked',
+  join: {
+    clause: `
+      join leases l on l.organization_id = r.organization_id and l.session_id = r.session_id
+        and l.ended_at is null and l.state = 'attached' and l.host = $4`,
+    columns: { lease_id: 'l.id' },
+  },
+})
+
+/** A request that this process has claimed, and the tickets that it answers. */
 export interface ReviewClaim extends SessionKey {
   readonly claim: string
   readonly asked: number
   readonly leaseId: string
 }
 
-/**
- * Claims requests whose sandbox is on this host, on `review_requests_open`. One whose worker was lost is claimed again
- * once its claim has lapsed.
- */
+/** Claims requests whose sandbox is on this host. */
 export async function claimReviews(
   db: Queryable,
   by: { readonly host: string; readonly now: Date; readonly until: Date },
   limit: number,
 ): Promise<ReviewClaim[]> {
-  const { rows } = await db.query<{
-    organization_id: string
-    session_id: string
-    claim: string
-    asked: number
-    lease_id: string
-  }>({
-    name: 'claim-reviews',
-    text: `
-      update review_requests r set claim = gen_random_uuid(), claimed_until = $3
-      from (
-        select r.organization_id, r.session_id, l.id as lease_id from review_requests r
-        join leases l on l.organization_id = r.organization_id and l.session_id = r.session_id
-          and l.ended_at is null and l.state = 'attached' and l.host = $1
-        where r.answered < r.asked and (r.claimed_until is null or r.claimed_until < $2)
-        limit $4 for update of r skip locked
-      ) next
-      where (r.organization_id, r.session_id) = (next.organization_id, next.session_id)
-      returning r.organization_id, r.session_id, r.claim, r.asked, next.lease_id`,
-    values: [by.host, by.now, by.until, limit],
-  })
+  const rows = await claimedReviews.claim<{ lease_id: string }>(db, by, limit, [by.host])
   return rows.map(row => ({
     organizationId: row.organization_id,
     sessionId: row.session_id,
@@ -132,35 +134,15 @@ export interface ReviewFailure {
   readonly message?: string
 }
 
-/** Answers every ticket of the claim; false where another has taken it over. */
+/** Answers every ticket of the claim; does nothing if the claim is lost. */
 export async function answerReview(
   tx: Queryable,
   claim: ReviewClaim,
   answer: { readonly revision: string } | ReviewFailure,
-): Promise<boolean> {
-  const { rowCount } = await tx.query({
-    text: `
-      update review_requests set answered = $4, revision = $5, failure = $6, failure_message = $7,
-        claim = null, claimed_until = null
-      where organization_id = $1 and session_id = $2 and claim = $3`,
-    values: [
-      claim.organizationId,
-      claim.sessionId,
-      claim.claim,
-      claim.asked,
-      'revision' in answer ? answer.revision : null,
-      'failure' in answer ? answer.failure : null,
-      'failure' in answer ? (answer.message ?? null) : null,
-    ],
-  })
-  return rowCount > 0
-}
-
-/** Renews a claim while its review is made; false where another has taken it over. */
-export async function renewReviewClaim(db: Queryable, claim: ReviewClaim, until: Date): Promise<boolean> {
-  const { rowCount } = await db.query({
-    text: 'update review_requests set claimed_until = $4 where organization_id = $1 and session_id = $2 and claim = $3',
-    values: [claim.organizationId, claim.sessionId, claim.claim, until],
-  })
-  return rowCount > 0
+): Promise<void> {
+  const said =
+    'revision' in answer
+      ? { revision: answer.revision, failure: null, failure_message: null }
+      : { revision: null, failure: answer.failure, failure_message: answer.message ?? null }
+  await claimedReviews.release(tx, claim.claim, { answered: claim.asked, ...said })
 }

@@ -1,5 +1,5 @@
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
-import type { Desk } from '../../delivery/desk.ts'
+import type { WorkQueue } from '../../delivery/work-queue.ts'
 import { GitHostError } from '../../git-hosts/git-host.ts'
 import { hostRefusalCode } from '../../repositories/host-refusal.ts'
 import { SandboxGoneError } from '../../sandboxes/driver.ts'
@@ -10,25 +10,25 @@ import { openPlace } from './open-place.ts'
 import { ReviewRefused } from './review-place.ts'
 import {
   answerReview,
+  claimedReviews,
   claimReviews,
   findReview,
   insertReview,
   type ReviewClaim,
   type ReviewFailure,
-  renewReviewClaim,
 } from './review-sql.ts'
 
 /** A path of any length is named whole, with git's words about it. */
 const MESSAGE_BYTES = 8192
 
 /** Where the workers beside sandboxes take up what callers want to review. */
-export function reviewDesk(context: DeliveryContext): Desk {
+export function reviewQueue(context: DeliveryContext): WorkQueue {
   return {
     name: 'reviews',
     concurrency: 4,
     claim: async (by, limit) =>
       (await claimReviews(context.db, { ...by, host: context.host }, limit)).map(claim => ({
-        renew: until => renewReviewClaim(context.db, claim, until),
+        renew: until => claimedReviews.renew(context.db, claim.claim, until),
         work: signal => answer(context, claim, signal),
       })),
   }

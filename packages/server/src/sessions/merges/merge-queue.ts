@@ -1,8 +1,8 @@
 import type { MergeError } from '@berth/contract'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
-import type { Desk } from '../../delivery/desk.ts'
 import { hostFailure, isPassing, pauseMs } from '../../delivery/failure.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
+import type { WorkQueue } from '../../delivery/work-queue.ts'
 import { GitHostError } from '../../git-hosts/git-host.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
@@ -11,14 +11,13 @@ import { lockSessionOf } from '../session/lock-session.ts'
 import type { MergeRow } from './merge.ts'
 import { mergeEvent } from './merge-event.ts'
 import {
+  claimedMerges,
   claimMerges,
   countAttempt,
-  deferMerge,
   finishMerge,
   type MergeClaim,
   markMerging,
   parkMerge,
-  renewMerge,
 } from './merge-sql.ts'
 import { afterNotReady, nextStep } from './next-step.ts'
 
@@ -27,13 +26,13 @@ const LOOKS = 6
 const LONGEST_CHECK_MS = 300_000
 
 /** Where workers take up Merges. */
-export function mergeDesk(context: DeliveryContext): Desk {
+export function mergeQueue(context: DeliveryContext): WorkQueue {
   return {
     name: 'merges',
     concurrency: 8,
     claim: async (by, limit) =>
       (await claimMerges(context.db, by, limit)).map(claim => ({
-        renew: until => renewMerge(context.db, claim.claim, until),
+        renew: until => claimedMerges.renew(context.db, claim.claim, until),
         work: signal => merge(context, claim, signal),
       })),
   }
@@ -53,7 +52,7 @@ export async function merge(context: DeliveryContext, claim: MergeClaim, signal:
   const now = clock.now()
   if (outcome === 'taken') return
   if ('waitMs' in outcome) return parkMerge(db, claim.claim, new Date(now.getTime() + outcome.waitMs), now)
-  if ('laterMs' in outcome) return deferMerge(db, claim.claim, new Date(now.getTime() + outcome.laterMs))
+  if ('laterMs' in outcome) return claimedMerges.defer(db, claim.claim, new Date(now.getTime() + outcome.laterMs))
   await db.transaction(async tx => {
     await lockSessionOf(tx, claim)
     const row = await finishMerge(tx, claim.claim, outcome, now)

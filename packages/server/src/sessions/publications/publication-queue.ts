@@ -1,8 +1,8 @@
 import type { PublicationError, PublicationResult } from '@berth/contract'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
-import type { Desk } from '../../delivery/desk.ts'
 import { hostFailure, isPassing, pauseMs } from '../../delivery/failure.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
+import type { WorkQueue } from '../../delivery/work-queue.ts'
 import { GitHostError } from '../../git-hosts/git-host.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
@@ -13,24 +13,23 @@ import { attempt, ClaimTaken } from './attempt.ts'
 import { PublicationFailed, prepare } from './prepare.ts'
 import type { PublicationRow } from './publication.ts'
 import {
+  claimedPublications,
   claimPublications,
-  deferPublication,
   finishPublication,
   markAttempted,
   markPrepared,
   type PublicationClaim,
-  renewPublication,
 } from './publication-sql.ts'
 import { publicationEvent } from './under-way.ts'
 
 /** Where workers take up Publications. */
-export function publicationDesk(context: DeliveryContext): Desk {
+export function publicationQueue(context: DeliveryContext): WorkQueue {
   return {
     name: 'publications',
     concurrency: 8,
     claim: async (by, limit) =>
       (await claimPublications(context.db, { ...by, host: context.host }, limit)).map(claim => ({
-        renew: until => renewPublication(context.db, claim.claim, until),
+        renew: until => claimedPublications.renew(context.db, claim.claim, until),
         work: signal => deliver(context, claim, signal),
       })),
   }
@@ -52,7 +51,7 @@ export async function deliver(context: DeliveryContext, claim: PublicationClaim,
     const told = { err: error, publicationId: claim.row.id }
     if (isPassing(error)) context.log.warn(told, 'a publication waits for its host')
     else context.log.error(told, 'a publication failed, and is tried again')
-    await deferPublication(context.db, claim.claim, dueAt)
+    await claimedPublications.defer(context.db, claim.claim, dueAt)
   }
 }
 
