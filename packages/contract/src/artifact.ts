@@ -29,7 +29,7 @@ export const ArtifactEnvelope = Type.Object({ artifact: Artifact }, { title: 'Ar
 /** A page of Artifacts, oldest first. */
 export const ArtifactPage = Type.Object(
   { artifacts: Type.Array(Artifact), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
-  { title: 'ArtifactPage', ...open },
+  { title: 'ArtifactPage', description: 'A page of Artifacts, oldest first.', ...open },
 )
 
 export type Artifact = Static<typeof Artifact>

@@ -32,7 +32,7 @@ export const Discovery = Type.Object(
     ),
     capabilities: Type.Array(openString(capabilities), { description: 'The capabilities that the credential holds.' }),
   },
-  { title: 'Discovery', ...open },
+  { title: 'Discovery', description: 'The limits of the deployment, and the capabilities of the caller.', ...open },
 )
 
 /** An agent runtime of the catalog. */
@@ -41,15 +41,18 @@ export const Runtime = Type.Object(
     id: openString(['native', 'shell']),
     name: Type.String(),
     version: nullable(Type.String({ description: 'Null if the runtime does not report its version.' })),
-    available: Type.Boolean(),
+    available: Type.Boolean({ description: 'True if Sessions can use the runtime now.' }),
     reason: Type.Optional(Type.String({ description: 'Why the runtime is not available, in prose.' })),
     models: Type.Optional(Type.Array(Type.String())),
   },
-  { title: 'Runtime', ...open },
+  { title: 'Runtime', description: 'An agent runtime of the catalog.', ...open },
 )
 
 /** The catalog of runtimes. */
-export const RuntimeList = Type.Object({ runtimes: Type.Array(Runtime) }, { title: 'RuntimeList', ...open })
+export const RuntimeList = Type.Object(
+  { runtimes: Type.Array(Runtime) },
+  { title: 'RuntimeList', description: 'The catalog of agent runtimes.', ...open },
+)
 
 export type Discovery = Static<typeof Discovery>
 export type Runtime = Static<typeof Runtime>

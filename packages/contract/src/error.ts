@@ -164,7 +164,7 @@ export const Issue = Type.Object(
     }),
     message: Type.String({ description: 'Prose for people; not part of the contract.' }),
   },
-  { title: 'Issue', ...open },
+  { title: 'Issue', description: 'One invalid field of a request.', ...open },
 )
 
 /** The body of every error response. */

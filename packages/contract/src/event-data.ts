@@ -7,7 +7,7 @@ import { Count, DateTime, nullable, OpenObject, open, openString, Sha256, Uuid }
 /** `svc.run.started`: one per attempt. */
 export const RunStarted = Type.Object(
   { status: Type.Literal('running'), attempt: Type.Integer({ minimum: 1 }) },
-  { title: 'RunStartedData', ...open },
+  { title: 'RunStartedData', description: 'An attempt of a Run has started.', ...open },
 )
 
 /** `svc.run.progress`: the start or end of a tool call, without its content. */
@@ -20,13 +20,13 @@ export const RunProgress = Type.Object(
     delegationId: Type.Optional(Type.String({ maxLength: 255 })),
     occurredAt: DateTime,
   },
-  { title: 'RunProgressData', ...open },
+  { title: 'RunProgressData', description: 'The start or the end of a tool call, without its content.', ...open },
 )
 
 /** The four terminal Events of a Run. */
 export const RunEnded = Type.Object(
   { status: Type.Enum(['completed', 'failed', 'cancelled', 'crashed'], { type: 'string' }), ...runOutcomeFields },
-  { title: 'RunEndedData', ...open },
+  { title: 'RunEndedData', description: 'How a Run ended and its cost.', ...open },
 )
 
 /** `svc.environment.apply`: a step of applying an environment to a sandbox. */
@@ -48,7 +48,7 @@ export const EnvironmentApply = Type.Object(
     repositories: Type.Optional(Type.Array(OpenObject)),
     extensions: Type.Optional(Type.Array(OpenObject)),
   },
-  { title: 'EnvironmentApplyData', ...open },
+  { title: 'EnvironmentApplyData', description: 'A step of applying an environment to a sandbox.', ...open },
 )
 
 /** `svc.interaction.*`. */
@@ -62,7 +62,7 @@ export const InteractionChanged = Type.Object(
     turnId: Type.Optional(Uuid),
     deadline: Type.Optional(DateTime),
   },
-  { title: 'InteractionData', ...open },
+  { title: 'InteractionData', description: 'An Interaction was opened or closed.', ...open },
 )
 
 /** `svc.artifact.created`. */
@@ -76,7 +76,7 @@ export const ArtifactCreated = Type.Object(
     sha256: Sha256,
     publicationId: Type.Optional(Uuid),
   },
-  { title: 'ArtifactCreatedData', ...open },
+  { title: 'ArtifactCreatedData', description: 'The Session keeps a new Artifact.', ...open },
 )
 
 /** `svc.artifact.omitted`. */
@@ -93,7 +93,11 @@ export const ArtifactOmitted = Type.Object(
     ),
     reason: Type.String({ description: 'Prose for people; it names the limit.' }),
   },
-  { title: 'ArtifactOmittedData', ...open },
+  {
+    title: 'ArtifactOmittedData',
+    description: 'A file or a checkpoint exceeded a limit, so the Session does not keep it.',
+    ...open,
+  },
 )
 
 /** `svc.publication.*`. */
@@ -107,7 +111,7 @@ export const PublicationChanged = Type.Object(
     mergeId: Type.Optional(Uuid),
     mergedCommitSha: Type.Optional(Type.String()),
   },
-  { title: 'PublicationData', ...open },
+  { title: 'PublicationData', description: 'A Publication or a Merge has ended.', ...open },
 )
 
 /** `svc.message.created`: a whole message, appended when it is complete. */
@@ -119,7 +123,7 @@ export const MessageCreated = Type.Object(
     turnId: Type.Optional(Uuid),
     truncated: Type.Optional(Type.Boolean()),
   },
-  { title: 'MessageCreatedData', ...open },
+  { title: 'MessageCreatedData', description: 'A whole message, appended when it is complete.', ...open },
 )
 
 /** `svc.activity.completed`: a whole tool call, appended when it has ended. */
@@ -138,13 +142,17 @@ export const ActivityCompleted = Type.Object(
     truncated: Type.Optional(Type.Boolean()),
     durationMs: Count,
   },
-  { title: 'ActivityCompletedData', ...open },
+  { title: 'ActivityCompletedData', description: 'A whole tool call, appended when it has ended.', ...open },
 )
 
 /** `svc.context.compacted`. */
 export const ContextCompacted = Type.Object(
   { tokensBefore: Count, tokensAfter: Count },
-  { title: 'ContextCompactedData', ...open },
+  {
+    title: 'ContextCompactedData',
+    description: 'The agent summarized its conversation to fit the context of its model.',
+    ...open,
+  },
 )
 
 /** `svc.conversation.cleared`: by the agent, then without data, or by a reset of the Session. */
@@ -155,13 +163,21 @@ export const ConversationCleared = Type.Object(
       Type.Array(Uuid, { description: 'Runs whose workspace and conversation are lost, oldest first.' }),
     ),
   },
-  { title: 'ConversationClearedData', ...open },
+  {
+    title: 'ConversationClearedData',
+    description: 'The conversation was cleared, by the agent or by a reset of the Session.',
+    ...open,
+  },
 )
 
 /** `svc.timeline.truncated`. */
 export const TimelineTruncated = Type.Object(
   { droppedEvents: Count, reason: Type.String() },
-  { title: 'TimelineTruncatedData', ...open },
+  {
+    title: 'TimelineTruncatedData',
+    description: 'The log omits Events, because the Run exceeded its budget or its conversation was damaged.',
+    ...open,
+  },
 )
 
 /** `svc.delegation.completed`. */
@@ -172,11 +188,11 @@ export const DelegationCompleted = Type.Object(
     status: Type.String(),
     summary: Type.Optional(Type.String()),
   },
-  { title: 'DelegationCompletedData', ...open },
+  { title: 'DelegationCompletedData', description: 'A sub-agent has ended.', ...open },
 )
 
 /** `svc.workspace.expired`. */
 export const WorkspaceExpired = Type.Object(
   { leaseId: Type.String(), expiredAt: DateTime },
-  { title: 'WorkspaceExpiredData', ...open },
+  { title: 'WorkspaceExpiredData', description: 'The lease of a sandbox has ended.', ...open },
 )

@@ -81,7 +81,7 @@ export const EventPage = Type.Object(
       description: 'The newest sequence of the Session; read on while it is greater than that of the last Event.',
     }),
   },
-  { title: 'EventPage', ...open },
+  { title: 'EventPage', description: 'A page of the log, in order.', ...open },
 )
 
 /** An Event as a reader receives it. */

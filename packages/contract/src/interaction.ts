@@ -154,7 +154,7 @@ export const Interaction = Type.Object(
 /** The open Interactions of a Session, oldest first; there is only one page. */
 export const InteractionList = Type.Object(
   { interactions: Type.Array(Interaction) },
-  { title: 'InteractionList', ...open },
+  { title: 'InteractionList', description: 'The open Interactions of a Session, oldest first.', ...open },
 )
 
 /** Body of `decideInteraction`. */
@@ -167,7 +167,7 @@ export const DecideInteraction = Type.Object(
       description: 'Create one for each decision, and reuse it when you repeat the request.',
     }),
   },
-  { title: 'DecideInteraction', ...closed },
+  { title: 'DecideInteraction', description: 'Decides an approval.', ...closed },
 )
 
 /** The outcome of an approval. */

@@ -51,7 +51,7 @@ export const MergeEnvelope = Type.Object({ merge: Merge }, { title: 'MergeEnvelo
 /** A page of Merges, newest first. */
 export const MergePage = Type.Object(
   { merges: Type.Array(Merge), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
-  { title: 'MergePage', ...open },
+  { title: 'MergePage', description: 'A page of Merges, newest first.', ...open },
 )
 
 /** Body of `createMerge`. */
@@ -62,7 +62,7 @@ export const CreateMerge = Type.Object(
     commitTitle: Type.Optional(nullable(TitleLine)),
     commitMessage: Type.Optional(nullable(Prose)),
   },
-  { title: 'CreateMerge', ...closed },
+  { title: 'CreateMerge', description: 'Merges a pull request.', ...closed },
 )
 
 export type Merge = Static<typeof Merge>

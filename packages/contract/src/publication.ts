@@ -46,7 +46,7 @@ export const PublicationResult = Type.Object(
       ),
     ),
   },
-  { title: 'PublicationResult', ...open },
+  { title: 'PublicationResult', description: 'The result of a delivery.', ...open },
 )
 
 /** The delivery of one reviewed revision. */
@@ -77,7 +77,7 @@ export const PublicationEnvelope = Type.Object({ publication: Publication }, { t
 /** A page of Publications, newest first. */
 export const PublicationPage = Type.Object(
   { publications: Type.Array(Publication), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
-  { title: 'PublicationPage', ...open },
+  { title: 'PublicationPage', description: 'A page of Publications, newest first.', ...open },
 )
 
 /** Body of `createPublication`. */
@@ -98,7 +98,7 @@ export const CreatePublication = Type.Object(
     ),
     draft: Type.Boolean({ default: false, description: 'Open the pull request as a draft.' }),
   },
-  { title: 'CreatePublication', ...closed },
+  { title: 'CreatePublication', description: 'Publishes a reviewed revision.', ...closed },
 )
 
 export type Publication = Static<typeof Publication>

@@ -17,13 +17,13 @@ export const Repository = Type.Object(
     defaultBranch: nullable(Type.String()),
     htmlUrl: Type.String({ format: 'uri' }),
   },
-  { title: 'Repository', ...open },
+  { title: 'Repository', description: 'A repository that a Session can start from.', ...open },
 )
 
 /** A page of repositories. */
 export const RepositoryPage = Type.Object(
   { repositories: Type.Array(Repository), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
-  { title: 'RepositoryPage', ...open },
+  { title: 'RepositoryPage', description: 'A page of repositories.', ...open },
 )
 
 /** A grant, which lets an installation use a repository. */
@@ -37,12 +37,12 @@ export const RepositoryGrant = Type.Object(
     status: openString(grantStatuses),
     createdAt: DateTime,
   },
-  { title: 'RepositoryGrant', ...open },
+  { title: 'RepositoryGrant', description: 'A grant, which lets an installation use a repository.', ...open },
 )
 
 export const RepositoryGrantPage = Type.Object(
   { grants: Type.Array(RepositoryGrant), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
-  { title: 'RepositoryGrantPage', ...open },
+  { title: 'RepositoryGrantPage', description: 'A page of grants, newest first.', ...open },
 )
 
 export const RepositoryGrantEnvelope = Type.Object(
@@ -66,7 +66,7 @@ export const LocalPull = Type.Object(
     mergeable: openString(['yes', 'no', 'unknown']),
     blockers: Type.Array(Type.String()),
   },
-  { title: 'LocalPull', ...open },
+  { title: 'LocalPull', description: 'A pull request of a repository that the service itself hosts.', ...open },
 )
 
 export const LocalPullEnvelope = Type.Object({ pull: LocalPull }, { title: 'LocalPullEnvelope', ...open })

@@ -12,7 +12,7 @@ export const ReviewFile = Type.Object(
     deletions: Count,
     binary: Type.Boolean(),
   },
-  { title: 'ReviewFile', ...open },
+  { title: 'ReviewFile', description: 'One changed path of a review.', ...open },
 )
 
 /** The changes of a Session, as an immutable revision. */
@@ -21,12 +21,12 @@ export const Review = Type.Object(
     revision: Sha256,
     baseOid: CommitOid,
     headTree: CommitOid,
-    targetBranch: Type.String(),
+    targetBranch: Type.String({ description: 'The branch that the Session started from.' }),
     files: Type.Array(ReviewFile),
     additions: Count,
     deletions: Count,
     patch: Type.String({ description: 'A unified diff, cut at 1 MiB.' }),
-    patchTruncated: Type.Boolean(),
+    patchTruncated: Type.Boolean({ description: 'True if `patch` was cut.' }),
     createdAt: DateTime,
   },
   { title: 'Review', description: 'The changes of a Session, as an immutable revision.', ...open },

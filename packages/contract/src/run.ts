@@ -52,7 +52,7 @@ export const runOutcomeFields = {
       'model_context_exceeded',
     ]),
   ),
-  costUsd: Type.Optional(Type.Number({ minimum: 0 })),
+  costUsd: Type.Optional(Type.Number({ minimum: 0, description: 'Cost of the models so far, in US dollars.' })),
   costComplete: Type.Optional(Type.Boolean({ description: 'False if `costUsd` is only the known part of the cost.' })),
   turns: Type.Optional(Count),
 }
@@ -64,7 +64,7 @@ export const Run = Type.Object(
     sessionId: Uuid,
     turnId: Uuid,
     status: Type.Enum(runStatuses, { type: 'string' }),
-    cancellationRequested: Type.Boolean(),
+    cancellationRequested: Type.Boolean({ description: 'True once a caller has asked the Run to stop.' }),
     attempts: Type.Integer({ minimum: 0, description: 'Attempts so far; 0 until a worker has claimed the Run.' }),
     ...runOutcomeFields,
     usage: Type.Optional(

@@ -29,7 +29,11 @@ const originFields = {
 }
 
 /** Correlation metadata, given at creation. */
-export const Origin = Type.Object(originFields, { title: 'Origin', ...open })
+export const Origin = Type.Object(originFields, {
+  title: 'Origin',
+  description: "Correlation metadata that links a Session to the caller's own records.",
+  ...open,
+})
 
 /** The repository that a Session's workspace starts from, pinned to a commit. */
 export const Source = Type.Object(
@@ -42,7 +46,11 @@ export const Source = Type.Object(
     baseBranch: Type.String(),
     baseOid: Type.String({ pattern: '^[a-f0-9]{40}$' }),
   },
-  { title: 'Source', ...open },
+  {
+    title: 'Source',
+    description: "The repository that a Session's workspace starts from, pinned to a commit.",
+    ...open,
+  },
 )
 
 export const sessionPhases = ['idle', 'queued', 'provisioning', 'running', 'awaiting', 'finalizing'] as const
@@ -75,13 +83,17 @@ export const Continuation = Type.Object(
       Type.String({ format: 'uuid', description: 'The Run from whose checkpoint the next Turn continues.' }),
     ),
   },
-  { title: 'Continuation', ...open },
+  {
+    title: 'Continuation',
+    description: 'Says whether the Session can admit a next Turn, and which work that Turn would continue.',
+    ...open,
+  },
 )
 
 /** The creator of a resource. */
 export const Creator = Type.Object(
   { kind: openString(['app_installation', 'person']), id: Type.String() },
-  { title: 'Creator', ...open },
+  { title: 'Creator', description: 'The installation or the person that created a resource.', ...open },
 )
 
 /** A conversation with an agent, owned by the caller. */
@@ -90,7 +102,7 @@ export const Session = Type.Object(
     id: Uuid,
     sessionUrl: Type.String({ format: 'uri', description: "URL of the Session's page, for people." }),
     organizationId: Uuid,
-    title: Type.String(),
+    title: Type.String({ description: 'Taken from the first message if the caller gave none.' }),
     origin: Type.Optional(Origin),
     source: Type.Optional(Source),
     model: Type.Optional(Type.String({ description: 'Model of the next Turn.' })),
@@ -140,7 +152,7 @@ export const SessionEnvelope = Type.Object({ session: Session }, { title: 'Sessi
 /** A page of Sessions, most recently changed first. */
 export const SessionPage = Type.Object(
   { sessions: Type.Array(Session), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
-  { title: 'SessionPage', ...open },
+  { title: 'SessionPage', description: 'A page of Sessions, most recently changed first.', ...open },
 )
 
 const EnvironmentReference = nullable(Type.Object({ id: Uuid }, closed))
@@ -167,7 +179,7 @@ export const CreateSession = Type.Object(
     ),
     environment: Type.Optional(EnvironmentReference),
   },
-  { title: 'CreateSession', ...closed },
+  { title: 'CreateSession', description: 'Creates a Session; an empty object creates an idle one.', ...closed },
 )
 
 /** Body of `updateSession`; it has at least one field. */
@@ -178,7 +190,7 @@ export const UpdateSession = Type.Object(
     model: Type.Optional(nullable(ModelId)),
     runtime: Type.Optional(nullable(RuntimeId)),
   },
-  { title: 'UpdateSession', minProperties: 1, ...closed },
+  { title: 'UpdateSession', description: 'Changes the given fields of a Session.', minProperties: 1, ...closed },
 )
 
 export type Session = Static<typeof Session>

@@ -15,7 +15,7 @@ export const TranscriptionForm = Type.Object(
       description: 'Length of the recording, in milliseconds.',
     }),
   },
-  { title: 'TranscriptionForm', ...closed },
+  { title: 'TranscriptionForm', description: 'A recording to transcribe.', ...closed },
 )
 
 /** The transcript of a recording. */
@@ -25,7 +25,7 @@ export const Transcription = Type.Object(
     durationMs: Type.Integer({ description: 'Length of the decoded recording, in milliseconds.' }),
     language: Type.Optional(Type.String({ description: 'The language, if the engine reports it.' })),
   },
-  { title: 'Transcription', ...open },
+  { title: 'Transcription', description: 'The transcript of a recording.', ...open },
 )
 
 export type Transcription = Static<typeof Transcription>

@@ -27,19 +27,23 @@ export const Turn = Type.Object(
     createdBy: Creator,
     createdAt: DateTime,
   },
-  { title: 'Turn', description: 'One input message of a Session; it starts a Run.', ...open },
+  {
+    title: 'Turn',
+    description: 'One input message of a Session. It starts a Run, or with `replyTo` resumes the Run that asked.',
+    ...open,
+  },
 )
 
 /** A page of Turns, in order. */
 export const TurnPage = Type.Object(
   { turns: Type.Array(Turn), nextAfter: Type.Integer({ minimum: -1 }), hasMore: Type.Boolean() },
-  { title: 'TurnPage', ...open },
+  { title: 'TurnPage', description: 'A page of Turns, in order.', ...open },
 )
 
 /** Response of `submitTurn`; `created` is false if an earlier request admitted the Turn. */
 export const TurnAdmission = Type.Object(
-  { created: Type.Boolean(), turn: Turn, run: Run },
-  { title: 'TurnAdmission', ...open },
+  { created: Type.Boolean({ description: 'False if an earlier request admitted the Turn.' }), turn: Turn, run: Run },
+  { title: 'TurnAdmission', description: 'An admitted Turn and its Run.', ...open },
 )
 
 /** A file for the agent, sent with a Turn. */
@@ -52,7 +56,7 @@ export const TurnFile = Type.Object(
     mediaType: Type.Optional(someText(limits.mediaTypeCharacters)),
     content: Type.String({ format: 'byte', contentEncoding: 'base64' }),
   },
-  { title: 'TurnFile', ...closed },
+  { title: 'TurnFile', description: 'A file for the agent, sent with a Turn.', ...closed },
 )
 
 /** Body of `submitTurn`. */
@@ -62,7 +66,7 @@ export const SubmitTurn = Type.Object(
     replyTo: Type.Optional(ReplyTo),
     files: Type.Optional(Type.Array(TurnFile, { maxItems: limits.filesPerTurn })),
   },
-  { title: 'SubmitTurn', ...closed },
+  { title: 'SubmitTurn', description: 'Submits a Turn.', ...closed },
 )
 
 export type Turn = Static<typeof Turn>

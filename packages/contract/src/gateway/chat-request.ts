@@ -41,7 +41,11 @@ export const CreateChatCompletion = Type.Object(
       }),
     ),
   },
-  { title: 'CreateChatCompletion', ...closed },
+  {
+    title: 'CreateChatCompletion',
+    description: "OpenAI's request body. Fields that OpenAI does not document are refused.",
+    ...closed,
+  },
 )
 
 export type CreateChatCompletion = Static<typeof CreateChatCompletion>

@@ -29,12 +29,12 @@ export const Model = Type.Object(
     input_modalities: Type.Array(openString(['text', 'image', 'audio', 'file'])),
     pricing: Pricing,
   },
-  { title: 'Model', ...open },
+  { title: 'Model', description: 'A model that the gateway serves.', ...open },
 )
 
 export const ModelList = Type.Object(
   { object: Type.Literal('list'), data: Type.Array(Model) },
-  { title: 'ModelList', ...open },
+  { title: 'ModelList', description: 'The models that the caller may use.', ...open },
 )
 
 export type Model = Static<typeof Model>

@@ -52,7 +52,11 @@ export const CreateResponse = Type.Object(
       }),
     ),
   },
-  { title: 'CreateResponse', ...closed },
+  {
+    title: 'CreateResponse',
+    description: "OpenAI's request body. Fields that OpenAI does not document are refused.",
+    ...closed,
+  },
 )
 
 export type CreateResponse = Static<typeof CreateResponse>

@@ -31,6 +31,7 @@ export const artifactOperations = {
     method: 'GET',
     path: '/v1/sessions/{sessionId}/artifacts/{artifactId}',
     summary: "Read an Artifact's manifest",
+    description: 'Returns name, type, size and digest of an Artifact.',
     tag: 'Artifacts',
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',

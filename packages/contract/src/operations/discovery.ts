@@ -7,6 +7,8 @@ export const discoveryOperations = {
     method: 'GET',
     path: '/v1/capabilities',
     summary: 'Discover limits and capabilities',
+    description:
+      'Returns the limits of the deployment, and the capabilities of the credential. Read limits here instead of assuming them.',
     tag: 'Discovery',
     access: 'bearer',
     capability: 'svc.cloud.sessions:create',
@@ -19,6 +21,7 @@ export const discoveryOperations = {
     method: 'GET',
     path: '/v1/runtimes',
     summary: 'List agent runtimes',
+    description: 'Lists the agents that a Session can name, and why one is not available.',
     tag: 'Discovery',
     access: 'bearer',
     capability: 'svc.cloud.sessions:create',

@@ -11,6 +11,7 @@ export const eventOperations = {
     method: 'GET',
     path: '/v1/sessions/{sessionId}/events',
     summary: 'Read the Event log',
+    description: 'Returns the Events after a cursor, in order and without gaps.',
     tag: 'Events',
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',

@@ -68,6 +68,8 @@ export const repositoryOperations = {
     method: 'GET',
     path: '/v1/local-repositories/{repositoryId}/pulls/{number}',
     summary: 'Read a pull request of a local repository',
+    description:
+      'Returns a pull request of a repository that the service itself hosts, with the reasons that keep it from being merged.',
     params: Type.Object({
       repositoryId: Type.String({ pattern: '^[0-9]{1,18}$' }),
       number: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }),

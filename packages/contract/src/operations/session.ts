@@ -41,6 +41,7 @@ export const sessionOperations = {
     method: 'GET',
     path: '/v1/sessions/{sessionId}',
     summary: 'Read a Session',
+    description: 'Returns a Session as it is now.',
     tag: 'Sessions',
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
