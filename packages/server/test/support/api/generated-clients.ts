@@ -44,7 +44,7 @@ const openapiFetch: Generator = async (document, calls, { origin, directory }) =
   const types = astToString(await openapiTypeScript(json(document), { silent: true, defaultNonNullable: false }))
   await writeFile(join(directory, 'schema.ts'), types)
   const start = `import createClient from 'openapi-fetch'
-import type { paths } from '../schema.ts'
+import type { paths } from './schema.ts'
 const client = createClient<paths>({ baseUrl: ${json(origin)} })
 const bodySerializer = (body: Readonly<Record<string, unknown>>) => {
   const form = new FormData()
