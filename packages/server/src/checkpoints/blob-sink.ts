@@ -6,7 +6,7 @@ const BLOBS_AT_ONCE = 16
 const BYTES_AT_ONCE = 3 * maxFrameBytes
 
 /**
- * Puts blobs, some at once, and reads each back from the store before it counts, so every blob of a checkpoint was
+ * Puts blobs, some at once, and reads each back from the store before it counts. So every blob of a checkpoint was
  * there and whole after the write. It puts even a blob that the store already has: that renews the blob's age, so no
  * collector removes it before the checkpoint is recorded.
  */

@@ -39,7 +39,7 @@ export class EventBudget {
     return this.#over || this.#events >= this.#bounds.events || this.#bytes >= this.#bounds.bytes
   }
 
-  /** Returns the part of a reading that is to be kept. */
+  /** Returns the part of a reading that the budget admits. */
   admit(reading: Reading): Reading {
     const { drafts, asked, openCalls } = reading
     let room = this.isSpent ? 0 : this.#bounds.events - this.#events

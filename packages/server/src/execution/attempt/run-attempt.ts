@@ -181,8 +181,8 @@ export class RunAttempt {
   }
 
   /**
-   * Ends the Run with this outcome: at once if the agent is ready and has no prompt, else when the agent is gone, for
-   * which it gets a second.
+   * Ends the Run with this outcome. If the agent is ready and has no prompt, it ends at once. Otherwise it ends when
+   * the agent is gone, which gets a second to stop.
    */
   stop(outcome: Outcome, why: string): Promise<void> {
     return this.#exclusive(() => this.#stop(outcome, why))

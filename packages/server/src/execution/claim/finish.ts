@@ -47,9 +47,10 @@ export async function finishRun(context: ExecutionContext, claim: RunClaim, outc
 }
 
 /**
- * Records a lost attempt and decides once if the Run is started again. It is, a bounded number of times, if nothing
- * that it did can be done twice (no tool call was recorded) and no work that it builds on was lost with the sandbox.
- * Otherwise it ends. A cancelled Run is never started again. The caller holds the Session's lock and the fence.
+ * Records a lost attempt and decides once if the Run is started again. It is if no tool call was recorded, because then
+ * nothing that it did can be done twice. The work that it builds on must not be lost with the sandbox, and the number
+ * of attempts is bounded. Otherwise it ends. A cancelled Run is never started again. The caller holds the Session's
+ * lock and the fence.
  */
 export async function settleLoss(tx: Queryable, context: ExecutionContext, claim: RunClaim, loss: Loss): Promise<void> {
   const now = context.clock.now()

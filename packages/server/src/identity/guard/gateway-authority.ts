@@ -33,12 +33,12 @@ interface Batch {
 }
 
 /**
- * The gateway's guard. One statement reads everything that may refuse a request before its body is read: the
- * credential, its bucket, the organization's models, and the budgets of the organization and of the Run.
+ * The gateway's guard. One statement reads everything that may refuse a request before its body: the credential, its
+ * bucket, the organization's models, and the budgets of organization and Run.
  *
  * Requests that arrive while a statement for their credential runs are judged together by the next one. Each is judged
- * after its arrival, so a revocation takes effect as before. But a busy key no longer queues for the lock of its
- * bucket's row, which had held it to a fraction of the throughput that the rest can serve.
+ * after its arrival, so a revocation takes effect as before. A busy key no longer queues for the lock of its bucket's
+ * row. That queue had held it to a fraction of the throughput that the rest can serve.
  */
 export class DatabaseGatewayAuthority implements GatewayAuthority {
   readonly #db: Queryable

@@ -19,8 +19,8 @@ export interface ForeignRuntime {
   /** Its format, if the gateway serves only some models in it. */
   readonly speaks?: NonNullable<RuntimeEntry['speaks']>
   /**
-   * If an operator gives it a key, it asks its own provider instead of the gateway, for a model of its own choice: the
-   * key's variable, and the variables that replace the gateway's.
+   * The key's variable, and the variables that replace the gateway's. If an operator sets that key, the agent asks its
+   * own provider instead of the gateway, for a model of its own choice.
    */
   readonly ownProvider?: { readonly key: string; readonly env: Readonly<Record<string, string>> }
   /** Paths below its home that hold its conversations. */
