@@ -8,9 +8,8 @@ import { candidatesOf, type Gateway } from './serve-request.ts'
 const patienceMs = 60_000
 
 /**
- * Passes on a request to count the tokens of another request.
- * Providers do not charge for it, so the gateway neither accounts for it nor checks budgets. It does not fall back
- * either: another model would count differently.
+ * Passes on a request to count the tokens of another request. Providers do not charge for it, so the gateway neither
+ * accounts for it nor checks budgets. It does not fall back either: another model would count differently.
  * @throws ApiError 400 or 404, or UpstreamError with the provider's message
  */
 export async function countTokens(

@@ -10,23 +10,23 @@ describe('a redactor', () => {
     })
   })
 
-  it('leaves out what is nested too deep to walk', () => {
+  it('drops values that are nested too deep', () => {
     let deep: unknown = 'hunter2-hunter2'
     for (let depth = 0; depth < 200_000; depth += 1) deep = [deep]
     expect(JSON.stringify(new Redactor(['hunter2-hunter2']).value({ deep }))).not.toContain('hunter2')
   })
 
-  it('knows our own credentials by their form', () => {
+  it('masks our own credentials by their form', () => {
     const key = `svc_cloud_live_${'a1B-_'.repeat(9)}`
     expect(ownCredentials.text(`key=${key};`)).toBe('key=[secret];')
   })
 
-  it('masks a secret that contains another whole', () => {
+  it('masks the whole of a secret that contains another', () => {
     const redactor = new Redactor(['password', 'password-of-the-house'])
     expect(redactor.text('is password-of-the-house')).toBe('is [secret]')
   })
 
-  it('leaves a value alone that is too short to be one', () => {
+  it('leaves values alone that are too short to be secrets', () => {
     expect(new Redactor(['seven77']).text('seven77')).toBe('seven77')
   })
 
@@ -50,7 +50,7 @@ describe('a redactor', () => {
     }
   })
 
-  it('leaves every part of a secret as it is, at either end of a text', () => {
+  it('does not mask part of a secret at either end of a text', () => {
     const secret = 'sk-proj-kA9$x.(z|w)[q]+"\\2 7f'
     const redactor = new Redactor([secret])
     for (let at = 1; at < secret.length; at += 1) {
@@ -86,7 +86,7 @@ describe('text in pieces', () => {
     'x'.repeat(300),
   )
 
-  it('is masked as if it were one, whichever way it is divided', () => {
+  it('is masked like the whole text, however it is divided', () => {
     fc.assert(
       fc.property(fc.array(words), fc.array(fc.integer({ min: 1, max: 700 })), (parts, lengths) => {
         const text = parts.join('')
@@ -102,7 +102,7 @@ describe('text in pieces', () => {
     )
   })
 
-  it('is masked before it is cut: its beginning never ends with a part of a secret', () => {
+  it('is masked before it is cut, so its beginning never ends within a secret', () => {
     fc.assert(
       fc.property(fc.array(words), fc.integer({ min: 1, max: 900 }), (parts, length) => {
         const text = parts.join('')
@@ -113,7 +113,7 @@ describe('text in pieces', () => {
     )
   })
 
-  it('that its writer has cut loses as much of its end as the longest secret has, and nothing where there is none', () => {
+  it('loses as many characters of a cut end as the longest secret has, or none without secrets', () => {
     const [, , long = ''] = secrets
     const cut = `${'x'.repeat(100)}${long.slice(0, -1)}`
     expect(redactor.beginning(cut, 10_000)).toContain('line-two')
@@ -123,7 +123,7 @@ describe('text in pieces', () => {
 })
 
 describe('the secrets of a process', () => {
-  it('are forgotten when their last holder lets go', () => {
+  it('are forgotten when their last handle is disposed of', () => {
     const known = new ProcessSecrets()
     const first = known.add('temporary-token')
     const second = known.add('temporary-token')
@@ -133,7 +133,7 @@ describe('the secrets of a process', () => {
     expect(known.text('temporary-token')).toBe('temporary-token')
   })
 
-  it('are held once for each handle, however often one is disposed of', () => {
+  it('count each handle once, however often it is disposed of', () => {
     const known = new ProcessSecrets()
     const first = known.add('temporary-token')
     known.add('temporary-token')

@@ -16,9 +16,9 @@ const PIECE_LENGTH = 16 * 1024
 const MAX_DEPTH = 100
 
 /**
- * Masks secrets in text: the given values in all their written forms, and our own credentials by form.
- * It masks only whole matches. If it also masked part of a secret at the end of a text, a writer could learn the secret
- * character by character from the texts that change. So text must be masked before it is cut.
+ * Masks secrets in text: the given values in all their written forms, and our own credentials by form. It masks only
+ * whole matches. If it also masked part of a secret at the end of a text, a writer could learn the secret character by
+ * character from the texts that change. So text must be masked before it is cut.
  */
 export class Redactor {
   readonly #pattern: RegExp

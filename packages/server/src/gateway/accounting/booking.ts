@@ -15,10 +15,12 @@ const closeMs = 5_000
 
 /**
  * Stores the usage of requests in batches.
+ *
  * A request with an API key is answered before its usage is stored, so a killed process loses some milliseconds of
  * usage. A Run's usage is stored at once: before its answer ends, or before the Run's next request or end. While the
  * database is away, records queue. Beyond `maxWaiting` the gateway refuses requests, because it could not account for
  * them.
+ *
  * A settlement updates a row that is already `open` on disk, so callers wait only until it is visible. If the database
  * crashes before the settlement reaches the disk, the row still says that the cost is unknown. The end of the Run
  * forces it to disk in any case.

@@ -22,9 +22,9 @@ export interface RequestRecord {
 }
 
 /**
- * Stores requests and adds their cost to the budgets that they count against.
- * A request is settled once: only a new or `open` row changes anything, so a caller may repeat a write after a lost
- * commit answer. Ids in one call are distinct. Each budget is one row, found by its unique index and updated once.
+ * Stores requests and adds their cost to the budgets that they count against. A request is settled once: only a new or
+ * `open` row changes anything, so a caller may repeat a write after a lost commit answer. Ids in one call are distinct.
+ * Each budget is one row, found by its unique index and updated once.
  * @param flushed whether to wait for the disk; if false, the rows are visible at once but a database crash may undo
  * them
  */

@@ -6,9 +6,8 @@ import type { ResolvedModel } from '../providers/upstream.ts'
 const noRetry = { 'x-should-retry': 'false' }
 
 /**
- * Refuses a caller that has spent its budget.
- * Concurrent requests do not see each other's cost, so spending may exceed a budget by at most the cost of the requests
- * in flight.
+ * Refuses a caller that has spent its budget. Concurrent requests do not see each other's cost, so spending may exceed
+ * a budget by at most the cost of the requests in flight.
  * @throws ApiError 429 `insufficient_quota`, 402 `cost_budget_exceeded`, 402 `cost_unknown`
  */
 export function refuseSpent(caller: GatewayCaller, model: ResolvedModel, now: Date): void {

@@ -11,8 +11,8 @@ export const saysSomething = (chunks: string): boolean =>
   /"(?:content|reasoning_content|arguments)":\s?"[^"]|"tool_calls"/.test(chunks)
 
 /**
- * Relays a Chat Completions stream. It parses a frame only if the bytes contain a name that matters:
- * inside a JSON string, the quotes of such a name would be escaped.
+ * Relays a Chat Completions stream. It parses a frame only if the bytes contain a name that matters: inside a JSON
+ * string, the quotes of such a name would be escaped.
  */
 export class ChatRelay implements StreamRelay {
   begun = false

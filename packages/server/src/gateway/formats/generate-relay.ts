@@ -23,9 +23,9 @@ export function readGenerateUsage(usage: unknown): GatewayUsage | null {
 }
 
 /**
- * Relays a generateContent stream. Each frame is a partial answer and carries the usage so far.
- * No frame ends a stream. It is complete if it ends after a candidate finished or the prompt was refused. The gateway
- * breaks off a failed stream after its error, because some clients take any other end for success.
+ * Relays a generateContent stream. Each frame is a partial answer and carries the usage so far. No frame ends a stream.
+ * It is complete if it ends after a candidate finished or the prompt was refused. The gateway breaks off a failed
+ * stream after its error, because some clients take any other end for success.
  */
 export class GenerateRelay implements StreamRelay {
   begun = false

@@ -71,11 +71,10 @@ export interface TranslatedCall {
 }
 
 /**
- * The answer of a translated call.
- * `frames` are whole server-sent events, including the terminal one or `[DONE]`. If the provider fails, they report it
- * in the format and end without throwing. If the client leaves, they throw the signal's reason.
- * `usage` settles when the frames end or are abandoned, and never rejects. It is null if the provider did not report
- * it.
+ * The answer of a translated call. `frames` are whole server-sent events, including the terminal one or `[DONE]`. If
+ * the provider fails, they report it in the format and end without throwing. If the client leaves, they throw the
+ * signal's reason. `usage` settles when the frames end or are abandoned, and never rejects. It is null if the provider
+ * did not report it.
  */
 export type TranslatedAnswer =
   | { readonly kind: 'json'; readonly body: Readonly<Record<string, unknown>>; readonly usage: GatewayUsage | null }

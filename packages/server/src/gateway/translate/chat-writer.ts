@@ -14,9 +14,9 @@ interface ToolCall {
 }
 
 /**
- * Writes an answer as Chat Completions, streamed or whole.
- * The role comes first. A call's id and name come only with its first fragment. The finish reason comes once. A failure
- * after the first byte is a `data:` error, and no `[DONE]` follows it.
+ * Writes an answer as Chat Completions, streamed or whole. The role comes first. A call's id and name come only with
+ * its first fragment. The finish reason comes once. A failure after the first byte is a `data:` error, and no `[DONE]`
+ * follows it.
  */
 export class ChatWriter implements AnswerSink {
   readonly #streamed: boolean

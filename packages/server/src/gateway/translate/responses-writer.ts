@@ -29,10 +29,9 @@ interface FunctionCall extends Item, CallKey {
 }
 
 /**
- * Writes an answer as a Responses stream, and as the resource that the events add up to.
- * An item is added; its parts are added, grow and are done; then the item is done. Sequence numbers rise by one from
- * event to event. An item's index is its place in `output`. Items that a failure leaves open become `incomplete` and
- * get no done event.
+ * Writes an answer as a Responses stream, and as the resource that the events add up to. An item is added; its parts
+ * are added, grow and are done; then the item is done. Sequence numbers rise by one from event to event. An item's
+ * index is its place in `output`. Items that a failure leaves open become `incomplete` and get no done event.
  */
 export class ResponsesWriter implements AnswerSink {
   readonly #call: TranslatedCall

@@ -29,9 +29,9 @@ export interface BodyLimits {
 }
 
 /**
- * Reads a body within its limits.
- * If the body breaks a limit, the promise resolves at once and the rest is discarded: closing the connection while the
- * client still writes would lose the response. A client that never stops is disconnected.
+ * Reads a body within its limits. If the body breaks a limit, the promise resolves at once and the rest is discarded:
+ * closing the connection while the client still writes would lose the response. A client that never stops is
+ * disconnected.
  * @param announcedBytes NaN if the client announces no length
  * @param claim the body's share of the budget; absent for a body too small to count before its sender is known
  * @throws ClientLeft if the client breaks off

@@ -32,9 +32,9 @@ export interface GatewayAdmission {
 }
 
 /**
- * Admits a request after checking, in the contract's order, bearer, credential, organization header and metering.
- * The authority answers for credential and metering at once, so its metering verdict waits until the header is checked.
- * An address with an empty bucket is refused before that, because its credential was never checked.
+ * Admits a request after checking, in the contract's order, bearer, credential, organization header and metering. The
+ * authority answers for credential and metering at once, so its metering verdict waits until the header is checked. An
+ * address with an empty bucket is refused before that, because its credential was never checked.
  * @throws ApiError 400, 401, 429 or 503
  */
 export async function admit(request: GuardedRequest, authority: Authority): Promise<Admission> {

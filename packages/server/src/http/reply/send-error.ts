@@ -35,7 +35,7 @@ function asRefusal(error: unknown, request: FastifyRequest): ApiError | null {
   return code === undefined ? null : refusal(code)
 }
 
-/** Returns whether an error is what Node's functions throw for an aborted signal. */
+/** Returns whether an error is the one that Node's functions throw for an aborted signal. */
 const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError'
 
 /** Returns the code's constant `retry-after`, for refusals created without it. */

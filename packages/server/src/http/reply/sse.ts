@@ -28,9 +28,8 @@ export interface EventStream {
 
 /**
  * Writes server-sent events until the source or the connection ends. The head and one comment go out at once, because
- * proxies cut silent streams.
- * It asks for the next frame only when the last was taken. So a reader that catches up on a long log is never dropped;
- * a reader that takes nothing is, when its unflushed output passes the limit.
+ * proxies cut silent streams. It asks for the next frame only when the last was taken. So a reader that catches up on a
+ * long log is never dropped; a reader that takes nothing is, when its unflushed output passes the limit.
  * @throws the source's error; the response is then destroyed, so that no client takes the cut for a normal end
  */
 export async function writeEventStream(stream: EventStream): Promise<StreamEnd> {

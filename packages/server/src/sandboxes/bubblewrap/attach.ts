@@ -5,9 +5,8 @@ import { errorCode } from '../linux/errors.ts'
 import { hostNames, type LeaseFiles } from './files/lease-files.ts'
 
 /**
- * Connects to a lease's socket.
- * Only the sandbox's own supervisor ever holds the listening end, so a refusal proves that it is dead. So does a reset:
- * it follows if the supervisor dies between connect and accept.
+ * Connects to a lease's socket. Only the sandbox's own supervisor ever holds the listening end, so a refusal proves
+ * that it is dead. So does a reset: it follows if the supervisor dies between connect and accept.
  * @throws SandboxGoneError
  */
 export async function attachToSupervisor(files: LeaseFiles, signal?: AbortSignal): Promise<Socket> {

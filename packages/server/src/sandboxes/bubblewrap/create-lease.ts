@@ -29,9 +29,9 @@ export function nameLease(context: DriverContext, blank: Blank, leaseId: string)
 
 /**
  * Starts the sandbox of a blank that has its lease. On failure it leaves everything in place, and the caller destroys
- * the lease, just as for a sandbox that another process left incomplete.
- * It writes the lease's small files synchronously. These are a few dozen system calls of microseconds each; going
- * through the thread pool took longer than everything else (measured: 4 to 8 ms).
+ * the lease, just as for a sandbox that another process left incomplete. It writes the lease's small files
+ * synchronously. These are a few dozen system calls of microseconds each; going through the thread pool took longer
+ * than everything else (measured: 4 to 8 ms).
  * @param beforeStart runs when everything but the processes exists
  */
 export async function makeSandbox(

@@ -43,9 +43,11 @@ const nodeOptions = ['--max-old-space-size=1024', '--min-semi-space-size=16', '-
 /**
  * Starts the program as the tree's owner, in its own namespaces. It has no network and sees no process of the host or
  * the sandbox. Of all files it sees only the tree, the host's programs and itself.
+ *
  * It meets the tree's content with the rights of the user that put it there, so no link in the tree leads to files of
  * the service. A reader has one capability, to ignore file modes, because the agent may have closed files to itself; a
  * writer needs none.
+ *
  * It does not need the sandbox, which may be frozen or gone, and it ends with this process.
  * @param descriptors passed on from 3 upwards
  */

@@ -54,8 +54,8 @@ export interface EgressProxyOptions extends EgressRules {
 
 /**
  * Serves a sandbox's proxy: `CONNECT`, and plain requests whose line holds a whole URL. It asks the policy before it
- * resolves a name or dials an address. A request whose line holds only a path is for the model gateway.
- * The socket gets its name by a rename. It replaces the socket of a dead or dying process without a gap.
+ * resolves a name or dials an address. A request whose line holds only a path is for the model gateway. The socket gets
+ * its name by a rename. It replaces the socket of a dead or dying process without a gap.
  */
 export async function serveEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
   const { network = openNetwork(), bounds = defaultBounds } = options

@@ -7,9 +7,8 @@ export interface ProxyTarget {
 }
 
 /**
- * A policy's verdict on a target, before any name is resolved.
- * A `named` host is resolved by this machine. A `public` name is resolved by DNS, and dialled if `mayDial` accepts
- * every answer. An `address` has already been checked.
+ * A policy's verdict on a target, before any name is resolved. A `named` host is resolved by this machine. A `public`
+ * name is resolved by DNS, and dialled if `mayDial` accepts every answer. An `address` has already been checked.
  */
 export type ProxyVerdict =
   | { readonly kind: 'allow'; readonly how: 'named' }

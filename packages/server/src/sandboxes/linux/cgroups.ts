@@ -120,9 +120,9 @@ async function prepareTree(tree: Tree, tag: string): Promise<Tree | undefined> {
 
 /**
  * Gives all sandboxes together a quarter of the default weight of the service's own group. Sandboxes that want every
- * core, or the whole disk, then leave the service its share. This costs nothing while the service wants less.
- * Version 1 keeps the default weights. There each process of the root group weighs as much as all sandboxes together, and
- * a few busy ones made creating a sandbox twice as slow.
+ * core, or the whole disk, then leave the service its share. This costs nothing while the service wants less. Version 1
+ * keeps the default weights. There each process of the root group weighs as much as all sandboxes together, and a few
+ * busy ones made creating a sandbox twice as slow.
  */
 async function lowerWeights(tree: Tree, parent: string): Promise<void> {
   const weights = [...(tree.controllers.includes('cpu') ? [['cpu.weight', '25'] as const] : []), IO_WEIGHT]

@@ -11,10 +11,10 @@ const MAX_KEPT = 128
 const kept = new Map<number, number>()
 
 /**
- * Calls `use` with a descriptor of a user namespace that maps one uid, and the gid of the same number, to themselves.
- * A capability held there applies only to files of that uid and gid. Calls that need it in the initial namespace, such
- * as `open_by_handle_at`, are refused. Only root can make such a namespace.
- * `use` passes the descriptor to a process and does not wait: it may be closed as soon as `use` has returned.
+ * Calls `use` with a descriptor of a user namespace that maps one uid, and the gid of the same number, to themselves. A
+ * capability held there applies only to files of that uid and gid. Calls that need it in the initial namespace, such as
+ * `open_by_handle_at`, are refused. Only root can make such a namespace. `use` passes the descriptor to a process and
+ * does not wait: it may be closed as soon as `use` has returned.
  * @throws UserNamespaceError if this host cannot make one
  */
 export async function withUserNamespace<T>(uid: number, use: (descriptor: number) => T): Promise<T> {

@@ -8,10 +8,10 @@ const FIRST_X32_CALL = 0x4000_0000
 const FIRST_NEGATIVE = 0x8000_0000
 
 /**
- * Returns the system-call filter of sandboxes and confined programs, in the form of bubblewrap's `--seccomp`.
- * It lists the calls that it refuses and allows the other known ones, because an agent may run any program. Calls newer
- * than the policy get ENOSYS. A call of another architecture kills the process, because the numbers here would misjudge
- * it. From Linux 5.11 on, the kernel precomputes which calls are allowed by their number alone, so those cost nothing.
+ * Returns the system-call filter of sandboxes and confined programs, in the form of bubblewrap's `--seccomp`. It lists
+ * the calls that it refuses and allows the other known ones, because an agent may run any program. Calls newer than the
+ * policy get ENOSYS. A call of another architecture kills the process, because the numbers here would misjudge it. From
+ * Linux 5.11 on, the kernel precomputes which calls are allowed by their number alone, so those cost nothing.
  * @throws RangeError if there is no table for the architecture
  */
 export function systemCallFilter(architecture: string = process.arch): Buffer {

@@ -17,9 +17,11 @@ export interface ClosedNode {
 
 /**
  * Copies Node below a directory with mode 0111.
+ *
  * If a user may not read a program, the kernel lets that user neither trace its processes, nor take their descriptors,
  * nor open their memory, unless `fs.suid_dumpable` is 1. A file has one mode for all its names, so this takes a copy
  * (0.05 s and the size of Node on disk, once per boot).
+ *
  * The copy is named after its source and the boot, so a copy torn by a crash of the host is never used again. Copies of
  * other sources are removed; existing mounts keep them alive.
  * @throws Error if the copy cannot be run, for example on a file system mounted `noexec`

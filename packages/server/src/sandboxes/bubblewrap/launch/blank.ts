@@ -15,9 +15,11 @@ import { startWaitingShell } from './waiting-shell.ts'
 /**
  * A sandbox without a lease: its directory, its disk, its cgroups, its listening socket, and a shell that waits inside
  * the cgroups to become bubblewrap.
+ *
  * It holds everything that takes long and depends on no lease. That includes joining a cgroup: the first move of a
  * process after a while waits for an RCU grace period (5 to 20 ms measured, as long as all of bubblewrap's work). Only
  * children of a member join for free, at birth.
+ *
  * It becomes a lease when its directory is renamed, which carries mounts and open files along. If this process dies
  * before that, the shell reads the end of its socket and exits.
  */

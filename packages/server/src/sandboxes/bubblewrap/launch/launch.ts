@@ -41,9 +41,8 @@ export class LaunchError extends Error {
 /**
  * Turns a blank's shell into the planned sandbox. It returns once every mount and bound exists. Only the drop of
  * privileges and the command remain; if they fail, the sandbox is gone. From then on nothing ties the sandbox to this
- * process.
- * Arguments and script are finished files before the shell learns of them: a stream cut off by this process's death
- * would run a shorter, less isolated command line.
+ * process. Arguments and script are finished files before the shell learns of them: a stream cut off by this process's
+ * death would run a shorter, less isolated command line.
  */
 export async function launch(blank: Blank, plan: Plan, launcher: Launcher): Promise<void> {
   const { bwrapPath, filterPath, userNamespacePath, tag } = launcher

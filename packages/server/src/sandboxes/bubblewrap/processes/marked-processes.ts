@@ -22,9 +22,9 @@ interface MarkedProcess {
 }
 
 /**
- * Returns the living bubblewrap processes of this service: the outer ones and the sandboxes' first ones.
- * An agent can put any text in its own command line. So a match counts only outside every sandbox, or as the first
- * process of one; no agent's process is either.
+ * Returns the living bubblewrap processes of this service: the outer ones and the sandboxes' first ones. An agent can
+ * put any text in its own command line. So a match counts only outside every sandbox, or as the first process of one;
+ * no agent's process is either.
  */
 export async function markedProcesses(tag: string): Promise<MarkedProcess[]> {
   const pids = (await readdir('/proc')).map(Number).filter(pid => pid > 1)
