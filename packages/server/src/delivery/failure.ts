@@ -22,7 +22,7 @@ export class DeliveryFailed<Code extends string> extends Error {
   }
 }
 
-/** Returns the code for an error of a host that has no more particular one. */
+/** Returns the code for an error of a host, if the delivery has no more particular one. */
 export function hostFailure(error: GitHostError): HostFailure {
   switch (error.kind) {
     case 'unauthorized':

@@ -127,8 +127,8 @@ class Merger {
   }
 
   /**
-   * Picks one commit. This git's merge-tree takes no merge base, so a stand-in commit has the picked one's parent as
-   * its own.
+   * Picks one commit onto another. This git's merge-tree takes no merge base, so a stand-in replaces `onto`: a commit
+   * with the tree of `onto` and the parent of the picked commit, which is then the merge base.
    */
   async #pick(oid: string, onto: string): Promise<string | null> {
     const format = ['show', '--no-patch', '--format=%P%x00%an%x00%ae%x00%ad%x00%B', '--date=raw', oid]
@@ -146,9 +146,9 @@ class Merger {
 }
 
 interface Scratch {
-  /** Writes the commits. */
+  /** Repository in which the commits are written. */
   readonly writer: OwnRepository
-  /** Receives them as a pack. */
+  /** Repository that receives them as a pack. */
   readonly taker: OwnRepository
 }
 

@@ -29,10 +29,10 @@ export async function endGrants({ db, clock }: Ending, id: string): Promise<void
 }
 
 /**
- * Replaces a grant by another, or an account by another, for example after an App was installed anew. Of an account,
- * each repository that both grant goes over, and the old account ends. Sessions continue under the replacement.
+ * Replaces a grant by another, or an account by another, for example after an App was installed anew. With an account,
+ * each repository that both grant moves to the new one, and the old one ends. Sessions continue under the replacement.
  * Idempotent.
- * @returns the names of the repositories that went over
+ * @returns the names of the repositories that moved
  * @throws StartError if the ids do not go together
  */
 export async function replaceGrants({ db, clock }: Ending, id: string, byId: string): Promise<string[]> {

@@ -3,7 +3,7 @@ import type { GitHostError } from '../git-hosts/git-host.ts'
 import type { ApiError } from '../kit/api-error.ts'
 import { refusal } from '../kit/refusal.ts'
 
-/** Returns the refusal of a request that names a repository whose host fails. */
+/** Returns the refusal for a request that names a repository whose host fails. */
 export function hostRefusal(error: GitHostError): ApiError {
   const { passing, retryAfterMs } = error
   const delay = passing && retryAfterMs !== undefined ? Math.ceil(retryAfterMs / 1000) : undefined

@@ -17,7 +17,7 @@ export interface Token {
   readonly expiresAt: Date
 }
 
-/** Remaining time from which a token is no longer used: work that begins with it must end before it expires. */
+/** Time before its expiry from which a token is not used: work that begins with it must end before it expires. */
 const MARGIN_MS = 5 * 60_000
 
 interface Kept {
