@@ -41,7 +41,7 @@ export class ClaimedRows<Row extends object> {
 
   /**
    * Claims rows that are due and that nobody holds. Rows that another transaction locks are skipped.
-   * @param values what the table's own condition compares with, from `$4` on
+   * @param values parameters of the table's own condition, from `$4` on
    */
   async claim<Joined extends object = object>(
     db: Queryable,
@@ -76,7 +76,10 @@ export class ClaimedRows<Row extends object> {
     })
   }
 
-  /** Writes columns and releases the row, as one. @returns the row; null if the claim is lost */
+  /**
+   * Writes columns and releases the row in one statement.
+   * @returns the row; null if the claim is lost
+   */
   async release(db: Queryable, claim: string, columns: Partial<Row>): Promise<Row | null> {
     const written = Object.keys(columns).map((column, index) => `${name(column)} = $${index + 2}`)
     const { rows } = await db.query<Row>({
@@ -104,7 +107,10 @@ function claimStatement({ table, key, due, order, join }: ClaimedTable): string 
     returning ${['r.*', ...joined.map(([as]) => `next.${as}`)].join(', ')}`
 }
 
-/** A name that needs no quotes. @throws Error for any other: it would not be one of the code's own */
+/**
+ * Returns a name that needs no quotes.
+ * @throws Error for any other name, which could not come from this code
+ */
 function name(text: string): string {
   if (!/^[a-z][a-z0-9_]*$/.test(text)) throw new Error(`${text} is not the name of a table or a column`)
   return text

@@ -11,15 +11,16 @@ interface Held {
   readonly done: Promise<void>
 }
 
-/** How long a claim stands unrenewed, and how often is looked when nothing wakes. */
+/** How long a claim stands without renewal, and the pause between polls without a wake-up. */
 export interface DelivererLimits {
   readonly claimMs: number
   readonly pollMs: number
 }
 
 /**
- * Works off reviews, Publications and Merges: rows that say what to do next, claimed one by one, with claims that lapse
- * within seconds of a process that is gone (decision 0006). A task that fails leaves its claim to lapse.
+ * Works off reviews, Publications and Merges. Their rows tell the next step. A process claims them one by one, and the
+ * claims of a dead process lapse within seconds (docs/decisions/0006-deliveries-are-claimed-rows.md). A task that fails
+ * leaves its claim to lapse.
  */
 export class Deliverer implements Service {
   readonly name = 'deliverer'
@@ -40,7 +41,10 @@ export class Deliverer implements Service {
     this.#context = context
     this.#queues = queues
     this.#limits = limits
-    const messages = { waiting: 'deliveries wait for the database', failed: 'deliveries could not be claimed' }
+    const messages = {
+      waiting: 'the database is away; deliveries continue once it is back',
+      failed: 'could not claim or renew deliveries; the next round tries again',
+    }
     const log = (error: unknown) => logFailure(context.log, error, messages)
     this.#claiming = new Loop(() => this.#claim(), limits.pollMs, log)
     this.#renewing = new Loop(() => this.#renew(), limits.claimMs / 4, log)
@@ -52,7 +56,7 @@ export class Deliverer implements Service {
     this.#renewing.wake()
   }
 
-  /** Stops what is under way; whoever claims it next goes on from its row. */
+  /** Stops the active tasks; the process that claims one next continues from its row. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#stopping) return
     this.#stopping = true
@@ -82,7 +86,10 @@ export class Deliverer implements Service {
       .catch(error => {
         if (abort.signal.aborted) return
         const log = this.#context.log.child({ queue: queue.name })
-        logFailure(log, error, { waiting: 'work waits for the database', failed: 'work was given up for now' })
+        logFailure(log, error, {
+          waiting: 'the database is away; a delivery continues once it is back',
+          failed: 'a delivery failed; it is tried again once its claim has lapsed',
+        })
       })
       .finally(() => {
         held.delete(one)

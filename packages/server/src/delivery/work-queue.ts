@@ -9,7 +9,7 @@ export interface Task {
 /** One kind of work, of which each process claims a share. */
 export interface WorkQueue {
   readonly name: string
-  /** Tasks at once in this process. */
+  /** Most tasks at once in this process. */
   readonly concurrency: number
   claim(by: { readonly now: Date; readonly until: Date }, limit: number): Promise<readonly Task[]>
 }

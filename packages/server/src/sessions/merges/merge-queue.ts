@@ -21,11 +21,11 @@ import {
 } from './merge-sql.ts'
 import { afterNotReady, nextStep } from './next-step.ts'
 
-/** Looks at a pull request of which the host has not made up its mind, before it counts as not ready. */
+/** Number of times that a Merge asks a host that is still undecided, before the pull request counts as not ready. */
 const LOOKS = 6
 const LONGEST_CHECK_MS = 300_000
 
-/** Where workers take up Merges. */
+/** Offers due Merges to workers. */
 export function mergeQueue(context: DeliveryContext): WorkQueue {
   return {
     name: 'merges',
@@ -45,7 +45,7 @@ type Outcome =
   | { readonly laterMs: number }
   | 'taken'
 
-/** Takes a Merge to its end, or leaves it for later. */
+/** Takes a Merge to its end, or defers it. */
 export async function merge(context: DeliveryContext, claim: MergeClaim, signal: AbortSignal): Promise<void> {
   const outcome = await outcomeOf(context, claim, signal)
   const { db, clock } = context
@@ -71,7 +71,7 @@ async function outcomeOf(context: DeliveryContext, claim: MergeClaim, signal: Ab
     if (error instanceof DatabaseUnavailable) throw error
     if (error instanceof GitHostError && !error.passing) return { errorCode: finalCode(error) }
     const told = { err: error, mergeId: claim.row.id }
-    if (isPassing(error)) context.log.warn(told, 'a merge waits for its host')
+    if (isPassing(error)) context.log.warn(told, 'a merge cannot reach its Git host, and is tried again')
     else context.log.error(told, 'a merge failed, and is tried again')
     const laterMs = pauseMs(claim.row.failures, error)
     const { row } = claim
@@ -124,7 +124,7 @@ async function tryMerge(
     return { commit: merged.mergeCommitOid }
   } catch (error) {
     if (!(error instanceof GitHostError) || error.kind !== 'not_mergeable') throw error
-    // Another may have merged or closed it since it was read, or moved its base.
+    // Somebody may have merged or closed it since it was read, or moved its base.
     const after = nextStep(await host.readPull(repository, row.pull_number, signal), row.head_sha)
     if (after.kind === 'succeeded') return { commit: after.commit }
     if (after.kind === 'failed') return { errorCode: after.code }
@@ -132,7 +132,7 @@ async function tryMerge(
   }
 }
 
-/** The host will know better soon: it is still working it out, or refused what it says that it would take. */
+/** Tries again soon: the host is still undecided, or refused a merge that it reports as possible. */
 const lookAgain = (context: DeliveryContext, row: MergeRow): Outcome =>
   row.failures < LOOKS ? { laterMs: pauseMs(row.failures, null) } : notReady(context, row)
 

@@ -18,7 +18,7 @@ export async function findMerge(db: Queryable, key: MergeKey, id: string): Promi
   return rows[0] ?? null
 }
 
-/** Merges before a place, newest first, on `merges_in_order`. */
+/** Lists Merges before a cursor, newest first, on `merges_in_order`. */
 export async function listMerges(
   db: Queryable,
   key: MergeKey,
@@ -104,7 +104,9 @@ export async function claimMerges(
   }))
 }
 
-/** Counts one more attempt, before the host is asked. A Merge that waits goes on waiting. False: the claim is lost. */
+/**
+ * Counts one more attempt, before the host is asked; a waiting Merge keeps waiting. Returns false if the claim is lost.
+ */
 export async function countAttempt(db: Queryable, claim: string, now: Date): Promise<boolean> {
   const { rowCount } = await db.query({
     text: `
@@ -116,7 +118,7 @@ export async function countAttempt(db: Queryable, claim: string, now: Date): Pro
   return rowCount > 0
 }
 
-/** Records that the host is about to be asked to merge. False: the claim is lost. */
+/** Records that the host is about to be asked to merge. Returns false if the claim is lost. */
 export async function markMerging(db: Queryable, claim: string, now: Date): Promise<boolean> {
   const { rowCount } = await db.query({
     text: `
@@ -126,13 +128,13 @@ export async function markMerging(db: Queryable, claim: string, now: Date): Prom
   return rowCount > 0
 }
 
-/** Parks a Merge until it is looked at again. */
+/** Parks a Merge until its next check. */
 export async function parkMerge(db: Queryable, claim: string, dueAt: Date, now: Date): Promise<void> {
   const waiting = { status: 'waiting', error_code: 'merge_not_ready', due_at: dueAt, failures: 0 } as const
   await claimedMerges.release(db, claim, { ...waiting, updated_at: now })
 }
 
-/** Makes those due that wait for a pull request of a repository, on `merges_due`: few Merges wait at a time. */
+/** Makes the Merges due that wait for a repository's pull requests, on `merges_due`: few Merges wait at a time. */
 export async function makeWaitingDue(
   db: Queryable,
   at: { readonly provider: string; readonly repositoryId: string },
@@ -163,7 +165,7 @@ export function finishMerge(
   return claimedMerges.release(tx, claim, { ...end, completed_at: now, updated_at: now })
 }
 
-/** Fails those of the Session that the host has not been asked for. The caller holds the Session's lock. */
+/** Fails the Session's Merges that no host has been asked for. The caller holds the Session's lock. */
 export async function failUnattempted(
   tx: Queryable,
   key: SessionKey,

@@ -22,7 +22,7 @@ import {
 } from './publication-sql.ts'
 import { publicationEvent } from './under-way.ts'
 
-/** Where workers take up Publications. */
+/** Offers due Publications to workers. */
 export function publicationQueue(context: DeliveryContext): WorkQueue {
   return {
     name: 'publications',
@@ -35,7 +35,7 @@ export function publicationQueue(context: DeliveryContext): WorkQueue {
   }
 }
 
-/** Takes a Publication to its end from wherever it is, or leaves it for later. */
+/** Takes a Publication from its present state to its end, or defers it. */
 export async function deliver(context: DeliveryContext, claim: PublicationClaim, signal: AbortSignal): Promise<void> {
   try {
     await finish(context, claim, await outcomeOf(context, claim, signal))
@@ -49,7 +49,7 @@ export async function deliver(context: DeliveryContext, claim: PublicationClaim,
       return finish(context, claim, { errorCode: lastWord(error) }).catch(ignoreTaken)
     }
     const told = { err: error, publicationId: claim.row.id }
-    if (isPassing(error)) context.log.warn(told, 'a publication waits for its host')
+    if (isPassing(error)) context.log.warn(told, 'a publication cannot reach its Git host, and is tried again')
     else context.log.error(told, 'a publication failed, and is tried again')
     await claimedPublications.defer(context.db, claim.claim, dueAt)
   }
@@ -96,14 +96,14 @@ async function takeSteps(
   return attempt(context, { ...claim, row }, await sourceOf(context, claim), signal)
 }
 
-/** The grant is looked at for each step: one may take long, and what was revoked meanwhile is not used. */
+/** Reads the grant for each step: a step may take long, and a grant that was revoked meanwhile must not be used. */
 async function sourceOf(context: DeliveryContext, claim: PublicationClaim): Promise<DeliverySource> {
   const source = await context.sources.find(claim)
   if (source === null || source === 'revoked') throw new PublicationFailed('authority_revoked')
   return source
 }
 
-/** Records the end, with what it made and the Events that tell of it, as one. */
+/** Records the end of a Publication with its Artifact and its Events, in one transaction. */
 async function finish(context: DeliveryContext, claim: PublicationClaim, outcome: Outcome): Promise<void> {
   const record = 'result' in outcome ? await putRecord(context, claim.row, outcome.result) : null
   await context.db.transaction(async tx => {
@@ -118,7 +118,7 @@ async function finish(context: DeliveryContext, claim: PublicationClaim, outcome
   context.wakeups.publish(topics.session(claim.organizationId, claim.sessionId), topics.deliveries)
 }
 
-/** The record of a pull request, for whoever keeps the Session's Artifacts. */
+/** Stores the record of a pull request for the Session's Artifacts; null without a pull request. */
 async function putRecord(
   context: DeliveryContext,
   row: PublicationRow,

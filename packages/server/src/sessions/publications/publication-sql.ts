@@ -13,7 +13,7 @@ export async function findPublication(db: Queryable, key: SessionKey, id: string
   return rows[0] ?? null
 }
 
-/** Publications before a place, newest first, on `publications_in_order`. */
+/** Lists Publications before a cursor, newest first, on `publications_in_order`. */
 export async function listPublications(
   db: Queryable,
   key: SessionKey,
@@ -38,8 +38,8 @@ export type NewPublication = Pick<
 >
 
 /**
- * Admits one as the Session's newest, whatever the clocks say: they are worked off in this order, one at a time. The
- * caller holds the Session's lock.
+ * Admits a Publication as the Session's newest, whatever the clocks say: workers deliver them in this order, one at a
+ * time. The caller holds the Session's lock.
  */
 export async function insertPublication(
   tx: Queryable,
@@ -76,7 +76,7 @@ export async function insertPublication(
   return inserted
 }
 
-/** Whether one of the Session's has not ended, on `publications_open`. */
+/** Returns true if a Publication of the Session has not ended, on `publications_open`. */
 export async function hasOpenPublication(db: Queryable, key: SessionKey): Promise<boolean> {
   const { rows } = await db.query({
     name: 'has-open-publication',
@@ -118,7 +118,7 @@ export interface PublicationClaim extends SessionKey {
   readonly leaseId: string | null
 }
 
-/** Claims Publications that are due and that this host can go on with. */
+/** Claims Publications that are due and that this host can continue. */
 export async function claimPublications(
   db: Queryable,
   by: { readonly host: string; readonly now: Date; readonly until: Date },
@@ -142,7 +142,7 @@ async function take(db: Queryable, text: string, values: readonly unknown[]): Pr
   return rows[0] ?? null
 }
 
-/** Settles what is to be pushed. Null where the claim is lost, here and below. */
+/** Records the commit to push. Returns null if the claim is lost, as do the functions below. */
 export function markPrepared(
   db: Queryable,
   claim: string,
@@ -175,7 +175,7 @@ export function finishPublication(
   return claimedPublications.release(tx, claim, { ...end, completed_at: now, updated_at: now })
 }
 
-/** Fails those of the Session that the host has not been asked for yet. The caller holds the Session's lock. */
+/** Fails the Session's Publications that no host has been asked for yet. The caller holds the Session's lock. */
 export async function failUnattempted(
   tx: Queryable,
   key: SessionKey,
@@ -192,7 +192,7 @@ export async function failUnattempted(
   return rows
 }
 
-/** What the Session has pushed to a branch before: the newest commit first, with the tree in it. */
+/** Lists the commits that the Session has pushed to a branch, newest first, with their trees. */
 export async function listPushed(
   db: Queryable,
   key: SessionKey,

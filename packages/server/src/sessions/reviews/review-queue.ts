@@ -18,10 +18,10 @@ import {
   type ReviewFailure,
 } from './review-sql.ts'
 
-/** A path of any length is named whole, with git's words about it. */
+/** Room for a path of any length and git's words about it. */
 const MESSAGE_BYTES = 8192
 
-/** Where the workers beside sandboxes take up what callers want to review. */
+/** Offers review requests to the workers beside their sandboxes. */
 export function reviewQueue(context: DeliveryContext): WorkQueue {
   return {
     name: 'reviews',
@@ -69,7 +69,7 @@ async function review(
       return { failure: 'cloud_review_refused', message: text }
     }
     if (error instanceof GitHostError) {
-      log.warn({ err: error, sessionId: claim.sessionId }, 'a review was not given its source')
+      log.warn({ err: error, sessionId: claim.sessionId }, 'a Git host did not give the source of a review')
       return { failure: hostRefusalCode(error) }
     }
     if (error instanceof SandboxGoneError) log.info({ sessionId: claim.sessionId }, 'the sandbox to review is gone')

@@ -9,7 +9,7 @@ export interface ReviewRow {
   readonly base_tree: string
   readonly head_tree: string
   readonly target_branch: string
-  /** Objects that the base lacks; null where there are none. */
+  /** Objects that the base lacks; null if there are none. */
   readonly pack_sha256: string | null
   readonly document_sha256: string
   readonly created_at: Date
@@ -26,7 +26,7 @@ export async function findReview(db: Queryable, key: SessionKey, revision: strin
   return rows[0] ?? null
 }
 
-/** A revision is made once; the one that was there first stays, with the blobs it names. */
+/** Inserts a revision once: the first row stays, with the blobs that it names. */
 export async function insertReview(tx: Queryable, key: SessionKey, row: ReviewRow): Promise<void> {
   await tx.query({
     text: `
@@ -48,7 +48,7 @@ export async function insertReview(tx: Queryable, key: SessionKey, row: ReviewRo
   })
 }
 
-/** Takes the next ticket: what answers it has begun to look after this. */
+/** Takes the next ticket; only a review that begins after this answers it. */
 export async function askForReview(db: Queryable, key: SessionKey): Promise<number> {
   const { rows } = await db.query<{ asked: number }>({
     name: 'ask-for-review',
@@ -64,9 +64,9 @@ export async function askForReview(db: Queryable, key: SessionKey): Promise<numb
 export interface ReviewAnswer {
   readonly answered: number
   readonly revision: string | null
-  /** What those who asked are refused with. */
+  /** Error code for the callers who asked. */
   readonly failure: ErrorCode | null
-  /** What more there is to say of it. */
+  /** Details of the failure. */
   readonly message: string | null
 }
 
@@ -128,7 +128,7 @@ export async function claimReviews(
   }))
 }
 
-/** Why there is no review. */
+/** The reason why there is no review. */
 export interface ReviewFailure {
   readonly failure: ErrorCode
   readonly message?: string
