@@ -2,10 +2,10 @@ import { type Capability, capabilities } from '@berth/contract'
 import type { Clock } from '../../kit/clock.ts'
 import { credentialDigest } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { addressBucket } from './address-bucket.ts'
+import { judge } from './judge.ts'
 import { type Bucket, limited, metering } from './metering.ts'
-import { type Authority, MeteringFault, type Verdict } from './principal.ts'
+import type { Authority, Verdict } from './principal.ts'
 
 interface JudgementRow {
   readonly outcome: 'granted' | 'invalid' | 'svc-cloud' | 'svc-cloud-auth'
@@ -38,7 +38,7 @@ export class DatabaseAuthority implements Authority {
     readonly metered?: boolean
   }): Promise<Verdict> {
     const { authority, edge } = this.#buckets
-    const row = await this.#ask([
+    const row = await judge<JudgementRow>(this.#db, 'judge_credential', [
       credentialDigest(request.bearer),
       addressBucket(request.clientAddress),
       this.#clock.now(),
@@ -70,22 +70,6 @@ export class DatabaseAuthority implements Authority {
           },
           metering: metering('svc-cloud', authority, remaining),
         }
-    }
-  }
-
-  async #ask(values: readonly unknown[]): Promise<JudgementRow> {
-    try {
-      const { rows } = await this.#db.query<JudgementRow>({
-        name: 'judge-credential',
-        text: 'select * from judge_credential($1, $2, $3, $4, $5, $6, $7, $8)',
-        values,
-      })
-      const row = rows[0]
-      if (row === undefined) throw new Error('judge_credential returned no row')
-      return row
-    } catch (error) {
-      if (error instanceof DatabaseUnavailable) throw error
-      throw new MeteringFault('the guard failed', { cause: error })
     }
   }
 }

@@ -2,11 +2,10 @@ import { type Capability, capabilities } from '@berth/contract'
 import type { Clock } from '../../kit/clock.ts'
 import { credentialDigest } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { addressBucket } from './address-bucket.ts'
 import type { GatewayAuthority, GatewayCaller, GatewayVerdict } from './gateway-caller.ts'
+import { judge } from './judge.ts'
 import { type Bucket, limited, metering } from './metering.ts'
-import { MeteringFault } from './principal.ts'
 
 interface JudgementRow {
   readonly outcome: 'granted' | 'invalid'
@@ -96,30 +95,18 @@ export class DatabaseGatewayAuthority implements GatewayAuthority {
     return { kind: 'granted', caller: callerOf(row), metering: metering('svc-ai', gateway, remaining) }
   }
 
-  async #ask({ bearer, clientAddress }: Batch, wanted: number): Promise<JudgementRow> {
+  #ask({ bearer, clientAddress }: Batch, wanted: number): Promise<JudgementRow> {
     const { gateway, edge } = this.#buckets
-    try {
-      const { rows } = await this.#db.query<JudgementRow>({
-        name: 'judge-gateway-credential',
-        text: 'select * from judge_gateway_credential($1, $2, $3, $4, $5, $6, $7, $8)',
-        values: [
-          credentialDigest(bearer),
-          addressBucket(clientAddress),
-          this.#clock.now(),
-          wanted,
-          gateway.burst,
-          gateway.perMinute,
-          edge.burst,
-          edge.perMinute,
-        ],
-      })
-      const row = rows[0]
-      if (row === undefined) throw new Error('judge_gateway_credential returned no row')
-      return row
-    } catch (error) {
-      if (error instanceof DatabaseUnavailable) throw error
-      throw new MeteringFault('the guard failed', { cause: error })
-    }
+    return judge<JudgementRow>(this.#db, 'judge_gateway_credential', [
+      credentialDigest(bearer),
+      addressBucket(clientAddress),
+      this.#clock.now(),
+      wanted,
+      gateway.burst,
+      gateway.perMinute,
+      edge.burst,
+      edge.perMinute,
+    ])
   }
 }
 
