@@ -23,9 +23,8 @@ export function repositorySources({ db, gitHosts }: Pick<Context, 'db' | 'gitHos
       const repository = { account: grant.account, repositoryId: grant.repository_id }
       return { organizationId: key.organizationId, host, repository, baseBranch, baseOid }
     },
-    async mirror({ organizationId, host, repository, baseOid }, signal) {
-      const gitDir = await mirrors.provide({ organizationId, host, repository, oid: baseOid }, signal)
-      return { gitDir, [Symbol.asyncDispose]: async () => undefined }
+    mirror({ organizationId, host, repository, baseOid }, signal) {
+      return mirrors.provide({ organizationId, host, repository, oid: baseOid }, signal)
     },
   }
 }

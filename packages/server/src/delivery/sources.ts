@@ -15,8 +15,8 @@ export interface Sources {
   /** Null if the Session has no repository; `revoked` if no live grant covers it any more. */
   find(key: SessionKey): Promise<DeliverySource | 'revoked' | null>
   /**
-   * Lends a bare repository on this host that holds the base commit, until it is disposed of.
+   * Returns the directory of a bare repository on this host that holds the base commit.
    * @throws GitHostError, GitError
    */
-  mirror(source: DeliverySource, signal: AbortSignal): Promise<{ readonly gitDir: string } & AsyncDisposable>
+  mirror(source: DeliverySource, signal: AbortSignal): Promise<string>
 }

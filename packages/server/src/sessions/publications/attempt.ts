@@ -52,9 +52,9 @@ async function deliverCommit(
   // The host has protected the branch since the preparation.
   if (row.delivery === 'direct_branch' && standing?.protected) throw new PublicationFailed('branch_protected')
   const review = await reviewOf(context, claim)
-  await using mirror = await context.sources.mirror(source, signal)
+  const mirror = await context.sources.mirror(source, signal)
   await using scratch = await openScratch(context.scratchDir)
-  const parts = { blobs: context.blobs, scratch: scratch.path, mirror: mirror.gitDir, signal }
+  const parts = { blobs: context.blobs, scratch: scratch.path, mirror, signal }
   const gitDir = await buildCommit(parts, review, commitText(row, review.head_tree, row.parent_oid))
   const remote = await host.access(repository, 'write', signal)
   const move = {

@@ -15,13 +15,13 @@ export async function openPlace(
 ): Promise<ReviewPlace & AsyncDisposable> {
   await using stack = new AsyncDisposableStack()
   const { workspace, program } = await context.driver.trees(leaseId)
-  const mirror = stack.use(await context.sources.mirror(source, signal))
+  const mirror = await context.sources.mirror(source, signal)
   const scratch = stack.use(await openScratch(context.scratchDir))
   const opened = stack.move()
   return {
     workspace,
     ...(program.bwrap !== undefined && { bwrap: program.bwrap }),
-    mirror: mirror.gitDir,
+    mirror,
     scratch: scratch.path,
     bounds: reviewBounds,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
