@@ -20,7 +20,7 @@ import { watchAttempt } from './attempt/watch-attempt.ts'
 import { ClaimLost } from './claim/claim-lost.ts'
 import { type RunClaim, taskOf } from './claim/claim-sql.ts'
 import type { ExecutionContext } from './claim/execution-context.ts'
-import { executionLost, finishRun, loseAttempt } from './claim/finish.ts'
+import { endClaimedRun, executionLost, loseAttempt } from './claim/finish.ts'
 import { modelOf } from './claim/run-model.ts'
 import { underFence } from './claim/under-fence.ts'
 import { SupervisorConnection } from './supervisor/connection.ts'
@@ -102,18 +102,18 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
   }
   if (run.handovers > context.limits.maxHandovers) {
     context.log.error({ runId: run.id, handovers: run.handovers }, 'a run keeps losing its workers')
-    await finishRun(context, claim, executionLost)
+    await endClaimedRun(context, claim, executionLost)
     return true
   }
   const runtime = context.runtimes.find(run.runtime ?? NATIVE_RUNTIME)
   const refused = refuseAuthority(claim) ?? refuseRuntime(context, run, runtime)
   if (refused !== null || runtime === null) {
-    await finishRun(context, claim, refused ?? executionLost)
+    await endClaimedRun(context, claim, refused ?? executionLost)
     return true
   }
   // Nothing exists for it yet, or only its checkpoint is left.
   if (run.cancel_requested_at !== null && (await findLiveLease(context.db, claim)) === null) {
-    await finishRun(context, claim, { status: 'cancelled', stopReason: 'aborted' })
+    await endClaimedRun(context, claim, { status: 'cancelled', stopReason: 'aborted' })
     return true
   }
   try {
@@ -124,12 +124,12 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
     if (signal.aborted) throw error
     if (error instanceof ResumeUnavailable) {
       context.log.warn({ err: error, runId: run.id }, 'a session could not be resumed')
-      await finishRun(context, claim, { status: 'failed', stopReason: 'error', errorCode: 'resume_unavailable' })
+      await endClaimedRun(context, claim, { status: 'failed', stopReason: 'error', errorCode: 'resume_unavailable' })
       return true
     }
     if (error instanceof SourceUnavailable) {
       context.log.warn({ err: error, runId: run.id }, 'the repository of a session is not available')
-      await finishRun(context, claim, { status: 'failed', stopReason: 'error', errorCode: 'source_unavailable' })
+      await endClaimedRun(context, claim, { status: 'failed', stopReason: 'error', errorCode: 'source_unavailable' })
       return true
     }
     // A parked Run keeps its checkpoint and is tried again from it; each try counts as a handover.

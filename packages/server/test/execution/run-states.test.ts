@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ClaimLost } from '../../src/execution/claim/claim-lost.ts'
 import { adoptLapsed, claimQueued, type RunClaim } from '../../src/execution/claim/claim-sql.ts'
 import type { ExecutionContext } from '../../src/execution/claim/execution-context.ts'
-import { executionLost, finishRun, type Loss, loseAttempt } from '../../src/execution/claim/finish.ts'
+import { endClaimedRun, executionLost, type Loss, loseAttempt } from '../../src/execution/claim/finish.ts'
 import { underFence } from '../../src/execution/claim/under-fence.ts'
 import { endRun } from '../../src/sessions/runs/end-run.ts'
 import { markRunning } from '../../src/sessions/runs/run-sql.ts'
@@ -68,7 +68,7 @@ const begin = (subject: Subject) =>
 const lose = (subject: Subject, loss: Partial<Loss> = {}) =>
   asWorker(subject, claim => loseAttempt(context, claim, { sandboxLost: false, outcome: executionLost, ...loss }))
 const end = (status: 'completed' | 'failed' | 'cancelled' | 'crashed') => (subject: Subject) =>
-  asWorker(subject, claim => finishRun(context, claim, { status }))
+  asWorker(subject, claim => endClaimedRun(context, claim, { status }))
 
 async function cancel({ session, runId }: Subject): Promise<void> {
   const answer = await test.api.call('POST', `/v1/sessions/${session.id}/runs/${runId}/cancel`)

@@ -40,7 +40,7 @@ export const deadlineExceeded: Outcome = {
  *
  * @throws ClaimLost
  */
-export async function finishRun(context: ExecutionContext, claim: RunClaim, outcome: Outcome): Promise<void> {
+export async function endClaimedRun(context: ExecutionContext, claim: RunClaim, outcome: Outcome): Promise<void> {
   await context.gateway.settled(claim.runId)
   await underFence(context, claim, tx => endRun(tx, claim, claim.run.id, outcome, context.clock.now()))
   announce(context, claim)
