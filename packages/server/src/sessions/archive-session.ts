@@ -7,7 +7,8 @@ import { endLease } from './leases/end-lease.ts'
 import { withdrawWorkspaceRequest } from './leases/request-workspace.ts'
 import { abandonMerges } from './merges/abandon-merges.ts'
 import { abandonPublications } from './publications/under-way.ts'
-import { endRun, freeExecution } from './runs/end-run.ts'
+import { endRun } from './runs/end-run.ts'
+import { releaseFence } from './runs/fence-sql.ts'
 import { lockVisibleSession } from './session/lock-session.ts'
 import { markArchived } from './session/session-sql.ts'
 
@@ -30,7 +31,7 @@ export async function archiveSession(context: Context, principal: Principal, key
     await withdrawWorkspaceRequest(tx, key)
     // Releases the fence even without an active Run: the last Run may still be sealing, and nothing needs that
     // checkpoint any more.
-    await freeExecution(tx, key)
+    await releaseFence(tx, key)
     await abandonPublications(tx, key, now)
     await abandonMerges(tx, key, now)
     await endLease(tx, key, 'archived', now)

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { insidePaths } from '../../src/sandboxes/bubblewrap/options.ts'
 import { appendEvents } from '../../src/sessions/log/append.ts'
 import { rememberSecrets } from '../../src/sessions/log/session-redactor.ts'
-import { lockSessionOf } from '../../src/sessions/session/lock-session.ts'
+import { holdSession } from '../../src/sessions/session/session-sql.ts'
 import { MasterKey } from '../../src/storage/master-key.ts'
 import { openDatabase } from '../../src/storage/postgres/pool.ts'
 import { Api } from '../support/api/api.ts'
@@ -110,7 +110,7 @@ test('secrets of several sandboxes are all masked, by whoever knew fewer of them
   await one.transaction(tx => appendEvents(tx, key, draft(words), now))
   for (const secrets of [['first-secret'], ['first-secret', 'second-secret']]) {
     await one.transaction(async tx => {
-      await lockSessionOf(tx, key)
+      await holdSession(tx, key)
       await rememberSecrets(tx, key, 'runtime', secrets, now)
       // The same transaction tells it already.
       await appendEvents(tx, key, draft(words), now)

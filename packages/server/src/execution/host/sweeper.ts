@@ -9,7 +9,7 @@ import {
   type LeaseRow,
   leaseIsLive,
 } from '../../sessions/leases/lease-sql.ts'
-import { freeExecution } from '../../sessions/runs/end-run.ts'
+import { releaseFence } from '../../sessions/runs/fence-sql.ts'
 import { lockSession } from '../../sessions/session/session-sql.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
@@ -120,7 +120,7 @@ export class Sweeper extends LoopingService {
         return false
       const now = clock.now()
       // A worker that still serves an archived Session holds a fence that archiving could not take.
-      if (reason === 'archived') await freeExecution(tx, key)
+      if (reason === 'archived') await releaseFence(tx, key)
       if (reason === 'expired' && (session.lease_expires_at?.getTime() ?? 0) > now.getTime()) return false
       return endLease(tx, key, reason, now)
     })

@@ -2,7 +2,7 @@ import type { Context } from '../../context.ts'
 import { LoopingService } from '../../kit/looping-service.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
-import { lockSessionOf } from '../session/lock-session.ts'
+import { holdSession } from '../session/session-sql.ts'
 import { closeInteractions } from './close-interactions.ts'
 import { findInteraction, findOverdue, type Overdue } from './interaction-sql.ts'
 import { letRunGoOn } from './let-run-go-on.ts'
@@ -48,7 +48,7 @@ export class InteractionSweeper extends LoopingService {
     const { db, clock, wakeups } = this.#context
     const key = { organizationId, sessionId }
     const closed = await db.transaction(async tx => {
-      await lockSessionOf(tx, key)
+      await holdSession(tx, key)
       const row = await findInteraction(tx, key, id)
       const now = clock.now()
       if (row === null || (await closeInteractions(tx, key, 'timed_out', now, { id })) === 0) return false

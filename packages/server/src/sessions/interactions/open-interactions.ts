@@ -5,7 +5,7 @@ import type { ApprovalRule } from '../../settings/approval-rules.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { EventDraft } from '../log/envelope.ts'
 import { sessionRedactor } from '../log/session-redactor.ts'
-import { awaitPeople } from '../runs/await-run.ts'
+import { markAwaiting } from '../runs/run-sql.ts'
 import { isAllowed } from './approval-rules.ts'
 import { type Ask, type InteractionRow, interactionEvent, likenessOf } from './interaction.ts'
 import { findRemembered, insertInteraction } from './interaction-sql.ts'
@@ -71,7 +71,7 @@ export async function openInteraction(tx: Queryable, asking: Asking, asked: Aske
     delivered_at: null,
   }
   if (!(await insertInteraction(tx, row)) || asking.cancelled) return []
-  if (row.status === 'open' && row.kind !== 'approval') await awaitPeople(tx, asking, runId, now)
+  if (row.status === 'open' && row.kind !== 'approval') await markAwaiting(tx, asking, runId, now)
   return [interactionEvent(row, request)]
 }
 

@@ -7,7 +7,7 @@ import { GitHostError } from '../../git-hosts/git-host.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { appendEvents } from '../log/append.ts'
-import { lockSessionOf } from '../session/lock-session.ts'
+import { holdSession } from '../session/session-sql.ts'
 import type { MergeRow } from './merge.ts'
 import { mergeEvent } from './merge-event.ts'
 import {
@@ -54,7 +54,7 @@ export async function merge(context: DeliveryContext, claim: MergeClaim, signal:
   if ('waitMs' in outcome) return parkMerge(db, claim.claim, new Date(now.getTime() + outcome.waitMs), now)
   if ('laterMs' in outcome) return claimedMerges.defer(db, claim.claim, new Date(now.getTime() + outcome.laterMs))
   await db.transaction(async tx => {
-    await lockSessionOf(tx, claim)
+    await holdSession(tx, claim)
     const row = await finishMerge(tx, claim.claim, outcome, now)
     if (row !== null) await appendEvents(tx, claim, [mergeEvent(row)], now)
   })

@@ -8,7 +8,7 @@ import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { keepArtifact, type NewArtifact } from '../artifacts/keep-artifact.ts'
 import { appendEvents } from '../log/append.ts'
-import { lockSessionOf } from '../session/lock-session.ts'
+import { holdSession } from '../session/session-sql.ts'
 import { attempt, ClaimTaken } from './attempt.ts'
 import { PublicationFailed, prepare } from './prepare.ts'
 import type { PublicationRow } from './publication.ts'
@@ -107,7 +107,7 @@ async function sourceOf(context: DeliveryContext, claim: PublicationClaim): Prom
 async function finish(context: DeliveryContext, claim: PublicationClaim, outcome: Outcome): Promise<void> {
   const record = 'result' in outcome ? await putRecord(context, claim.row, outcome.result) : null
   await context.db.transaction(async tx => {
-    await lockSessionOf(tx, claim)
+    await holdSession(tx, claim)
     const now = context.clock.now()
     const row = await finishPublication(tx, claim.claim, outcome, now)
     if (row === null) throw new ClaimTaken()

@@ -4,7 +4,7 @@ import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import { abandonUnfinished } from '../leases/end-lease.ts'
-import { lockSessionOf } from '../session/lock-session.ts'
+import { holdSession } from '../session/session-sql.ts'
 import { findUnauthorizedRuns, isUnauthorized, type RunKey } from './authority-sql.ts'
 import { endRun } from './end-run.ts'
 import { isTerminal } from './run.ts'
@@ -51,7 +51,7 @@ export class AuthoritySweeper extends LoopingService {
   async #end({ runId, ...key }: RunKey): Promise<void> {
     const { db, clock, wakeups } = this.#context
     await db.transaction(async tx => {
-      await lockSessionOf(tx, key)
+      await holdSession(tx, key)
       const run = await lockRun(tx, key, runId)
       if (run === null || isTerminal(run.status) || !(await isUnauthorized(tx, key, runId))) return
       const now = clock.now()

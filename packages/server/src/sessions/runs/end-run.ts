@@ -6,15 +6,10 @@ import { extendLease } from '../leases/extend-lease.ts'
 import { appendEvents } from '../log/append.ts'
 import type { EventDraft } from '../log/envelope.ts'
 import { isUnauthorized } from './authority-sql.ts'
-import { keepFenceToSeal, releaseFence, releaseFenceOf } from './fence-sql.ts'
+import { keepFenceToSeal, releaseFenceOf } from './fence-sql.ts'
 import { endOpenCalls } from './open-calls.ts'
 import { EVENT_BUDGET, type Outcome } from './run.ts'
 import { findRun, finishRun } from './run-sql.ts'
-
-/** Frees the Session's execution from the worker that holds it. The caller holds the Session's lock. */
-export async function freeExecution(tx: Queryable, key: SessionKey): Promise<void> {
-  await releaseFence(tx, key)
-}
 
 /**
  * Ends a Run in the caller's transaction, under the Session's lock: sets the terminal status, frees the Run's own fence

@@ -3,12 +3,7 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 import { appendEvents } from '../log/append.ts'
 import { offerParked } from './fence-sql.ts'
 import { endOpenCalls } from './open-calls.ts'
-import { markAwaiting, markResumed, takeOpenCalls } from './run-sql.ts'
-
-/** Marks a running Run as waiting for people. The caller holds the Session's lock. */
-export async function awaitPeople(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
-  await markAwaiting(tx, key, runId, now)
-}
+import { markResumed, takeOpenCalls } from './run-sql.ts'
 
 /**
  * Resumes a Run that waited for people. If the Run was parked, the process that made its tool calls is gone. The next

@@ -2,7 +2,7 @@ import type { Principal } from '../../identity/guard/principal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { SessionRow } from './session.ts'
-import { holdSession, lockSession } from './session-sql.ts'
+import { lockSession } from './session-sql.ts'
 import { requireSeen } from './visibility.ts'
 
 /**
@@ -11,9 +11,4 @@ import { requireSeen } from './visibility.ts'
  */
 export async function lockVisibleSession(tx: Queryable, principal: Principal, key: SessionKey): Promise<SessionRow> {
   return requireSeen(principal, await lockSession(tx, key))
-}
-
-/** Takes the same lock for work that acts for no principal. */
-export async function lockSessionOf(tx: Queryable, key: SessionKey): Promise<void> {
-  await holdSession(tx, key)
 }
