@@ -29,8 +29,8 @@ class MessageReader {
 
 /** Builds a message with a `content-length`. */
 export function rawMessage(firstLine: string, headers: Readonly<Record<string, string>>, body: string): Buffer {
-  const told = { ...headers, 'content-length': String(Buffer.byteLength(body)) }
-  const lines = Object.entries(told).map(([name, value]) => `${name}: ${value}`)
+  const all = { ...headers, 'content-length': String(Buffer.byteLength(body)) }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
   return Buffer.from(`${[firstLine, ...lines].join('\r\n')}${headEnd}${body}`)
 }
 

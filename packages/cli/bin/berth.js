@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Berth runs on Node 24. This file keeps to what Node 18 understands: under an older Node it starts itself again with the
-// Node 24 that is installed beside it, and there loads the program.
+// Berth needs Node 24, but this file also runs on Node 18. Under an older Node it starts itself again with the Node 24 from
+// the npm packages, and loads the program there.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import * as module from 'node:module'
@@ -23,7 +23,7 @@ function packagedNode() {
 
 function restartUnder(node) {
   const child = spawn(node, [here, ...process.argv.slice(2)], { stdio: 'inherit' })
-  // A terminal sends Ctrl-C to both processes: passing it on would count it twice. Without one only this process got it.
+  // A terminal sends Ctrl-C to both processes, so passing it on would count it twice. Without a terminal, pass it on.
   const terminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY
   process.on('SIGINT', () => terminal || child.kill('SIGINT'))
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
@@ -46,7 +46,9 @@ if (Number.parseInt(process.versions.node, 10) >= wanted) {
   if (node !== null && node !== process.execPath && existsSync(node)) {
     restartUnder(node)
   } else {
-    console.error(`berth: needs Node ${wanted} or newer, this is ${process.versions.node}`)
+    console.error(
+      `berth: Node ${wanted} or newer is required, but this is ${process.versions.node}; \`npm ci\` installs it`,
+    )
     process.exitCode = 1
   }
 }

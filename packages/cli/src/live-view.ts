@@ -11,7 +11,7 @@ export interface LiveState {
   /** Lines of ended tool calls by activity id, held back until the activity brings a better title. */
   readonly settling: ReadonlyMap<string, string>
   /** Tool calls whose activity arrived before their end, newest last. */
-  readonly told: readonly string[]
+  readonly announced: readonly string[]
   readonly startedAtMs: number | null
 }
 
@@ -19,7 +19,7 @@ export const initialLiveState: LiveState = {
   stage: 'queued',
   running: new Map(),
   settling: new Map(),
-  told: [],
+  announced: [],
   startedAtMs: null,
 }
 
@@ -104,7 +104,7 @@ function showProgress(state: LiveState, event: Event, paint: Paint): Shown {
   const running = new Map(state.running)
   if (textOf(event, 'status') === 'started') return { state: { ...state, running: running.set(id, name) }, lines: [] }
   running.delete(id)
-  if (state.told.includes(id)) return { state: { ...state, running }, lines: [] }
+  if (state.announced.includes(id)) return { state: { ...state, running }, lines: [] }
   const settling = new Map(state.settling).set(id, toolLine(event, name, paint))
   const [oldest] = settling
   if (settling.size <= heldLimit || oldest === undefined) return { state: { ...state, running, settling }, lines: [] }
@@ -116,10 +116,10 @@ function showActivity(state: LiveState, event: Event, paint: Paint): Shown {
   const id = textOf(event, 'activityId')
   const [running, settling] = [new Map(state.running), new Map(state.settling)]
   running.delete(id)
-  const told = settling.delete(id) ? state.told : [...state.told, id].slice(-heldLimit)
+  const announced = settling.delete(id) ? state.announced : [...state.announced, id].slice(-heldLimit)
   const title = printableLine(textOf(event, 'title') || textOf(event, 'name'))
   return {
-    state: { ...state, running, settling, told },
+    state: { ...state, running, settling, announced },
     lines: [toolLine(event, title, paint), ...outputTail(event, paint)],
   }
 }

@@ -147,5 +147,5 @@ test('the memory of finished tools is bounded, and every tool is shown', () => {
   expect(state.settling.size + lines.length).toBe(500)
   expect(state.settling.size).toBeLessThanOrEqual(64)
   const activities = Array.from({ length: 500 }, (_, i) => activity(i + 1, `id${i}`, {}))
-  expect(play(activities).state.told.length).toBeLessThanOrEqual(64)
+  expect(play(activities).state.announced.length).toBeLessThanOrEqual(64)
 })

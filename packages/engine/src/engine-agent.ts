@@ -52,7 +52,7 @@ export function engineAgent(version: string, environment: Environment): EngineAg
       const session = EngineSession.load({ id, cwd, mcpServers, client, capabilities, environment })
       if (session === null) throw RequestError.resourceNotFound(id)
       sessions.set(id, session)
-      await session.told
+      await session.reported
       return {}
     })
     .onNotification(methods.agent.session.cancel, ({ params }) => sessions.get(params.sessionId)?.cancel())

@@ -105,10 +105,10 @@ function textContent(text: string): ToolCallContent[] {
 
 function outcomeOf({ exitCode, output }: ScriptResult, cancelled: boolean): PromptResponse {
   const summary = output.summary()
-  const told = output.isSummaryCut ? { summary, summaryCut: true } : { summary }
-  if (cancelled) return { stopReason: 'cancelled', _meta: { berth: told } }
+  const meta = output.isSummaryCut ? { summary, summaryCut: true } : { summary }
+  if (cancelled) return { stopReason: 'cancelled', _meta: { berth: meta } }
   const failure = exitCode === 0 ? {} : { stopReason: 'error', errorCode: 'shell_exit_nonzero' }
-  return { stopReason: 'end_turn', _meta: { berth: { ...told, ...failure } } }
+  return { stopReason: 'end_turn', _meta: { berth: { ...meta, ...failure } } }
 }
 
 function scriptOf(prompt: readonly ContentBlock[]): string {

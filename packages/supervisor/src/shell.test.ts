@@ -157,7 +157,7 @@ describe('cancellation', () => {
     expect((await running).response.stopReason).toBe('cancelled')
   })
 
-  test('does not happen for a second script, which is refused while the first runs on', async () => {
+  test('leaves the running script alone if a second one is refused', async () => {
     await using shell = await openShell()
     const running = shell.run('echo > up; until [ -e go ]; do sleep 0.02; done; echo first')
     await appears(join(shell.directory, 'up'))

@@ -24,12 +24,12 @@ export async function merge(
   const id = randomUUID()
   const mode = options.whenReady ? 'when_ready' : 'immediate'
   await client.merges.put(sessionId, published, id, { strategy: options.strategy, mode })
-  let told = false
+  let announced = false
   const decided = await settled(
     async () => {
       const { merge: current } = await client.merges.get(sessionId, published, id)
-      if (current.status === 'waiting' && !told) {
-        told = true
+      if (current.status === 'waiting' && !announced) {
+        announced = true
         await stderr.line('berth: waiting until the host allows the merge; Ctrl-C leaves it waiting on the service')
       }
       return current

@@ -169,9 +169,9 @@ function googleStatus(code: ErrorCode): string {
 
 /** Returns Google's `details`; its metadata holds strings only, so other values become JSON text. */
 function detailsOf({ code, param = null, more = {} }: GatewayRefusal) {
-  const told = Object.entries({ ...(param !== null && { param }), ...more })
+  const fields = Object.entries({ ...(param !== null && { param }), ...more })
   const metadata = Object.fromEntries(
-    told.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+    fields.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
   )
   return [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: code, domain: 'svc-ai', metadata }]
 }

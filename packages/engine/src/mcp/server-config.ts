@@ -33,5 +33,5 @@ export function withoutSecrets(text: string, config: ServerConfig): string {
   const words = given.flatMap(value => [value, ...value.split(/\s+/)]).filter(word => word.length >= 8)
   return words
     .toSorted((one, other) => other.length - one.length)
-    .reduce((said, word) => said.replaceAll(word, '***'), text)
+    .reduce((masked, word) => masked.replaceAll(word, '***'), text)
 }

@@ -31,7 +31,7 @@ export class Servers {
   #problems: readonly Notice[] = []
   #offer: Offer | null = null
   #notices: Notice[] = []
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
 
   constructor(given: readonly ServerConfig[], options: ServersOptions) {
     this.#given = given
@@ -76,14 +76,14 @@ export class Servers {
   /** Notes about the servers for the model, besides their tools. */
   get notes(): readonly string[] {
     const { leftOut } = this.#current()
-    const said = this.#servers.flatMap(({ config: { name }, connection, trouble }) => [
+    const lines = this.#servers.flatMap(({ config: { name }, connection, trouble }) => [
       ...(trouble === null ? [] : [`MCP server ${name} is not available: ${trouble}`]),
       ...(connection?.instructions
         ? [`MCP server ${name} says of itself:\n${connection.instructions.slice(0, MAX_INSTRUCTIONS)}`]
         : []),
       ...(leftOut.has(name) ? [`MCP server ${name}: ${leftOutOf(leftOut.get(name) ?? [])}`] : []),
     ])
-    return [...said, ...this.#problems.map(({ server, reason }) => `MCP server ${server} is not available: ${reason}`)]
+    return [...lines, ...this.#problems.map(({ server, reason }) => `MCP server ${server} is not available: ${reason}`)]
   }
 
   /** Returns the notices that people have not seen yet, and clears them. */
@@ -123,8 +123,8 @@ export class Servers {
   /** Adds a notice once: if a server fails again in the same way, people learn nothing new. */
   #tell(server: string, reason: string): void {
     const key = JSON.stringify([server, reason])
-    if (this.#told.has(key)) return
-    this.#told.add(key)
+    if (this.#reported.has(key)) return
+    this.#reported.add(key)
     this.#notices.push({ server, reason })
   }
 }

@@ -30,9 +30,9 @@ export async function resultOf(answer: unknown): Promise<AgentToolResult<undefin
   if (texts.length === 0 && structuredContent !== undefined) texts.push(JSON.stringify(structuredContent, null, 2))
   const text = await bounded(texts.join('\n'))
   if (isError === true) throw new Error(text || 'The tool failed and gave no reason.')
-  const said: Part[] =
+  const parts: Part[] =
     text === '' && images.length > 0 ? [] : [{ type: 'text', text: text || 'Done; the tool returned nothing.' }]
-  return { content: [...said, ...images], details: undefined }
+  return { content: [...parts, ...images], details: undefined }
 }
 
 function imageOf({ type, data, mimeType }: Readonly<Record<string, unknown>>): Part | null {

@@ -55,9 +55,9 @@ function serverOf(name: string, entry: Record<string, unknown>, expanded: (text:
   }
   const texts = (value: unknown, key: string): Record<string, string> =>
     Object.fromEntries(
-      Object.entries(asObject(value ?? {}, `\`${key}\` is not an object`)).map(([field, said]) => {
-        if (typeof said !== 'string') throw new Error(`\`${key}.${field}\` is not a string`)
-        return [field, expanded(said)]
+      Object.entries(asObject(value ?? {}, `\`${key}\` is not an object`)).map(([field, item]) => {
+        if (typeof item !== 'string') throw new Error(`\`${key}.${field}\` is not a string`)
+        return [field, expanded(item)]
       }),
     )
   const { type = 'command' in entry ? 'stdio' : 'http', args = [] } = entry

@@ -70,8 +70,8 @@ export function contentOf(
   cwd: string,
 ): ToolCallContent[] {
   const text = result.content.flatMap(part => (part.type === 'text' && part.text ? [part.text] : [])).join('\n')
-  const said: ToolCallContent[] = text === '' ? [] : [{ type: 'content', content: { type: 'text', text } }]
-  return isError ? said : [...said, ...diffsOf(name, args, result.details, cwd)]
+  const texts: ToolCallContent[] = text === '' ? [] : [{ type: 'content', content: { type: 'text', text } }]
+  return isError ? texts : [...texts, ...diffsOf(name, args, result.details, cwd)]
 }
 
 function diffsOf(name: string, args: unknown, details: unknown, cwd: string): ToolCallContent[] {

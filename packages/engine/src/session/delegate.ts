@@ -62,8 +62,8 @@ export function delegate(parts: Delegating) {
       const abort = () => void session.abort()
       signal?.addEventListener('abort', abort, { once: true })
       const end = (status: 'completed' | 'failed' | 'cancelled', summary = '') => {
-        const told = summary === '' ? {} : { summary: summary.slice(0, MAX_SUMMARY) }
-        updates.event({ type: 'delegation_completed', data: { delegationId, status, ...told } })
+        const optional = summary === '' ? {} : { summary: summary.slice(0, MAX_SUMMARY) }
+        updates.event({ type: 'delegation_completed', data: { delegationId, status, ...optional } })
       }
       try {
         session.subscribe(event => updates.follow(event))

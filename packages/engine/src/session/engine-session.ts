@@ -104,7 +104,7 @@ export class EngineSession {
   }
 
   /** Resolves when every report to the client has been written. */
-  get told(): Promise<unknown> {
+  get reported(): Promise<unknown> {
     return this.#updates.written
   }
 

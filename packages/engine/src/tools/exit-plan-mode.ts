@@ -51,8 +51,8 @@ export function exitPlanMode({ sessionId, callId, ask }: People, leave: () => vo
       }
       const berth = _meta?.['berth']
       const feedback = typeof berth === 'object' && berth !== null && 'feedback' in berth ? berth.feedback : undefined
-      const said = typeof feedback === 'string' ? `The user says:\n${feedback}` : 'The user gave no reason.'
-      return textResult(`The plan is not approved; plan mode stays on. ${said}`)
+      const reply = typeof feedback === 'string' ? `The user says:\n${feedback}` : 'The user gave no reason.'
+      return textResult(`The plan is not approved; plan mode stays on. ${reply}`)
     },
   })
 }

@@ -87,7 +87,7 @@ describe('files that an agent presents', () => {
       ].join('\n'),
     )
     expect(namesOf(ended)).toEqual(['a_b.txt', '\ufffd\ufffd.png', '-n', 'täglich "x".csv', 'link'])
-    expect(outputOf(ended)).toContain('a name has no slash')
+    expect(outputOf(ended)).toContain('must not contain a slash')
     expect(outputOf(ended)).toMatch(/1\n$/)
     const { body } = await bench.api.get<ArtifactPage>(`/v1/sessions/${ended.session.id}/artifacts`)
     const contents = await Promise.all(
@@ -115,7 +115,7 @@ describe('files that an agent presents', () => {
         'for i in 1 2; do berth-present --name $i full; done; berth-present f1 f2; : > none; berth-present none',
     )
     expect(large.run.status).toBe('completed')
-    expect(outputOf(large)).toMatch(/is left out: at most 33554432 are kept\n1\n/)
+    expect(outputOf(large)).toMatch(/is not kept: the limit is 33554432 bytes\n1\n/)
     expect(presentedBy(large).map(({ name, sizeBytes }) => [name, sizeBytes])).toEqual([
       ['1', 33_554_432],
       ['2', 33_554_432],
