@@ -3,18 +3,11 @@ import { Loop } from '../kit/loop.ts'
 import type { Service } from '../kit/service.ts'
 import { logFailure } from '../storage/postgres/log-failure.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
+import type { Claim } from './claim/claim.ts'
 import { ClaimLost, WorkerStopping } from './claim/claim-lost.ts'
-import {
-  adoptLapsed,
-  type Claim,
-  claimQueued,
-  claimWorkspaces,
-  countAwaiting,
-  lapseClaim,
-  lapseClaims,
-  renewClaims,
-} from './claim/claim-sql.ts'
+import { adoptLapsed, claimQueued, claimWorkspaces } from './claim/claim-sql.ts'
 import type { ExecutionContext } from './claim/execution-context.ts'
+import { countAwaiting, lapseClaim, lapseClaims, renewClaims } from './claim/hold-sql.ts'
 import { executeRun } from './run-execution.ts'
 import { executeRestore } from './workspace/execute-restore.ts'
 

@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import {
-  adoptLapsed,
-  claimQueued,
-  claimWorkspaces,
-  countAwaiting,
-  renewClaims,
-} from '../../src/execution/claim/claim-sql.ts'
+import { adoptLapsed, claimQueued, claimWorkspaces } from '../../src/execution/claim/claim-sql.ts'
+import { countAwaiting, renewClaims } from '../../src/execution/claim/hold-sql.ts'
 import { findOverdue } from '../../src/sessions/interactions/interaction-sql.ts'
 import {
   findDueLeases,

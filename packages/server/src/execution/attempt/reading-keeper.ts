@@ -1,7 +1,7 @@
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import type { AgentFacts, Reading } from '../agent/agent-conversation.ts'
-import type { RunClaim } from '../claim/claim-sql.ts'
+import type { RunClaim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import type { Spent } from '../claim/spent-events.ts'
 import type { SupervisorConnection } from '../supervisor/connection.ts'

@@ -9,9 +9,11 @@ import { findRun } from '../../sessions/runs/run-sql.ts'
 import { holdSession } from '../../sessions/session/session-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { Reading } from '../agent/agent-conversation.ts'
+import type { Claim, RunClaim, Task } from '../claim/claim.ts'
 import { ClaimLost } from '../claim/claim-lost.ts'
-import { type Claim, holdsFence, type RunClaim, saveReading, type Task } from '../claim/claim-sql.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
+import { holdsFence } from '../claim/hold-sql.ts'
+import { saveReading } from '../claim/progress-sql.ts'
 import type { Spent } from '../claim/spent-events.ts'
 
 /** Another command has ended the Run; its worker releases the agent and seals. */

@@ -7,7 +7,7 @@ import type { Outcome } from '../../sessions/runs/run.ts'
 import { findRun, hasEarlierWork, requeueRun } from '../../sessions/runs/run-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
-import type { Claim, RunClaim } from './claim-sql.ts'
+import type { Claim, RunClaim } from './claim.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { underFence } from './under-fence.ts'
 

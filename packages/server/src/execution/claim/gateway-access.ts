@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { GatewayRoute } from '../../sandboxes/driver.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
-import type { RunClaim } from './claim-sql.ts'
+import type { RunClaim } from './claim.ts'
 
 /** The parts of the access to the gateway. */
 export interface GatewayAccessOptions {

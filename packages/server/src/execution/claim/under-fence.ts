@@ -1,8 +1,9 @@
 import { holdSession } from '../../sessions/session/session-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import type { Claim, Task } from './claim.ts'
 import { ClaimLost } from './claim-lost.ts'
-import { type Claim, holdsFence, type Task } from './claim-sql.ts'
 import type { ExecutionContext } from './execution-context.ts'
+import { holdsFence } from './hold-sql.ts'
 
 /**
  * Runs `work` under the Session's lock, after the fence is proven.

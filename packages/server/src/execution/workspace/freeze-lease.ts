@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { findLiveLease } from '../../sessions/leases/lease-sql.ts'
 import { findRun } from '../../sessions/runs/run-sql.ts'
+import type { RunClaim } from '../claim/claim.ts'
 import { ClaimLost } from '../claim/claim-lost.ts'
-import { holdsFence, isUnclaimed, type RunClaim } from '../claim/claim-sql.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
+import { holdsFence, isUnclaimed } from '../claim/hold-sql.ts'
 
 /**
  * A seal waits this long for the last process to stop; a process inside a system call stops when it leaves the call.

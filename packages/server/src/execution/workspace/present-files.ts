@@ -23,7 +23,7 @@ import type { EventDraft } from '../../sessions/log/envelope.ts'
 import { sessionRedactor } from '../../sessions/log/session-redactor.ts'
 import { type Blobs, BlobsUnavailable } from '../../storage/blobs/blobs.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { RunClaim } from '../claim/claim-sql.ts'
+import type { RunClaim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 

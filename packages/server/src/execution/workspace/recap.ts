@@ -2,7 +2,7 @@ import type { SessionKey } from '../../kit/session-key.ts'
 import { startAgentFrom } from '../../sessions/leases/lease-sql.ts'
 import { cutText } from '../../sessions/log/bounded-text.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { RunClaim } from '../claim/claim-sql.ts'
+import type { RunClaim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 

@@ -8,7 +8,7 @@ import type { MirroredCommit } from '../../repositories/mirrors.ts'
 import { reachSource } from '../../repositories/resolve-source.ts'
 import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
 import { findSession } from '../../sessions/session/session-sql.ts'
-import type { Claim } from '../claim/claim-sql.ts'
+import type { Claim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 

@@ -1,0 +1,21 @@
+import type { SessionKey } from '../../kit/session-key.ts'
+import type { RunRow } from '../../sessions/runs/run.ts'
+
+/** This worker's hold on the execution of a Session, proven by its token. */
+export interface Claim extends SessionKey {
+  readonly token: number
+  readonly holder: string
+  /** The Run that is executed or sealed; null while only a workspace is restored. */
+  readonly runId: string | null
+}
+
+/** A claim of a Run. */
+export interface RunClaim extends Claim {
+  readonly runId: string
+  readonly run: RunRow
+  /** True if the Run's authority ended before the claim. */
+  readonly revoked: boolean
+}
+
+/** The purpose of an execution: a Run, the sealing of an ended Run, or the restore of a workspace. */
+export type Task = 'run' | 'seal' | 'restore'
