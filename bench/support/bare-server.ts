@@ -3,6 +3,7 @@
 import { createInterface } from 'node:readline'
 import fastify from 'fastify'
 import { DatabaseAuthority } from '../../packages/server/src/identity/guard/authority.ts'
+import { openTokenVerifier } from '../../packages/server/src/identity/tokens/token-verifier.ts'
 import { systemClock } from '../../packages/server/src/kit/clock.ts'
 import { listEventsAfter } from '../../packages/server/src/sessions/streams/event-sql.ts'
 import { openDatabase } from '../../packages/server/src/storage/postgres/pool.ts'
@@ -12,10 +13,15 @@ const lines = createInterface({ input: process.stdin })
 const { value } = await lines[Symbol.asyncIterator]().next()
 const { connection, apiKey, key, body } = JSON.parse(value ?? '')
 const db = openDatabase({ connection, log: quiet })
-const authority = new DatabaseAuthority(db, systemClock, {
-  authority: { burst: 1e8, perMinute: 600 },
-  edge: { burst: 1e8, perMinute: 3000 },
-})
+const authority = new DatabaseAuthority(
+  db,
+  systemClock,
+  openTokenVerifier(db, systemClock, () => 'http://localhost'),
+  {
+    authority: { burst: 1e8, perMinute: 600 },
+    edge: { burst: 1e8, perMinute: 3000 },
+  },
+)
 const app = fastify()
 app.get('/guarded', async (request, reply) => {
   await authority.judge({ bearer: apiKey, clientAddress: request.ip })

@@ -17,7 +17,7 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['This process', /^BERTH_(?:DATA_DIR|HOST|PORT|CONFIG|ROLES|RELEASE|TRUSTED_PROXIES|LOG_LEVEL|METRICS_PORT)$/],
   ['URLs', /^BERTH_(?:BASE|AUTH|CONSOLE|GATEWAY)_URL$/],
   ['Database, blobs and keys', /^(?:DATABASE_|AWS_|BERTH_(?:MIGRATION|DATABASE|BLOB|MASTER_KEY))/],
-  ['Rates and request bodies', /^BERTH_(?:AUTH_)?RATE_|^BERTH_BOD(?:Y|IES)_/],
+  ['Rates and request bodies', /^BERTH_(?:AUTH_|ISSUANCE_)?RATE_|^BERTH_BOD(?:Y|IES)_/],
   ['Streams', /^BERTH_STREAM/],
   ['Runs', /^BERTH_(?:RUN_|FENCE|MAX_|AGENT_|CANCEL_|PARK_|APPROVAL_|PING_|HOST_LOST|WORKER_)/],
   ['Sandboxes', /^BERTH_(?:COMPUTE|LEASE_|WORKSPACE_|PROVISION_|SANDBOX_|EGRESS|MIRROR_|HELPER_)/],

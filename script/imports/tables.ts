@@ -11,12 +11,24 @@ export interface TableAccess {
  */
 export const tables: Readonly<Record<string, TableAccess>> = {
   // Identity.
-  organizations: { writes: ['identity'], reads: ['admin'] },
-  people: { writes: ['identity'] },
-  memberships: { writes: ['identity'], reads: ['sessions/runs'] },
-  apps: { writes: ['identity'] },
-  installations: { writes: ['identity'], reads: ['admin', 'gateway/accounting', 'repositories', 'sessions/runs'] },
-  api_keys: { writes: ['identity'], reads: ['gateway/accounting'] },
+  organizations: { writes: ['accounts', 'identity/development'], reads: ['admin'] },
+  people: { writes: ['accounts', 'identity/development'] },
+  memberships: { writes: ['accounts', 'identity/development'], reads: ['sessions/runs'] },
+  apps: { writes: ['accounts', 'identity/development'] },
+  installations: {
+    writes: ['accounts', 'identity/development'],
+    reads: ['identity', 'admin', 'gateway/accounting', 'repositories', 'sessions/runs'],
+  },
+  api_keys: { writes: ['accounts', 'identity/development'], reads: ['gateway/accounting'] },
+  external_identities: { writes: ['accounts'] },
+  sign_ins: { writes: ['accounts'] },
+  oidc_records: { writes: ['accounts'] },
+  one_time_links: { writes: ['accounts'] },
+  signing_keys: { writes: ['accounts'], reads: ['identity'] },
+  app_keys: { writes: ['accounts'] },
+  setup_authorities: { writes: ['accounts'] },
+  installation_intents: { writes: ['accounts'] },
+  audit_log: { writes: ['accounts'] },
   runtime_credentials: { writes: ['identity'] },
   rate_buckets: { writes: ['identity'] },
 

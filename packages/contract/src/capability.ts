@@ -18,3 +18,26 @@ export const capabilities = [
 ] as const
 
 export type Capability = (typeof capabilities)[number]
+
+/** What a membership can be allowed to administer, beside its role. */
+export const permissions = ['organization.integrations.manage', 'organization.applications.manage'] as const
+
+export type Permission = (typeof permissions)[number]
+
+/** Roles of a membership. An administrator holds every permission. */
+export const roles = ['member', 'admin'] as const
+
+export type Role = (typeof roles)[number]
+
+/** What people hold, whatever their role. The others are for installations alone. */
+export const personCapabilities = [
+  accessCapability,
+  'svc.cloud.sessions:create',
+  'svc.cloud.sessions:read',
+  'svc.cloud.turns:submit',
+  'svc.cloud.approvals:respond',
+  'svc.cloud.publications:create',
+  'svc.cloud.merges:create',
+  'svc.cloud.transcriptions:create',
+  'svc.ai.invoke',
+] as const satisfies readonly Capability[]

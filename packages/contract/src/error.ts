@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { capabilities } from './capability.ts'
+import { capabilities, permissions } from './capability.ts'
 import { OpenObject, open, openString } from './scalar.ts'
 
 /** Every error code of the API, with its status and cause. Clients treat the set as open. */
@@ -20,6 +20,10 @@ export const errors = {
   cloud_repository_branch_not_found: { status: 400, cause: 'The repository has no branch `source.baseBranch`.' },
   upstream_request_refused: { status: 400, cause: 'The model provider refused the request.' },
   bearer_credential_required: { status: 401, cause: 'No bearer credential was sent.' },
+  invalid_assertion: {
+    status: 401,
+    cause: 'The assertion is not valid: check its key, signature, audience and dates.',
+  },
   invalid_or_expired_credential: {
     status: 401,
     cause: 'The credential is unknown, expired, revoked or meant for another API.',
@@ -171,7 +175,9 @@ export const Issue = Type.Object(
 export const ErrorBody = Type.Object(
   {
     error: openString(Object.keys(errors), 'Machine-readable code. The set is open: ignore codes you do not know.'),
-    requiredScope: Type.Optional(openString(capabilities, 'The missing capability; with `insufficient_scope`.')),
+    requiredScope: Type.Optional(
+      openString([...capabilities, ...permissions], 'The missing capability; with `insufficient_scope`.'),
+    ),
     retryAfterSeconds: Type.Optional(
       Type.Integer({ minimum: 1, description: 'Seconds to wait; with `cloud_rate_limit_exceeded`.' }),
     ),

@@ -1,5 +1,14 @@
 export { Artifact, type ArtifactKind, ArtifactPage, artifactKinds } from './artifact.ts'
-export { accessCapability, type Capability, capabilities } from './capability.ts'
+export {
+  accessCapability,
+  type Capability,
+  capabilities,
+  type Permission,
+  permissions,
+  personCapabilities,
+  type Role,
+  roles,
+} from './capability.ts'
 export { Discovery, Runtime, RuntimeList } from './discovery.ts'
 export { ErrorBody, type ErrorCode, type ErrorKind, errors, Issue } from './error.ts'
 export {
@@ -19,6 +28,7 @@ export { gatewayErrorBody } from './gateway/gateway-error.ts'
 export { Model, ModelList } from './gateway/model.ts'
 export { CreateResponse } from './gateway/responses-request.ts'
 export { gatewayLimits } from './gateway/shared-fields.ts'
+export { Identity } from './identity.ts'
 export {
   type Approval,
   type ApprovalOption,
@@ -59,7 +69,16 @@ export type {
   Reference,
 } from './openapi-document.ts'
 export type { SchemaNode } from './openapi-schemas.ts'
-export type { GatewayOperation, GuardedOperation, Method, Operation, PublicOperation, Success } from './operation.ts'
+export type {
+  GatewayOperation,
+  GuardedOperation,
+  Method,
+  Operation,
+  PersonNeeds,
+  PersonOperation,
+  PublicOperation,
+  Success,
+} from './operation.ts'
 export { errorCodesOf } from './operation-errors.ts'
 export {
   CreatePublication,
@@ -80,6 +99,10 @@ export {
 } from './repository.ts'
 export { Review, ReviewFile } from './review.ts'
 export {
+  type AccountOperationId,
+  type AssertionOperationId,
+  assertionOperationIds,
+  assertionOperationOf,
   type GatewayOperationId,
   type GuardedOperationId,
   gatewayOperationIds,
@@ -89,7 +112,10 @@ export {
   type OperationId,
   operationIds,
   operationOf,
+  type PersonOperationId,
   type PublicOperationId,
+  personOperationIds,
+  personOperationOf,
   type RequestBody,
   type RequestHeaders,
   type RequestParams,

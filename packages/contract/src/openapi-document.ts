@@ -38,6 +38,10 @@ export interface OpenApiOperation {
   readonly 'x-svc-capability'?: string
   readonly 'x-svc-installation-capability'?: string
   readonly 'x-svc-principal'?: string
+  /** What a person needs beside a membership. */
+  readonly 'x-svc-needs'?: string
+  /** Where it is served, if not at the document's own server. */
+  readonly servers?: readonly { readonly url: string }[]
   readonly parameters?: readonly OpenApiParameter[]
   readonly requestBody?: {
     readonly required: true

@@ -16,7 +16,7 @@ Within \`/v1\`, properties, Event types and error codes may be added at any time
 
 /** Returns the OpenAPI 3.1 document of the route table. */
 export function openApiDocument(
-  options: { readonly release?: string; readonly serverUrl?: string } = {},
+  options: { readonly release?: string; readonly serverUrl?: string; readonly accountUrl?: string } = {},
 ): OpenApiDocument {
   const schemas = new SchemaComponents()
   const paths: Record<string, Record<string, OpenApiOperation>> = {}
@@ -24,8 +24,14 @@ export function openApiDocument(
   const shared = new SharedResponses()
   for (const id of operationIds) {
     const row = operationOf(id)
+    // First-party clients alone call these; they change with the console.
+    if (row.path.startsWith('/cloud/')) continue
     tags.add(row.tag)
-    paths[row.path] = { ...paths[row.path], [row.method.toLowerCase()]: describe(id, row, schemas, shared) }
+    const own = 'origin' in row ? { servers: [{ url: options.accountUrl ?? options.serverUrl ?? '/' }] } : {}
+    paths[row.path] = {
+      ...paths[row.path],
+      [row.method.toLowerCase()]: { ...describe(id, row, schemas, shared), ...own },
+    }
   }
   const events = Object.entries(eventCatalog).map(
     ([type, kind]) =>
@@ -105,7 +111,9 @@ function keySecurity(dialect: Dialect) {
 }
 
 function accessOf(row: Operation) {
-  if (row.access === 'public') return { security: [] }
+  if (row.access === 'public' || row.access === 'assertion') return { security: [] }
+  if (row.access === 'person')
+    return { security: [{ bearer: [] }], 'x-svc-principal': 'person', 'x-svc-needs': row.needs }
   return {
     security: [{ bearer: [] }, ...(row.access === 'gateway' ? keySecurity(row.dialect) : [])],
     'x-svc-capability': row.capability,

@@ -35,6 +35,17 @@ const ofGuarded: readonly ErrorCode[] = [
   'cloud_rate_limit_unavailable',
 ]
 
+const ofPeople: readonly ErrorCode[] = ofGuarded.filter(code => code !== 'cloud_access_denied')
+
+const ofAssertions: readonly ErrorCode[] = [
+  'invalid_request',
+  'invalid_assertion',
+  'cloud_auth_rate_limit_exceeded',
+  'cloud_rate_limit_unavailable',
+  'internal_error',
+  'service_unavailable',
+]
+
 const ofGateway: readonly ErrorCode[] = ofGuarded.filter(code => code !== 'cloud_access_denied')
 
 const ofBodies: readonly ErrorCode[] = ['malformed_request_body', 'request_entity_too_large', 'unsupported_media_type']
@@ -42,7 +53,8 @@ const ofBodies: readonly ErrorCode[] = ['malformed_request_body', 'request_entit
 /** Returns every code that an operation can answer with: the codes of its kind, then its own. */
 export function errorCodesOf(row: Operation): readonly ErrorCode[] {
   if (row.access === 'public') return [...ofPublic, ...row.errors]
-  const codes = new Set<ErrorCode>(row.access === 'gateway' ? ofGateway : ofGuarded)
+  const kinds = { bearer: ofGuarded, gateway: ofGateway, person: ofPeople, assertion: ofAssertions }
+  const codes = new Set<ErrorCode>(kinds[row.access])
   if (row.params !== undefined && row.inputError === undefined) codes.add('invalid_path_parameter')
   if (row.form !== undefined) codes.add('unsupported_media_type')
   else if (row.method !== 'GET') for (const code of ofBodies) codes.add(code)

@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from 'typebox'
-import type { Capability } from './capability.ts'
+import type { Capability, Permission } from './capability.ts'
 import type { ErrorCode } from './error.ts'
 import type { Dialect } from './gateway/dialect.ts'
 
@@ -17,6 +17,9 @@ export type Tag =
   | 'AI gateway'
   | 'Repositories'
   | 'Transcription'
+  | 'Identity'
+  | 'Apps'
+  | 'Organizations'
 
 /** A success response of an operation. */
 export interface Success {
@@ -31,7 +34,7 @@ export interface Success {
 interface OperationBase {
   readonly method: Method
   /** An OpenAPI path template. */
-  readonly path: `/v1/${string}` | `/v1beta/${string}`
+  readonly path: `/v1/${string}` | `/v1beta/${string}` | `/cloud/${string}` | `/api/${string}` | `/auth/${string}`
   readonly summary: string
   readonly description?: string
   readonly tag: Tag
@@ -63,8 +66,11 @@ export interface GuardedOperation extends OperationBase {
   readonly capability: Capability
   /** The capability that an installation needs, if it differs from a person's. */
   readonly installationCapability?: Capability
-  /** Refuses people with `installation_principal_required`. */
-  readonly principal?: 'app_installation'
+  /**
+   * Who may call it: people are refused with `installation_principal_required`, installations with
+   * `invalid_or_expired_credential`. Absent: both may.
+   */
+  readonly principal?: 'app_installation' | 'person'
 }
 
 /** Served by the AI gateway, which has its own credentials, rate limits, body limit and error format. */
@@ -75,8 +81,25 @@ export interface GatewayOperation extends OperationBase {
   readonly dialect: Dialect
 }
 
+/** What a person needs for an operation beside a live membership. */
+export type PersonNeeds = 'membership' | 'administrator' | Permission
+
+/** For people alone, in the organization of their token. Product access is not asked for. */
+export interface PersonOperation extends OperationBase {
+  readonly access: 'person'
+  readonly needs: PersonNeeds
+  /** Served at the account service's origin; absent: at the API's. */
+  readonly origin?: 'account'
+}
+
+/** For an app's backend, which names itself by a signed assertion in the body. Metered by the client's address. */
+export interface AssertionOperation extends OperationBase {
+  readonly access: 'assertion'
+  readonly origin: 'account'
+}
+
 /** One row of the route table. */
-export type Operation = PublicOperation | GuardedOperation | GatewayOperation
+export type Operation = PublicOperation | GuardedOperation | GatewayOperation | PersonOperation | AssertionOperation
 
 /** Returns the row unchanged; checks its shape and keeps its literal types. */
 export const operation = <const T extends Operation>(row: T): T => row

@@ -1,10 +1,11 @@
 import type { Static, TSchema } from 'typebox'
-import type { GatewayOperation, GuardedOperation, Operation } from './operation.ts'
+import type { AssertionOperation, GatewayOperation, GuardedOperation, Operation, PersonOperation } from './operation.ts'
 import { artifactOperations } from './operations/artifact.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
 import { eventOperations } from './operations/event.ts'
 import { gatewayOperations } from './operations/gateway.ts'
+import { identityOperations } from './operations/identity.ts'
 import { interactionOperations } from './operations/interaction.ts'
 import { publicationOperations } from './operations/publication.ts'
 import { repositoryOperations } from './operations/repository.ts'
@@ -25,6 +26,7 @@ export const routes = {
   ...gatewayOperations,
   ...repositoryOperations,
   ...transcriptionOperations,
+  ...identityOperations,
 } as const satisfies Record<string, Operation>
 
 export type OperationId = keyof typeof routes
@@ -38,7 +40,25 @@ export type PublicOperationId = {
 export type GatewayOperationId = keyof typeof gatewayOperations
 
 /** Operations of the API that require a bearer credential. */
-export type GuardedOperationId = Exclude<OperationId, PublicOperationId | GatewayOperationId>
+export type GuardedOperationId = Exclude<
+  OperationId,
+  PublicOperationId | GatewayOperationId | PersonOperationId | AssertionOperationId
+>
+
+/** Operations for people alone. */
+export type PersonOperationId = {
+  [Id in OperationId]: (typeof routes)[Id]['access'] extends 'person' ? Id : never
+}[OperationId]
+
+/** Operations for an app's backend. */
+export type AssertionOperationId = {
+  [Id in OperationId]: (typeof routes)[Id]['access'] extends 'assertion' ? Id : never
+}[OperationId]
+
+/** Operations that the account service answers. */
+export type AccountOperationId = {
+  [Id in OperationId]: (typeof routes)[Id] extends { readonly origin: 'account' } ? Id : never
+}[OperationId]
 
 /** The operation ids, in the table's order. */
 export const operationIds = Object.keys(routes) as readonly OperationId[]
@@ -53,6 +73,16 @@ export const gatewayOperationIds = operationIds.filter(
   (id): id is GatewayOperationId => operationOf(id).access === 'gateway',
 )
 
+/** The ids of the operations for people. */
+export const personOperationIds = operationIds.filter(
+  (id): id is PersonOperationId => operationOf(id).access === 'person',
+)
+
+/** The ids of the operations for apps' backends. */
+export const assertionOperationIds = operationIds.filter(
+  (id): id is AssertionOperationId => operationOf(id).access === 'assertion',
+)
+
 /** Returns an operation without the types of its schemas, for code that treats all operations alike. */
 export function operationOf(id: OperationId): Operation {
   return routes[id]
@@ -60,6 +90,12 @@ export function operationOf(id: OperationId): Operation {
 
 /** Returns an operation that requires a bearer credential. */
 export const guardedOperationOf = (id: GuardedOperationId): GuardedOperation => routes[id]
+
+/** Returns an operation for people. */
+export const personOperationOf = (id: PersonOperationId): PersonOperation => routes[id]
+
+/** Returns an operation for the backends of apps. */
+export const assertionOperationOf = (id: AssertionOperationId): AssertionOperation => routes[id]
 
 /** Returns an operation of the gateway. */
 export const gatewayOperationOf = (id: GatewayOperationId): GatewayOperation => routes[id]

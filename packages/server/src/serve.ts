@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import type { Logger } from 'pino'
+import { openAccount } from './composition/account.ts'
 import { openApi } from './composition/api.ts'
 import { provideDevelopment } from './composition/development.ts'
 import { openGateway } from './composition/gateway.ts'
@@ -13,6 +14,7 @@ import { GatewayCheck } from './execution/host/gateway-check.ts'
 import { openGitHosts } from './git-hosts/open-git-hosts.ts'
 import { Housekeeper } from './housekeeping/housekeeper.ts'
 import type { DevelopmentTenant } from './identity/development/development-tenant.ts'
+import { openTokenVerifier } from './identity/tokens/token-verifier.ts'
 import { systemClock } from './kit/clock.ts'
 import { knownSecrets } from './kit/redactor.ts'
 import type { Service } from './kit/service.ts'
@@ -105,6 +107,7 @@ export async function serve(
       return listening.urls.consoleUrl
     },
   }
+  const tokens = openTokenVerifier(db, systemClock, () => listening.urls.authUrl)
   await start(new InteractionSweeper(context))
   await start(new AuthoritySweeper(context))
   const registry = serviceMetrics(db, around)
@@ -113,7 +116,7 @@ export async function serve(
   const { roles } = settings
   const gateway =
     roles.has('gateway') && masterKey !== undefined
-      ? openGateway(context, settings, { registry, masterKey }, stack)
+      ? openGateway(context, settings, { registry, masterKey, tokens }, stack)
       : undefined
   const ownGateway = roles.has('gateway') && settings.urls.gatewayUrl === settings.urls.authUrl
   const platform: string[] = [helpers.description]
@@ -146,8 +149,13 @@ export async function serve(
     ...(gatewayCheck !== undefined && { gateway: () => gatewayCheck.check() }),
   }
   const api = roles.has('api') ? await openApi(context, settings, stack) : undefined
-  if (api !== undefined || gateway !== undefined) {
-    const { port, listener } = await listen(context, settings, { api, gateway }, needs, stack)
+  const account =
+    roles.has('account') && masterKey !== undefined
+      ? await openAccount(context, settings, { masterKey }, stack)
+      : undefined
+  if (api !== undefined || gateway !== undefined || account !== undefined) {
+    const surfaces = { api, gateway, account, tokens }
+    const { port, listener } = await listen(context, settings, surfaces, needs, stack)
     listening = listeningOn(settings, port)
     served = listener
   }

@@ -1,3 +1,4 @@
+import { identityHandlers } from '../accounts/me.ts'
 import type { Context } from '../context.ts'
 import { discoveryHandlers, type Platform } from '../discovery/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
@@ -34,5 +35,6 @@ export function apiHandlers(
     ...mergeHandlers(context),
     ...repositoryHandlers(context),
     ...transcriptionHandlers(transcription),
+    ...identityHandlers(context),
   }
 }

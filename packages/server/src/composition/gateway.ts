@@ -8,6 +8,7 @@ import { callTranslated } from '../gateway/translate/call-translated.ts'
 import { HandedOver } from '../http/gateway/handed-over.ts'
 import type { GatewaySurface } from '../http/gateway/routes.ts'
 import { DatabaseGatewayAuthority } from '../identity/guard/gateway-authority.ts'
+import type { TokenVerifier } from '../identity/tokens/token-verifier.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { MasterKey } from '../storage/master-key.ts'
 
@@ -18,7 +19,11 @@ const GRACE_MS = 10_000
 export function openGateway(
   context: Context,
   { gateway, config, limits }: Settings,
-  { registry, masterKey }: { readonly registry: Registry; readonly masterKey: MasterKey },
+  {
+    registry,
+    masterKey,
+    tokens,
+  }: { readonly registry: Registry; readonly masterKey: MasterKey; readonly tokens: TokenVerifier },
   stack: AsyncDisposableStack,
 ): GatewaySurface & Pick<Booking, 'settled'> {
   const { aliases, fallbacks, details } = config.models
@@ -36,7 +41,10 @@ export function openGateway(
     handedOver: new HandedOver(),
     settableMembers: setMembers,
     settled: runId => made.booking.settled(runId),
-    authority: new DatabaseGatewayAuthority(context.db, context.clock, { gateway: gateway.rate, edge: limits.edge }),
+    authority: new DatabaseGatewayAuthority(context.db, context.clock, tokens, {
+      gateway: gateway.rate,
+      edge: limits.edge,
+    }),
     bodyLimitBytes: gateway.bodyBytes,
     clientPatienceMs: gateway.clientPatienceMs,
     graceMs: GRACE_MS,

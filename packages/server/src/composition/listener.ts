@@ -1,10 +1,11 @@
 import type { RequestListener } from 'node:http'
 import type { Context } from '../context.ts'
-import { createApp } from '../http/app.ts'
+import { type AccountSurface, createApp } from '../http/app.ts'
 import type { GatewaySurface } from '../http/gateway/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import type { Needs } from '../http/routing/probes.ts'
 import { DatabaseAuthority } from '../identity/guard/authority.ts'
+import type { TokenVerifier } from '../identity/tokens/token-verifier.ts'
 import { StartError } from '../kit/start-error.ts'
 import type { Settings } from '../settings/settings.ts'
 
@@ -12,6 +13,9 @@ import type { Settings } from '../settings/settings.ts'
 export interface Surfaces {
   readonly api: Handlers | undefined
   readonly gateway: GatewaySurface | undefined
+  readonly account: AccountSurface | undefined
+  /** Verifies the tokens that callers present to any of them. */
+  readonly tokens: TokenVerifier
 }
 
 /** A listener that answers. */
@@ -28,19 +32,21 @@ export interface Listening {
 export async function listen(
   context: Context,
   settings: Settings,
-  { api, gateway }: Surfaces,
+  { api, gateway, account, tokens }: Surfaces,
   needs: Needs,
   stack: AsyncDisposableStack,
 ): Promise<Listening> {
   const { http, limits, listener, urls } = settings
   const app = createApp({
     ...(gateway !== undefined && { gateway }),
+    ...(account !== undefined && { account }),
     ...(api !== undefined && { handlers: api }),
-    authority: new DatabaseAuthority(context.db, context.clock, limits),
+    authority: new DatabaseAuthority(context.db, context.clock, tokens, limits),
     logger: context.log,
     needs,
     bodies: limits.bodies,
     baseUrl: urls.baseUrl,
+    accountUrl: urls.authUrl,
     trustedProxies: http.trustedProxies,
     ...(http.release !== undefined && { release: http.release }),
   })

@@ -75,9 +75,13 @@ export async function openMasterKey(
   return masterKey
 }
 
-/** The gateway seals reasoning; a worker seals the secrets of its sandboxes, if it gives them any. */
+/** The gateway seals reasoning, and the account service its signing keys; a worker seals the secrets of its sandboxes, if it gives them any. */
 function needsKey({ roles, config }: Settings): boolean {
-  return roles.has('gateway') || (roles.has('worker') && config.runtimes.some(({ secrets }) => secrets.length > 0))
+  return (
+    roles.has('gateway') ||
+    roles.has('account') ||
+    (roles.has('worker') && config.runtimes.some(({ secrets }) => secrets.length > 0))
+  )
 }
 
 /** @returns how the service reaches its database, and how the owner of the schema does if that is another role */

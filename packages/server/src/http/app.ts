@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { type OperationId, openApiDocument, operationOf } from '@berth/contract'
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
+import type { IssuanceMeter } from '../identity/guard/issuance-meter.ts'
 import type { Authority } from '../identity/guard/principal.ts'
 import { ApiError } from '../kit/api-error.ts'
 import { refusal } from '../kit/refusal.ts'
+import { registerAssertionRoutes, registerPersonRoutes } from './account-routes.ts'
 import { type BodyBounds, type BodyClaim, defaultBodyBounds } from './body/body-budget.ts'
 import { BodyJudge } from './body/body-judge.ts'
 import { RequestBodies } from './body/request-bodies.ts'
@@ -21,7 +23,7 @@ import { registerPublicRoutes } from './public-routes.ts'
 import { sendError } from './reply/send-error.ts'
 import { routableTarget } from './request/request-path.ts'
 import { RequestLog } from './request-log.ts'
-import type { Handlers } from './routing/handler.ts'
+import type { AccountHandlers, Handlers } from './routing/handler.ts'
 import { type Needs, registerProbes } from './routing/probes.ts'
 import { operationsAt } from './routing/route-match.ts'
 
@@ -37,6 +39,8 @@ declare module 'fastify' {
     admission: Admission | null
     /** The caller that the gateway's guard admitted; null elsewhere. */
     gatewayAdmission: GatewayAdmission | null
+    /** Who was let in at a route of the account service. */
+    standing: object
     /** The result of a gateway body that was read before the guard decided. */
     bodyAhead: Promise<() => GatewayBody> | null
     /** The body's share of the process's budget; null without a body, or if no caller was admitted. */
@@ -44,10 +48,20 @@ declare module 'fastify' {
   }
 }
 
+/** The account service as the HTTP layer serves it. */
+export interface AccountSurface {
+  readonly handlers: AccountHandlers
+  readonly meter: Pick<IssuanceMeter, 'take'>
+  /** Adds the routes that are no operations: the OpenID provider and the pages. */
+  readonly mount: (app: FastifyInstance) => void
+}
+
 /** The parts of the HTTP layer. */
 export interface AppOptions {
   /** Absent if this process does not serve the API. */
   readonly handlers?: Handlers
+  /** Absent if this process is not the account service. */
+  readonly account?: AccountSurface
   /** Absent if this process does not serve the gateway. */
   readonly gateway?: GatewaySurface
   readonly authority: Authority
@@ -57,6 +71,8 @@ export interface AppOptions {
   readonly release?: string
   /** The origin that the OpenAPI document names as its server. */
   readonly baseUrl?: string
+  /** Origin of the account service, for the contract. */
+  readonly accountUrl?: string
   /** Addresses and ranges of trusted proxies. The service believes their additions to `X-Forwarded-For`. */
   readonly trustedProxies?: readonly string[]
   /** Limits of the request bodies held at once. */
@@ -110,6 +126,13 @@ export function createApp(options: AppOptions): FastifyInstance {
   if (options.handlers !== undefined) {
     registerPublicRoutes(app, openApiDocument(documentOptions(options)))
     registerGuardedRoutes(app, { handlers: options.handlers, authority: options.authority, bodies, open })
+    registerPersonRoutes(app, options.handlers, open)
+  }
+  if (options.account !== undefined) {
+    const { handlers, meter, mount } = options.account
+    registerPersonRoutes(app, handlers, open)
+    registerAssertionRoutes(app, handlers, meter, open)
+    mount(app)
   }
   if (gateway !== undefined) {
     const judge = new BodyJudge()
@@ -119,11 +142,15 @@ export function createApp(options: AppOptions): FastifyInstance {
   return app
 }
 
-/** Returns whether this process serves an operation. */
-const serves = ({ handlers, gateway }: AppOptions, id: OperationId): boolean =>
-  (operationOf(id).access === 'gateway' ? gateway : handlers) !== undefined
+/** Whether this process answers an operation. */
+function serves({ handlers, gateway, account }: AppOptions, id: OperationId): boolean {
+  const row = operationOf(id)
+  if (row.access === 'gateway') return gateway !== undefined
+  return ('origin' in row ? account : handlers) !== undefined
+}
 
-const documentOptions = ({ release, baseUrl }: AppOptions) => ({
+const documentOptions = ({ release, baseUrl, accountUrl }: AppOptions) => ({
+  ...(accountUrl === undefined ? {} : { accountUrl }),
   ...(release === undefined ? {} : { release }),
   ...(baseUrl === undefined ? {} : { serverUrl: baseUrl }),
 })

@@ -8,6 +8,8 @@ export interface LimitSettings {
   readonly authority: RateLimit
   /** Of each address. */
   readonly edge: RateLimit
+  /** Of each address that has tokens issued. */
+  readonly issuance: RateLimit
   readonly bodies: BodySettings
 }
 
@@ -23,6 +25,12 @@ export function readLimits(env: Environment, gatewayBytes: number): LimitSetting
       limited: 'Requests that an address may send',
       note: 'At the gateway, only requests without a valid credential count.',
     }),
+    issuance: readRateLimit(
+      env,
+      'BERTH_ISSUANCE_RATE',
+      { burst: 60, perMinute: 60 },
+      { limited: 'Requests for tokens that each address may send' },
+    ),
     bodies: readBodies(env, gatewayBytes),
   }
 }

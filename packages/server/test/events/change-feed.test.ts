@@ -75,7 +75,15 @@ const ago = (ms: number) => new Date(Date.now() - ms)
 describe('the feed of changed sessions', () => {
   test('is for installations alone', async () => {
     const authority = new FakeAuthority()
-    authority.grant('person', { ...installation, kind: 'person', capabilities: new Set(capabilities) })
+    authority.grant('person', {
+      ...installation,
+      kind: 'person',
+      membershipId: 'm',
+      signInId: 's',
+      role: 'member',
+      permissions: new Set(),
+      capabilities: new Set(capabilities),
+    })
     await using people = await startStreamingApp(db, { authority })
     const answer = await new Api(people.url, 'person').get('/v1/sessions/stream')
     expect(outcome(answer)).toBe('403 installation_principal_required')

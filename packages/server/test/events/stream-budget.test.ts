@@ -17,6 +17,14 @@ beforeAll(async () => {
 })
 afterAll(() => made[Symbol.asyncDispose]())
 
+const asPerson = {
+  kind: 'person',
+  membershipId: 'm',
+  signInId: 's',
+  role: 'member',
+  permissions: new Set<never>(),
+} as const
+
 let named = 0
 /** An authority that no other test counts for. */
 const installation = (): Principal => ({
@@ -74,8 +82,7 @@ describe('the budget of streams', () => {
   test('tells authorities apart by kind and organization, too', async () => {
     const here = budget({ perAuthority: 1, perProcess: 9 })
     const one = installation()
-    for (const other of [one, { ...one, kind: 'person' as const }, { ...one, organizationId: 'p' }])
-      await here.take(other)
+    for (const other of [one, { ...one, ...asPerson }, { ...one, organizationId: 'p' }]) await here.take(other)
     expect(here.open).toBe(3)
   })
 

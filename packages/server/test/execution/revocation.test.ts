@@ -247,10 +247,10 @@ describe('a member who leaves the organization', () => {
   async function author(session: Session): Promise<string> {
     const person = randomUUID()
     await db().query(`insert into people values ($1, $2, 'P', 'x', now())`, [person, `${person}@localhost`])
-    await db().query("insert into memberships values (gen_random_uuid(), $1, $2, 'member', now(), null)", [
-      session.organizationId,
-      person,
-    ])
+    await db().query(
+      "insert into memberships (id, organization_id, person_id, role, created_at) values (gen_random_uuid(), $1, $2, 'member', now())",
+      [session.organizationId, person],
+    )
     await db().query("update turns set author_kind = 'person', author_id = $2 where session_id = $1", [
       session.id,
       person,

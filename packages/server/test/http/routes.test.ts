@@ -7,7 +7,7 @@ import { startTestApp } from '../../src/http/testing/test-app.ts'
 function routesOf(listing: string): readonly string[] {
   const segments: string[] = []
   return listing.split('\n').flatMap(line => {
-    const match = /^([│ ├└─]*)(\/\S*)(?: \((.+)\))?$/.exec(line)
+    const match = /^([│ ├└─]*)([^│ ├└─]\S*)(?: \((.+)\))?$/.exec(line)
     if (match === null) return []
     const [, indent = '', segment = '', methods] = match
     segments.length = indent.length / 4 - 1

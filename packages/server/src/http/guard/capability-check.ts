@@ -1,6 +1,7 @@
 import { accessCapability, type GuardedOperation } from '@berth/contract'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { refusal } from '../../kit/refusal.ts'
+import { invalidCredential } from './bearer.ts'
 
 /** Returns the capability that an operation requires of this kind of principal. */
 export const requiredCapability = (row: GuardedOperation, kind: Principal['kind']) =>
@@ -18,8 +19,10 @@ export const isAllowed = (row: GuardedOperation, principal: Principal): boolean 
  * @throws ApiError 403
  */
 export function requireCapability(row: GuardedOperation, principal: Principal): void {
+  if (row.principal === 'person' && principal.kind !== 'person') throw invalidCredential()
   if (isAllowed(row, principal)) return
   if (!principal.capabilities.has(accessCapability)) throw refusal('cloud_access_denied')
-  if (row.principal !== undefined && row.principal !== principal.kind) throw refusal('installation_principal_required')
+  if (row.principal === 'app_installation' && principal.kind !== 'app_installation')
+    throw refusal('installation_principal_required')
   throw refusal('insufficient_scope', { requiredScope: requiredCapability(row, principal.kind) })
 }

@@ -1,6 +1,7 @@
 import { type Dialect, keyHeaders, type Operation, type OperationId, operationOf } from '@berth/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { GatewayAuthority } from '../../identity/guard/gateway-caller.ts'
+import { opensGatewayAlone } from '../../identity/guard/presented.ts'
 import type { Authority } from '../../identity/guard/principal.ts'
 import { ApiError } from '../../kit/api-error.ts'
 import { refusal } from '../../kit/refusal.ts'
@@ -42,7 +43,7 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
       reply.headers(rateLimitHeaders(request.gatewayAdmission.metering))
     } else if (row === null && isApiPath(decodedPath(request)) && opensGateway(asked.rawHeaders, authorities)) {
       reply.headers(rateLimitHeaders((await admitToGateway(asked, authorities.gateway, null)).metering))
-    } else if (row === null ? isApiPath(decodedPath(request)) : row.access !== 'public') {
+    } else if (row === null ? isApiPath(decodedPath(request)) : row.access !== 'public' && row.access !== 'assertion') {
       request.admission = await admit(asked, authorities.api)
       reply.headers(rateLimitHeaders(request.admission.metering))
     }
@@ -54,7 +55,7 @@ type WithGateway = Authorities & { readonly gateway: GatewayAuthority }
 
 /** Returns whether a credential opens only the gateway. On an unknown path such a credential gets 404, not 401. */
 function opensGateway(rawHeaders: readonly string[], authorities: Authorities): authorities is WithGateway {
-  return authorities.gateway !== undefined && /^svc_(?:ai_live|run)_/.test(readCredential(rawHeaders))
+  return authorities.gateway !== undefined && opensGatewayAlone(readCredential(rawHeaders))
 }
 
 /**

@@ -73,7 +73,7 @@ function granted<Granted extends { readonly kind: 'granted' }>(
       throw invalidCredential()
     case 'limited':
       if (verdict.metering.policy !== 'svc-cloud-auth') refuseOrganizationHeader(request.rawHeaders)
-      throw bucketEmpty(verdict.metering, verdict.retryAfterSeconds)
+      throw refuseEmptyBucket(verdict.metering, verdict.retryAfterSeconds)
     case 'granted':
       refuseOrganizationHeader(request.rawHeaders)
       return verdict
@@ -94,14 +94,15 @@ async function judge<Answer>(
   }
 }
 
-function bucketEmpty(metering: Metering, retryAfterSeconds: number): ApiError {
+/** The refusal of a request whose bucket is empty, with the delay in its headers. */
+export function refuseEmptyBucket(metering: Metering, retryAfterSeconds: number): ApiError {
   const seconds = Math.max(1, Math.ceil(retryAfterSeconds))
   const headers = {
     ...rateLimitHeaders(metering),
     'retry-after': String(seconds),
     'cache-control': 'no-store',
   }
-  return metering.policy !== 'svc-cloud-auth'
+  return metering.policy !== 'svc-cloud-auth' && metering.policy !== 'svc-auth-token'
     ? new ApiError(429, 'cloud_rate_limit_exceeded', { fields: { retryAfterSeconds: seconds }, headers })
     : new ApiError(429, 'cloud_auth_rate_limit_exceeded', { headers })
 }

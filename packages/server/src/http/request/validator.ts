@@ -4,6 +4,9 @@ import type { TSchema } from 'typebox'
 import { isUuid } from '../../kit/uuid.ts'
 import { maxIssues, type RequestIssue } from './issue.ts'
 
+/** RFC 5321's bound; the account service is stricter where it makes people. */
+const isEmail = (text: string) => text.length <= 254 && /^[^@\s]+@[^@\s]+$/.test(text)
+
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 /**
@@ -21,6 +24,7 @@ const options = {
   unicodeRegExp: true,
   formats: {
     uuid: isUuid,
+    email: isEmail,
     uri: (text: string) => URL.canParse(text),
     byte: (text: string) => text.length % 4 === 0 && base64.test(text),
     'date-time': true as const,

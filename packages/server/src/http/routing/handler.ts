@@ -1,7 +1,10 @@
 import type { Readable } from 'node:stream'
 import type {
+  AccountOperationId,
+  AssertionOperationId,
   GatewayOperationId,
   GuardedOperationId,
+  PersonOperationId,
   RequestBody,
   RequestHeaders,
   RequestParams,
@@ -9,7 +12,7 @@ import type {
   routes,
 } from '@berth/contract'
 import type { GatewayCaller } from '../../identity/guard/gateway-caller.ts'
-import type { Principal } from '../../identity/guard/principal.ts'
+import type { PersonPrincipal, Principal } from '../../identity/guard/principal.ts'
 import type { MemberPlace } from '../../kit/json-splice.ts'
 
 /** A form, unread. */
@@ -53,11 +56,45 @@ export type Reply =
 
 export type Handler<Id extends GuardedOperationId> = (request: HandlerRequest<Id>) => Promise<Reply>
 
+/** A request of a person after the guard. */
+export interface PersonRequest<Id extends PersonOperationId> {
+  readonly params: RequestParams<Id>
+  readonly query: RequestQuery<Id>
+  readonly body: RequestBody<Id>
+  readonly principal: PersonPrincipal
+  readonly clientAddress: string
+}
+
+export type PersonHandler<Id extends PersonOperationId> = (request: PersonRequest<Id>) => Promise<Reply>
+
+/** A request of an app's backend. The handler judges the assertion. */
+export interface AssertionRequest<Id extends AssertionOperationId> {
+  readonly params: RequestParams<Id>
+  readonly body: RequestBody<Id>
+  readonly clientAddress: string
+}
+
+export type AssertionHandler<Id extends AssertionOperationId> = (request: AssertionRequest<Id>) => Promise<Reply>
+
+/** One handler for each operation that the account service answers. */
+export type AccountHandlers = {
+  readonly [Id in AccountOperationId]: Id extends PersonOperationId
+    ? PersonHandler<Id>
+    : Id extends AssertionOperationId
+      ? AssertionHandler<Id>
+      : never
+}
+
+/** The operations for people that the API answers. */
+export type ApiPersonOperationId = Exclude<PersonOperationId, AccountOperationId>
+
 /**
  * One handler for each guarded operation of the route table; a missing one does not compile. The HTTP layer itself
  * serves the public operations, from the contract alone.
  */
-export type Handlers = { readonly [Id in GuardedOperationId]: Handler<Id> }
+export type Handlers = { readonly [Id in GuardedOperationId]: Handler<Id> } & {
+  readonly [Id in ApiPersonOperationId]: PersonHandler<Id>
+}
 
 /** A gateway request that has passed the guard, with its body validated by the contract. */
 export interface GatewayRequest {

@@ -1,4 +1,12 @@
-import { capabilities, type ErrorBody, type GuardedOperationId, guardedOperationIds } from '@berth/contract'
+import {
+  assertionOperationIds,
+  capabilities,
+  type ErrorBody,
+  type GuardedOperationId,
+  guardedOperationIds,
+  operationOf,
+  personOperationIds,
+} from '@berth/contract'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
 import {
@@ -8,10 +16,10 @@ import {
   type Principal,
   type Verdict,
 } from '../../identity/guard/principal.ts'
-import { type AppOptions, createApp } from '../app.ts'
+import { type AccountSurface, type AppOptions, createApp } from '../app.ts'
 import { HandedOver } from '../gateway/handed-over.ts'
 import type { GatewaySurface } from '../gateway/routes.ts'
-import type { Handler, HandlerRequest, Handlers, Reply } from '../routing/handler.ts'
+import type { AccountHandlers, Handler, HandlerRequest, Handlers, Reply } from '../routing/handler.ts'
 
 export const metering: Metering = {
   policy: 'svc-cloud',
@@ -114,10 +122,23 @@ export async function startTestApp(options: Partial<AppOptions> = {}): Promise<T
       requests.push({ id, request })
       return (await answers.get(id)?.(request)) ?? { status: 204 }
     }
-  const handlers = Object.fromEntries(guardedOperationIds.map(id => [id, handlerOf(id)])) as unknown as Handlers
+  const handlers = Object.fromEntries(
+    [...guardedOperationIds, ...personOperationIds.filter(id => !('origin' in operationOf(id)))].map(id => [
+      id,
+      handlerOf(id as GuardedOperationId),
+    ]),
+  ) as unknown as Handlers
+  const accountIds = [...assertionOperationIds, ...personOperationIds.filter(id => 'origin' in operationOf(id))]
+  const account: AccountSurface = {
+    handlers: Object.fromEntries(
+      accountIds.map(id => [id, async () => ({ status: 204 })]),
+    ) as unknown as AccountHandlers,
+    meter: { take: async () => ({ kind: 'granted', metering }) },
+    mount: () => {},
+  }
   const log: string[] = []
   const logger: Logger = pino({ level: 'trace' }, { write: line => log.push(line) })
-  const app = createApp({ handlers, gateway: closedGateway, authority, logger, needs: {}, ...options })
+  const app = createApp({ handlers, account, gateway: closedGateway, authority, logger, needs: {}, ...options })
   const origin = await app.listen({ host: '127.0.0.1', port: 0 })
   return {
     app,

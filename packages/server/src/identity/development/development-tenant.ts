@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
-import { capabilities } from '@berth/contract'
+import { capabilities, permissions } from '@berth/contract'
 import { credentialDigest } from '../../storage/master-key.ts'
 import type { Database, Queryable } from '../../storage/postgres/database.ts'
 
@@ -72,14 +72,13 @@ async function insertTenant(tx: Queryable, tenant: DevelopmentTenant, passwordHa
     'Development',
     now,
   ])
-  await tx.query('insert into apps (slug, organization_id, name, created_at) values ($1, $2, $3, $4)', [
-    tenant.appSlug,
-    tenant.organizationId,
-    'Development',
-    now,
-  ])
   await tx.query(
-    'insert into installations (id, organization_id, app_slug, capabilities, created_at) values ($1, $2, $3, $4, $5)',
+    "insert into apps (slug, organization_id, name, created_at, redirect_urls) values ($1, $2, $3, $4, '{http://127.0.0.1/installed}')",
+    [tenant.appSlug, tenant.organizationId, 'Development', now],
+  )
+  await tx.query(
+    `insert into installations (id, organization_id, app_slug, capabilities, created_at, kind, name)
+     values ($1, $2, $3, $4, $5, 'integration', 'Development')`,
     [tenant.installationId, tenant.organizationId, tenant.appSlug, capabilities, now],
   )
   for (const [kind, key] of [
@@ -102,8 +101,8 @@ async function insertTenant(tx: Queryable, tenant: DevelopmentTenant, passwordHa
     now,
   ])
   await tx.query(
-    "insert into memberships (id, organization_id, person_id, role, created_at) values ($1, $2, $3, 'admin', $4)",
-    [randomUUID(), tenant.organizationId, personId, now],
+    "insert into memberships (id, organization_id, person_id, role, permissions, created_at) values ($1, $2, $3, 'admin', $4, $5)",
+    [randomUUID(), tenant.organizationId, personId, permissions, now],
   )
 }
 

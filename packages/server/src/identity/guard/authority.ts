@@ -1,34 +1,50 @@
-import { type Capability, capabilities } from '@berth/contract'
+import { type Permission, permissions, type Role } from '@berth/contract'
 import type { Clock } from '../../kit/clock.ts'
-import { credentialDigest } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import type { TokenVerifier } from '../tokens/token-verifier.ts'
 import { addressBucket } from './address-bucket.ts'
+import { grantedCapabilities } from './granted-capabilities.ts'
 import { judge } from './judge.ts'
 import { type Bucket, limited, metering } from './metering.ts'
-import type { Authority, Verdict } from './principal.ts'
+import { type Presented, present } from './presented.ts'
+import type { Authority, Principal, Verdict } from './principal.ts'
 
 interface JudgementRow {
   readonly outcome: 'granted' | 'invalid' | 'svc-cloud' | 'svc-cloud-auth'
-  readonly installation_id: string | null
+  readonly remaining: number | null
+  readonly principal_kind: Principal['kind'] | null
+  readonly principal_id: string | null
   readonly organization_id: string | null
   readonly capabilities: string[] | null
+  readonly role: Role | null
+  readonly permissions: string[] | null
+  readonly membership_id: string | null
+  readonly cloud_access: boolean | null
   readonly expires_at: Date | null
-  readonly remaining: number | null
+  readonly rate_burst: number | null
+  readonly rate_per_minute: number | null
 }
 
 /**
- * Resolves credentials and meters requests, live, in one round trip. A revocation takes effect on the next request. A
- * bucket belongs to the installation, so a new key does not refill it. Credentials are looked up by digest, so the
- * timing of the index lookup reveals nothing about a secret.
+ * Resolves credentials and meters requests, live, in one round trip: a revocation bites on the next request, and a bucket
+ * belongs to the installation or membership, so a new credential does not refill it. Secrets are looked up by their
+ * digest; the comparison in the index tells a prober nothing about the secret itself.
  */
 export class DatabaseAuthority implements Authority {
   readonly #db: Queryable
   readonly #clock: Clock
+  readonly #tokens: TokenVerifier
   readonly #buckets: { readonly authority: Bucket; readonly edge: Bucket }
 
-  constructor(db: Queryable, clock: Clock, buckets: { readonly authority: Bucket; readonly edge: Bucket }) {
+  constructor(
+    db: Queryable,
+    clock: Clock,
+    tokens: TokenVerifier,
+    buckets: { readonly authority: Bucket; readonly edge: Bucket },
+  ) {
     this.#db = db
     this.#clock = clock
+    this.#tokens = tokens
     this.#buckets = buckets
   }
 
@@ -37,9 +53,15 @@ export class DatabaseAuthority implements Authority {
     readonly clientAddress: string
     readonly metered?: boolean
   }): Promise<Verdict> {
+    const presented = await present(request.bearer, 'api', this.#tokens)
     const { authority, edge } = this.#buckets
-    const row = await judge<JudgementRow>(this.#db, 'judge_credential', [
-      credentialDigest(request.bearer),
+    const row = await judge<JudgementRow>(this.#db, 'judge_bearer', [
+      presented.kind,
+      presented.digest,
+      presented.subject,
+      presented.membership,
+      presented.signIn,
+      presented.setup,
       addressBucket(request.clientAddress),
       this.#clock.now(),
       request.metered ?? true,
@@ -48,28 +70,45 @@ export class DatabaseAuthority implements Authority {
       edge.burst,
       edge.perMinute,
     ])
-    const remaining = row.remaining ?? authority.burst
+    const bucket = { burst: row.rate_burst ?? authority.burst, perMinute: row.rate_per_minute ?? authority.perMinute }
+    const remaining = row.remaining ?? bucket.burst
     switch (row.outcome) {
       case 'invalid':
         return { kind: 'invalid' }
       case 'svc-cloud-auth':
         return limited(row.outcome, edge, remaining)
       case 'svc-cloud':
-        return limited(row.outcome, authority, remaining)
+        return limited(row.outcome, bucket, remaining)
       case 'granted':
-        if (row.installation_id === null || row.organization_id === null)
-          throw new Error('judge_credential granted a request without an installation')
         return {
           kind: 'granted',
-          principal: {
-            kind: 'app_installation',
-            id: row.installation_id,
-            organizationId: row.organization_id,
-            capabilities: new Set(capabilities.filter((known: Capability) => row.capabilities?.includes(known))),
-            expiresAt: row.expires_at,
-          },
-          metering: metering('svc-cloud', authority, remaining),
+          principal: principalOf(row, presented),
+          metering: metering('svc-cloud', bucket, remaining),
         }
     }
+  }
+}
+
+function principalOf(row: JudgementRow, presented: Presented): Principal {
+  const { principal_id: id, organization_id: organizationId } = row
+  if (id === null || organizationId === null) throw new Error('granted to nobody')
+  const standing = {
+    id,
+    organizationId,
+    capabilities: grantedCapabilities(row.capabilities, row.cloud_access === true),
+    expiresAt: row.expires_at ?? presented.expiresAt,
+  }
+  if (row.principal_kind !== 'person') return { kind: 'app_installation', ...standing }
+  if (row.membership_id === null || row.role === null || presented.signIn === null) throw new Error('not a member')
+  const held = permissions.filter(
+    (permission: Permission) => row.role === 'admin' || row.permissions?.includes(permission) === true,
+  )
+  return {
+    kind: 'person',
+    ...standing,
+    membershipId: row.membership_id,
+    signInId: presented.signIn,
+    role: row.role,
+    permissions: new Set(held),
   }
 }

@@ -1,11 +1,13 @@
-import { type Capability, capabilities } from '@berth/contract'
+import type { Role } from '@berth/contract'
 import type { Clock } from '../../kit/clock.ts'
-import { credentialDigest } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import type { TokenVerifier } from '../tokens/token-verifier.ts'
 import { addressBucket } from './address-bucket.ts'
 import type { GatewayAuthority, GatewayCaller, GatewayVerdict } from './gateway-caller.ts'
+import { grantedCapabilities } from './granted-capabilities.ts'
 import { judge } from './judge.ts'
 import { type Bucket, limited, metering } from './metering.ts'
+import { present } from './presented.ts'
 
 interface JudgementRow {
   readonly outcome: 'granted' | 'invalid'
@@ -14,8 +16,14 @@ interface JudgementRow {
   readonly remaining: number
   readonly kind: GatewayCaller['kind']
   readonly organization_id: string
-  readonly capabilities: string[]
+  /** Null for a person. */
+  readonly capabilities: string[] | null
+  readonly role: Role | null
+  readonly cloud_access: boolean
   readonly api_key_id: string | null
+  readonly installation_id: string | null
+  readonly person_id: string | null
+  readonly end_user_id: string | null
   readonly session_id: string | null
   readonly run_id: string | null
   readonly allowed_models: string[] | null
@@ -42,13 +50,20 @@ interface Batch {
 export class DatabaseGatewayAuthority implements GatewayAuthority {
   readonly #db: Queryable
   readonly #clock: Clock
+  readonly #tokens: TokenVerifier
   readonly #buckets: { readonly gateway: Bucket; readonly edge: Bucket }
   /** Batches whose statement is running. */
   readonly #batches = new Map<string, Batch>()
 
-  constructor(db: Queryable, clock: Clock, buckets: { readonly gateway: Bucket; readonly edge: Bucket }) {
+  constructor(
+    db: Queryable,
+    clock: Clock,
+    tokens: TokenVerifier,
+    buckets: { readonly gateway: Bucket; readonly edge: Bucket },
+  ) {
     this.#db = db
     this.#clock = clock
+    this.#tokens = tokens
     this.#buckets = buckets
   }
 
@@ -95,10 +110,17 @@ export class DatabaseGatewayAuthority implements GatewayAuthority {
     return { kind: 'granted', caller: callerOf(row), metering: metering('svc-ai', gateway, remaining) }
   }
 
-  #ask({ bearer, clientAddress }: Batch, wanted: number): Promise<JudgementRow> {
+  async #ask({ bearer, clientAddress }: Batch, wanted: number): Promise<JudgementRow> {
     const { gateway, edge } = this.#buckets
-    return judge<JudgementRow>(this.#db, 'judge_gateway_credential', [
-      credentialDigest(bearer),
+    const presented = await present(bearer, 'gateway', this.#tokens)
+    return judge<JudgementRow>(this.#db, 'judge_gateway_bearer', [
+      presented.kind,
+      presented.digest,
+      presented.subject,
+      presented.membership,
+      presented.signIn,
+      presented.setup,
+      presented.endUser,
       addressBucket(clientAddress),
       this.#clock.now(),
       wanted,
@@ -115,8 +137,11 @@ function callerOf(row: JudgementRow): GatewayCaller {
   return {
     kind: row.kind,
     organizationId: row.organization_id,
-    capabilities: new Set(capabilities.filter((known: Capability) => row.capabilities.includes(known))),
+    capabilities: capabilitiesOf(row),
     apiKeyId: row.api_key_id,
+    installationId: row.installation_id,
+    personId: row.person_id,
+    endUserId: row.end_user_id,
     run:
       sessionId === null || runId === null
         ? null
@@ -129,4 +154,10 @@ function callerOf(row: JudgementRow): GatewayCaller {
     allowedModels: row.allowed_models === null ? null : new Set(row.allowed_models),
     quotaEndsAtMs: row.quota_ends_at === null ? null : Number(row.quota_ends_at),
   }
+}
+
+/** A token of an end user opens models alone, whatever else the installation holds. */
+function capabilitiesOf({ kind, capabilities, cloud_access }: JudgementRow): GatewayCaller['capabilities'] {
+  const held = grantedCapabilities(capabilities, cloud_access)
+  return kind === 'end_user' ? new Set([...held].filter(capability => capability === 'svc.ai.invoke')) : held
 }

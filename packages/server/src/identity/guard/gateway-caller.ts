@@ -9,6 +9,11 @@ export interface GatewayCaller {
   readonly capabilities: ReadonlySet<Capability>
   /** Of an `ai_key`. */
   readonly apiKeyId: string | null
+  /** Whose use it is: the installation that was let in, or that owns the Run's Session. */
+  readonly installationId: string | null
+  readonly personId: string | null
+  /** The publisher's own name of the user it acts for. */
+  readonly endUserId: string | null
   /** Of a `runtime` credential. */
   readonly run: RunSpending | null
   /** Catalog ids that the organization may use; null: all. */

@@ -2,23 +2,25 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { MeteringFault } from './principal.ts'
 
+/** The guards' statements: their arguments are the parts of a presented bearer, then those of metering. */
+const statements = {
+  judge_bearer: 'select outcome, remaining, (standing).* from judge_bearer($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13)',
+  judge_gateway_bearer: 'select * from judge_gateway_bearer($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14)',
+} as const
+
 /**
  * Asks a guard's function in the database, which answers with one row.
- * @param values its eight arguments
+ * @param values its arguments, in order
  * @throws DatabaseUnavailable
  * @throws MeteringFault for any other failure: a request that was not judged is refused, never let through unmetered
  */
 export async function judge<Row>(
   db: Queryable,
-  guard: 'judge_credential' | 'judge_gateway_credential',
+  guard: keyof typeof statements,
   values: readonly unknown[],
 ): Promise<Row> {
   try {
-    const { rows } = await db.query<Row>({
-      name: guard.replaceAll('_', '-'),
-      text: `select * from ${guard}($1, $2, $3, $4, $5, $6, $7, $8)`,
-      values,
-    })
+    const { rows } = await db.query<Row>({ name: guard.replaceAll('_', '-'), text: statements[guard], values })
     const row = rows[0]
     if (row === undefined) throw new Error(`${guard} returned no row`)
     return row

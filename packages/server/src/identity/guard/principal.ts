@@ -1,8 +1,6 @@
-import type { Capability } from '@berth/contract'
+import type { Capability, Permission, Role } from '@berth/contract'
 
-/** The identity that a request acts for, resolved live for each request. */
-export interface Principal {
-  readonly kind: 'app_installation' | 'person'
+interface Standing {
   /** Installation id or person id. */
   readonly id: string
   readonly organizationId: string
@@ -11,9 +9,26 @@ export interface Principal {
   readonly expiresAt: Date | null
 }
 
+/** An app's or an integration's installation in one organization. */
+export interface InstallationPrincipal extends Standing {
+  readonly kind: 'app_installation'
+}
+
+/** A person, as a member of one organization. */
+export interface PersonPrincipal extends Standing {
+  readonly kind: 'person'
+  readonly membershipId: string
+  readonly signInId: string
+  readonly role: Role
+  readonly permissions: ReadonlySet<Permission>
+}
+
+/** Who a request acts for, resolved live for each request. */
+export type Principal = InstallationPrincipal | PersonPrincipal
+
 /** State of the bucket that a request took a token from. */
 export interface Metering {
-  readonly policy: 'svc-cloud' | 'svc-ai' | 'svc-cloud-auth'
+  readonly policy: 'svc-cloud' | 'svc-ai' | 'svc-cloud-auth' | 'svc-auth-token'
   readonly remaining: number
   readonly burst: number
   readonly perMinute: number

@@ -35,7 +35,8 @@ export async function createInstallation(
   const apiKey = `svc_cloud_live_${randomBytes(32).toString('base64url')}`
   const now = new Date()
   await db.query(
-    'insert into installations (id, organization_id, app_slug, capabilities, created_at) values ($1, $2, $3, $4, $5)',
+    `insert into installations (id, organization_id, app_slug, capabilities, created_at, kind, name)
+     values ($1, $2, $3, $4, $5, 'integration', 'Test')`,
     [installationId, organizationId, appSlug, held, now],
   )
   await db.query(

@@ -8,6 +8,7 @@ import { GitHosts } from '../../../src/git-hosts/git-hosts.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { DatabaseAuthority } from '../../../src/identity/guard/authority.ts'
 import type { Authority } from '../../../src/identity/guard/principal.ts'
+import { openTokenVerifier } from '../../../src/identity/tokens/token-verifier.ts'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { RuntimeCatalog } from '../../../src/runtimes/catalog.ts'
 import { configuredModels } from '../../../src/runtimes/configured-models.ts'
@@ -75,7 +76,13 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
   const app = createApp({
     handlers: apiHandlers(context, compute, { streams, budget, life }, undefined),
     authority:
-      options.authority ?? new DatabaseAuthority(context.db, context.clock, { authority: plenty, edge: plenty }),
+      options.authority ??
+      new DatabaseAuthority(
+        context.db,
+        context.clock,
+        openTokenVerifier(context.db, context.clock, () => 'http://localhost'),
+        { authority: plenty, edge: plenty },
+      ),
     logger: log,
     needs: {},
   })

@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto'
+import { SignJWT } from 'jose'
+import { type Audience, tokenTypes } from '../../identity/tokens/token-types.ts'
+import type { Clock } from '../../kit/clock.ts'
+import type { SigningKeys } from './signing-keys.ts'
+
+/** Life of every token that apps get, in seconds. */
+export const APP_TOKEN_SECONDS = 600
+
+/** Signs the tokens that the OpenID provider does not. */
+export class Mint {
+  readonly #keys: SigningKeys
+  readonly #clock: Clock
+  readonly #issuer: () => string
+
+  constructor(keys: SigningKeys, clock: Clock, issuer: () => string) {
+    this.#keys = keys
+    this.#clock = clock
+    this.#issuer = issuer
+  }
+
+  /** @param setupAuthorityId the consent that the token is bound to */
+  installationToken(installationId: string, audience: Audience, setupAuthorityId: string | null): Promise<string> {
+    const setup = setupAuthorityId === null ? {} : { setup: setupAuthorityId }
+    return this.sign(tokenTypes.installation, installationId, { aud: audience, ...setup }, APP_TOKEN_SECONDS)
+  }
+
+  endUserToken(installationId: string, endUserId: string): Promise<string> {
+    return this.sign(tokenTypes.endUser, installationId, { aud: 'svc-ai', end_user: endUserId }, APP_TOKEN_SECONDS)
+  }
+
+  /** Signs any claims under a type of its own. */
+  sign(type: string, subject: string, claims: Readonly<Record<string, unknown>>, seconds: number): Promise<string> {
+    const { kid, privateKey } = this.#keys.current
+    const now = Math.floor(this.#clock.now().getTime() / 1000)
+    return new SignJWT(claims)
+      .setProtectedHeader({ alg: 'RS256', kid, typ: type })
+      .setIssuer(this.#issuer())
+      .setSubject(subject)
+      .setIssuedAt(now)
+      .setExpirationTime(now + seconds)
+      .setJti(randomUUID())
+      .sign(privateKey)
+  }
+}

@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../../kit/clock.ts'
+import { StartError } from '../../kit/start-error.ts'
+import { type MasterKey, UnsealError } from '../../storage/master-key.ts'
+import type { Database } from '../../storage/postgres/database.ts'
+import { makeSigningKey, openSigningKey, type SigningKey } from './signing-key.ts'
+import {
+  forgetSigningKeys,
+  insertSigningKey,
+  listSigningKeys,
+  lockSigningKeys,
+  type SigningKeyRow,
+} from './signing-key-sql.ts'
+
+/** How long a key signs, how long it is published ahead of that, and how long its last token lives. */
+export interface KeyTimes {
+  readonly signMs: number
+  readonly publishAheadMs: number
+  readonly tokenMs: number
+}
+
+const LOOK_MS = 60_000
+
+/**
+ * The keys that sign this deployment's tokens. Each is published before it signs, so that whoever keeps the key set
+ * knows it by then, and stays published until its last token has ended. Every account process looks once a minute; the
+ * first that finds no successor makes it, under a lock.
+ */
+export class SigningKeys implements AsyncDisposable {
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #masterKey: MasterKey
+  readonly #times: KeyTimes
+  readonly #stop = new AbortController()
+  readonly #changed = new Set<() => void>()
+  #keys: readonly (SigningKey & { readonly signsFrom: Date })[] = []
+  #looking: Promise<void> = Promise.resolve()
+
+  constructor(db: Database, clock: Clock, masterKey: MasterKey, times: KeyTimes) {
+    this.#db = db
+    this.#clock = clock
+    this.#masterKey = masterKey
+    this.#times = times
+  }
+
+  /** @throws StartError if the master key does not open the stored keys */
+  async start(onFault: (error: unknown) => void): Promise<void> {
+    try {
+      await this.look()
+    } catch (error) {
+      if (!(error instanceof UnsealError)) throw error
+      throw new StartError(
+        `the keys that sign tokens do not open: ${error.message}; start with the master key that sealed them (BERTH_MASTER_KEY)`,
+        { cause: error },
+      )
+    }
+    this.#looking = this.#lookOn(onFault)
+  }
+
+  /** The key that signs now. */
+  get current(): SigningKey {
+    const now = this.#clock.now()
+    const signing = this.#keys.findLast(({ signsFrom, signsUntil }) => signsFrom <= now && now < signsUntil)
+    // Past its time a key still signs if nobody could make the next one; better an old key than no sign-in.
+    const key = signing ?? this.#keys.findLast(({ signsFrom }) => signsFrom <= now)
+    if (key === undefined) throw new Error('there is no signing key')
+    return key
+  }
+
+  /** All that are published, the one that signs now first. */
+  get published(): readonly SigningKey[] {
+    const { current } = this
+    return [current, ...this.#keys.filter(key => key !== current)]
+  }
+
+  /** Calls back whenever another key signs, or another set is published. */
+  onChange(changed: () => void): void {
+    this.#changed.add(changed)
+  }
+
+  /** Reads the keys, makes those that are missing and forgets those that have ended. */
+  async look(): Promise<void> {
+    const now = this.#clock.now()
+    const before = this.#keys.map(({ kid }) => kid).join(' ') + (this.#keys.length > 0 ? this.current.kid : '')
+    let rows = await listSigningKeys(this.#db, now)
+    if (this.#nextStart(rows, now) !== null) {
+      rows = await this.#db.transaction(async tx => {
+        await lockSigningKeys(tx)
+        const listed = [...(await listSigningKeys(tx, now))]
+        for (let from = this.#nextStart(listed, now); from !== null; from = this.#nextStart(listed, now)) {
+          const made = { ...(await makeSigningKey(this.#masterKey)), ...this.#datesFrom(from) }
+          await insertSigningKey(tx, made, now)
+          listed.push(made)
+        }
+        return listed
+      })
+    }
+    await forgetSigningKeys(this.#db, now)
+    this.#keys = rows.map(row => ({ ...openSigningKey(this.#masterKey, row), signsFrom: row.signs_from }))
+    const after = this.#keys.map(({ kid }) => kid).join(' ') + this.current.kid
+    if (before !== '' && before !== after) for (const changed of this.#changed) changed()
+  }
+
+  /** When a missing key must begin to sign; null while none is missing. */
+  #nextStart(rows: readonly SigningKeyRow[], now: Date): Date | null {
+    const last = rows.at(-1)
+    if (last === undefined || last.signs_until <= now) return now
+    return last.signs_until.getTime() - now.getTime() <= this.#times.publishAheadMs ? last.signs_until : null
+  }
+
+  #datesFrom(from: Date): Pick<SigningKeyRow, 'signs_from' | 'signs_until' | 'ends_at'> {
+    const until = from.getTime() + this.#times.signMs
+    return { signs_from: from, signs_until: new Date(until), ends_at: new Date(until + this.#times.tokenMs) }
+  }
+
+  async #lookOn(onFault: (error: unknown) => void): Promise<void> {
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      await sleep(LOOK_MS, undefined, { signal, ref: false }).catch(() => {})
+      if (!signal.aborted) await this.look().catch(onFault)
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    await this.#looking
+  }
+}

@@ -1,0 +1,123 @@
+import {
+  type AssertionOperationId,
+  assertionOperationIds,
+  assertionOperationOf,
+  type OperationId,
+  operationOf,
+  type PersonOperation,
+  type PersonOperationId,
+  personOperationIds,
+  personOperationOf,
+} from '@berth/contract'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { IssuanceMeter } from '../identity/guard/issuance-meter.ts'
+import type { PersonPrincipal, Principal } from '../identity/guard/principal.ts'
+import { refusal } from '../kit/refusal.ts'
+import type { BodyReading } from './body/body-reader.ts'
+import { parseJson } from './body/json-body.ts'
+import type { OpenStreams } from './connection/open-streams.ts'
+import { invalidCredential } from './guard/bearer.ts'
+import { refuseEmptyBucket } from './guard/guard.ts'
+import { rateLimitHeaders } from './guard/rate-limit-headers.ts'
+import { sendReply } from './reply/send-reply.ts'
+import { requireMediaType } from './request/media-type.ts'
+import { RequestContract } from './request/request-contract.ts'
+import { queryOf } from './request/request-path.ts'
+import type { Reply } from './routing/handler.ts'
+import { routerPath } from './routing/route-match.ts'
+
+/** A handler once its operation no longer matters; the contract has judged what it is given. */
+type AnyHandler = (request: unknown) => Promise<Reply>
+
+/** One route for each row for people that this process answers. */
+export function registerPersonRoutes(
+  app: FastifyInstance,
+  handlers: Partial<Readonly<Record<PersonOperationId, unknown>>>,
+  open: OpenStreams,
+): void {
+  for (const id of personOperationIds) {
+    const handler = handlers[id]
+    if (handler === undefined) continue
+    const row = personOperationOf(id)
+    register(app, id, handler as AnyHandler, open, request => {
+      const { principal } = admitted(request)
+      requireStanding(row, principal)
+      return { principal }
+    })
+  }
+}
+
+/** One route for each row for apps' backends, metered by the client's address. */
+export function registerAssertionRoutes(
+  app: FastifyInstance,
+  handlers: Readonly<Record<AssertionOperationId, unknown>>,
+  meter: Pick<IssuanceMeter, 'take'>,
+  open: OpenStreams,
+): void {
+  for (const id of assertionOperationIds) {
+    assertionOperationOf(id)
+    register(app, id, handlers[id] as AnyHandler, open, async (request, reply) => {
+      const verdict = await meter.take(request.ip)
+      reply.headers(rateLimitHeaders(verdict.metering))
+      if (verdict.kind === 'limited') throw refuseEmptyBucket(verdict.metering, verdict.retryAfterSeconds)
+      return {}
+    })
+  }
+}
+
+function register(
+  app: FastifyInstance,
+  id: OperationId,
+  handle: AnyHandler,
+  open: OpenStreams,
+  admit: (
+    request: FastifyRequest,
+    reply: { headers(headers: Readonly<Record<string, string>>): unknown },
+  ) => object | Promise<object>,
+): void {
+  const row = operationOf(id)
+  const contract = new RequestContract(row)
+  const takesBody = row.body !== undefined
+  const successes = Object.entries(row.responses).flatMap(([status, { schema }]) =>
+    schema === undefined ? [] : [[status, schema] as const],
+  )
+  app.route<{ Body: BodyReading | undefined }>({
+    method: row.method,
+    url: routerPath(row.path),
+    config: { operationId: id },
+    schema: { response: Object.fromEntries(successes) },
+    onRequest: async (request, reply) => {
+      request.params = contract.params(request.params)
+      request.standing = await admit(request, reply)
+      if (row.method !== 'GET') requireMediaType(request.headers, takesBody ? 'json' : 'nothing')
+    },
+    handler: async (request, reply) => {
+      const { body: reading } = request
+      const bodyBytes = reading?.kind === 'read' ? reading.bytes.length : 0
+      const body = row.method === 'GET' ? undefined : parseJson(reading, takesBody)
+      const parts = contract.parts({ query: queryOf(request.url), headers: request.headers, body, bodyBytes })
+      const answer = await handle({
+        ...parts,
+        ...request.standing,
+        params: request.params,
+        clientAddress: request.ip,
+      })
+      return await sendReply(reply, answer, open)
+    },
+  })
+}
+
+/** An installation's credential is none where only people are known. @throws ApiError 401 */
+function admitted(request: FastifyRequest): { readonly principal: PersonPrincipal } {
+  const principal: Principal | undefined = request.admission?.principal
+  if (principal === undefined) throw new Error('a route for people was reached without the guard')
+  if (principal.kind !== 'person') throw invalidCredential()
+  return { principal }
+}
+
+/** @throws ApiError 403 `insufficient_scope` */
+function requireStanding({ needs }: PersonOperation, { role, permissions }: PersonPrincipal): void {
+  if (needs === 'membership') return
+  if (needs === 'administrator' ? role === 'admin' : permissions.has(needs)) return
+  throw refusal('insufficient_scope', { requiredScope: needs === 'administrator' ? 'organization.administer' : needs })
+}

@@ -1,0 +1,43 @@
+import type { Clock } from '../../kit/clock.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { addressBucket } from './address-bucket.ts'
+import { type Bucket, limited, metering } from './metering.ts'
+import { type Metering, MeteringFault } from './principal.ts'
+
+/** Meters whoever has tokens issued, by the client's address: there is no credential to meter by yet. */
+export class IssuanceMeter {
+  readonly #db: Queryable
+  readonly #clock: Clock
+  readonly #bucket: Bucket
+
+  constructor(db: Queryable, clock: Clock, bucket: Bucket) {
+    this.#db = db
+    this.#clock = clock
+    this.#bucket = bucket
+  }
+
+  /** @throws MeteringFault if the bucket cannot be read; DatabaseUnavailable */
+  async take(
+    clientAddress: string,
+  ): Promise<
+    | { readonly kind: 'granted'; readonly metering: Metering }
+    | { readonly kind: 'limited'; readonly metering: Metering; readonly retryAfterSeconds: number }
+  > {
+    const { burst, perMinute } = this.#bucket
+    try {
+      const { rows } = await this.#db.query<{ granted: boolean; remaining: number }>({
+        name: 'meter-issuance',
+        text: 'select granted, remaining from take_token($1, $2, $3, $4)',
+        values: [`issuance/${addressBucket(clientAddress)}`, burst, perMinute, this.#clock.now()],
+      })
+      const { granted = false, remaining = 0 } = rows[0] ?? {}
+      return granted
+        ? { kind: 'granted', metering: metering('svc-auth-token', this.#bucket, remaining) }
+        : limited('svc-auth-token', this.#bucket, remaining)
+    } catch (error) {
+      if (error instanceof DatabaseUnavailable) throw error
+      throw new MeteringFault('the issuance meter failed', { cause: error })
+    }
+  }
+}

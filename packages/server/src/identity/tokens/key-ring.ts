@@ -1,0 +1,48 @@
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import type { Clock } from '../../kit/clock.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+
+/** An unknown key id makes the ring read the table again, at most this often: anybody can invent key ids. */
+const REREAD_MS = 10_000
+
+/** The public keys of this deployment's tokens, as the table has them. */
+export class KeyRing {
+  readonly #db: Queryable
+  readonly #clock: Clock
+  #keys: ReadonlyMap<string, { readonly key: KeyObject; readonly endsAtMs: number }> = new Map()
+  #readAtMs = Number.NEGATIVE_INFINITY
+  #reading: Promise<void> | null = null
+
+  constructor(db: Queryable, clock: Clock) {
+    this.#db = db
+    this.#clock = clock
+  }
+
+  /** Returns the key with this id while tokens that it signed can be valid; undefined for any other. */
+  async find(kid: string): Promise<KeyObject | undefined> {
+    if (!this.#keys.has(kid) && this.#clock.now().getTime() - this.#readAtMs >= REREAD_MS) {
+      this.#reading ??= this.#read().finally(() => {
+        this.#reading = null
+      })
+      await this.#reading
+    }
+    const found = this.#keys.get(kid)
+    return found !== undefined && found.endsAtMs > this.#clock.now().getTime() ? found.key : undefined
+  }
+
+  async #read(): Promise<void> {
+    const now = this.#clock.now()
+    const { rows } = await this.#db.query<{ kid: string; public_jwk: JsonWebKey; ends_at: Date }>({
+      name: 'read-key-ring',
+      text: 'select kid, public_jwk, ends_at from signing_keys where ends_at > $1',
+      values: [now],
+    })
+    this.#keys = new Map(
+      rows.map(({ kid, public_jwk, ends_at }) => [
+        kid,
+        { key: createPublicKey({ key: public_jwk, format: 'jwk' }), endsAtMs: Number(ends_at) },
+      ]),
+    )
+    this.#readAtMs = now.getTime()
+  }
+}
