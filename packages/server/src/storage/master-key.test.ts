@@ -5,7 +5,7 @@ import { MasterKey, parseMasterKey, UnsealError } from './master-key.ts'
 const key = new MasterKey(Buffer.alloc(32, 7))
 
 describe('sealing', () => {
-  test('what is sealed opens in its context, and says nothing before', () => {
+  test('a sealed secret opens in its context and reveals nothing before', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 8 }), fc.string(), (secret, context) => {
         const sealed = key.seal(secret, context)
@@ -16,7 +16,7 @@ describe('sealing', () => {
     )
   })
 
-  test('any changed byte, and any cut, is noticed', () => {
+  test('refuses a secret with any changed byte or any cut', () => {
     const sealed = key.seal('secret', 'here')
     for (let index = 0; index < sealed.length; index += 1) {
       const altered = Buffer.from(sealed)
@@ -30,7 +30,7 @@ describe('sealing', () => {
     expect(key.seal('secret', 'here').equals(key.seal('secret', 'here'))).toBe(false)
   })
 
-  test('another key is told apart by its id', () => {
+  test('an error names another key by its id', () => {
     const other = new MasterKey(Buffer.alloc(32, 8))
     expect(() => other.open(key.seal('secret', 'here'), 'here')).toThrow(
       `sealed under master key ${key.id}, this one is ${other.id}`,

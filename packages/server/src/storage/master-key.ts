@@ -6,12 +6,14 @@ const nonceBytes = 12
 const tagBytes = 16
 const headerBytes = 1 + keyIdBytes + nonceBytes
 
-/** What was sealed was altered, belongs to another place, or was sealed under another master key. */
+/** The sealed secret was altered, belongs to another context, or was sealed under another master key. */
 export class UnsealError extends Error {
   override readonly name = 'UnsealError'
 }
 
-/** The key that seals secrets at rest. It is never part of the database, so a copy of that alone reveals none. */
+/**
+ * The key that seals secrets at rest. The database never holds it, so a copy of the database alone reveals no secret.
+ */
 export class MasterKey {
   readonly #key: Buffer
   readonly #sealing: Buffer
@@ -27,25 +29,25 @@ export class MasterKey {
     this.#id = createHash('sha256').update(derive(key, 'id')).digest().subarray(0, keyIdBytes)
   }
 
-  /** Names the key without revealing it: eight hexadecimal digits. */
+  /** Eight hexadecimal digits that name the key without revealing it. */
   get id(): string {
     return this.#id.toString('hex')
   }
 
-  /** The key as people write it down, for whoever masks it in logs. */
+  /** Every spelling in which people write the key down, so that logs can mask them. */
   get spellings(): readonly string[] {
     const base64 = this.#key.toString('base64')
     return [base64, base64.slice(0, -1), this.#key.toString('base64url'), this.#key.toString('hex')]
   }
 
-  /** Returns the same 32 bytes for the same secret; without this key nobody can test a guess by them. */
+  /** Returns the same 32 bytes for the same secret. Without this key, nobody can test a guess against them. */
   digest(secret: string): Buffer {
     return createHmac('sha256', this.#digesting).update(secret).digest()
   }
 
   /**
-   * Seals a secret (AES-256-GCM, a nonce of its own each time).
-   * @param context where it belongs, such as `environment/<id>/<name>`; it opens nowhere else
+   * Seals a secret with AES-256-GCM and a fresh nonce.
+   * @param context the owner of the secret, such as `environment/<id>/<name>`; the secret opens in no other context
    */
   seal(plaintext: string | Uint8Array, context: string): Buffer {
     const header = Buffer.concat([Buffer.of(version), this.#id, randomBytes(nonceBytes)])
@@ -54,7 +56,10 @@ export class MasterKey {
     return Buffer.concat([header, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()])
   }
 
-  /** Opens what `seal` made in the same context. @throws UnsealError */
+  /**
+   * Opens a secret that `seal` made in the same context.
+   * @throws UnsealError
+   */
   open(sealed: Uint8Array, context: string): Buffer {
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
     if (bytes.length < headerBytes + tagBytes || bytes[0] !== version) throw new UnsealError('not a sealed secret')
@@ -74,20 +79,20 @@ export class MasterKey {
   }
 }
 
-/** Id of the key that sealed this, as {@link MasterKey.id} tells it. */
+/** Returns the id of the key that sealed a secret, spelled like {@link MasterKey.id}. */
 export function sealedUnder(sealed: Uint8Array): string {
   return Buffer.from(sealed.subarray(1, 1 + keyIdBytes)).toString('hex')
 }
 
 /**
- * Digest under which a credential of at least 128 random bits is stored and looked up. It needs no key: nobody guesses
- * its input, and looking up by an index reveals nothing that a timing would help with.
+ * Digest under which a credential of at least 128 random bits is stored and looked up. It needs no key: nobody can
+ * guess its input, and the timing of an index lookup helps nobody.
  */
 export function credentialDigest(credential: string): Buffer {
   return hash('sha256', credential, 'buffer')
 }
 
-/** Reads 32 bytes from base64, base64url or hexadecimal digits; undefined when the text is none of these. */
+/** Reads 32 bytes from base64, base64url or hexadecimal digits; returns undefined if the text is none of these. */
 export function parseMasterKey(text: string): Buffer | undefined {
   if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex')
   if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined

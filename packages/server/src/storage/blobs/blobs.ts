@@ -1,15 +1,15 @@
 import type { Readable } from 'node:stream'
 
-/** What identifies a blob, and how much it is. */
+/** Digest and size of a blob. */
 export interface BlobRef {
   /** 64 lower-case hexadecimal digits. */
   readonly sha256: string
   readonly sizeBytes: number
 }
 
-/** One blob as a collector sees it. */
+/** One blob in its place, as `list` yields it. */
 export interface BlobEntry extends BlobRef {
-  /** When the content was last put, by whomever: younger than the longest command means it may not be referenced yet. */
+  /** When the content was last put. No row may reference a blob that is younger than the longest command. */
   readonly putAt: Date
 }
 
@@ -19,49 +19,59 @@ export interface AsideEntry extends BlobRef {
 }
 
 /**
- * Content kept by its digest. Putting the same content twice, at once or years apart, keeps one copy. What `put` has
- * answered survives a crash of the machine.
+ * Content addressed by its digest. A store keeps one copy of the same content, however often it is put. Content that
+ * `put` has stored survives a crash of the machine.
  */
 export interface Blobs {
-  /** @throws StorageFull; nothing of a failed put can be seen */
+  /**
+   * Stores content. A failed put leaves nothing that a reader can see.
+   * @throws StorageFull
+   */
   put(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<BlobRef>
   /**
-   * Streams a blob and verifies it on the way: content that is not what its digest says ends in BlobCorrupt instead of an
-   * end, so whoever reads to the end has read the truth.
+   * Streams a blob and verifies it on the way. Content that does not match its digest ends in BlobCorrupt instead of an
+   * end, so a reader that reaches the end has read the original bytes.
    * @throws BlobMissing
    */
   get(sha256: string): Promise<Readable>
   stat(sha256: string): Promise<BlobRef | undefined>
   /**
-   * Whether content need not be put again: true protects it from collection as a put would, and so is false for what is
-   * set aside, although that can be read. Only its size, where it is given, tells of one that was cut short.
+   * Returns true if the caller need not put the content again; like a put, true protects the content from collection.
+   * Returns false for content that is set aside, although `get` can still read it. Only `sizeBytes` reveals a truncated
+   * blob.
    */
   has(sha256: string, sizeBytes?: number): Promise<boolean>
-  /** Idempotent. A reader under way reads on. Racing with a put of the same content, either may win. */
+  /**
+   * Deletes a blob. Idempotent: a reader that has begun reads on, and if a put of the same content races, either may
+   * win.
+   */
   delete(sha256: string): Promise<void>
 }
 
-/** What a collector needs besides. Only one may be at work on a store. */
+/** A store that a collector can sweep. Only one collector may work on a store at a time. */
 export interface CollectableBlobs extends Blobs {
-  /** Every blob that is not set aside, in no order. Blobs put or deleted meanwhile may or may not appear. */
+  /** Lists every blob that is not set aside, in no order. Blobs put or deleted meanwhile may or may not appear. */
   list(): AsyncIterable<BlobEntry>
   /**
-   * Takes a blob out of its place, whole, to where only readers look. A put meanwhile or later makes it anew in its
-   * place. Does nothing where there is none.
+   * Moves a blob, whole, to a place that only readers look in; does nothing if there is no such blob. A put, meanwhile
+   * or later, makes the blob again in its own place.
    */
   setAside(sha256: string): Promise<void>
   listAside(): AsyncIterable<AsideEntry>
-  /** Puts what was set aside back into its place, unless content is there again. */
+  /** Moves a blob that was set aside back into its place, unless the content is there again. */
   bringBack(sha256: string): Promise<void>
-  /** Deletes what was set aside, and nothing else. Idempotent. */
+  /** Deletes the copy that was set aside and nothing else. Idempotent. */
   discard(sha256: string): Promise<void>
 }
 
-/** A store that says which one it is, to processes that must share it. */
+/** A store that carries an identity, so that processes can tell that they share it. */
 export interface IdentifiedBlobs extends CollectableBlobs {
-  /** The identity that was written first; undefined in a store that has none. Proves that the store answers. */
+  /**
+   * Reads the identity that was written first; undefined if the store has none. An answer proves that the store can be
+   * reached.
+   */
   identity(): Promise<string | undefined>
-  /** Writes an identity, unless there is one. No collector sees it. */
+  /** Writes an identity unless the store has one. No collector lists it. */
   identify(identity: string): Promise<void>
 }
 
@@ -95,7 +105,7 @@ export class StorageFull extends Error {
   }
 }
 
-/** The store is away, too slow, or refuses us. The request may be tried again later; HTTP answers 503. */
+/** The store cannot be reached, is too slow, or refuses access. The caller may try again later; HTTP answers 503. */
 export class BlobsUnavailable extends Error {
   override readonly name = 'BlobsUnavailable'
 
@@ -106,7 +116,10 @@ export class BlobsUnavailable extends Error {
 
 const pattern = /^[0-9a-f]{64}$/
 
-/** Guards every path and key that is made of a digest. */
+/**
+ * Returns the text if it is a digest; guards every path and key that is made of one.
+ * @throws TypeError
+ */
 export function requireSha256(text: string): string {
   if (!pattern.test(text)) throw new TypeError('not a SHA-256 in lower-case hexadecimal digits')
   return text

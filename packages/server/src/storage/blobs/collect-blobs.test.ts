@@ -32,7 +32,7 @@ const stores: [string, () => Promise<CollectableBlobs>][] = [
   ['S3', () => S3Blobs.open(server.location(), { spoolDirectory: directory, log: silentLog })],
 ]
 
-/** The store, where something happens right before each verb of the collector. */
+/** Wraps the store so that something happens right before each operation of the collector. */
 function interrupted(blobs: CollectableBlobs, before: Partial<Record<string, () => Promise<unknown>>>) {
   return new Proxy(blobs, {
     get(target, verb) {
@@ -76,7 +76,7 @@ describe.each(stores)('in %s', (_name, make) => {
     named = new Set()
   })
 
-  /** A sweep for which all that is in its place, or aside, is so many hours older. */
+  /** Sweeps as if every blob in its place, or aside, were that many hours older. */
   async function sweep(age: { place?: number; aside?: number }, store = blobs): Promise<Collected> {
     return collectBlobs({
       blobs: aged(store, age),
@@ -92,7 +92,7 @@ describe.each(stores)('in %s', (_name, make) => {
     return buffer(await blobs.get(sha256))
   }
 
-  test('what is named stays, what is young stays, what is neither goes in two steps', async () => {
+  test('named and young blobs stay, and others go in two steps', async () => {
     const kept = await blobs.put(randomBytes(100))
     const lost = await blobs.put(randomBytes(200))
     named.add(kept.sha256)
@@ -106,7 +106,7 @@ describe.each(stores)('in %s', (_name, make) => {
     expect(await asideEntries(blobs)).toEqual([])
   })
 
-  test('what is named after all is brought back, and has a life of its own again', async () => {
+  test('a blob that is named again is brought back and starts a new life', async () => {
     const { sha256 } = await blobs.put(randomBytes(100))
     await sweep({ place: 25 })
     named.add(sha256)
@@ -136,7 +136,7 @@ describe.each(stores)('in %s', (_name, make) => {
     expect(await blobs.has(sha256)).toBe(true)
   })
 
-  test('a put while it is brought back survives', async () => {
+  test('a put survives while the same content is brought back', async () => {
     const content = randomBytes(100)
     const { sha256 } = await blobs.put(content)
     await sweep({ place: 25 })
@@ -148,7 +148,7 @@ describe.each(stores)('in %s', (_name, make) => {
     expect(await asideEntries(blobs)).toEqual([])
   })
 
-  test('content that was had when it was to be named survives, though it is moved right then', async () => {
+  test('content that `has` found survives even if it is moved right then', async () => {
     const content = randomBytes(100)
     const { sha256 } = await blobs.put(content)
     const racing = interrupted(blobs, { setAside: async () => expect(await blobs.has(sha256)).toBe(true) })
@@ -163,7 +163,7 @@ describe.each(stores)('in %s', (_name, make) => {
     const contents = Array.from({ length: 12 }, (_, index) => Buffer.from(`content ${index}`))
     let working = true
     const collect = async () => {
-      // Everything is old at once in its place, and nothing at the side.
+      // Every blob in its place is old at once, and none at the side.
       while (working) await sweep({ place: 25 }, interrupted(blobs, { discard: async () => expect.unreachable() }))
     }
     const work = async () => {
@@ -182,7 +182,7 @@ describe.each(stores)('in %s', (_name, make) => {
     }
   })
 
-  test('nothing happens when the marking fails, or is broken off, or names what is no digest', async () => {
+  test('nothing is moved if the marking fails, is aborted, or names something that is no digest', async () => {
     await blobs.put(randomBytes(100))
     const clock = { now: () => new Date(Date.now() + 25 * hour) }
     const failing = async function* (): AsyncGenerator<string> {
@@ -200,7 +200,7 @@ describe.each(stores)('in %s', (_name, make) => {
     expect(await entries(blobs)).toHaveLength(1)
   })
 
-  test('a store that fails in the middle ends the sweep, and the next one goes on', async () => {
+  test('a store that fails during the sweep ends it, and the next sweep continues', async () => {
     for (let index = 0; index < 40; index += 1) await blobs.put(Buffer.from(`garbage ${index}`))
     let calls = 0
     const failing = interrupted(blobs, {

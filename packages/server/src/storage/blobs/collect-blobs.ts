@@ -3,8 +3,8 @@ import { type CollectableBlobs, requireSha256 } from './blobs.ts'
 import { DigestFilter } from './digest-filter.ts'
 
 /*
- * Mark and sweep, in two steps that lie at least one grace apart: content that nothing names is first set aside, where
- * it can still be read, and only a later sweep that finds it still unnamed discards it.
+ * Mark and sweep, in two steps at least one grace period apart. A sweep first sets unreferenced content aside, where
+ * readers still find it. Only a later sweep that finds it still unreferenced discards it.
  *
  *   in its place, named                          stays
  *   in its place, not named, put within grace    stays
@@ -14,38 +14,40 @@ import { DigestFilter } from './digest-filter.ts'
  *   aside, not named, set aside before           is discarded
  *
  * A store cannot delete "unless it was put again": S3 has no condition on the time, and the same content has the same
- * tag. So a put may always slip in between the look and the removal. What holds nevertheless: content that was put, or
- * that `has` was true for, at the time t, and that a row names from t + grace at the latest, can be read as long as the
- * row stands.
+ * tag. So a put may always slip in between the check and the removal. This holds nevertheless: suppose content was put,
+ * or `has` returned true for it, at time t, and a row names it from t + grace at the latest. Then it can be read as
+ * long as the row stands.
  *
  *   1. Setting aside loses nothing: the content is whole at the side before it leaves its place, and readers look in
  *      both. So it can only be lost by being discarded.
  *   2. At t it was in its place: put writes there, and `has` looks only there. If it was taken away from there after t,
- *      it was set aside at some a >= t. Whatever was set aside earlier is a second copy, and discarding that leaves the
+ *      it was set aside at some a >= t. A copy that was set aside earlier is a second one, and discarding that leaves the
  *      one in its place alone.
- *   3. A sweep whose marking began at m discards what was set aside before m - grace. Then m > a + grace >= t + grace:
- *      the row was there before the marking began, the marking has seen it, and the content is brought back instead.
+ *   3. A sweep whose marking began at m discards content that was set aside before m - grace. Then m > a + grace >=
+ *      t + grace: the row was there before the marking began, the marking has seen it, and the sweep brings the content
+ *      back instead.
  *
- * It rests on three things. `named` sees every row committed before it was called. One sweep at a time works on a store
- * (the caller holds a lock, and aborts when it loses that), so that nothing is set aside anew between a look at the side
- * and a discard. The clocks of this process and of the store differ, and a put in parts takes, by little against the
- * grace.
+ * The proof rests on three assumptions. `named` sees every row committed before it was called. One sweep at a time
+ * works on a store: the caller holds a lock and aborts when it loses the lock, so nothing is set aside between a look
+ * at the side and a discard. The difference between the clocks of this process and the store, and the duration of a
+ * multipart put, are small against the grace period.
  *
- * Memory is that of one filter, however many digests there are. Its rare mistakes keep garbage until a later sweep.
+ * A sweep needs the memory of one filter, however many digests there are. A false positive keeps garbage until a later
+ * sweep.
  */
 
-/** What a sweep works with. */
+/** Dependencies and limits of a sweep. */
 export interface CollectOptions {
   readonly blobs: CollectableBlobs
-  /** Every digest that a row names, or that is named by a blob that a row names; repetitions do no harm. */
+  /** Yields every digest that a row names, directly or through a blob that it names. It may repeat digests. */
   named(): AsyncIterable<string>
-  /** Longer than anything takes from putting content to naming it. */
+  /** Grace period: longer than any command takes between putting content and naming it in a row. */
   readonly graceMs: number
   readonly clock: Clock
   readonly signal?: AbortSignal
 }
 
-/** What a sweep did, in blobs. */
+/** Counts of a sweep, in blobs unless the name says bytes. */
 export interface Collected {
   kept: number
   setAside: number
@@ -54,11 +56,12 @@ export interface Collected {
   discardedBytes: number
 }
 
-/** Requests to the store at once. */
+/** Concurrent requests to the store. */
 const concurrency = 16
 
 /**
- * One sweep. Where `named` or the store fails it ends with that error, having done no harm; the next one goes on.
+ * Runs one sweep. If `named` or the store fails, the sweep ends with that error and has done no harm; the next sweep
+ * continues.
  */
 export async function collectBlobs(options: CollectOptions): Promise<Collected> {
   const { blobs, graceMs, clock, signal } = options
@@ -70,7 +73,7 @@ export async function collectBlobs(options: CollectOptions): Promise<Collected> 
   }
 
   const collected: Collected = { kept: 0, setAside: 0, broughtBack: 0, discarded: 0, discardedBytes: 0 }
-  // The side first: what this sweep sets aside it must not look at again.
+  // Sweep the side first: this sweep must not look again at blobs that it sets aside itself.
   await forEach(blobs.listAside(), signal, async ({ sha256, sizeBytes, asideAt }) => {
     if (marked.has(sha256)) {
       await blobs.bringBack(sha256)
@@ -92,7 +95,7 @@ export async function collectBlobs(options: CollectOptions): Promise<Collected> 
   return collected
 }
 
-/** Works on a few at once; a failure is thrown only when nothing is under way any more. */
+/** Works on a few items at once; throws a failure only after all work in progress has settled. */
 async function forEach<T>(
   items: AsyncIterable<T>,
   signal: AbortSignal | undefined,
@@ -108,7 +111,7 @@ async function forEach<T>(
     for await (const item of items) {
       signal?.throwIfAborted()
       const working = work(item)
-      // It may fail while the next page is awaited, long before anyone looks.
+      // The work may fail while the next page is awaited, long before anyone awaits it.
       working.catch(() => undefined)
       batch.push(working)
       if (batch.length === concurrency) await finish()

@@ -4,7 +4,7 @@ import { DigestFilter } from './digest-filter.ts'
 
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 
-test('whatever was added is in it, of the rest hardly anything, and other things the next time', () => {
+test('has every digest that was added and few others, and each filter has different others', () => {
   const members = Array.from({ length: 2000 }, (_, index) => digest(`member ${index}`))
   const others = Array.from({ length: 20_000 }, (_, index) => digest(`other ${index}`))
   // As full as 32 MiB are with 30 million digests: 54 in 100 bits are set, and 0.54 ** 7 is 0.013.
@@ -20,6 +20,6 @@ test('whatever was added is in it, of the rest hardly anything, and other things
   expect(first.intersection(second).size).toBeLessThan(first.size / 3)
 })
 
-test('an empty one holds nothing', () => {
+test('has nothing while it is empty', () => {
   expect(new DigestFilter().has(digest('x'))).toBe(false)
 })

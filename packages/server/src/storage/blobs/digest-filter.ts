@@ -3,16 +3,20 @@ import { randomInt } from 'node:crypto'
 const probes = 7
 
 /**
- * A set of digests in bounded memory (a Bloom filter): whatever was added is in it, and of the rest a few seem to be.
- * Digests are as good as random, so their own words, spread by factors drawn anew for each filter, say where to look:
- * what one filter takes for a member, the next one hardly does.
+ * A set of digests in bounded memory (a Bloom filter): it has every digest that was added, and a few others. A digest
+ * is as good as random, so its own words choose the bits. Each filter spreads them by factors of its own, so two
+ * filters rarely share a false positive.
  */
 export class DigestFilter {
   readonly #bits: Uint8Array
   readonly #shift: number
   readonly #factors = Array.from({ length: probes }, () => randomInt(2 ** 31) * 2 + 1)
 
-  /** @param sizeBits base-2 logarithm of the bits: with 28 (32 MiB) and 10 million digests, 1 in 30 000 others seems in */
+  /**
+   * Makes an empty filter.
+   * @param sizeBits base-2 logarithm of the number of bits: with 28 (32 MiB) and 10 million digests, 1 in 30 000 others
+   * is a false positive
+   */
   constructor(sizeBits = 28) {
     this.#bits = new Uint8Array(2 ** (sizeBits - 3))
     this.#shift = 32 - sizeBits

@@ -24,7 +24,7 @@ describe('the contract', () => {
   })
 })
 
-test('leaves no temporary file, and clears those of long dead puts', async () => {
+test('leaves no temporary file and removes those of long dead puts', async () => {
   const blobs = await FileBlobs.open(directory)
   const old = join(directory, 'tmp', 'old')
   await writeFile(old, 'half')
@@ -47,7 +47,7 @@ describe.runIf(process.getuid?.() === 0)('on a full disk', () => {
     await rm(disk, { recursive: true })
   })
 
-  test('a put is refused by name, leaves nothing, and smaller ones go on', async () => {
+  test('a put throws StorageFull and leaves nothing, and smaller puts still succeed', async () => {
     await mkdir(join(disk, 'blobs'))
     const blobs = await FileBlobs.open(join(disk, 'blobs'))
     await expect(blobs.put(randomBytes(4 * 1024 * 1024))).rejects.toBeInstanceOf(StorageFull)

@@ -20,16 +20,16 @@ const asideName = 'aside'
 const staleAfterMs = 24 * 60 * 60 * 1000
 
 /**
- * Blobs as files of one directory, `ab/cdef…`, which any number of processes may share. A file appears by a rename once
- * it is whole and on the disk; its time of modification is that of its last put. What is set aside lies below `aside`,
- * and the rename that took it there is the last change of its inode.
+ * Blobs as files in one directory, `ab/cdef…`, which any number of processes may share. A put writes and syncs the
+ * whole file before it renames the file into place. The modification time is the time of the last put. Blobs that are
+ * set aside lie below `aside`; the rename that moved a blob there is the last change of its inode.
  */
 export class FileBlobs implements IdentifiedBlobs {
   readonly #directory: string
   readonly #temporary: string
   readonly #aside: string
 
-  /** Makes the directory where it is missing and clears what crashed puts left in it. */
+  /** Opens a store: makes the directory if it is missing and removes the remains of crashed puts. */
   static async open(directory: string): Promise<FileBlobs> {
     const blobs = new FileBlobs(resolve(directory))
     await mkdir(blobs.#temporary, { recursive: true, mode: 0o700 })
@@ -59,7 +59,7 @@ export class FileBlobs implements IdentifiedBlobs {
     const handle = await this.#find(sha256, path => open(path).catch(ignoreMissing))
     if (handle === undefined) throw new BlobMissing(sha256)
     const content: AsyncIterable<Buffer> = handle.createReadStream()
-    // The generator does not run, and so closes nothing, when the stream is destroyed before its first read.
+    // If the stream is destroyed before its first read, the generator never runs and so closes nothing.
     return Readable.from(verified(content, sha256), { objectMode: false }).once('close', () => void handle.close())
   }
 
@@ -83,7 +83,7 @@ export class FileBlobs implements IdentifiedBlobs {
     return text?.trim()
   }
 
-  /** Made whole beside its place and linked there, which fails if another process was first. */
+  /** Writes the identity beside its place and links it there; the link fails if another process was first. */
   async identify(identity: string): Promise<void> {
     const temporary = join(this.#temporary, randomUUID())
     try {
@@ -103,7 +103,7 @@ export class FileBlobs implements IdentifiedBlobs {
     }
   }
 
-  /** One rename: there is no moment at which readers find neither, and whatever was put until then goes with it. */
+  /** One rename: readers always find the blob in one of the two places, and a put that came before it moves along. */
   async setAside(sha256: string): Promise<void> {
     const aside = this.#asidePath(sha256)
     await mkdir(dirname(aside), { recursive: true, mode: 0o700 })
@@ -133,7 +133,7 @@ export class FileBlobs implements IdentifiedBlobs {
     await rm(this.#asidePath(sha256), { force: true })
   }
 
-  /** Looks in both places, and in the first again: it may have been brought back between two looks. */
+  /** Looks in both places, then in the first again: a sweep may bring the blob back between two looks. */
   async #find<T>(sha256: string, look: (path: string) => Promise<T | undefined>): Promise<T | undefined> {
     const path = this.#path(sha256)
     return (await look(path)) ?? (await look(this.#asidePath(sha256))) ?? (await look(path))
@@ -147,7 +147,7 @@ export class FileBlobs implements IdentifiedBlobs {
     return fanOut(this.#aside, sha256)
   }
 
-  /** Renames even over a blob that is there: that renews its times, and mends one that rotted. */
+  /** Renames even over an existing blob: that renews its times and repairs a corrupt one. */
   async #publish(temporary: string, sha256: string): Promise<void> {
     const fan = join(this.#directory, sha256.slice(0, 2))
     if ((await mkdir(fan, { recursive: true, mode: 0o700 })) !== undefined) await syncDirectory(this.#directory)
@@ -182,7 +182,7 @@ async function statExisting(path: string): Promise<Stats | undefined> {
   return stat(path).catch(ignoreMissing)
 }
 
-/** Digest and state of every blob below a directory, read a 256th at a time. */
+/** Yields digest and state of every blob below a directory, one subdirectory (a 256th) at a time. */
 async function* filesBelow(directory: string): AsyncGenerator<[sha256: string, Stats]> {
   for (const fan of (await readdir(directory).catch(ignoreMissing)) ?? []) {
     if (!/^[0-9a-f]{2}$/.test(fan)) continue

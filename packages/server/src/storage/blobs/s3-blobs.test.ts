@@ -25,7 +25,7 @@ let location: S3Location
 const strangers: string[] = []
 let dialled = 0
 
-/** Whatever this process dials must be on loopback. */
+/** Collects the addresses that this process connects to; all must be on loopback. */
 function watch(message: unknown): void {
   const { socket } = message as { socket: Socket }
   dialled += 1
@@ -65,7 +65,7 @@ async function open(options: Partial<S3BlobsOptions> = {}, at: S3Location = loca
   return blobs
 }
 
-/** Fails the first so many requests that are of a kind, and counts all of them. */
+/** Fails the first `times` requests of a kind, and counts all of them. */
 function failFirst(times: number, fault: S3Fault, concerns: (request: S3Request) => boolean): { seen: number } {
   const counter = { seen: 0 }
   server.fault = request => {
@@ -94,16 +94,16 @@ describe('the contract', () => {
   })
 })
 
-describe('what is larger than a part', () => {
+describe('content larger than a part', () => {
   const content = randomBytes(20 * mebibyte + 3)
 
-  /** In pieces that a source fills anew each time. */
+  /** Yields the content in pieces, all in the same buffer. */
   async function* pieces(): AsyncGenerator<Uint8Array> {
     const piece = Buffer.alloc(mebibyte)
     for (let at = 0; at < content.length; at += mebibyte) yield piece.subarray(0, content.copy(piece, 0, at))
   }
 
-  test('goes up in parts and comes back whole, also where parts fail', async () => {
+  test('goes up in parts and comes back whole, even if parts fail', async () => {
     const blobs = await open()
     const parts = failFirst(2, { kind: 'cut' }, isPart)
     const { sha256, sizeBytes } = await blobs.put(pieces())
@@ -114,7 +114,7 @@ describe('what is larger than a part', () => {
     expect(await blobs.stat(sha256)).toEqual({ sha256, sizeBytes })
   })
 
-  test('is uploaded anew when the answer to its completion is lost', async () => {
+  test('is uploaded again if the answer to its completion is lost', async () => {
     const blobs = await open()
     const completions = failFirst(1, { kind: 'lose-answer' }, isCompletion)
     const { sha256 } = await blobs.put(pieces())
@@ -122,7 +122,7 @@ describe('what is larger than a part', () => {
     expect((await buffer(await blobs.get(sha256))).equals(content)).toBe(true)
   })
 
-  test('leaves neither object nor parts when the store goes on failing', async () => {
+  test('leaves neither object nor parts if the store keeps failing', async () => {
     const blobs = await open()
     let aborted = 0
     server.fault = request => {
@@ -146,7 +146,7 @@ describe('what is larger than a part', () => {
     expect(server.requests).toHaveLength(before)
   })
 
-  test('is held in memory by a part or two only', async () => {
+  test('occupies at most two parts of memory', async () => {
     const blobs = await open()
     const size = 96 * mebibyte
     let most = 0
@@ -157,7 +157,7 @@ describe('what is larger than a part', () => {
         yield piece
       }
     }
-    // The server of this test holds all of it: what counts is what grows while the source is read.
+    // The server of this test holds all of the content, so measure only the growth while the source is read.
     const before = process.memoryUsage().arrayBuffers
     async function* measured() {
       for await (const piece of large()) {
@@ -171,13 +171,13 @@ describe('what is larger than a part', () => {
   })
 })
 
-describe('a store that falters', () => {
+describe('a failing store', () => {
   test.each<[string, S3Fault]>([
     ['asks to slow down', { kind: 'answer', status: 503, code: 'SlowDown' }],
     ['fails', { kind: 'answer', status: 500, code: 'InternalError' }],
     ['breaks off', { kind: 'cut' }],
     ['does it and does not say so', { kind: 'lose-answer' }],
-  ])('and %s is asked again', async (_name, fault) => {
+  ])('is asked again if it %s', async (_name, fault) => {
     const blobs = await open()
     const content = randomBytes(100_000)
     const puts = failFirst(2, fault, isPut)
@@ -189,7 +189,7 @@ describe('a store that falters', () => {
     expect(await entries(blobs)).toHaveLength(1)
   })
 
-  test('is given up by name, and used again when it is back', async () => {
+  test('ends in BlobsUnavailable, and serves again when it is back', async () => {
     const blobs = await open()
     const { sha256 } = await blobs.put(Buffer.from('x'))
     await server.stop()
@@ -212,7 +212,7 @@ describe('a store that falters', () => {
     ['lost the bucket', 404, 'NoSuchBucket', BlobsUnavailable],
     ['has no room', 507, 'XMinioStorageFull', StorageFull],
     ['has no such object', 404, 'NoSuchKey', BlobMissing],
-  ])('or %s is named for it', async (_name, status, code, type) => {
+  ])('that %s gets the error that says so', async (_name, status, code, type) => {
     const blobs = await open()
     server.fault = () => ({ kind: 'answer', status, code })
     await expect(blobs.get('a'.repeat(64))).rejects.toBeInstanceOf(type)
@@ -229,19 +229,19 @@ describe('a body', () => {
     sha256 = (await blobs.put(content)).sha256
   })
 
-  test('that breaks off ends in an error', async () => {
+  test('ends in an error if it breaks off', async () => {
     failFirst(1, { kind: 'truncate', bytes: 1000 }, isGet)
     await expect(buffer(await blobs.get(sha256))).rejects.toBeInstanceOf(BlobsUnavailable)
   })
 
-  test('that ends early as if that were all is corrupt', async () => {
+  test('is corrupt if it ends early without an error', async () => {
     failFirst(1, { kind: 'shorten', bytes: 299_999 }, isGet)
     await expect(buffer(await blobs.get(sha256))).rejects.toBeInstanceOf(BlobCorrupt)
     failFirst(1, { kind: 'shorten', bytes: 0 }, isGet)
     await expect(buffer(await blobs.get(sha256))).rejects.toBeInstanceOf(BlobCorrupt)
   })
 
-  test('that falls silent is given up, a slow reader is not', async () => {
+  test('is given up if it falls silent, but not if its reader is slow', async () => {
     failFirst(1, { kind: 'stall', bytes: 1000 }, isGet)
     await expect(buffer(await blobs.get(sha256))).rejects.toBeInstanceOf(BlobsUnavailable)
     let read = 0
@@ -252,7 +252,7 @@ describe('a body', () => {
     expect(read).toBe(content.length)
   })
 
-  test('that breaks off while nobody reads harms nobody', async () => {
+  test('harms nobody if it breaks off while nobody reads', async () => {
     failFirst(1, { kind: 'truncate', bytes: 1000 }, isGet)
     const reading = await blobs.get(sha256)
     await setTimeout(100)
@@ -261,7 +261,7 @@ describe('a body', () => {
 })
 
 describe('a move to the side', () => {
-  test('that took long is stamped again', async () => {
+  test('renews the time if it took long', async () => {
     const blobs = await open({ slowMoveMs: 500 })
     const { sha256 } = await blobs.put(Buffer.from('x'))
     const until = setTimeout(1500)
@@ -272,7 +272,7 @@ describe('a move to the side', () => {
     expect(aside?.asideAt.getTime()).toBeGreaterThanOrEqual(before + 1000)
   })
 
-  test('takes along what is put between its two halves', async () => {
+  test('keeps content that is put between its two steps', async () => {
     const blobs = await open()
     const content = randomBytes(1000)
     const { sha256 } = await blobs.put(content)
@@ -311,10 +311,10 @@ test('keeps to its prefix', async () => {
 
 describe('opening', () => {
   test.each<[string, Partial<S3Location>, RegExp]>([
-    ['a bucket that is not there', { bucket: 'no-such-bucket' }, /bucket no-such-bucket at .* it does not exist$/],
-    ['with unknown credentials', { accessKeyId: 'AKIDOTHER' }, /the store does not know AWS_ACCESS_KEY_ID$/],
+    ['a missing bucket', { bucket: 'no-such-bucket' }, /bucket no-such-bucket at .* it does not exist$/],
+    ['an unknown access key', { accessKeyId: 'AKIDOTHER' }, /the store does not know AWS_ACCESS_KEY_ID$/],
     [
-      'where nothing listens',
+      'an endpoint without a listener',
       { endpoint: 'http://127.0.0.1:1' },
       /at http:\/\/127\.0\.0\.1:1 cannot be used: ECONNREFUSED$/,
     ],
@@ -338,7 +338,7 @@ describe('opening', () => {
     expect(aborted).toEqual(['old'])
   })
 
-  test('does without where the store cannot tell', async () => {
+  test('succeeds on a store that cannot list uploads', async () => {
     server.fault = ({ query }) =>
       query.has('uploads') ? { kind: 'answer', status: 501, code: 'NotImplemented' } : undefined
     const said: unknown[] = []

@@ -40,29 +40,29 @@ import { type Spooled, spool } from './spool.ts'
 import { verified } from './verified.ts'
 
 const mebibyte = 1024 ** 2
-/** Content above this is uploaded in parts of this size, so that a failure repeats a part and memory holds one. */
+/** Uploads content above this size in parts of this size, so that a failure repeats one part and memory holds one. */
 const partBytes = 8 * mebibyte
-/** The most that S3 copies in one request, which setting aside needs. */
+/** The largest object that S3 copies in one request. `setAside` needs such a copy. */
 const maxBytes = 5 * 1024 * mebibyte
 const staleUploadMs = 24 * 60 * 60 * 1000
 const asideName = 'aside/'
 
-/** What a store needs besides its place. */
+/** Settings of the store besides its location. */
 export interface S3BlobsOptions {
-  /** Where large content waits until its digest is known. */
+  /** Directory that holds large content until its digest is known. */
   readonly spoolDirectory: string
   readonly log: Log
-  /** A body that brings nothing for this long is given up. */
+  /** Gives up a body that has brought nothing for this long. */
   readonly idleMs?: number
-  /** A move to the side that took longer than this is stamped again. */
+  /** Renews the time of a move to the side that took longer than this. */
   readonly slowMoveMs?: number
 }
 
 /**
- * Blobs as objects of one bucket, `<prefix>ab/cdef…`, as in a directory, which any number of processes may share. A put
- * first reads its source to the end, for the digest is the key; S3 then shows the object whole or not at all, whether it
- * came in one request or in parts, and every request may be repeated. `LastModified` is the time of the last put (of an
- * object in parts, the time at which that began). What is set aside is below `<prefix>aside/`.
+ * Blobs as objects of one bucket, `<prefix>ab/cdef…`, which any number of processes may share. The key is the digest,
+ * so a put first reads its source to the end. S3 then shows the object whole or not at all, whether it came in one
+ * request or in parts, and every request may be repeated. `LastModified` is the time of the last put; for a multipart
+ * upload, the time at which it began. Blobs that are set aside lie below `<prefix>aside/`.
  */
 export class S3Blobs implements IdentifiedBlobs {
   readonly #client: S3Client
@@ -74,7 +74,7 @@ export class S3Blobs implements IdentifiedBlobs {
   readonly #slowMoveMs: number
 
   /**
-   * Makes sure that the bucket answers, and clears the parts of uploads that died long ago.
+   * Opens a store: makes sure that the bucket answers and aborts multipart uploads that died long ago.
    * @throws StartError
    */
   static async open(location: S3Location, options: S3BlobsOptions): Promise<S3Blobs> {
@@ -99,18 +99,18 @@ export class S3Blobs implements IdentifiedBlobs {
     this.#slowMoveMs = options.slowMoveMs ?? 60_000
   }
 
-  /** Ends the connections. */
+  /** Closes the connections. */
   [Symbol.dispose](): void {
     this.#client.destroy()
   }
 
-  /** Uploads even what is there: that renews its time, and mends an object that rotted. */
+  /** Uploads even content that exists: that renews its time and repairs a corrupt object. */
   async put(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<BlobRef> {
     await using spooled = await this.#spool(content)
     const { sha256, sizeBytes } = spooled
     await this.#ask(async () => {
       if (sizeBytes <= partBytes) await this.#putWhole(spooled)
-      // The answer to a completion may be lost, and its repetition then finds no upload. Uploading anew is always right.
+      // The answer to a completion may be lost; the retry then finds no upload. Uploading again is always right.
       else await this.#putParts(spooled).catch(error => this.#putPartsAgain(spooled, error))
     })
     return { sha256, sizeBytes }
@@ -120,7 +120,7 @@ export class S3Blobs implements IdentifiedBlobs {
     const body = await this.#find(sha256, key => this.#read(key))
     if (body === undefined) throw new BlobMissing(sha256)
     const content = arriving(body, this.#idleMs)
-    // The generator does not run, and so ends nothing, when the stream is destroyed before its first read.
+    // If the stream is destroyed before its first read, the generator never runs and so closes nothing.
     return Readable.from(verified(content, sha256), { objectMode: false }).once('close', () => void body.destroy())
   }
 
@@ -162,9 +162,10 @@ export class S3Blobs implements IdentifiedBlobs {
   }
 
   /**
-   * Copies, then removes: there is no moment at which readers find neither. What is put between the two is removed as
-   * well, but the copy is the same content. Its time then lies before that put, which a collector's grace has room for
-   * unless this process stood still in between, so a slow move is stamped again before anything else is done.
+   * Copies, then removes: readers always find the blob in one of the two places. A put between the two steps is removed
+   * as well, but the copy is the same content. The copy's time then precedes that put. The collector's grace period
+   * covers this unless the process was suspended in between, so a slow move renews the time before it does anything
+   * else.
    */
   async setAside(sha256: string): Promise<void> {
     const [key, aside] = [this.#key(sha256), this.#asideKey(sha256)]
@@ -200,13 +201,13 @@ export class S3Blobs implements IdentifiedBlobs {
     return `${this.#prefix}${asideName}${sha256.slice(0, 2)}/${sha256.slice(2)}`
   }
 
-  /** Looks in both places, and in the first again: it may have been brought back between two looks. */
+  /** Looks in both places, then in the first again: a sweep may bring the blob back between two looks. */
   async #find<T>(sha256: string, look: (key: string) => Promise<T | undefined>): Promise<T | undefined> {
     const key = this.#key(sha256)
     return (await look(key)) ?? (await look(this.#asideKey(sha256))) ?? (await look(key))
   }
 
-  /** What the source throws is its own; what keeps the content from waiting here is storage's. */
+  /** Spools content. Errors of the source pass through; errors of the spool become errors of storage. */
   async #spool(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<Spooled> {
     try {
       return await spool(content, { memoryBytes: partBytes, maxBytes, directory: this.#spoolDirectory })
@@ -239,7 +240,7 @@ export class S3Blobs implements IdentifiedBlobs {
       const MultipartUpload = { Parts }
       await this.#client.send(new CompleteMultipartUploadCommand({ ...object, UploadId, MultipartUpload }))
     } catch (error) {
-      // Where this fails too, the parts are cleared by a later start.
+      // If this fails too, a later start aborts the upload.
       await this.#client.send(new AbortMultipartUploadCommand({ ...object, UploadId })).catch(() => undefined)
       throw error
     }
@@ -249,7 +250,7 @@ export class S3Blobs implements IdentifiedBlobs {
     const answer = await this.#askFor(() => this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key })))
     if (answer === undefined) return undefined
     if (!(answer.Body instanceof Readable)) throw new BlobsUnavailable('an object without a body')
-    // A connection that breaks before anyone reads must not end the process; who reads gets the error all the same.
+    // A connection that breaks before anyone reads must not end the process; the reader gets the error all the same.
     return answer.Body.on('error', () => undefined)
   }
 
@@ -258,13 +259,13 @@ export class S3Blobs implements IdentifiedBlobs {
     return answer && (answer.ContentLength ?? 0)
   }
 
-  /** Copies an object, within the store, with a new time; false where there is none. */
+  /** Copies an object within the store, with a new time; returns false if there is no such object. */
   async #copy(from: string, to: string): Promise<boolean> {
     const request = new CopyObjectCommand({
       Bucket: this.#bucket,
       CopySource: `${this.#bucket}/${from}`,
       Key: to,
-      // An object is copied onto itself only where something about it changes.
+      // S3 copies an object onto itself only if something about it changes.
       MetadataDirective: 'REPLACE',
     })
     return (await this.#askFor(() => this.#client.send(request))) !== undefined
@@ -292,7 +293,7 @@ export class S3Blobs implements IdentifiedBlobs {
     await this.#client.send(new ListObjectsV2Command({ Bucket: this.#bucket, Prefix: this.#prefix, MaxKeys: 1 }))
   }
 
-  /** Stores that cannot list uploads, or do not let us, have a rule of their own for them. */
+  /** A store that cannot list uploads, or does not allow it, has its own rule for removing them. */
   async #abortStaleUploads(): Promise<void> {
     const before = Date.now() - staleUploadMs
     const Bucket = this.#bucket
@@ -316,7 +317,7 @@ export class S3Blobs implements IdentifiedBlobs {
     }
   }
 
-  /** As `#ask`; undefined where there is no such object. */
+  /** Like `#ask`, but returns undefined if there is no such object. */
   async #askFor<T>(request: () => Promise<T>): Promise<T | undefined> {
     try {
       return await request()
@@ -328,8 +329,8 @@ export class S3Blobs implements IdentifiedBlobs {
 }
 
 /**
- * The bytes of a body as they come. One that breaks off or falls silent ends in BlobsUnavailable; how long the reader
- * takes between two reads does not count.
+ * Yields the bytes of a body as they arrive. A body that breaks off or stays silent ends in BlobsUnavailable; the time
+ * that the reader takes between two reads does not count.
  */
 async function* arriving(body: Readable, idleMs: number): AsyncGenerator<Buffer> {
   const chunks: AsyncIterator<Buffer> = body[Symbol.asyncIterator]()

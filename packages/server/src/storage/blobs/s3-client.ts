@@ -2,13 +2,13 @@ import { S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import { StartError } from '../../kit/start-error.ts'
 import { BlobsUnavailable, StorageFull } from './blobs.ts'
 
-/** Where a store on S3 is, and how it is opened. */
+/** Location of a store on S3, and the credentials that open it. */
 export interface S3Location {
   readonly bucket: string
-  /** What every key begins with: empty, or a path that ends in a slash. */
+  /** Prefix of every key: empty, or a path that ends in a slash. */
   readonly prefix: string
   readonly region: string
-  /** A store other than AWS's own, which is then addressed by path. */
+  /** URL of a store other than AWS's own; the client addresses it by path. */
   readonly endpoint: string | undefined
   readonly accessKeyId: string
   readonly secretAccessKey: string
@@ -16,8 +16,8 @@ export interface S3Location {
 }
 
 /**
- * A client that knows all it needs and looks for nothing: with credentials, region and mode given, the SDK asks neither
- * its files nor the metadata address of a machine. Requests that fail for the store's sake are repeated by it.
+ * Makes a client that looks nothing up. It has credentials, region and mode, so the SDK reads neither its files nor the
+ * machine's metadata address. The client retries requests that fail through the store's fault.
  */
 export function createS3Client(location: S3Location): S3Client {
   const { region, endpoint, accessKeyId, secretAccessKey, sessionToken } = location
@@ -28,44 +28,45 @@ export function createS3Client(location: S3Location): S3Client {
     defaultsMode: 'standard',
     retryMode: 'standard',
     maxAttempts: 5,
-    // The signature covers the digest of every body, and readers verify: further checksums only trouble lesser stores.
+    // The signature covers the digest of every body, and readers verify: some stores do not support further checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
       connectionTimeout: 5_000,
       requestTimeout: 60_000,
       throwOnRequestTimeout: true,
-      // Counts the time in which a slow reader takes nothing, too; bodies are watched where they are read.
+      // This timeout would also count the time in which a slow reader takes nothing; the readers of bodies watch them
+      // instead.
       socketTimeout: 0,
-      // Waiting for a connection counts as time of the request, and a slow reader holds its one.
+      // The time spent waiting for a connection counts against the request, and a slow reader keeps its connection.
       httpAgent: { maxSockets: 256 },
       httpsAgent: { maxSockets: 256 },
     },
   })
 }
 
-/** Whether the store answered that there is no such object. Of a HEAD it cannot be told from a bucket that has gone. */
+/** Returns true if the store answered that there is no such object. For a HEAD, a missing bucket looks the same. */
 export function isMissingObject(error: unknown): boolean {
   return error instanceof S3ServiceException && (error.name === 'NoSuchKey' || error.name === 'NotFound')
 }
 
-/** Whether a multipart upload is unknown, as it also is once it is complete. */
+/** Returns true if the store does not know a multipart upload; it also forgets one that is complete. */
 export function isMissingUpload(error: unknown): boolean {
   return error instanceof S3ServiceException && error.name === 'NoSuchUpload'
 }
 
-/** Whether the store did not write because an object has the key, or is just being given it. */
+/** Returns true if the store did not write because the key has an object or is just being given one. */
 export function isThereAlready(error: unknown): boolean {
   const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
   return status === 412 || status === 409
 }
 
-/** Whether the store does not know writes on a condition. */
+/** Returns true if the store does not support conditional writes. */
 export function lacksConditions(error: unknown): boolean {
   return error instanceof S3ServiceException && error.$metadata.httpStatusCode === 501
 }
 
-/** What the client threw, as storage names it. */
+/** Translates an error of the client into an error of storage. */
 export function toBlobsError(error: unknown): Error {
   const full = error instanceof S3ServiceException && error.$metadata.httpStatusCode === 507
   return full ? new StorageFull(error) : new BlobsUnavailable(error)
@@ -82,7 +83,7 @@ const remedies: Readonly<Record<string, string>> = {
   RequestTimeTooSkewed: "this machine's clock is wrong",
 }
 
-/** Why a store cannot be opened, for its operator. */
+/** Explains to the operator why a store cannot be opened. */
 export function toS3StartError(error: unknown, { bucket, endpoint, region }: S3Location): StartError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
   const name = error instanceof Error ? error.name : 'Error'

@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true }))
 
-test.each([0, 1, 999, 1000, 1001, 5000])('%i bytes are read as often as one likes, and leave no file', async size => {
+test.each([0, 1, 999, 1000, 1001, 5000])('%i bytes can be read any number of times and leave no file', async size => {
   const content = randomBytes(size)
   async function* source() {
     const piece = Buffer.alloc(300)
@@ -28,7 +28,7 @@ test.each([0, 1, 999, 1000, 1001, 5000])('%i bytes are read as often as one like
   }
 })
 
-test('more than the store takes is refused before it is read to the end', async () => {
+test('refuses content that is too large before it is read to the end', async () => {
   let yielded = 0
   async function* endless() {
     for (;;) {

@@ -3,28 +3,28 @@ import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BlobRef } from './blobs.ts'
 
-/** How content is held while it is read to its end. */
+/** Limits for content that is spooled. */
 export interface SpoolOptions {
-  /** Content up to this size stays in memory. */
+  /** Keeps content up to this size in memory. */
   readonly memoryBytes: number
   readonly maxBytes: number
-  /** Where larger content waits, in a file without a name, which not even a crash leaves behind. */
+  /** Directory for larger content. Its file has no name, so not even a crash leaves it behind. */
   readonly directory: string
 }
 
-/** Content of which all is known, and which can be read more than once. */
+/** Content with a known digest and size that can be read more than once. */
 export interface Spooled extends BlobRef, AsyncDisposable {
-  /** At most `length` bytes from `position` on; fewer only at the end. */
+  /** Reads at most `length` bytes from `position` on; returns fewer only at the end. */
   read(position: number, length: number): Promise<Uint8Array>
 }
 
-/** Content is larger than the store takes. */
+/** The content is larger than the store takes. */
 export class BlobTooLarge extends Error {
   override readonly name = 'BlobTooLarge'
 }
 
 /**
- * Reads content to its end. Where the source fails, nothing remains.
+ * Reads content to its end. If the source fails, nothing remains.
  * @throws BlobTooLarge
  */
 export async function spool(content: Uint8Array | AsyncIterable<Uint8Array>, options: SpoolOptions): Promise<Spooled> {
@@ -41,7 +41,7 @@ export async function spool(content: Uint8Array | AsyncIterable<Uint8Array>, opt
       sizeBytes += chunk.length
       requireSize(sizeBytes, options)
       hash.update(chunk)
-      // A source may fill the same buffer again.
+      // The source may reuse its buffer.
       if (file === undefined) chunks.push(Buffer.from(chunk))
       else await file.writeFile(chunk)
       if (file === undefined && sizeBytes > options.memoryBytes) {

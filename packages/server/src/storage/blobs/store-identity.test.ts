@@ -46,7 +46,7 @@ describe.each(stores)('%s', (_kind, make) => {
     )
   })
 
-  test('that was never marked is not the store of a database that has one', async () => {
+  test('is refused without a mark if the database has marked another store', async () => {
     await requireOwnStore(db.database, await make('blobs'), 'here')
     const other = await make('other')
     await expect(requireOwnStore(db.database, other, 'there')).rejects.toThrow(
@@ -56,7 +56,7 @@ describe.each(stores)('%s', (_kind, make) => {
   })
 })
 
-test('a start that died between its two writes is made good by the next one', async () => {
+test('the next start completes one that died between its two writes', async () => {
   const blobs = await files('blobs')
   await requireOwnStore(db.database, blobs, 'here')
   await db.database.query('update deployment set blob_store_seen = false')
@@ -64,14 +64,14 @@ test('a start that died between its two writes is made good by the next one', as
   expect(await readdir(join(directory, 'blobs', 'tmp'))).toEqual([])
 })
 
-test('a directory that is swapped under a running process is noticed', async () => {
+test('a running process notices that its directory was swapped', async () => {
   const store = await requireOwnStore(db.database, await files('blobs'), 'here')
   await rename(join(directory, 'blobs'), join(directory, 'gone'))
   await files('blobs')
   await expect(store.check()).rejects.toThrow('here is not the blob store of this database')
 })
 
-test('a bucket that is away is named', async () => {
+test('the error names a bucket that cannot be reached', async () => {
   const location = bucket.location()
   const blobs = await S3Blobs.open(location, { spoolDirectory: directory, log: silentLog })
   await bucket.stop()

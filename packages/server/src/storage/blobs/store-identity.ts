@@ -2,16 +2,19 @@ import { StartError, toStartError } from '../../kit/start-error.ts'
 import type { Queryable } from '../postgres/database.ts'
 import { BlobsUnavailable, type IdentifiedBlobs, StorageFull } from './blobs.ts'
 
-/** Holds a blob store against the one that a database's rows name blobs of. */
+/** Checks that a blob store is the one whose blobs the database's rows name. */
 export interface StoreIdentity {
-  /** @throws Error if the store is away, or is another one by now */
+  /**
+   * Asks the store for its identity again.
+   * @throws Error if the store cannot be reached, or is another one by now
+   */
   check(): Promise<void>
 }
 
 /**
- * Makes sure that this process has the blob store of its database. The first start marks the store with an identity
- * that the database chose; every later one must find it there.
- * @param place how an operator names the store
+ * Makes sure that this process uses the blob store of its database. The first start marks the store with an identity
+ * that the database chose; every later start must find it there.
+ * @param place the operator's name for the store
  * @throws StartError if the store belongs to another database, or is not the one that was marked
  */
 export async function requireOwnStore(db: Queryable, blobs: IdentifiedBlobs, place: string): Promise<StoreIdentity> {
@@ -28,7 +31,7 @@ export async function requireOwnStore(db: Queryable, blobs: IdentifiedBlobs, pla
     throw toStartError(error, `BERTH_BLOBS: ${place} cannot be used`)
   })
   if (found !== expected) throw new StartError(`BERTH_BLOBS: ${place} ${describe(found, expected)}`)
-  // Only now: a start that dies before leaves the next one free to write the mark.
+  // Record the mark last: if a start dies before this, the next one may still write the mark.
   if (!seen) await db.query('update deployment set blob_store_seen = true')
   return {
     async check() {
@@ -38,7 +41,10 @@ export async function requireOwnStore(db: Queryable, blobs: IdentifiedBlobs, pla
   }
 }
 
-/** @param mark what to write into a store that has no identity; undefined: nothing */
+/**
+ * Reads the identity, or writes one.
+ * @param mark the identity to write into a store that has none; undefined writes nothing
+ */
 async function readOrMark(blobs: IdentifiedBlobs, mark: string | undefined): Promise<string | undefined> {
   const found = await blobs.identity()
   if (found !== undefined || mark === undefined) return found

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { BlobCorrupt } from './blobs.ts'
 
-/** Passes content on and, where it is not what its digest says, ends in BlobCorrupt instead of an end. */
+/** Passes content on; content that does not match its digest ends in BlobCorrupt instead of an end. */
 export async function* verified(content: AsyncIterable<Buffer>, sha256: string): AsyncGenerator<Buffer> {
   const hash = createHash('sha256')
   for await (const chunk of content) {

@@ -16,8 +16,8 @@ export interface View {
 const mountPoints = ['/run', '/mnt', '/srv', '/opt']
 
 /**
- * Everything below happens in a mount namespace of its own and ends with the process. Sources are given as arguments and
- * a file system over the mount point hides what lies below it, so the mount point must contain none of them.
+ * Everything below happens in a private mount namespace and ends with the process. The script gets the sources as
+ * arguments. A file system mounted over the mount point hides whatever lies below it, so no source may lie there.
  */
 const enter = `set -e
 at=$1 native=$2 data=$3 socket=$4 uid=$5 signal=$6
@@ -33,14 +33,14 @@ exec setpriv --reuid "$uid" --regid "$uid" --clear-groups --no-new-privs --bound
   --pdeathsig "$signal" "$@"`
 
 /**
- * A command that runs a program of PostgreSQL on `data` and ends with this process by `deathSignal`.
+ * Makes a command that runs a PostgreSQL program on `data`; `deathSignal` ends the program when this process ends.
  *
- * PostgreSQL refuses to be root, and a data directory or checkout below a 0700 directory is out of any other user's
- * reach. So as root the directories are bind-mounted to reachable places in a private mount namespace before the uid
- * is dropped. Pid and ipc namespaces stay the host's: without them PostgreSQL's own interlocks would mean nothing. Each
- * program replaces the one before it, so the spawned pid is PostgreSQL's and its parent is this process. Propagation is
- * `slave`: nothing mounted in the namespace reaches the host, and an unmount on the host reaches the namespace. With
- * `private` the server would hold the loop device of every sandbox disk that was mounted when it started.
+ * PostgreSQL refuses to run as root, and other users cannot reach a data directory or checkout below a 0700 directory.
+ * As root, the command therefore bind-mounts the directories to reachable places in a private mount namespace before it
+ * drops the uid. The pid and ipc namespaces stay the host's: PostgreSQL's own interlocks depend on them. Each program
+ * replaces the one before it, so the spawned pid is PostgreSQL's and its parent is this process. Propagation is
+ * `slave`: no mount in the namespace reaches the host, but an unmount on the host reaches the namespace. With
+ * `private`, the server would hold the loop device of every sandbox disk that was mounted when it started.
  */
 export function postgresCommand(
   layout: Layout,
@@ -49,7 +49,7 @@ export function postgresCommand(
   build: (view: View) => readonly string[],
 ): Command {
   if (layout.uid === undefined) {
-    // The server's working directory is its data directory; a relative socket path has no length to exceed.
+    // The server works in its data directory, so a relative socket path cannot exceed the length limit.
     const view = { bin: `${layout.native}/bin`, data, socket: '../socket' }
     return { file: 'setpriv', args: ['--no-new-privs', '--pdeathsig', deathSignal, ...build(view)] }
   }
@@ -61,5 +61,5 @@ export function postgresCommand(
   return { file: 'unshare', args }
 }
 
-/** Nothing of the service's own environment, which holds secrets, reaches PostgreSQL. */
+/** PostgreSQL gets nothing of the service's own environment, which holds secrets. */
 export const postgresEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', TZ: 'UTC' }

@@ -11,23 +11,23 @@ import { type Layout, prepareLayout } from './layout.ts'
 import { launchPostmaster, type Postmaster } from './postmaster.ts'
 import { rotateLog } from './server-log.ts'
 
-/** How a client of this process reaches the embedded PostgreSQL. */
+/** Address of the embedded PostgreSQL for clients in this process. */
 export interface EmbeddedConnection {
-  /** Directory of the socket: its real path, or one through a descriptor of this process when that is too long. */
+  /** Directory of the socket: its real path or, if that is too long, a path through a descriptor of this process. */
   readonly host: string
   readonly port: number
   readonly user: string
   readonly database: string
 }
 
-/** A running embedded PostgreSQL: started again by itself when it dies, ended with this process whatever kills that. */
+/** A running embedded PostgreSQL. It restarts when it dies, and ends with this process, however that ends. */
 export interface EmbeddedPostgres extends AsyncDisposable {
   readonly connection: EmbeddedConnection
-  /** As the superuser, for migrations and tests. */
+  /** Connects as the superuser, for migrations and tests. */
   readonly administration: EmbeddedConnection
-  /** Pid of the server as it runs now; changes when it was started again. */
+  /** Pid of the current server; a restart changes it. */
   readonly pid: number
-  /** Ends the server cleanly and frees the data directory. Idempotent. */
+  /** Stops the server cleanly and frees the data directory. Idempotent. */
   stop(): Promise<void>
 }
 
@@ -36,7 +36,7 @@ export interface EmbeddedPostgresOptions {
   /** The service's data directory; the database lives in `postgres` below it. */
   readonly dataDir: string
   readonly log: Log
-  /** Server parameters over the built-in ones, for tests that trade durability for speed. */
+  /** Server parameters that override the built-in ones, for tests that trade durability for speed. */
   readonly parameters?: Readonly<Record<string, string>>
 }
 
@@ -44,15 +44,15 @@ const rotateEveryMs = 60_000
 const steadyAfterMs = 60_000
 const longestBackoffMs = 5_000
 const stopPatienceMs = 10_000
-/** One segment of the write-ahead log: with less than that free, no server can write. */
+/** One segment of the write-ahead log: with less free space, no server can write. */
 const leastFreeBytes = 16 * 1024 * 1024
-/** Longest socket path that connect(2) takes, its final NUL not counted. */
+/** Longest socket path that connect(2) takes, without its final NUL. */
 const longestSocketPath = 107
 
 /**
- * Starts PostgreSQL from the npm package's binaries on a data directory, which it makes at the first start. It listens on
- * a unix socket only.
- * @throws StartError when the directory is in use, the disk is full, or PostgreSQL refuses
+ * Starts PostgreSQL from the npm package's binaries and makes the data directory at the first start. The server listens
+ * on a unix socket only.
+ * @throws StartError if the directory is in use, the disk is full, or PostgreSQL refuses to start
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir)
@@ -78,8 +78,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 }
 
 /**
- * How this process reaches the embedded PostgreSQL that a service runs on a data directory. Nothing is started; without a
- * running service a connection is refused. Two calls for one long path cost two descriptors.
+ * Returns the address of the embedded PostgreSQL that a service runs on a data directory. It starts nothing: without a
+ * running service, a connection is refused. Two calls for one long path cost two descriptors.
  */
 export function embeddedConnection(dataDir: string): EmbeddedConnection {
   const directory = join(resolve(dataDir), 'postgres', 'socket')
@@ -87,8 +87,8 @@ export function embeddedConnection(dataDir: string): EmbeddedConnection {
 }
 
 /**
- * Makes the service's role if it is missing: in a new cluster, and in one of a release whose service was the superuser.
- * What the role may do is granted with the schema.
+ * Makes the service's role if it is missing: in a new cluster, and in a cluster of an old release that ran the service
+ * as the superuser. `prepareDatabase` grants the role its privileges.
  */
 async function ensureServiceRole(connection: EmbeddedConnection, log: Log): Promise<void> {
   await using administration = openDatabase({ connection, log, connections: 1 })
@@ -99,7 +99,7 @@ async function ensureServiceRole(connection: EmbeddedConnection, log: Log): Prom
 
 function shortSocketDirectory(directory: string): string {
   if (Buffer.byteLength(join(directory, '.s.PGSQL.5432')) <= longestSocketPath) return directory
-  // The descriptor stays open for as long as the process lives: connections come and go until the end.
+  // The descriptor stays open for the life of the process: connections come and go until the end.
   const descriptor = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY)
   return `/proc/self/fd/${descriptor}`
 }
@@ -167,7 +167,7 @@ class SupervisedPostgres implements EmbeddedPostgres {
     clearInterval(this.#rotation)
     this.#stopping.abort()
     await this.#supervision
-    // Fast, then immediate, then by force: each loses no committed row, the later ones cost a recovery.
+    // Fast, then immediate, then SIGKILL: none loses a committed row; the last two cost a recovery.
     for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
       this.#postmaster.signal(signal)
       if (await endsWithin(this.#postmaster, stopPatienceMs)) break
@@ -178,7 +178,7 @@ class SupervisedPostgres implements EmbeddedPostgres {
     this.#lock.release()
   }
 
-  /** Starts the server again whenever it ends, until stopped. Never rejects. */
+  /** Restarts the server whenever it ends, until it is stopped. Never rejects. */
   async #supervise(): Promise<void> {
     const { signal } = this.#stopping
     const aborted = new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))

@@ -5,11 +5,11 @@ import { StartError } from '../../kit/start-error.ts'
 import { isRunning, readProcessStat } from './process-stat.ts'
 
 /**
- * Opens a file and takes an exclusive flock(2) on it, or answers undefined when another holds it.
+ * Opens a file and takes an exclusive flock(2) on it; returns undefined if another process holds it.
  *
- * Node has no flock, so flock(1) takes it on a descriptor that it shares with this process: the lock belongs to the open
- * file description and stays after the helper has ended, until the last descriptor of it closes. The kernel does that
- * even for a process that is killed, and a zombie holds none.
+ * Node has no flock, so flock(1) takes it on a descriptor that it shares with this process. The lock belongs to the
+ * open file description: it outlives the helper and ends with the description's last descriptor. The kernel closes the
+ * descriptors even of a killed process, and a zombie holds none.
  */
 export async function tryLockFile(path: string): Promise<number | undefined> {
   const descriptor = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600)
@@ -30,7 +30,7 @@ export async function tryLockFile(path: string): Promise<number | undefined> {
   throw new StartError(`${path} cannot be locked: its file system does not support flock`)
 }
 
-/** Waits for a lock that its holder is about to let go; undefined once the time is over. */
+/** Waits for a lock that its holder is about to release; returns undefined when the time is over. */
 export async function waitToLockFile(path: string, waitMs: number, signal?: AbortSignal): Promise<number | undefined> {
   const deadline = performance.now() + waitMs
   for (;;) {
@@ -40,15 +40,15 @@ export async function waitToLockFile(path: string, waitMs: number, signal?: Abor
   }
 }
 
-/** A lock that says who holds it. */
+/** A lock whose file holds the pid of its holder. */
 export interface OwnedLock {
-  /** Lets it go. Idempotent. */
+  /** Releases the lock. Idempotent. */
   release(): void
 }
 
 /**
- * Takes the lock for this process, or refuses with the holder's pid. A holder that has just died, or has not yet written
- * its pid, is waited for.
+ * Takes the lock for this process, or refuses and names the holder's pid. It waits for a holder that has just died or
+ * has not yet written its pid.
  * @throws StartError `data directory in use by PID n`
  */
 export async function lockForProcess(path: string, directory: string): Promise<OwnedLock> {

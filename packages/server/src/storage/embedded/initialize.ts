@@ -8,18 +8,18 @@ import { postgresCommand, postgresEnvironment } from './command.ts'
 import type { Layout } from './layout.ts'
 import { explain } from './server-log.ts'
 
-/** The major version of the binaries. A data directory of another one cannot be served. */
+/** Major version of the binaries. They cannot serve a data directory of another version. */
 const majorVersion = '18'
 const temporaryPrefix = 'initializing-'
 
-/** The superuser that initdb makes: it sets up and migrates, and serves nobody. The socket's directory is closed to others. */
+/** The superuser that initdb makes, for setup and migrations only. The socket's directory is closed to other users. */
 export const superuser = 'berth'
-/** The role that the service works as. It owns nothing. */
+/** The service's role. It owns nothing. */
 export const serviceRole = 'berth_service'
 
 /**
- * Makes the data directory where there is none. It is made beside its place and renamed, so that one half made, whose
- * maker was killed, is never taken for a database. The caller holds the service lock.
+ * Makes the data directory if there is none. initdb works beside the final place and a rename publishes the result, so
+ * nobody takes a half-made directory for a database after a crash. The caller holds the service lock.
  */
 export async function ensureDataDirectory(layout: Layout): Promise<void> {
   removeLeftovers(layout.directory)
@@ -64,7 +64,7 @@ async function initdb(layout: Layout, target: string): Promise<void> {
   if (code !== 0) throw new StartError(`the embedded PostgreSQL cannot be initialized: ${explain(err + out)}`)
 }
 
-/** A killed maker's initdb may live a moment longer and write into its leftover; what resists goes at the next start. */
+/** The initdb of a killed service may live a moment longer and still write; the next start removes its remains. */
 function removeLeftovers(directory: string): void {
   for (const name of readdirSync(directory)) {
     if (!name.startsWith(temporaryPrefix)) continue

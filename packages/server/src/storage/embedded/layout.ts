@@ -4,29 +4,29 @@ import { dirname, join } from 'node:path'
 import { StartError } from '../../kit/start-error.ts'
 
 /**
- * The uid that PostgreSQL runs as when the service is root. It needs no account on the host: the server is given a made-up
+ * The uid that PostgreSQL runs as if the service is root. The host needs no account for it: the server gets a made-up
  * passwd file. Sandboxes must not use it.
  */
 export const reservedUid = 20_000
 
-/** Where an embedded PostgreSQL keeps everything. All paths are absolute and free of symbolic links. */
+/** Paths of an embedded PostgreSQL. All are absolute and free of symbolic links. */
 export interface Layout {
   readonly directory: string
-  /** PGDATA; appears by one rename, so it is whole whenever it exists. */
+  /** PGDATA. One rename publishes it, so it is whole if it exists. */
   readonly data: string
   readonly socket: string
   readonly logFile: string
-  /** Held by the service that may start PostgreSQL here. */
+  /** Lock of the service that may start PostgreSQL here. */
   readonly serviceLock: string
-  /** Held by every process of PostgreSQL, by inheritance: free means that none is left, orphaned backends included. */
+  /** Lock that every PostgreSQL process inherits: if it is free, no process is left, not even an orphaned backend. */
   readonly serverLock: string
   /** bin, lib and share of the npm package. */
   readonly native: string
-  /** Whom PostgreSQL runs as; undefined when the service is not root and runs it as itself. */
+  /** The uid that PostgreSQL runs as; undefined if the service is not root and runs it under its own uid. */
   readonly uid: number | undefined
 }
 
-/** Makes the directories of an embedded PostgreSQL where they are missing. */
+/** Makes the directories of an embedded PostgreSQL if they are missing. */
 export function prepareLayout(dataDir: string): Layout {
   mkdirSync(join(dataDir, 'postgres', 'socket'), { recursive: true, mode: 0o700 })
   const directory = realpathSync(join(dataDir, 'postgres'))

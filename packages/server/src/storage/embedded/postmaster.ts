@@ -9,9 +9,9 @@ import type { Layout } from './layout.ts'
 import { isRunning, readProcessStat } from './process-stat.ts'
 import { failureIn, logSize, openLog } from './server-log.ts'
 
-/** How long a server of an earlier service may take to end, or a zombie to be reaped. */
+/** Time that an earlier service's server may take to end, or a zombie to be reaped. */
 const leftoverWaitMs = 10_000
-/** Recovery after a crash replays at most what lies between two checkpoints; far beyond what that takes. */
+/** Far more than recovery takes: after a crash it replays at most the log between two checkpoints. */
 const readyWaitMs = 300_000
 
 const baseParameters: Readonly<Record<string, string>> = {
@@ -34,17 +34,17 @@ const baseParameters: Readonly<Record<string, string>> = {
   log_line_prefix: '%m [%p] ',
 }
 
-/** A server that accepts connections, or has ended since. */
+/** A server that has accepted connections; it may have ended since. */
 export interface Postmaster {
   readonly pid: number
-  /** Resolves once when it has ended, with how. Never rejects. */
+  /** Resolves with the manner in which the server ended. Never rejects. */
   readonly ended: Promise<string>
   signal(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): void
 }
 
 /**
  * Starts the server and waits until it accepts connections. The caller holds the service lock.
- * @throws StartError with the server's own reason, or when an earlier server does not end
+ * @throws StartError with the server's own reason, or if an earlier server does not end
  */
 export async function launchPostmaster(
   layout: Layout,
@@ -121,8 +121,8 @@ async function untilReady(
 }
 
 /**
- * The lock is free when no process of an earlier server is left. One that is left was orphaned by its service (the
- * service lock is ours), so it is asked to end and waited for; its death signal has usually done so already.
+ * Takes the lock that is free once no process of an earlier server is left. This service holds the service lock, so any
+ * such process is an orphan. The death signal usually ends it; if not, this function asks it to end and waits.
  */
 async function takeServerLock(layout: Layout, signal: AbortSignal): Promise<number> {
   const free = await waitToLockFile(layout.serverLock, 0, signal)
@@ -134,7 +134,10 @@ async function takeServerLock(layout: Layout, signal: AbortSignal): Promise<numb
   throw new StartError(`data directory in use by PID ${servingPid(layout) ?? 'unknown'}: ${layout.data}`)
 }
 
-/** The postmaster that works on this data directory, whoever started it. Every PostgreSQL process works inside its own. */
+/**
+ * Returns the pid of the postmaster that works on this data directory, whoever started it. Every PostgreSQL process has
+ * its data directory as its working directory.
+ */
 function servingPid(layout: Layout): number | undefined {
   const pid = readPostmasterFile(layout.data)?.pid
   if (pid === undefined || !isRunning(pid)) return undefined
@@ -144,9 +147,9 @@ function servingPid(layout: Layout): number | undefined {
 }
 
 /**
- * Removes what a killed server left and would trip the next one: PostgreSQL takes its lock files for valid while their
- * pid exists, even as a zombie that nobody reaps or as a stranger who was given the pid again. The server lock is held,
- * so no process of a server that Berth started is left; one that an operator started by hand is refused here.
+ * Removes the files of a killed server that would stop the next one. PostgreSQL takes its lock files for valid while
+ * their pid exists, even if it belongs to an unreaped zombie or was reused. This service holds the server lock, so no
+ * server that Berth started is left; one that an operator started by hand is refused here.
  */
 function clearStaleFiles(layout: Layout): void {
   const serving = servingPid(layout)
@@ -154,11 +157,11 @@ function clearStaleFiles(layout: Layout): void {
   rmSync(join(layout.socket, '.s.PGSQL.5432'), { force: true })
   rmSync(join(layout.socket, '.s.PGSQL.5432.lock'), { force: true })
   const stale = readPostmasterFile(layout.data)
-  // A pid that is gone is left to PostgreSQL, which then also looks for shared memory in use.
+  // If the pid is gone, PostgreSQL removes the file itself and also looks for shared memory in use.
   if (stale !== undefined && readProcessStat(stale.pid) !== undefined) rmSync(join(layout.data, 'postmaster.pid'))
 }
 
-/** The pid and status lines of `postmaster.pid`; undefined while there is no such file. */
+/** Reads pid and status from `postmaster.pid`; returns undefined if there is no such file. */
 function readPostmasterFile(data: string): { pid: number; ready: boolean } | undefined {
   let lines: string[]
   try {

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 
-/** What identifies a process beyond its recyclable pid. */
+/** Identity of a process beyond its recyclable pid. */
 export interface ProcessStat {
   /** One letter of proc(5): `R`, `S`, `Z`, … */
   readonly state: string
-  /** Clock ticks after boot at which it began; pid and this together are unique until the next boot. */
+  /** Start time in clock ticks after boot; together with the pid it is unique until the next boot. */
   readonly startTicks: number
 }
 
-/** Reads `/proc/<pid>/stat`; undefined when there is no such process. */
+/** Reads `/proc/<pid>/stat`; returns undefined if there is no such process. */
 export function readProcessStat(pid: number): ProcessStat | undefined {
   let text: string
   try {
@@ -16,7 +16,7 @@ export function readProcessStat(pid: number): ProcessStat | undefined {
   } catch {
     return undefined
   }
-  // The command name may hold spaces and brackets: fields count from its last closing bracket.
+  // The command name may hold spaces and brackets, so count the fields from its last closing bracket.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const state = fields[0]
   const startTicks = Number(fields[19])
@@ -24,8 +24,8 @@ export function readProcessStat(pid: number): ProcessStat | undefined {
 }
 
 /**
- * Whether this very process still executes. A zombie does not, although signals to it succeed for as long as its parent
- * leaves it unreaped.
+ * Returns true if this very process still executes. A zombie does not, although signals to it succeed until its parent
+ * reaps it.
  */
 export function isRunning(pid: number, startTicks?: number): boolean {
   const stat = readProcessStat(pid)

@@ -3,19 +3,19 @@ import { readFile } from 'node:fs/promises'
 
 const rotateAtBytes = 10 * 1024 * 1024
 
-/** Opens the server's log for appending. The server writes to it by itself, so it outlives the service. */
+/** Opens the server's log for appending. The server writes to it directly, so logging outlives the service. */
 export function openLog(path: string): number {
   return openSync(path, 'a', 0o600)
 }
 
-/** Present size of the log: where the lines of a server about to start will begin. */
+/** Current size of the log, at which the lines of the next server will begin. */
 export function logSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
 /**
- * Keeps the log within twice its bound by copying it aside and emptying it. The server's descriptor appends, so it goes
- * on at the new end; lines written between copy and truncation are lost.
+ * Copies the log aside and empties it when it exceeds its bound, so both stay within twice that. The server appends and
+ * so continues at the new end; lines written between copy and truncation are lost.
  */
 export function rotateLog(path: string, bytes = rotateAtBytes): void {
   if (logSize(path) < bytes) return
@@ -23,13 +23,13 @@ export function rotateLog(path: string, bytes = rotateAtBytes): void {
   truncateSync(path, 0)
 }
 
-/** The one line that says why a server ended, from what it logged after `offset`. */
+/** Returns the one line, of those logged after `offset`, that says why a server ended. */
 export async function failureIn(path: string, offset: number): Promise<string> {
   const bytes = await readFile(path).catch(() => Buffer.alloc(0))
   return explain(bytes.subarray(Math.min(offset, bytes.length)).toString('utf8'))
 }
 
-/** Picks the telling line out of what a program of PostgreSQL printed. */
+/** Picks the line that explains a failure from the output of a PostgreSQL program. */
 export function explain(output: string): string {
   if (/^unshare: .*not permitted/m.test(output)) {
     return 'as root it needs the capability SYS_ADMIN to mount; run Berth as an ordinary user, or set DATABASE_URL'

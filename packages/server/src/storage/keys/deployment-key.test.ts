@@ -37,7 +37,7 @@ async function load(options: Parameters<typeof source>[0] = {}): Promise<MasterK
 const file = () => join(directory, 'data', 'master.key')
 
 describe('the key file', () => {
-  test('is made once, 0600 and with a line in the log, the same for all who start at once', async () => {
+  test('is made once with mode 0600, is logged, and is the same for all processes that start at once', async () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => load()))
     expect(new Set(keys.map(each => each.id)).size).toBe(1)
     expect(await readdir(join(directory, 'data'))).toEqual(['master.key'])
@@ -46,13 +46,13 @@ describe('the key file', () => {
     expect((await load()).id).toBe(keys[0]?.id)
   })
 
-  test('is not looked at when the settings hold a key', async () => {
+  test('is not read if the settings hold a key', async () => {
     expect((await load({ key: given })).id).toBe(new MasterKey(given).id)
     expect(await readdir(join(directory, 'data'))).toEqual([])
     expect(said).toEqual([])
   })
 
-  test('that others can read, or that is none, is refused', async () => {
+  test('is refused if it holds no key or others can read it', async () => {
     await source()
     await writeFile(file(), 'nonsense', { mode: 0o600 })
     await expect(load()).rejects.toThrow('is not 32 bytes in base64')
@@ -60,7 +60,7 @@ describe('the key file', () => {
     await expect(load()).rejects.toThrow('is open to others: chmod 600 it')
   })
 
-  test('that is lost is not made anew, and nothing is written', async () => {
+  test('is not made again if it was lost, and nothing is written', async () => {
     const { id } = await load()
     await rm(file())
     await expect(load()).rejects.toThrow(
@@ -71,21 +71,21 @@ describe('the key file', () => {
 })
 
 describe('processes of one database', () => {
-  test('with data directories of their own cannot each make a key', async () => {
+  test('cannot each make a key in a data directory of its own', async () => {
     const starts = await Promise.allSettled(['a', 'b', 'c'].map(name => load({ dataDir: join(directory, name) })))
     expect(starts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     const files = await Promise.all(['a', 'b', 'c'].map(name => readdir(join(directory, name))))
     expect(files.flat()).toEqual(['master.key'])
   })
 
-  test('with another key are refused, whether they seal or not', async () => {
+  test('are refused if they hold another key, whether they seal or not', async () => {
     const { id } = await load({ key: given })
     const refusal = `BERTH_MASTER_KEY holds master key ${new MasterKey(other).id}, this database uses key ${id}: give every process`
     await expect(load({ key: other })).rejects.toThrow(refusal)
     await expect(refuseOtherKey(db.database, await source({ key: other }))).rejects.toThrow(refusal)
   })
 
-  test('that seal nothing need no key, and make none', async () => {
+  test('need no key and make none if they seal nothing', async () => {
     await refuseOtherKey(db.database, await source())
     await load({ key: given })
     await refuseOtherKey(db.database, await source())
@@ -93,7 +93,7 @@ describe('processes of one database', () => {
     expect(await readdir(join(directory, 'data'))).toEqual([])
   })
 
-  test('take the key that a deployment already had, at its first start with this release', async () => {
+  test('adopt the key that a deployment had before its first start with this release', async () => {
     await source()
     await writeFile(file(), given.toString('hex'), { mode: 0o600 })
     expect((await load()).id).toBe(new MasterKey(given).id)

@@ -10,21 +10,21 @@ const remedy = 'give every process on this database the same key, as BERTH_MASTE
 
 /** Where a process looks for the master key. */
 export interface KeySource {
-  /** The settings' key; it goes before the file. */
+  /** Key from the settings; it takes precedence over the file. */
   readonly key: Uint8Array | undefined
-  /** Holds the file `master.key`. */
+  /** Directory of the file `master.key`. */
   readonly dataDir: string
   readonly log: Log
 }
 
 /**
- * The key that every process on this database must hold: the settings' or the file's. The first process makes the file
- * and leaves a sealed constant in the database, against which every later key is held.
- * @throws StartError if the key is another one, or is missing although the database knows one
+ * Returns the key that every process on this database must hold: from the settings or from the file. The first process
+ * makes the file and stores a sealed constant in the database; every later process checks its key against that.
+ * @throws StartError if the key differs, or is missing although the database has a sealed constant
  */
 export async function requireDeploymentKey(db: Database, source: KeySource): Promise<MasterKey> {
   const made: string[] = []
-  // One start at a time: of two first ones the second finds the check of the first, and makes no key of its own.
+  // One start at a time: of two first starts, the second finds the constant of the first and makes no key of its own.
   const key = await db.transaction(async tx => {
     const check = await readCheck(tx, 'for update')
     const own = await ownKey(source)
@@ -49,9 +49,9 @@ export async function requireDeploymentKey(db: Database, source: KeySource): Pro
 }
 
 /**
- * For a process that seals nothing: a key that it was given must still be the database's.
- * @returns the key; undefined if it was given none
- * @throws StartError if it is another one
+ * Checks the key, if there is one, of a process that seals nothing.
+ * @returns the key; undefined if the process has none
+ * @throws StartError if the database uses another key
  */
 export async function refuseOtherKey(db: Queryable, source: KeySource): Promise<MasterKey | undefined> {
   const own = await ownKey(source)

@@ -5,8 +5,8 @@ import { StartError } from '../../kit/start-error.ts'
 import { parseMasterKey } from '../master-key.ts'
 
 /**
- * Reads the key file; undefined if there is none.
- * @throws StartError if it holds no key, or others may read it
+ * Reads the key file; returns undefined if there is none.
+ * @throws StartError if it holds no key, or other users may read it
  */
 export async function readKeyFile(path: string): Promise<Buffer | undefined> {
   const found = await stat(path).catch(error => {
@@ -20,7 +20,7 @@ export async function readKeyFile(path: string): Promise<Buffer | undefined> {
   return key
 }
 
-/** Makes the key file, whole beside its place and linked there: if another process was first, both read the same key. */
+/** Makes the key file beside its place and links it there. If another process was first, both read the same key. */
 export async function makeKeyFile(path: string): Promise<Buffer> {
   const temporary = `${path}.${randomUUID()}`
   try {

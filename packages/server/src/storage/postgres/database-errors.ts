@@ -1,11 +1,11 @@
 /**
- * The database is away, ending, frozen, too slow or out of room. The request may be tried again later; HTTP answers 503.
+ * The database is away, stopping, frozen, too slow or out of room. The caller may try again later; HTTP answers 503.
  */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable'
   /**
-   * True when the connection was lost while committing: the transaction may or may not have happened, and only a command
-   * that is idempotent may simply be repeated.
+   * True if the connection was lost during the commit. The transaction may or may not have happened, so only an
+   * idempotent command may be repeated.
    */
   readonly outcomeUnknown: boolean
 
@@ -15,7 +15,7 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-/** System errors of a socket to a server that is not there, and of the name that leads to it. */
+/** System errors of a socket or a name lookup when the server cannot be reached. */
 const systemCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -32,7 +32,7 @@ const systemCodes = new Set([
   'EAGAIN',
 ])
 
-/** SQLSTATEs, or their two-letter classes, that say nothing about the statement and all about the server. */
+/** SQLSTATEs, or their two-letter classes, that blame the server and not the statement. */
 const sqlStates = new Set([
   '08', // connection exceptions
   '53', // out of connections, memory or disk
@@ -48,7 +48,7 @@ const sqlStates = new Set([
   '58', // I/O errors
 ])
 
-/** The driver's own errors, which carry no code. */
+/** Errors of the driver itself, which carry no code. */
 const driverMessages = [
   /^Connection terminated/,
   /^timeout exceeded when trying to connect/,
@@ -59,7 +59,7 @@ const driverMessages = [
   /^Cannot use a pool after calling end/,
 ]
 
-/** Whether an error of the driver means that the database, rather than the statement, is at fault. */
+/** Returns true if an error of the driver blames the database and not the statement. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) return true
   if (!(error instanceof Error)) return false

@@ -4,18 +4,17 @@ import type { Database, Queryable } from './database.ts'
 import { migrate } from './migrate.ts'
 import { type DatabaseOptions, openDatabase } from './pool.ts'
 
-/** Arbitrary: one process at a time changes privileges, which PostgreSQL does not order by itself. */
+/** An arbitrary number. PostgreSQL does not order changes of privileges, so this lock admits one process at a time. */
 const advisoryLock = 7_215_530_115
 
 /**
- * Brings the schema up to date. With an owner, the owner migrates and grants the service's role what it needs: to read
- * and write rows, but of the log of events only to read and to append. The owner's connection is closed again.
+ * Brings the schema up to date. With an owner, the owner migrates and grants the service's role its privileges: to read
+ * and write rows, but only to read and append to the event log. The owner's connection is closed again.
  *
- * Triggers refuse changes to the log, but a table's owner can disable its triggers: only a role that owns nothing is
- * bound by them.
- * @param db of the service
- * @param owner null: the service's role owns the schema and migrates by itself
- * @throws StartError if a role may not do its part, or is not what it should be
+ * Triggers refuse changes to the log, but a table's owner can disable them: they bind only a role that owns nothing.
+ * @param db database of the service
+ * @param owner null if the service's role owns the schema and migrates it
+ * @throws StartError if a role lacks a privilege that it needs, or has one that it must not have
  */
 export async function prepareDatabase(db: Database, owner: DatabaseOptions | null): Promise<void> {
   if (owner === null) return migrateAs(db, 'BERTH_MIGRATION_URL names a role that may')
@@ -32,7 +31,7 @@ export async function prepareDatabase(db: Database, owner: DatabaseOptions | nul
   await requirePlainRole(db, role)
 }
 
-/** Whether the role of this connection could change the log of events after all. */
+/** Returns true if this connection's role could change the event log in spite of the triggers. */
 export async function couldChangeEvents(db: Queryable): Promise<boolean> {
   const { rows } = await db.query<{ could: boolean }>(
     "select pg_has_role(relowner, 'member') as could from pg_class where oid = 'events'::regclass",
@@ -54,7 +53,7 @@ async function migrateAs(db: Database, remedy: string): Promise<void> {
   }
 }
 
-/** In one transaction: no other process ever sees a table that is granted in part. */
+/** Grants in one transaction, so no other process sees a table with only part of its grants. */
 async function grant(tx: Queryable, role: string): Promise<void> {
   await tx.query('select pg_advisory_xact_lock($1)', [advisoryLock])
   const { rows } = await tx.query<{ schema: string }>('select current_schema() as schema')
@@ -66,7 +65,7 @@ async function grant(tx: Queryable, role: string): Promise<void> {
   await tx.query(`revoke insert, update, delete on schema_migrations from ${grantee}`)
 }
 
-/** Explains why a role could not grant: a grant on all tables of a schema fails if another role owns one of them. */
+/** Explains why a grant failed: a grant on all tables of a schema fails if another role owns one of them. */
 async function refusalOfGrant(administration: Queryable, cause: Error): Promise<StartError> {
   const { rows } = await administration.query<{ role: string; name: string | null; owner: string | null }>(
     `select current_user::text as role, c.oid::regclass::text as name, relowner::regrole::text as owner
@@ -88,7 +87,7 @@ async function refusalOfGrant(administration: Queryable, cause: Error): Promise<
   )
 }
 
-/** A schema of another program may have hundreds. */
+/** The schema of another program may have hundreds. */
 const NAMED_TABLES = 5
 
 async function requireSameDatabase(db: Queryable, administration: Queryable): Promise<void> {

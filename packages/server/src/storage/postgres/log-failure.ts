@@ -1,7 +1,7 @@
 import type { Log } from '../../kit/log.ts'
 import { DatabaseUnavailable } from './database-errors.ts'
 
-/** Logs why background work failed: a warning with `waiting` while the database is away, else an error with `failed`. */
+/** Logs a failure of background work: the warning `waiting` if the database is unavailable, else the error `failed`. */
 export function logFailure(
   log: Log,
   err: unknown,

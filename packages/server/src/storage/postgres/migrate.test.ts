@@ -25,7 +25,7 @@ async function add(name: string, sql: string): Promise<void> {
   await writeFile(join(directory, name), sql)
 }
 
-test('applies what is missing, in order, once', async () => {
+test('applies each missing migration once, in order', async () => {
   await add('0002_more.sql', 'insert into things values (2)')
   expect(await migrate(made.database, { directory })).toEqual([1, 2])
   await requireMigrated(made.database, { directory })
@@ -47,21 +47,21 @@ test('services that start at once apply each migration once between them', async
   expect((await Promise.all(racers)).flat().sort()).toEqual([1, 2])
 })
 
-test('a migration that fails is undone whole, and those before it stay', async () => {
+test('rolls a failed migration back whole and keeps those before it', async () => {
   await add('0002_broken.sql', 'insert into things values (2); select nothing;')
   await expect(migrate(made.database, { directory })).rejects.toThrow(StartError)
   await expect(migrate(made.database, { directory })).rejects.toThrow(/0002_broken\.sql failed: .*"nothing"/)
   expect((await made.database.query('select id from things')).rows).toEqual([{ id: 1 }])
 })
 
-test('a schema newer than the release is refused', async () => {
+test('refuses a schema that is newer than the release', async () => {
   await add('0002_more.sql', 'insert into things values (2)')
   await migrate(made.database, { directory })
   await rm(join(directory, '0002_more.sql'))
   await expect(migrate(made.database, { directory })).rejects.toThrow('is at migration 2, this release knows 1')
 })
 
-test('a migration that was changed after it was applied is refused', async () => {
+test('refuses a migration that has changed since it was applied', async () => {
   await migrate(made.database, { directory })
   await add('0001_things.sql', 'create table things (id bigint primary key)')
   await expect(migrate(made.database, { directory })).rejects.toThrow(

@@ -12,17 +12,17 @@ interface Migration {
   readonly sha256: string
 }
 
-/** Arbitrary, and the same in every release: services of any version wait for one another. */
+/** Arbitrary, but the same in every release: services of any version wait for one another. */
 const advisoryLock = 7_215_530_114
 const leastServerVersion = 150_000
 
 const ownMigrations = join(import.meta.dirname, '../migrations')
 
 /**
- * Brings the schema to this release's: each missing migration in a transaction of its own, under an advisory lock, so any
- * number of services may start at once. A transaction carries statements of any kind that PostgreSQL allows in one.
- * @returns the numbers applied now
- * @throws StartError when the schema is newer than this release, or a file that was applied has been changed since
+ * Brings the schema to this release. Each missing migration runs in its own transaction under an advisory lock, so any
+ * number of services may start at once. A migration may hold any statement that PostgreSQL allows in a transaction.
+ * @returns the numbers of the migrations that it applied
+ * @throws StartError if the schema is newer than this release, or an applied file has changed since
  */
 export async function migrate(database: Database, options: { directory?: string } = {}): Promise<number[]> {
   const migrations = await readMigrations(options.directory ?? ownMigrations)
@@ -38,8 +38,8 @@ export async function migrate(database: Database, options: { directory?: string 
 }
 
 /**
- * Holds the schema against this release, for readiness: a newer one may have migrated it since this process began.
- * @throws StartError unless every migration of this release, and no other, has been applied
+ * Checks the schema against this release, for readiness: a newer release may have migrated it since this process began.
+ * @throws StartError unless exactly the migrations of this release have been applied
  */
 export async function requireMigrated(database: Queryable, options: { directory?: string } = {}): Promise<void> {
   const migrations = await readMigrations(options.directory ?? ownMigrations)
@@ -86,7 +86,7 @@ async function applyNext(transaction: Queryable, migrations: readonly Migration[
   return next.number
 }
 
-/** Decides what comes next: applied migrations must be exactly the first ones of this release. */
+/** Returns the next migration; the applied ones must be exactly the first ones of this release. */
 function nextOf(
   migrations: readonly Migration[],
   applied: readonly { number: number; name: string; sha256: string }[],

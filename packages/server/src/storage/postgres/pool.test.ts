@@ -31,7 +31,7 @@ async function later(outcome: Promise<unknown>): Promise<unknown> {
 }
 
 describe('values', () => {
-  test('eight-byte integers are numbers, in arrays too, and timestamps Dates', async () => {
+  test('eight-byte integers are numbers, in arrays too, and timestamps are Dates', async () => {
     const { rows } = await database.query<Record<string, unknown>>(
       "select 9007199254740991::bigint as big, array[1, null]::bigint[] as bigs, 'epoch'::timestamptz as at, count(*) as n from counters where false",
     )
@@ -50,7 +50,7 @@ describe('values', () => {
 })
 
 describe('transactions', () => {
-  test('commit what they did, or nothing', async () => {
+  test('commit all of their statements or none', async () => {
     await database.transaction(async sql => sql.query("insert into counters values ('kept', 1)"))
     const refused = database.transaction(async sql => {
       await sql.query("insert into counters values ('lost', 1)")
@@ -98,13 +98,13 @@ describe('transactions', () => {
     },
   )
 
-  test('a statement that ran out of time and was ignored is still told', async () => {
+  test('an ignored statement timeout still fails the transaction', async () => {
     await using impatient = openDatabase({ connection: made.connection, log: silentLog, statementTimeoutMs: 100 })
     const work = impatient.transaction(tx => tx.query('select pg_sleep(5)').catch(() => 'ignored'))
     await expect(work).rejects.toBeInstanceOf(DatabaseUnavailable)
   })
 
-  test('a handle that outlives its transaction sends nothing', async () => {
+  test('a handle that outlives its transaction refuses statements', async () => {
     const escaped = await database.transaction(async sql => ({ sql }))
     await expect(escaped.sql.query('select 1')).rejects.toThrow(/after its transaction/)
   })
@@ -131,7 +131,7 @@ describe('transactions', () => {
     expect(attempts).toBe(5)
   })
 
-  test('isolation and read-only are asked of the server', async () => {
+  test('begin with the isolation and access mode that the caller asks for', async () => {
     const { rows } = await database.transaction(
       sql =>
         sql.query(
@@ -176,7 +176,7 @@ describe('a database that is away', () => {
     expect(lost).toHaveProperty('outcomeUnknown', true)
   })
 
-  test('no socket, no listener, no answer and a slow statement are all unavailable', async () => {
+  test('a missing socket, no listener, no answer and a slow statement are all DatabaseUnavailable', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await new Promise(resolve => silent.once('listening', resolve))
     const address = silent.address()
@@ -198,7 +198,7 @@ describe('a database that is away', () => {
     await expect(slow.query('select 1')).resolves.toHaveProperty('rowCount', 1)
   })
 
-  test('a server that freezes in the middle is given up, and its connection with it', async () => {
+  test('a server that freezes during a statement is given up together with its connection', async () => {
     await using victim = openDatabase({
       connection: made.connection,
       log: silentLog,
@@ -215,7 +215,7 @@ describe('a database that is away', () => {
     }
   })
 
-  test('a pool with every connection lent out refuses rather than waits for ever', async () => {
+  test('a pool with every connection lent out refuses instead of waiting for ever', async () => {
     await using small = openDatabase({
       connection: made.connection,
       log: silentLog,

@@ -5,7 +5,7 @@ import type { MasterKey } from '../master-key.ts'
 import type { Database, Queryable, Result, Statement, TransactionOptions } from './database.ts'
 import { DatabaseUnavailable, isUnavailable } from './database-errors.ts'
 
-/** Where the database is: a server's URL, or the embedded one's socket. */
+/** Address of the database: a server's URL, or the embedded server's socket. */
 export type ConnectionTarget =
   | { readonly connectionString: string }
   | { readonly host: string; readonly port: number; readonly user: string; readonly database: string }
@@ -14,29 +14,32 @@ export type ConnectionTarget =
 export interface DatabaseOptions {
   readonly connection: ConnectionTarget
   readonly log: Log
-  /** Connections that this process opens at most. */
+  /** Maximum number of connections that this process opens. */
   readonly connections?: number
   readonly connectTimeoutMs?: number
-  /** A statement that takes longer is ended by the server. */
+  /** The server cancels a statement that takes longer. */
   readonly statementTimeoutMs?: number
   /** Shown in `pg_stat_activity`. */
   readonly applicationName?: string
 }
 
-/** A pool of connections. Lives through any absence of its database: statements fail meanwhile, and work after. */
+/**
+ * A pool of connections. It survives any outage of its database: statements fail during the outage and succeed after
+ * it.
+ */
 export interface PooledDatabase extends Database, AsyncDisposable {
-  /** Opens the secrets that rows hold sealed. It is set once it has been held against the database. */
+  /** Opens the sealed secrets in rows. It is set after the start has checked it against the database. */
   masterKey: MasterKey | undefined
   readonly usage: { readonly open: number; readonly idle: number; readonly waiting: number }
-  /** Waits for statements under way, then closes every connection. */
+  /** Waits for running statements, then closes every connection. */
   close(): Promise<void>
 }
 
 const maxAttempts = 5
-/** What a timer holds at most; the driver takes 0 for its default. */
+/** Longest delay of a timer; the driver takes 0 for its default. */
 const longestTimerMs = 2 ** 31 - 1
 
-/** Settings of a single connection of our kind, for the few that cannot come from a pool (LISTEN). */
+/** Settings of a single connection, for the few that cannot come from a pool (LISTEN). */
 export function clientConfig(options: DatabaseOptions): pg.ClientConfig {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000
   return {
@@ -44,7 +47,7 @@ export function clientConfig(options: DatabaseOptions): pg.ClientConfig {
     application_name: options.applicationName ?? 'berth',
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
     statement_timeout: statementTimeoutMs,
-    // The client's own clock, for a server that is frozen and cannot end the statement itself.
+    // The client's own timer, for a frozen server that cannot cancel the statement itself.
     query_timeout: statementTimeoutMs + 5_000,
     idle_in_transaction_session_timeout: 30_000,
     keepAlive: true,
@@ -52,7 +55,7 @@ export function clientConfig(options: DatabaseOptions): pg.ClientConfig {
   }
 }
 
-/** Opens a pool. No connection is made before the first statement. */
+/** Opens a pool. It connects with the first statement. */
 export function openDatabase(options: DatabaseOptions): PooledDatabase {
   return new Pool(options)
 }
@@ -67,13 +70,13 @@ class Pool implements PooledDatabase {
       ...clientConfig(options),
       max: options.connections ?? 20,
       idleTimeoutMillis: 60_000,
-      // Statements that are sent without waiting for each other travel together; the server carries them out in order.
+      // Statements sent without waiting for each other travel together; the server runs them in order.
       pipeline: true,
     })
-    // A connection may die idle, or lent out between two statements. Without a listener either would end the process;
-    // with one, the next statement on it fails and says so.
+    // A connection may die while idle, or while lent out between two statements. Without a listener, either would end
+    // the process; with one, the next statement on it fails and says so.
     this.#pool.on('error', ({ message }) => {
-      // The pool counts connections as closed before the server has read their goodbye; one that ends then is not lost.
+      // The pool counts a connection as closed before the server has read its goodbye; an error after that is no loss.
       if (this.#closed === undefined) options.log.warn({ reason: message }, 'an idle database connection was lost')
     })
     this.#pool.on('connect', client => client.on('error', () => {}))
@@ -108,7 +111,7 @@ class Pool implements PooledDatabase {
     await this.close()
   }
 
-  /** Lends a connection. One whose state is unknown is closed instead of being lent again. */
+  /** Lends a connection. It closes a connection in an unknown state instead of lending it again. */
   async #lend<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.#pool.connect().catch(error => {
       throw isUnavailable(error) ? new DatabaseUnavailable(error) : error
@@ -127,7 +130,7 @@ class Pool implements PooledDatabase {
   }
 }
 
-/** The work failed and so did its rollback. The cause is what the work threw. */
+/** Both the work and its rollback failed. The cause is the error of the work. */
 class RollbackFailed extends Error {}
 
 async function transact<T>(
@@ -137,7 +140,7 @@ async function transact<T>(
   masterKey: MasterKey | undefined,
 ): Promise<T> {
   let open = true
-  /** The failure that ended the transaction; what is sent after it fails as well, and says only that. */
+  /** The failure that ended the transaction. Statements sent after it fail as well, but report only that they do. */
   let failure: unknown
   const transaction: Queryable = {
     masterKey,
@@ -148,13 +151,13 @@ async function transact<T>(
         return await run<Row>(client, statement, values, options.unbounded === true ? longestTimerMs : undefined)
       } catch (error) {
         if (!isAborted(error)) failure = error
-        // Statements that were sent together fail together: whoever hears of the second first must hear the cause.
+        // Statements sent together fail together: a caller that sees the second failure first must still get the cause.
         throw failure ?? error
       }
     },
   }
   const isolation = options.isolation === undefined ? '' : ` isolation level ${options.isolation}`
-  // Not waited for: the first statement of the work goes with it. Where it fails the connection is gone.
+  // Not awaited: the first statement of the work travels with it. If it fails, the connection is gone.
   const begun = [run(client, `begin${isolation}${options.readOnly === true ? ' read only' : ''}`)]
   let value: T
   try {
@@ -172,7 +175,7 @@ async function transact<T>(
   const { command } = await client.query('commit').catch(error => {
     throw isUnavailable(error) ? new DatabaseUnavailable(error, { outcomeUnknown: true }) : error
   })
-  // A failed statement that `work` swallowed turns COMMIT into ROLLBACK without an error.
+  // If `work` swallowed a failed statement, the server answers COMMIT with ROLLBACK and no error.
   if (command === 'ROLLBACK') {
     if (failure instanceof DatabaseUnavailable) throw failure
     throw new Error('the transaction was rolled back: a failed statement was ignored in it', { cause: failure })
@@ -203,8 +206,8 @@ async function run<Row>(
 }
 
 /**
- * Statements that are sent within one turn of the loop leave in one write. Each write of its own wakes the server, which
- * takes the processor from whoever had more to send: a flight of five cost five times as much to send.
+ * Sends all statements of one turn of the event loop in one write. Separate writes each wake the server, which then
+ * takes the processor from the sender: a batch of five cost five times as much to send.
  */
 function gather(client: pg.PoolClient): void {
   const { stream } = client.connection
@@ -213,12 +216,12 @@ function gather(client: pg.PoolClient): void {
   process.nextTick(() => stream.uncork())
 }
 
-/** Serialization failure or deadlock: PostgreSQL asks for the same transaction again. */
+/** Returns true for a serialization failure or a deadlock: PostgreSQL asks for the same transaction again. */
 function isTransient(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01')
 }
 
-/** A statement in a transaction of which an earlier one has failed. */
+/** Returns true for a statement in a transaction in which an earlier one has failed. */
 const isAborted = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '25P02'
 
 const int8Oid = 20

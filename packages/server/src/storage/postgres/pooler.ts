@@ -3,17 +3,17 @@ import { StartError } from '../../kit/start-error.ts'
 import { DatabaseUnavailable, isUnavailable } from './database-errors.ts'
 import { clientConfig, type DatabaseOptions } from './pool.ts'
 
-/** The server's process behind a connection; the time tells apart two servers behind one address. */
+/** Selects the server process behind a connection; its start time tells two servers behind one address apart. */
 const whoServes = `
   select pid::text || ' ' || backend_start::text as server from pg_stat_activity where pid = pg_backend_pid()`
 
 /**
- * Makes sure that each connection has a process of the server to itself. Behind PgBouncer in transaction mode it has
- * not: LISTEN hears nothing, a statement that one connection prepared is unknown to the next, and nothing says so.
+ * Makes sure that each connection has its own server process. Behind PgBouncer in transaction mode it has not: LISTEN
+ * hears nothing, and a connection does not know the statements that another prepared, without any error at the start.
  *
- * Two connections ask by turns who serves them. Whether a pooler hands out the connection that was used last or the
- * one that was used least recently, one of them sees the other's process, or another than before.
- * @throws StartError if connections are shared, or a pooler refuses what a connection asks for
+ * Two connections ask by turns which process serves them. Whether a pooler hands out its most or its least recently
+ * used connection, one of the two sees the other's process, or a different one than before.
+ * @throws StartError if connections are shared, or a pooler refuses the parameters of a connection
  * @throws DatabaseUnavailable
  */
 export async function requireOwnConnections(options: DatabaseOptions): Promise<void> {

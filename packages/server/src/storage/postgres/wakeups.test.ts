@@ -34,15 +34,15 @@ async function process({ name = 'berth', connection = db.connection, ...options 
   return wakeups
 }
 
-/** What a topic's listener is told. */
+/** Collects the calls of a topic's listener. */
 function listen(wakeups: PostgresWakeups, topic: string): (string | null)[] {
   const heard: (string | null)[] = []
   wakeups.subscribe(topic, moved => heard.push(moved))
   return heard
 }
 
-/** The payloads that go over the database. */
-async function tap(): Promise<string[]> {
+/** Collects the payloads that go over the database. */
+async function capturePayloads(): Promise<string[]> {
   const payloads: string[] = []
   const client = new pg.Client(db.connection)
   onTestFinished(() => client.end())
@@ -61,7 +61,7 @@ async function terminate(name: string): Promise<void> {
 }
 
 describe('two processes on one database', () => {
-  test('hear each other, and each itself at once and once', async () => {
+  test('hear each other, and each hears itself at once and only once', async () => {
     const [a, b] = [await process(), await process()]
     const [heardByA, heardByB] = [listen(a, session), listen(b, session)]
     a.publish(session)
@@ -75,7 +75,7 @@ describe('two processes on one database', () => {
     ])
   })
 
-  test('hear of what is right below a topic, and of nothing else', async () => {
+  test('hear the topics directly below a topic, and no others', async () => {
     const [a, b] = [await process(), await process()]
     const other = topics.session('other', 'session')
     for (const wakeups of [a, b]) {
@@ -88,7 +88,7 @@ describe('two processes on one database', () => {
     }
   })
 
-  test('hear nothing any more where they do not listen any more', async () => {
+  test('hear nothing after they stop listening', async () => {
     const [a, b] = [await process(), await process()]
     const heard: unknown[] = []
     const unsubscribe = b.subscribe(session, topic => heard.push(topic))
@@ -101,9 +101,9 @@ describe('two processes on one database', () => {
   })
 })
 
-describe('what is published', () => {
-  test('goes out in payloads that PostgreSQL takes', async () => {
-    const [a, b, payloads] = [await process(), await process(), await tap()]
+describe('a published topic', () => {
+  test('goes out in a payload that PostgreSQL accepts', async () => {
+    const [a, b, payloads] = [await process(), await process(), await capturePayloads()]
     const many = Array.from({ length: 400 }, (_, n) => topics.session('org', `${n}`.padStart(36, '0')))
     const heard = listen(b, topics.organization('org'))
     a.publish(...many)
@@ -114,8 +114,8 @@ describe('what is published', () => {
     expect(Math.max(...payloads.map(payload => Buffer.byteLength(payload)))).toBeLessThan(8000)
   })
 
-  test('in a storm goes out together: ten thousand in one turn are one notification', async () => {
-    const [a, b, payloads] = [await process(), await process(), await tap()]
+  test('goes out with all others of its turn: ten thousand of them are one notification', async () => {
+    const [a, b, payloads] = [await process(), await process(), await capturePayloads()]
     const stormy = Array.from({ length: 20 }, (_, n) => topics.session('storm', String(n)))
     const heard = listen(b, topics.organization('storm'))
     for (let n = 0; n < 10_000; n += 1) a.publish(stormy[n % stormy.length] ?? '')
@@ -131,7 +131,7 @@ describe('what is published', () => {
     expect(payloads.length).toBeLessThanOrEqual(102)
   })
 
-  test('just before a process stops is still heard', async () => {
+  test('is still heard if its process stops right after', async () => {
     const [a, b] = [await process(), await process()]
     const heard = listen(b, session)
     a.publish(session)
@@ -140,8 +140,8 @@ describe('what is published', () => {
   })
 })
 
-describe('a connection that is lost', () => {
-  test('is made again, and wakes everyone', async () => {
+describe('a lost connection', () => {
+  test('is made again and wakes every listener', async () => {
     const a = await process({ name: 'lost', retryMs: 10 })
     const [one, two] = [listen(a, session), listen(a, topics.queue)]
     await terminate('lost')
@@ -152,7 +152,7 @@ describe('a connection that is lost', () => {
     await until('the new connection to hear', () => one.length === 2)
   })
 
-  test('delays what is published meanwhile, and drops none of it', async () => {
+  test('delays the topics published meanwhile and drops none of them', async () => {
     const [a, b] = [await process({ name: 'away', retryMs: 300 }), await process()]
     const [heardByA, heardByB] = [listen(a, topics.queue), listen(b, topics.organization('org'))]
     await terminate('away')
@@ -166,7 +166,7 @@ describe('a connection that is lost', () => {
     expect(new Set(heardByB)).toEqual(new Set(published))
   })
 
-  test('is replaced by a word for everything where too much was published meanwhile', async () => {
+  test('wakes every listener instead if too many topics were published meanwhile', async () => {
     const [a, b] = [await process({ name: 'crowded', retryMs: 300 }), await process()]
     const back = listen(a, topics.leases)
     const heard = listen(b, topics.queue)
@@ -181,12 +181,12 @@ describe('a connection that is lost', () => {
     expect(heard).toEqual([null])
   })
 
-  test('without a word is found by asking', async () => {
-    await using way = await freezableWay()
-    const connection = { host: '127.0.0.1', port: way.port, query_timeout: 200 }
+  test('is detected by a query even if it died silently', async () => {
+    await using proxy = await freezableProxy()
+    const connection = { host: '127.0.0.1', port: proxy.port, query_timeout: 200 }
     const a = await process({ connection, retryMs: 10, askMs: 20 })
     const heard = listen(a, session)
-    way.freeze()
+    proxy.freeze()
     await until('the connection to be made again', () => heard.includes(null))
     const b = await process()
     b.publish(session)
@@ -194,8 +194,8 @@ describe('a connection that is lost', () => {
   })
 })
 
-/** A way to the database whose connections can fall silent; later ones are whole. */
-async function freezableWay() {
+/** Proxies the database over connections that can be frozen; later ones work. */
+async function freezableProxy() {
   const sockets = new Set<Socket>()
   const server = createServer(near => {
     const far = connect(join(db.connection.host, `.s.PGSQL.${db.connection.port}`))

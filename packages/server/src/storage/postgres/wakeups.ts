@@ -7,19 +7,22 @@ import type { Queryable } from './database.ts'
 const CHANNEL = 'berth'
 /** PostgreSQL refuses payloads of 8000 bytes and more. */
 const MAX_PAYLOAD = 7900
-/** Topics that wait for a connection at most; beyond it all the others are told is that anything may have happened. */
+/**
+ * Maximum number of topics that wait for a connection; beyond it one topic tells the others that anything may have
+ * happened.
+ */
 const MAX_PENDING = 10_000
 const ANYTHING = '*'
-/** A process that stops waits this long for its last topics to go out. */
+/** When a process stops, it waits this long for its last topics to go out. */
 const LAST_WORDS_MS = 1_000
 
-/** Hints that something changed. They carry no data: a listener reads the database, so a lost hint costs time only. */
+/** Hints that something changed. They carry no data: a listener reads the database, so a lost hint costs only time. */
 export interface Wakeups {
-  /** Call after commit. Reaches this process at once and the others within milliseconds. */
+  /** Wakes the listeners in this process at once and those in others within milliseconds. Call it after the commit. */
   publish(...topics: string[]): void
   /**
-   * Hears of a topic and of those right below it (`s/a` of `s/a/b`).
-   * @param listener gets the topic, or null where anything may have happened unheard
+   * Listens to a topic and to those directly below it (`s/a` hears `s/a/b`).
+   * @param listener gets the topic, or null if hints may have been lost
    * @returns a function that ends the subscription
    */
   subscribe(topic: string, listener: (topic: string | null) => void): () => void
@@ -28,10 +31,10 @@ export interface Wakeups {
 /**
  * Wake-ups between the processes of one database.
  *
- * Topics go out on a connection of their own, one NOTIFY at a time, and what is published meanwhile joins the next one:
- * NOTIFY inside the transactions would serialise all commits on one lock. While the connection is away, what is
- * published waits for it: other processes may still be listening. When it is back every listener here is woken,
- * because anything may have happened unheard. A connection that has died without a word is found by asking it.
+ * Topics go out on a separate connection, one NOTIFY at a time; topics published meanwhile join the next one. NOTIFY
+ * inside the transactions would serialise all commits on one lock. While the connection is down, topics wait for it,
+ * because other processes may still be listening. When it is back, every listener here wakes, because hints may have
+ * been lost. A periodic query detects a connection that died silently.
  */
 export class PostgresWakeups implements Wakeups, AsyncDisposable {
   readonly #listeners = new Map<string, Set<(topic: string | null) => void>>()
@@ -49,7 +52,7 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
     this.#options = { retryMs: 250, askMs: 15_000, ...options }
   }
 
-  /** Connects and keeps connected. The first attempt is awaited, later ones are made in the background. */
+  /** Connects and keeps the connection up. It awaits the first attempt; later attempts run in the background. */
   async start(): Promise<void> {
     await this.#connect()
   }
@@ -103,8 +106,8 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
   }
 
   /**
-   * What is published while a NOTIFY is under way goes out with the next one: at most one at a time, none waits idly.
-   * With nothing to say it asks whether the connection still answers.
+   * Sends the waiting topics. At most one NOTIFY is in flight; topics published meanwhile go out with the next one.
+   * Without topics it asks whether the connection still answers.
    */
   async #flush(): Promise<void> {
     await nextTurnOfTheLoop()
@@ -117,13 +120,14 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
         const payloads = this.#payloads(topics)
         await client.query('select pg_notify($1, payload) from unnest($2::text[]) as payload', [CHANNEL, payloads])
       } catch (cause) {
-        // Sent or not: to be woken twice is harmless.
+        // The topics may have been sent; waking a listener twice is harmless.
         for (const topic of topics) this.#pending.add(topic)
         this.#lost(client, cause)
         break
       }
     } while (this.#pending.size > 0)
-    // In the same step as the last look at what is pending, so that nothing published in between waits for the next.
+    // In the same synchronous step as the last look at the pending topics, so that no topic published in between is
+    // left waiting.
     this.#flushing = null
     this.#flushSoon()
   }
@@ -185,18 +189,18 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
   }
 }
 
-/** Tells every process from one that has no part in the service, such as a command of an operator. */
+/** Publishes topics from a process that is no part of the service, such as an operator's command. */
 export async function announce(db: Queryable, ...told: string[]): Promise<void> {
   await db.query('select pg_notify($1, $2)', [CHANNEL, ['', ...told].join('\n')])
 }
 
-/** The topics that are published. */
+/** Names of the topics. */
 export const topics = {
-  /** Above the topics of all the organization's Sessions. */
+  /** Parent of the topics of all the organization's Sessions. */
   organization: (organizationId: string) => `s/${organizationId}`,
   /** The Session's row, Runs or log changed. */
   session: (organizationId: string, sessionId: string) => `s/${organizationId}/${sessionId}`,
-  /** Whoever executes the Session's Run should look at what is asked of it. */
+  /** The worker that executes the Session's Run should look for new requests. */
   control: (organizationId: string, sessionId: string) => `c/${organizationId}/${sessionId}`,
   /** A review of the Session's changes was answered. */
   review: (organizationId: string, sessionId: string) => `v/${organizationId}/${sessionId}`,
