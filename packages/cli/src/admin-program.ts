@@ -24,7 +24,7 @@ function addSpending(admin: Command): void {
     .description('report model requests, tokens and cost')
     .addOption(
       new Option('--by <field>', 'group by this field')
-        .choices(['model', 'provider', 'organization', 'key', 'run', 'day'])
+        .choices(['model', 'provider', 'organization', 'installation', 'person', 'end-user', 'key', 'run', 'day'])
         .default('model'),
     )
     .option('--days <count>', 'report on this many days up to now', count, 30)

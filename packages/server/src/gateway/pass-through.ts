@@ -17,6 +17,8 @@ import { toFailure } from './translate/failure.ts'
 /** A request to a provider that speaks its format. */
 export interface PassedRequest extends FormattedRequest {
   readonly wire: Wire
+  /** JSON text by name of members that replace those of the body, whatever the format. */
+  readonly replaced?: Readonly<Record<string, string>>
   /** Headers to pass on. */
   readonly headers: Readonly<Record<string, string>>
   /** Aborted if the client leaves or the time is up; in the latter case the reason is an UpstreamError. */
@@ -83,14 +85,14 @@ export async function passCount(
   }
 }
 
-type Sent = Pick<PassedRequest, 'bytes' | 'places' | 'headers' | 'signal'>
+type Sent = Pick<PassedRequest, 'bytes' | 'places' | 'replaced' | 'headers' | 'signal'>
 
 /**
  * Sends a request and returns the provider's answer if its status is 200.
  * @throws UpstreamError
  */
-async function send(client: ProviderClient, call: ProviderCall, { bytes, places, headers, signal }: Sent) {
-  const body = spliceMembers(bytes, call.members, places)
+async function send(client: ProviderClient, call: ProviderCall, { bytes, places, replaced, headers, signal }: Sent) {
+  const body = spliceMembers(bytes, { ...replaced, ...call.members }, places)
   const answer = await client.send({ method: 'POST', path: call.path, headers, body, signal })
   if (answer.status === 200) return answer
   const refusal = await refusalOf(answer)

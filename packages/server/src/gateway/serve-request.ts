@@ -9,6 +9,7 @@ import { refuseSpent } from './accounting/refuse-spent.ts'
 import { RequestMeter } from './accounting/request-meter.ts'
 import { saysSomething } from './formats/chat-relay.ts'
 import { passThrough } from './pass-through.ts'
+import { hideEndUser } from './providers/end-user.ts'
 import type { ModelCatalog } from './providers/model-catalog.ts'
 import type { ModelRequest } from './providers/model-request.ts'
 import type { ProviderClient } from './providers/provider-client.ts'
@@ -43,7 +44,8 @@ interface Attempt {
  * Answers a request with the model that it names, or with a fallback if no answer has begun.
  * @throws ApiError 400, 402, 404, 429 or 503, or UpstreamError with the last provider's message
  */
-export async function serveRequest(gateway: Gateway, request: ModelRequest): Promise<ModelAnswer> {
+export async function serveRequest(gateway: Gateway, asked: ModelRequest): Promise<ModelAnswer> {
+  const request = hideEndUser(asked)
   refuseState(request.wire, request.body)
   const [first, ...others] = await candidatesOf(gateway, request)
   const candidates = [first, ...others]

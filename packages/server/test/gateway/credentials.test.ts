@@ -49,7 +49,16 @@ async function newRun(budgetUsd?: number) {
 
 const requestOf = (organizationId: string): RequestRecord => ({
   ...{ id: randomUUID(), organizationId, sessionId: null, runId: null },
-  ...{ credentialKind: 'runtime', apiKeyId: null, wire: 'chat', provider: 'main', model: 'main/m1' },
+  ...{
+    credentialKind: 'runtime',
+    apiKeyId: null,
+    installationId: null,
+    personId: null,
+    endUserId: null,
+    wire: 'chat',
+    provider: 'main',
+    model: 'main/m1',
+  },
   ...{ outcome: 'open', errorCode: null, usage: null, costUsd: null },
   ...{ firstTokenMs: null, durationMs: null, startedAt: new Date() },
 })

@@ -207,8 +207,10 @@ describe('metrics', () => {
     await (await measured.call('/v1/chat/completions', { model: 'fast', messages })).text()
     const origin = `http://127.0.0.1:${measured.test.service.metricsPort}`
     const text = await (await fetch(`${origin}/metrics`)).text()
-    expect(text).toContain('berth_gateway_requests_total{provider="main",wire="chat",outcome="completed"} 1')
-    expect(text).toContain('berth_gateway_tokens_total{provider="main",kind="cached_input"} 40')
+    expect(text).toContain(
+      'berth_gateway_requests_total{provider="main",wire="chat",credential="ai_key",outcome="completed"} 1',
+    )
+    expect(text).toContain('berth_gateway_tokens_total{provider="main",credential="ai_key",kind="cached_input"} 40')
     expect(text).toContain('process_resident_memory_bytes')
     expect(text).toContain('# TYPE berth_runs_active gauge')
     expect((await fetch(`${origin}/`)).status).toBe(404)

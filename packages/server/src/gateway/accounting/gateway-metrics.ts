@@ -4,17 +4,20 @@ const seconds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
 /** The gateway's metrics. */
 export interface GatewayMetrics {
-  readonly requests: Counter<'provider' | 'wire' | 'outcome'>
+  readonly requests: Counter<'provider' | 'wire' | 'credential' | 'outcome'>
   readonly open: Gauge
   readonly duration: Histogram<'provider' | 'wire'>
   readonly firstToken: Histogram<'provider' | 'wire'>
-  readonly tokens: Counter<'provider' | 'kind'>
-  readonly cost: Counter<'provider'>
+  readonly tokens: Counter<'provider' | 'credential' | 'kind'>
+  readonly cost: Counter<'provider' | 'credential'>
   readonly retries: Counter<'provider'>
   readonly fallbacks: Counter<'provider'>
 }
 
-/** Registers the metrics. Labels come from the operator's configuration, never from a caller. */
+/**
+ * Registers the metrics. Labels come from the operator's configuration, never from a caller. `credential` is the kind of
+ * the credential; who used it is in the rows of `gateway_requests`, because a label of each end user would have no bound.
+ */
 export function gatewayMetrics(registry: Registry): GatewayMetrics {
   const registers = [registry]
   const ofWire = ['provider', 'wire'] as const
@@ -22,7 +25,7 @@ export function gatewayMetrics(registry: Registry): GatewayMetrics {
     requests: new Counter({
       name: 'berth_gateway_requests_total',
       help: 'Model requests that reached a provider, by outcome.',
-      labelNames: ['provider', 'wire', 'outcome'],
+      labelNames: ['provider', 'wire', 'credential', 'outcome'],
       registers,
     }),
     open: new Gauge({ name: 'berth_gateway_requests_open', help: 'Model requests under way.', registers }),
@@ -43,13 +46,13 @@ export function gatewayMetrics(registry: Registry): GatewayMetrics {
     tokens: new Counter({
       name: 'berth_gateway_tokens_total',
       help: 'Tokens by kind. Input excludes cached input; output includes reasoning.',
-      labelNames: ['provider', 'kind'],
+      labelNames: ['provider', 'credential', 'kind'],
       registers,
     }),
     cost: new Counter({
       name: 'berth_gateway_cost_usd_total',
       help: 'Cost in US dollars of requests with a known price.',
-      labelNames: ['provider'],
+      labelNames: ['provider', 'credential'],
       registers,
     }),
     retries: new Counter({

@@ -7,6 +7,9 @@ export interface RequestRecord {
   readonly organizationId: string
   readonly credentialKind: string
   readonly apiKeyId: string | null
+  readonly installationId: string | null
+  readonly personId: string | null
+  readonly endUserId: string | null
   readonly sessionId: string | null
   readonly runId: string | null
   readonly wire: string
@@ -41,12 +44,12 @@ export async function keepRequests(
         insert into gateway_requests as g (
           id, organization_id, credential_kind, api_key_id, session_id, run_id, wire, provider, model, outcome, error_code,
           input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, cost_usd, first_token_ms, duration_ms,
-          started_at)
+          started_at, installation_id, person_id, end_user_id)
         select * from jsonb_to_recordset($1::jsonb) as r (
           id uuid, organization_id uuid, credential_kind text, api_key_id uuid, session_id uuid, run_id uuid, wire text,
           provider text, model text, outcome text, error_code text, input_tokens bigint, cached_input_tokens bigint,
           output_tokens bigint, reasoning_tokens bigint, cost_usd numeric, first_token_ms integer, duration_ms integer,
-          started_at timestamptz)
+          started_at timestamptz, installation_id uuid, person_id uuid, end_user_id text)
         where case when $3 then true else set_config('synchronous_commit', 'off', true) is not null end
         on conflict (id) do update set
           provider = excluded.provider, model = excluded.model, outcome = excluded.outcome,
@@ -77,6 +80,9 @@ function rowOf(record: RequestRecord): Readonly<Record<string, unknown>> {
     organization_id: record.organizationId,
     credential_kind: record.credentialKind,
     api_key_id: record.apiKeyId,
+    installation_id: record.installationId,
+    person_id: record.personId,
+    end_user_id: record.endUserId,
     session_id: record.sessionId,
     run_id: record.runId,
     wire: record.wire,

@@ -1,5 +1,6 @@
 import { ApiError } from '../../kit/api-error.ts'
 import { UpstreamError } from '../../kit/upstream-error.ts'
+import { endUserOf } from '../providers/end-user.ts'
 import type { ModelRequest } from '../providers/model-request.ts'
 import type { GatewayUsage, ResolvedModel } from '../providers/upstream.ts'
 import { mayHaveCost } from '../providers/upstream-status.ts'
@@ -13,6 +14,7 @@ export class RequestMeter {
   readonly #booking: Booking
   readonly #metrics: GatewayMetrics
   readonly #request: ModelRequest
+  readonly #endUserId: string | null
   readonly #startedAt: Date
   readonly #begunMs = performance.now()
   #model: ResolvedModel
@@ -29,6 +31,7 @@ export class RequestMeter {
     this.#booking = gateway.booking
     this.#metrics = gateway.metrics
     this.#request = request
+    this.#endUserId = endUserOf(request)
     this.#startedAt = gateway.clock.now()
     this.#model = model
     this.#metrics.open.inc()
@@ -96,6 +99,9 @@ export class RequestMeter {
       organizationId: caller.organizationId,
       credentialKind: caller.kind,
       apiKeyId: caller.apiKeyId,
+      installationId: caller.installationId,
+      personId: caller.personId,
+      endUserId: this.#endUserId,
       sessionId: caller.run?.sessionId ?? null,
       runId: caller.run?.runId ?? null,
       wire,
@@ -111,17 +117,18 @@ export class RequestMeter {
     }
   }
 
-  #measure({ provider, wire, outcome, usage, costUsd, firstTokenMs, durationMs }: RequestRecord): void {
+  #measure(record: RequestRecord): void {
+    const { provider, wire, credentialKind: credential, outcome, usage, costUsd, firstTokenMs, durationMs } = record
     const metrics = this.#metrics
     metrics.open.dec()
-    metrics.requests.inc({ provider, wire, outcome })
+    metrics.requests.inc({ provider, wire, credential, outcome })
     metrics.duration.observe({ provider, wire }, (durationMs ?? 0) / 1000)
     if (firstTokenMs !== null) metrics.firstToken.observe({ provider, wire }, firstTokenMs / 1000)
-    if (costUsd !== null) metrics.cost.inc({ provider }, costUsd)
+    if (costUsd !== null) metrics.cost.inc({ provider, credential }, costUsd)
     if (usage === null) return
-    metrics.tokens.inc({ provider, kind: 'input' }, usage.inputTokens - usage.cachedInputTokens)
-    metrics.tokens.inc({ provider, kind: 'cached_input' }, usage.cachedInputTokens)
-    metrics.tokens.inc({ provider, kind: 'output' }, usage.outputTokens)
-    metrics.tokens.inc({ provider, kind: 'reasoning' }, usage.reasoningTokens)
+    metrics.tokens.inc({ provider, credential, kind: 'input' }, usage.inputTokens - usage.cachedInputTokens)
+    metrics.tokens.inc({ provider, credential, kind: 'cached_input' }, usage.cachedInputTokens)
+    metrics.tokens.inc({ provider, credential, kind: 'output' }, usage.outputTokens)
+    metrics.tokens.inc({ provider, credential, kind: 'reasoning' }, usage.reasoningTokens)
   }
 }

@@ -1,7 +1,17 @@
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /** The dimensions that a usage report can group by. */
-export const usageGroupings = ['model', 'provider', 'organization', 'key', 'run', 'day'] as const
+export const usageGroupings = [
+  'model',
+  'provider',
+  'organization',
+  'installation',
+  'person',
+  'end-user',
+  'key',
+  'run',
+  'day',
+] as const
 export type UsageGrouping = (typeof usageGroupings)[number]
 
 /** The usage of one group. */
@@ -22,6 +32,10 @@ const groups: Readonly<Record<UsageGrouping, string>> = {
   model: 'model',
   provider: 'provider',
   organization: 'organization_id::text',
+  installation: "coalesce(installation_id::text, '(none)')",
+  person: "coalesce(person_id::text, '(none)')",
+  // Two apps may call different people by one name.
+  'end-user': "coalesce(installation_id || '/' || end_user_id, '(none)')",
   key: "coalesce(api_key_id::text, '(' || credential_kind || ')')",
   run: "coalesce(run_id::text, '(none)')",
   day: "to_char(started_at at time zone 'UTC', 'YYYY-MM-DD')",

@@ -1,10 +1,13 @@
 import type { Json } from '../../kit/json.ts'
 import type { MemberPlace } from '../../kit/json-splice.ts'
+import { namingMembers } from '../providers/end-user.ts'
 import type { GatewayUsage, ResolvedModel } from '../providers/upstream.ts'
 import type { StreamRelay } from './stream-relay.ts'
 
-/** Members that a format may set in a request body. */
-export const setMembers = ['model', 'messages', 'input', 'stream_options', 'generateContentRequest'] as const
+const formatMembers = ['model', 'messages', 'input', 'stream_options', 'generateContentRequest'] as const
+
+/** Members that may be set in a request body: by a format, or to hide an end user. */
+export const setMembers: readonly string[] = [...formatMembers, ...namingMembers]
 
 /** The parts of a request that a format needs. */
 export interface FormattedRequest {
@@ -25,7 +28,7 @@ export interface ProviderCall {
   /** Relative to the provider's base URL. */
   readonly path: string
   /** JSON text by name of the members to replace; the rest of the body stays as received. */
-  readonly members: Readonly<Partial<Record<(typeof setMembers)[number], string>>>
+  readonly members: Readonly<Partial<Record<(typeof formatMembers)[number], string>>>
 }
 
 /** Everything specific to a format that the gateway passes through. */

@@ -14,6 +14,8 @@ export interface ModelRequest {
   readonly bytes: Buffer
   /** The positions of the members that a format may set, if known. */
   readonly places?: readonly MemberPlace[] | undefined
+  /** JSON text by name of members that reach the provider with other values than `bytes` holds. */
+  readonly replaced?: Readonly<Record<string, string>>
   /** Query parameters and headers to pass on. */
   readonly query: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>
