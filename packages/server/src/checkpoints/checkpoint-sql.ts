@@ -1,6 +1,6 @@
 import type { SessionKey } from '../kit/session-key.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
-import { runToGoOnFrom } from './run-to-go-on-from.ts'
+import { continuationRun } from './continuation-run.ts'
 
 /** A sealed Run, as far as a restore needs it. Manifests are the small heads of trees; blobs hold the rest. */
 export interface CheckpointRow {
@@ -19,7 +19,7 @@ export async function findResumable(db: Queryable, key: SessionKey): Promise<Che
     name: 'find-resumable',
     text: `
       select c.* from sessions s
-      cross join lateral (${runToGoOnFrom('s')}) newest
+      cross join lateral (${continuationRun('s')}) newest
       join checkpoints c on c.organization_id = s.organization_id and c.session_id = s.id and c.run_id = newest.id
       where s.organization_id = $1 and s.id = $2 and c.damaged_at is null`,
     values: [key.organizationId, key.sessionId],

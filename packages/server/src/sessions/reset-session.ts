@@ -8,7 +8,7 @@ import { topics } from '../storage/postgres/wakeups.ts'
 import { appendEvents } from './log/append.ts'
 import { lockVisibleSession } from './session/lock-session.ts'
 import { continuationOfSession, toSession } from './session/session.ts'
-import { beginAfresh, findSession, listBegunRuns } from './session/session-sql.ts'
+import { clearContinuation, findSession, listBegunRuns } from './session/session-sql.ts'
 
 /**
  * Lets a Session whose earlier work is lost begin afresh. The log stays and names the Runs whose work was lost. The
@@ -28,7 +28,7 @@ export async function resetSession(context: Context, principal: Principal, key: 
     const { state, reason } = continuationOfSession(session, context)
     if (state !== 'unavailable' || reason !== 'checkpoint_missing') throw refusal('cloud_reset_unavailable')
     const lostRunIds = await listBegunRuns(tx, key)
-    await beginAfresh(tx, key)
+    await clearContinuation(tx, key)
     await forgetCheckpoints(tx, key)
     const data = { reason: 'checkpoint_missing', lostRunIds }
     await appendEvents(tx, key, [{ type: 'svc.conversation.cleared', visibility: 'transcript', data }], now)

@@ -1,8 +1,8 @@
 import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
 import { closeInteractions } from '../../sessions/interactions/close-interactions.ts'
 import { markDelivered, settleEarlier } from '../../sessions/interactions/interaction-sql.ts'
-import { letRunGoOn } from '../../sessions/interactions/let-run-go-on.ts'
 import { openInteraction } from '../../sessions/interactions/open-interactions.ts'
+import { resumeIfAnswered } from '../../sessions/interactions/resume-if-answered.ts'
 import { appendBatch, type EventBatch, toBatch } from '../../sessions/log/append.ts'
 import type { EventDraft } from '../../sessions/log/envelope.ts'
 import { findRun } from '../../sessions/runs/run-sql.ts'
@@ -125,6 +125,6 @@ async function recordAsking(
   const closed = await closeInteractions(tx, claim, 'request_gone', now, {
     asked: { leaseId, offsets: reading.withdrawn },
   })
-  if (closed > 0) await letRunGoOn(tx, claim, runId, now)
+  if (closed > 0) await resumeIfAnswered(tx, claim, runId, now)
   return spent
 }

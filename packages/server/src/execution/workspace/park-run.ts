@@ -19,7 +19,7 @@ import { sealLease } from './seal-run.ts'
  *
  * States: the Run stays `awaiting` and gets a checkpoint. The Session's execution is free (no task, no fence), the
  * lease has ended as `expired` in the log, and `phase` stays `awaiting`. `continuation` says `restorable` and
- * `sealedByRunId` names the Run, because `runToGoOnFrom` takes a Run that has not ended if it has a checkpoint.
+ * `sealedByRunId` names the Run, because `continuationRun` takes a Run that has not ended if it has a checkpoint.
  * Sweepers pass over Sessions without a lease, and workers over Runs that are neither queued nor claimed. A
  * cancellation or an archive ends a parked Run at once. Its checkpoint stays, and after a cancellation the next Turn
  * goes on from it.

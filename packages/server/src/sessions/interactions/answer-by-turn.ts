@@ -5,7 +5,7 @@ import { appendEvents } from '../log/append.ts'
 import { readFormAnswer, readPlanAnswer } from './answer.ts'
 import { type InteractionRow, interactionEvent, requestOf } from './interaction.ts'
 import { type Answering, findInteraction, resolveOpen } from './interaction-sql.ts'
-import { letRunGoOn } from './let-run-go-on.ts'
+import { resumeIfAnswered } from './resume-if-answered.ts'
 
 /** An open question or plan, and the answer that a message gives to it. */
 export interface Reply {
@@ -48,5 +48,5 @@ export async function answerByTurn(
   const { interaction, answering } = reply
   const resolved = await resolveOpen(tx, key, interaction.id, { ...answering, turnId }, now)
   await appendEvents(tx, key, [interactionEvent(resolved)], now)
-  await letRunGoOn(tx, key, interaction.run_id, now)
+  await resumeIfAnswered(tx, key, interaction.run_id, now)
 }

@@ -5,7 +5,7 @@ import { topics } from '../../storage/postgres/wakeups.ts'
 import { holdSession } from '../session/session-sql.ts'
 import { closeInteractions } from './close-interactions.ts'
 import { findInteraction, findOverdue, type Overdue } from './interaction-sql.ts'
-import { letRunGoOn } from './let-run-go-on.ts'
+import { resumeIfAnswered } from './resume-if-answered.ts'
 
 /** Pause between two sweeps, so a deadline is at most this late. Decisions check the clock themselves. */
 const SWEEP_MS = 1_000
@@ -52,7 +52,7 @@ export class InteractionSweeper extends LoopingService {
       const row = await findInteraction(tx, key, id)
       const now = clock.now()
       if (row === null || (await closeInteractions(tx, key, 'timed_out', now, { id })) === 0) return false
-      await letRunGoOn(tx, key, row.run_id, now)
+      await resumeIfAnswered(tx, key, row.run_id, now)
       return true
     })
     if (!closed) return

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { runToGoOnFrom } from '../../checkpoints/run-to-go-on-from.ts'
+import { continuationRun } from '../../checkpoints/continuation-run.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
@@ -26,7 +26,7 @@ const selectFrom = (sessions: string): string => `
     order by state = 'attached' desc, created_at desc limit 1
   ) l on true
   left join executions e on e.organization_id = s.organization_id and e.session_id = s.id
-  left join lateral (${runToGoOnFrom('s')}) settled on s.first_run_started_at is not null and l.state is distinct from 'attached'
+  left join lateral (${continuationRun('s')}) settled on s.first_run_started_at is not null and l.state is distinct from 'attached'
   left join checkpoints c
     on c.organization_id = s.organization_id and c.session_id = s.id and c.run_id = settled.id`
 
@@ -149,8 +149,8 @@ export async function listBegunRuns(tx: Queryable, key: SessionKey): Promise<str
   return rows.map(({ id }) => id)
 }
 
-/** Makes the Session, from its next Turn on, one in which no Run has begun. The caller holds its lock. */
-export async function beginAfresh(tx: Queryable, key: SessionKey): Promise<void> {
+/** Makes the next Turn start afresh, as if no Run of the Session had begun. The caller holds its lock. */
+export async function clearContinuation(tx: Queryable, key: SessionKey): Promise<void> {
   await tx.query({
     text: `
       update sessions set fresh_from_turn = turn_count, first_run_started_at = null, source_lost_at = null

@@ -6,7 +6,7 @@
  *
  * @param session alias of a row of `sessions`
  */
-export const runToGoOnFrom = (session: string): string => `
+export const continuationRun = (session: string): string => `
   select r.id from turns t
   join runs r on r.organization_id = t.organization_id and r.session_id = t.session_id and r.id = t.run_id
   where t.organization_id = ${session}.organization_id and t.session_id = ${session}.id
