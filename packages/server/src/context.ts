@@ -7,7 +7,7 @@ import type { Blobs } from './storage/blobs/blobs.ts'
 import type { Database } from './storage/postgres/database.ts'
 import type { Wakeups } from './storage/postgres/wakeups.ts'
 
-/** What the domains work with; made once, by the composition root. */
+/** Shared dependencies of the domains. The composition root makes it once. */
 export interface Context {
   readonly db: Database
   readonly blobs: Blobs
@@ -16,10 +16,10 @@ export interface Context {
   readonly log: Logger
   readonly runtimes: RuntimeCatalog
   readonly gitHosts: GitHosts
-  /** The models that are configured, by id or alias. */
+  /** Configured models, by id or alias. */
   readonly models: ConfiguredModels
   readonly defaultModel: string | null
-  /** Longest wait of a caller for a workspace that is being brought up (interface 8.6). */
+  /** Longest wait of a caller for a workspace that a worker is restoring. */
   readonly workspaceWaitMs: number
   /** Longest wait of a caller for a review. */
   readonly reviewWaitMs: number

@@ -7,19 +7,19 @@ import { serve as start } from './serve.ts'
 import { isOpenToOthers, readIfThere } from './settings/read-if-there.ts'
 import { loadSettings } from './settings/settings.ts'
 
-// Not `process.stdout.fd`: asking for it opens a second stream on the descriptor.
+// Not `process.stdout.fd`: reading that property opens a second stream on the descriptor.
 const STDOUT = 1
-/** The last lines are written within this long, or dropped. */
+/** Time to write the last lines of the log; later lines are dropped. */
 const LAST_LINES_MS = 2_000
 
 /**
- * Runs the service until it is told to stop (SIGTERM, SIGINT), then drains it. The only reader of the environment.
+ * Runs the service until a signal stops it (SIGTERM, SIGINT), then drains it. Only this function reads the environment.
  * @param variables the environment
- * @returns the exit code: 0 after a stop that was asked for, 1 if it could not start, in one line on stderr
+ * @returns the exit code: 0 after a requested stop; 1 if the service could not start, with one line on stderr
  */
 export async function serve(variables: Readonly<Record<string, string | undefined>>): Promise<number> {
   const output = new LogOutput(openLogSink(STDOUT))
-  // After an uncaught error, whose cause may stand in the last lines.
+  // For an uncaught error: the last lines may hold its cause.
   process.once('exit', () => output.writeLastLines())
   try {
     const settings = loadSettings(variables, readIfThere, isOpenToOthers)

@@ -31,34 +31,34 @@ import { requireMigrated } from './storage/postgres/migrate.ts'
 import { clientConfig } from './storage/postgres/pool.ts'
 import { PostgresWakeups } from './storage/postgres/wakeups.ts'
 
-/** Of all helper programs of a process: some dozen programs at once, of a few threads each. */
+/** For all helper programs of a process: some dozen run at once, with a few threads each. */
 const HELPER_PROCESSES = 512
 
-/** A service that runs. */
+/** A running service. */
 export interface RunningService extends AsyncDisposable {
   readonly settings: Settings
   /** The port that serves metrics; null if none does. */
   readonly metricsPort: number | null
   /** The development tenant's secrets, if this start made it. */
   readonly tenant: DevelopmentTenant | null
-  /** How the sandboxes of this machine are bounded, one line each. */
+  /** The limits of this machine's sandboxes, one line each. */
   readonly platform: readonly string[]
   close(): Promise<void>
 }
 
-/** What the process around the service tells it. */
+/** Facts that the surrounding process reports to the service. */
 export interface ServiceProcess {
-  /** Lines of the log that could not be written. */
+  /** Number of log lines that could not be written. */
   droppedLogLines(): number
 }
 
 /**
- * Starts the service: what all roles share, then the roles of this process, then its listener. `composition/` says what
- * each part is made of; this function alone says in which order they start. They stop in the reverse order, so the
- * listener goes before the worker, and the database last. A start that fails stops what it has started.
+ * Starts the service: the parts that all roles share, then the roles of this process, then its listener. `composition/`
+ * assembles each part; only this function decides the order of the start. The parts stop in reverse, so the listener
+ * stops before the worker, and the database last. A start that fails stops everything that it started.
  *
- * The listener answers `/readyz` with 200 only when the start is over and every need answers.
- * @throws StartError for what an operator can mend, in one line
+ * The listener answers `/readyz` with 200 only after the start is complete, and while every need answers.
+ * @throws StartError with one line about a problem that the operator can solve
  */
 export async function serve(
   settings: Settings,
@@ -72,7 +72,7 @@ export async function serve(
     throw toStartError(error, `the data directory ${settings.dataDir} cannot be made`)
   })
 
-  // What all roles share.
+  // Parts that all roles share.
   const { db, options } = await openDeploymentDatabase(settings, log, stack)
   const helpers = stack.use(
     await openHelperGroup(settings.dataDir, { ...settings.sandboxes.helpers, processes: HELPER_PROCESSES }),
@@ -84,7 +84,7 @@ export async function serve(
   if (masterKey !== undefined) stack.use(knownSecrets.add(...masterKey.spellings))
   db.masterKey = masterKey
 
-  // With port 0 the URLs are known only once the service listens.
+  // With port 0, the URLs are known only once the service listens.
   let listening = settings
   let served: RequestListener | null = null
   const context: Context = {
@@ -134,7 +134,7 @@ export async function serve(
   }
   const { metricsPort } = settings.logging
   const metrics = metricsPort === undefined ? null : stack.use(await serveMetrics(registry, metricsPort, log))
-  // A worker that listens nowhere checks its gateway too, and reports it in its log.
+  // A worker without a listener also checks its gateway, and reports the result in its log.
   const gatewayCheck =
     roles.has('worker') && !ownGateway && settings.config.providers.length > 0
       ? stack.use(new GatewayCheck({ url: () => listening.urls.gatewayUrl, log }))
@@ -161,7 +161,7 @@ export async function serve(
   }
   await gatewayCheck?.start()
   const tenant = await provideDevelopment(context, listening, api !== undefined)
-  // Only now ready: whoever waits for that finds all that a start makes, `dev.json` among it.
+  // Become ready last: whoever waits for readiness then finds everything that a start makes, including `dev.json`.
   delete needs['start']
 
   const opened = stack.move()

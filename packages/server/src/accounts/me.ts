@@ -4,7 +4,7 @@ import type { Handlers } from '../http/routing/handler.ts'
 import type { PersonPrincipal } from '../identity/guard/principal.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 
-/** The operations of the API that tell people who they are. */
+/** Returns the handlers of the operations that tell people who they are. */
 export function identityHandlers({ db }: Context): Pick<Handlers, 'getMe'> {
   return {
     getMe: async ({ principal }) => ({ status: 200, body: await readIdentity(db, principal) }),

@@ -6,10 +6,10 @@ import type { Settings } from '../settings/settings.ts'
 import type { MasterKey } from '../storage/master-key.ts'
 
 const DAY_MS = 86_400_000
-/** The longest life of a token that a signing key has signed. */
+/** The longest life of a token that a signing key signs. */
 const TOKEN_MS = 3_600_000
 
-/** Opens the account service, and returns the surface that the listener serves. */
+/** Opens the account service and returns the surface that the listener serves. */
 export async function openAccount(
   context: Context,
   { limits }: Settings,

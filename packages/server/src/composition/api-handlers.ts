@@ -15,7 +15,7 @@ import { turnHandlers } from '../sessions/turns/routes.ts'
 import type { TranscriptionConfig } from '../settings/config-file.ts'
 import { transcriptionHandlers } from '../transcription/routes.ts'
 
-/** Every guarded operation of the API; a domain that forgets one does not compile. */
+/** Returns the handlers of every guarded operation of the API; a missing one does not compile. */
 export function apiHandlers(
   context: Context,
   platform: Platform,

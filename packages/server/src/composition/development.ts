@@ -5,9 +5,9 @@ import { grantLocal } from '../repositories/grant-local.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /**
- * Makes the development tenant in an empty database, and grants it the repositories of this machine.
- * @param answersApi true if this process answers the URLs that `dev.json` tells
- * @returns the tenant's secrets if this start made it; null otherwise, and always out of development
+ * Makes the development tenant in an empty database and grants it the repositories of this machine.
+ * @param answersApi true if this process serves the URLs that it writes to `dev.json`
+ * @returns the tenant's secrets if this start made it; null otherwise, and always outside development
  */
 export async function provideDevelopment(
   context: Context,

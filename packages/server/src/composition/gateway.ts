@@ -12,10 +12,10 @@ import type { TokenVerifier } from '../identity/tokens/token-verifier.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { MasterKey } from '../storage/master-key.ts'
 
-/** When the service stops, model answers under way may go on for this long. */
+/** Time that model answers in progress may still take when the service stops. */
 const GRACE_MS = 10_000
 
-/** Opens the model gateway, and returns what the listener serves of it. */
+/** Opens the model gateway and returns the surface that the listener serves. */
 export function openGateway(
   context: Context,
   { gateway, config, limits }: Settings,

@@ -9,16 +9,16 @@ import type { TokenVerifier } from '../identity/tokens/token-verifier.ts'
 import { StartError } from '../kit/start-error.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** What the roles of this process answer over HTTP; each is absent if the process does not have its role. */
+/** The HTTP surfaces of this process. Each is absent if the process does not have its role. */
 export interface Surfaces {
   readonly api: Handlers | undefined
   readonly gateway: GatewaySurface | undefined
   readonly account: AccountSurface | undefined
-  /** Verifies the tokens that callers present to any of them. */
+  /** Verifies the tokens that callers present on every surface. */
   readonly tokens: TokenVerifier
 }
 
-/** A listener that answers. */
+/** An open listener. */
 export interface Listening {
   readonly port: number
   /** Serves requests that this process hands over without a connection. */
@@ -26,7 +26,8 @@ export interface Listening {
 }
 
 /**
- * Listens where the settings say. Disposing of the stack closes it: requests under way end first.
+ * Listens at the address in the settings. Disposing of the stack closes the listener after its open requests have
+ * ended.
  * @throws StartError if the port is taken or may not be used
  */
 export async function listen(

@@ -5,7 +5,7 @@ import { installsIn } from '../runtimes/install-runtime.ts'
 import { insidePaths } from '../sandboxes/bubblewrap/options.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** The built-in runtimes, and those of the configuration file. */
+/** Returns the built-in runtimes and those of the configuration file. */
 export function runtimeCatalog({ config, dataDir }: Settings): RuntimeCatalog {
   const { providers, runtimes } = config
   const entries = runtimeEntries(runtimes, {

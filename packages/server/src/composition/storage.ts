@@ -18,7 +18,7 @@ import {
 } from '../storage/postgres/pool.ts'
 import { requireOwnConnections } from '../storage/postgres/pooler.ts'
 
-/** The database of a deployment, migrated, and how further connections to it are made. */
+/** The migrated database of a deployment, and the options for further connections to it. */
 export interface DeploymentDatabase {
   readonly db: PooledDatabase
   readonly options: DatabaseOptions
@@ -49,7 +49,7 @@ export async function openDeploymentDatabase(
   return { db, options }
 }
 
-/** Opens the blob store, and makes sure that it is the one of this database. */
+/** Opens the blob store and makes sure that it belongs to this database. */
 export async function openBlobStore(
   settings: Settings,
   db: PooledDatabase,
@@ -61,7 +61,7 @@ export async function openBlobStore(
 }
 
 /**
- * Finds the key that seals secrets, and refuses another than the deployment's.
+ * Finds the key that seals secrets and makes sure that it is the deployment's.
  * @returns undefined if this process has no key and seals nothing
  */
 export async function openMasterKey(
@@ -75,7 +75,10 @@ export async function openMasterKey(
   return masterKey
 }
 
-/** The gateway seals reasoning, and the account service its signing keys; a worker seals the secrets of its sandboxes, if it gives them any. */
+/**
+ * Returns true if a role of this process seals secrets. The gateway seals reasoning, and the account service its
+ * signing keys. A worker seals the secrets of its sandboxes, if it gives them any.
+ */
 function needsKey({ roles, config }: Settings): boolean {
   return (
     roles.has('gateway') ||
@@ -84,7 +87,7 @@ function needsKey({ roles, config }: Settings): boolean {
   )
 }
 
-/** @returns how the service reaches its database, and how the owner of the schema does if that is another role */
+/** Returns the service's connection to its database, and the schema owner's if that is another role. */
 async function connect(
   { dataDir, database: { url, migrationUrl } }: Settings,
   log: Logger,
@@ -108,12 +111,12 @@ async function openBlobs(
       throw toStartError(error, `blobs cannot be kept in ${store.directory}`)
     })
   }
-  // The SDK takes a tenth of a second to load: a deployment that keeps files does without.
+  // The SDK takes a tenth of a second to load, so load it only if the deployment uses S3.
   const { S3Blobs } = await import('../storage/blobs/s3-blobs.ts')
   return stack.use(await S3Blobs.open(store.location, { spoolDirectory: dataDir, log }))
 }
 
-/** A blob store as its operator would name it. */
+/** Returns the operator's name for a blob store. */
 function placeOf({ blobs: { store } }: Settings): string {
   return store.kind === 'file' ? store.directory : `s3://${store.location.bucket}/${store.location.prefix}`
 }

@@ -24,26 +24,26 @@ import { publicationQueue } from '../sessions/publications/publication-queue.ts'
 import { reviewQueue } from '../sessions/reviews/review-queue.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** Between two looks for work when nothing wakes the worker. */
+/** Time between two polls for work if nothing wakes the worker. */
 const POLL_MS = 500
 const LONGEST_SWEEP_MS = 10_000
 
-/** How the worker's sandboxes reach the gateway; the worker mints the credentials itself. */
-export type WayToGateway = Omit<GatewayAccessOptions, 'mint'>
+/** Connection of the worker's sandboxes to the gateway. The worker mints the credentials itself. */
+export type SandboxGateway = Omit<GatewayAccessOptions, 'mint'>
 
 /** The parts of a worker, none of them started. */
 export interface WorkerParts {
-  /** In the order of their start; they stop in the reverse order. */
+  /** In the order in which they start; they stop in reverse. */
   readonly services: readonly Service[]
-  /** How the sandboxes of this machine are bounded, one line each. */
+  /** The limits of this machine's sandboxes, one line each. */
   readonly platform: readonly string[]
 }
 
-/** Opens the sandbox driver, and makes the services of a worker on it. */
+/** Opens the sandbox driver and makes the services of a worker on it. */
 export async function openWorker(
   context: Context,
   settings: Settings,
-  way: WayToGateway,
+  gateway: SandboxGateway,
   stack: AsyncDisposableStack,
 ): Promise<WorkerParts> {
   const driver = stack.use(
@@ -55,7 +55,7 @@ export async function openWorker(
       log: context.log,
     }),
   )
-  const execution = await executionContext(context, settings, driver, way)
+  const execution = await executionContext(context, settings, driver, gateway)
   const delivery = await deliveryContext(execution, settings)
   const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery)]
   const { fenceMs } = settings.worker.limits
@@ -75,14 +75,14 @@ async function executionContext(
   context: Context,
   { dataDir, leases, sandboxes, worker }: Settings,
   driver: SandboxDriver,
-  way: WayToGateway,
+  gateway: SandboxGateway,
 ): Promise<ExecutionContext> {
   return {
     ...context,
     driver,
     mirrors: new Mirrors(join(dataDir, 'mirrors'), sandboxes.mirrorBytes),
     gateway: new GatewayAccess({
-      ...way,
+      ...gateway,
       mint(run, { costUsd }) {
         const bound = costUsd === undefined ? run : { ...run, budgetUsd: costUsd }
         return mintRuntimeCredential(context.db, bound, context.clock.now())
@@ -117,7 +117,7 @@ async function deliveryContext(execution: ExecutionContext, settings: Settings):
   }
 }
 
-/** The bundles that run inside sandboxes, made by `npm run build`. */
+/** Directory of the bundles that run inside sandboxes; `npm run build` makes them. */
 function bundlesDirectory(): string {
   return resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
 }

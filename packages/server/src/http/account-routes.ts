@@ -26,10 +26,10 @@ import { queryOf } from './request/request-path.ts'
 import type { Reply } from './routing/handler.ts'
 import { routerPath } from './routing/route-match.ts'
 
-/** A handler once its operation no longer matters; the contract has judged what it is given. */
+/** A handler without the types of its operation; the contract has already checked its request. */
 type AnyHandler = (request: unknown) => Promise<Reply>
 
-/** One route for each row for people that this process answers. */
+/** Registers a route for each of people's operations that this process serves. */
 export function registerPersonRoutes(
   app: FastifyInstance,
   handlers: Partial<Readonly<Record<PersonOperationId, unknown>>>,
@@ -47,7 +47,7 @@ export function registerPersonRoutes(
   }
 }
 
-/** One route for each row for apps' backends, metered by the client's address. */
+/** Registers a route for each operation of apps' backends; the meter limits them by client address. */
 export function registerAssertionRoutes(
   app: FastifyInstance,
   handlers: Readonly<Record<AssertionOperationId, unknown>>,
@@ -107,7 +107,10 @@ function register(
   })
 }
 
-/** An installation's credential is none where only people are known. @throws ApiError 401 */
+/**
+ * Returns the person behind a request. People's operations reject the credential of an installation.
+ * @throws ApiError 401
+ */
 function admitted(request: FastifyRequest): { readonly principal: PersonPrincipal } {
   const principal: Principal | undefined = request.admission?.principal
   if (principal === undefined) throw new Error('a route for people was reached without the guard')
@@ -115,7 +118,10 @@ function admitted(request: FastifyRequest): { readonly principal: PersonPrincipa
   return { principal }
 }
 
-/** @throws ApiError 403 `insufficient_scope` */
+/**
+ * Checks that the person has the role or permission that the operation needs.
+ * @throws ApiError 403 `insufficient_scope`
+ */
 function requireStanding({ needs }: PersonOperation, { role, permissions }: PersonPrincipal): void {
   if (needs === 'membership') return
   if (needs === 'administrator' ? role === 'admin' : permissions.has(needs)) return

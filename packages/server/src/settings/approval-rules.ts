@@ -3,21 +3,21 @@ import { confinements, toolKinds } from '@berth/contract'
 import { commandWords } from '../kit/command-words.ts'
 import { JsonNode, parseJson } from './json-node.ts'
 
-/** Words of a command, in order; `more`: any words may follow. */
+/** The words of a command, in order. With `more`, any words may follow. */
 export interface CommandPattern {
   readonly words: readonly string[]
   readonly more: boolean
 }
 
-/** A path; `below`: it and all that is below it. */
+/** A path. With `below`, it includes everything below the path. */
 export interface PathPattern {
   readonly path: string
   readonly below: boolean
 }
 
 /**
- * Approvals that an operator allows without people (docs/interactions.md). Of each list that is there one entry must be
- * met. There are none that deny: what no rule allows is asked of people.
+ * A rule by which an operator allows approvals without people (docs/interactions.md). A request matches if it meets one
+ * entry of each list that the rule has. No rule denies: people decide whatever no rule allows.
  */
 export interface ApprovalRule {
   readonly organizations?: readonly string[]
@@ -29,11 +29,14 @@ export interface ApprovalRule {
   readonly paths?: readonly PathPattern[]
 }
 
-/** What a path says all about. A command may touch any file, and a move has a second path. */
+/** Kinds of tools whose effect a single path describes. A command may touch any file, and a move has a second path. */
 const kindsWithPaths = ['read', 'search', 'edit', 'delete']
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Reads the file of approval rules. @throws StartError naming the file, the place and what is wrong there */
+/**
+ * Reads the file of approval rules.
+ * @throws StartError that names the file, the place and the problem
+ */
 export function parseApprovalRules(text: string, file: string): readonly ApprovalRule[] {
   const root = new JsonNode(parseJson(text, file), { file, path: '', variables: {} })
   return root.require(root.object('allow').allow, 'allow').array().map(readRule)

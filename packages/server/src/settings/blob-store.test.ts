@@ -16,9 +16,9 @@ function refusal(variables: Record<string, string>): string {
   throw new Error('the settings were accepted')
 }
 
-test('is a directory unless a bucket is named, whatever the variables of AWS say', () => {
+test('the store is a directory unless BERTH_BLOBS names a bucket, whatever the AWS variables say', () => {
   expect(read({})).toEqual({ kind: 'file', directory: '/data/blobs' })
-  expect(read({ BERTH_BLOBS: 'file:/var/../blobs', AWS_ENDPOINT_URL: 'what?' })).toEqual({
+  expect(read({ BERTH_BLOBS: 'file:/var/../blobs', AWS_ENDPOINT_URL: 'no URL' })).toEqual({
     kind: 'file',
     directory: '/blobs',
   })
@@ -29,7 +29,7 @@ test.each([
   ['s3://bucket/', 'bucket', ''],
   ['s3://my.bucket-1/a', 'my.bucket-1', 'a/'],
   ['s3://bucket/a/B_c.d/e-f/', 'bucket', 'a/B_c.d/e-f/'],
-])('%s is a bucket and a prefix', (text, bucket, prefix) => {
+])('%s names a bucket and a prefix', (text, bucket, prefix) => {
   expect(read({ BERTH_BLOBS: text, AWS_REGION: 'eu-central-1', ...credentials })).toEqual({
     kind: 's3',
     location: {
@@ -44,7 +44,7 @@ test.each([
   })
 })
 
-test("another store than AWS's needs no region", () => {
+test("a store other than AWS's needs no region", () => {
   const variables = { BERTH_BLOBS: 's3://bucket', AWS_ENDPOINT_URL: 'http://127.0.0.1:9000', ...credentials }
   expect(read({ ...variables, AWS_SESSION_TOKEN: 'token' })).toMatchObject({
     location: { region: 'us-east-1', endpoint: 'http://127.0.0.1:9000', sessionToken: 'token' },
@@ -66,7 +66,7 @@ test.each([
   )
 })
 
-test('what a bucket needs besides is asked for by name', () => {
+test('a bucket without its other settings is refused with the name of the missing one', () => {
   const variables = { BERTH_BLOBS: 's3://bucket', AWS_REGION: 'x', ...credentials }
   for (const name of ['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) {
     expect(refusal({ ...variables, [name]: '' })).toBe(`BERTH_BLOBS names a bucket, so ${name} must be set`)

@@ -4,15 +4,15 @@ import type { S3Location } from '../storage/blobs/s3-client.ts'
 import type { Environment } from './environment.ts'
 import { parseWebUrl } from './web-url.ts'
 
-/** Where blobs are kept. */
+/** The store that keeps blobs, and its address. */
 export type BlobStore =
   | { readonly kind: 'file'; readonly directory: string }
   | { readonly kind: 's3'; readonly location: S3Location }
 
-/** Where blobs are kept, and for how long after nothing names them. */
+/** The blob store and the time that it keeps unreferenced blobs. */
 export interface BlobSettings {
   readonly store: BlobStore
-  /** A blob that no row names is swept after this long, no sooner. */
+  /** Grace period: the sweep keeps a blob at least this long after its last put, even if no row names it. */
   readonly graceMs: number
 }
 
@@ -30,7 +30,7 @@ export function readBlobs(env: Environment, dataDir: string): BlobSettings {
   }
 }
 
-/** Reads `BERTH_BLOBS`, and the variables of AWS, which count only where it names a bucket. */
+/** Reads `BERTH_BLOBS` and the AWS variables. The latter count only if `BERTH_BLOBS` names a bucket. */
 export function readBlobStore(env: Environment, dataDir: string): BlobStore {
   const named = env.parsed(
     'BERTH_BLOBS',
@@ -69,7 +69,7 @@ export function readBlobStore(env: Environment, dataDir: string): BlobStore {
   }
 }
 
-/** A bucket's name by S3's rules, and a prefix of letters that are the same in a key, a URL and a header. */
+/** A bucket name by S3's rules, and a prefix of characters that need no escape in a key, a URL or a header. */
 const s3Pattern = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/((?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*))?$/
 
 function parseBlobs(text: string): Named | undefined {

@@ -1,7 +1,7 @@
 import { StartError } from '../kit/start-error.ts'
 import type { Environment } from './environment.ts'
 
-/** How much of request bodies a process holds, and for how long it waits for them. */
+/** Limits on the request bodies that a process holds, and on its patience with slow ones. */
 export interface BodySettings {
   readonly processBytes: number
   readonly callerBytes: number
@@ -12,8 +12,8 @@ export interface BodySettings {
 const mebibyte = 1024 ** 2
 
 /**
- * Reads them. Their defaults grow with what one request may hold, so that a larger request needs no other setting.
- * @param gatewayBytes of one model request
+ * Reads the limits. Their defaults grow with the largest request, so a larger request needs no other setting.
+ * @param gatewayBytes largest body of one model request
  */
 export function readBodies(env: Environment, gatewayBytes: number): BodySettings {
   const callerBytes = env.integer(

@@ -19,7 +19,7 @@ export interface ModelConfig {
   readonly tools: boolean
   readonly reasoning: boolean
   readonly modalities: readonly ('text' | 'image' | 'audio' | 'file')[]
-  /** Absent: the cost of a Run that used it is incomplete. */
+  /** Absent: the cost of a Run that used the model is incomplete. */
   readonly price: ModelPrice | undefined
 }
 
@@ -29,9 +29,9 @@ export interface ProviderConfig {
   readonly kind: 'openai' | 'anthropic' | 'google' | 'openai-compatible'
   readonly baseUrl: string | undefined
   readonly apiKey: string | undefined
-  /** Formats that the upstream speaks by itself. */
+  /** Formats that the upstream speaks natively. */
   readonly wire: readonly ('chat' | 'responses' | 'messages' | 'generate')[]
-  /** Absent: the provider is asked for its list. */
+  /** Absent: Berth asks the provider for its list. */
   readonly models: readonly ModelConfig[] | undefined
 }
 
@@ -39,18 +39,21 @@ export interface ProviderConfig {
 export interface RuntimeConfig {
   readonly id: string
   readonly name: string
-  /** Empty where the entry stands on another one. */
+  /** Empty if the entry has a base. */
   readonly command: readonly string[]
-  /** Id of the known agent that it stands on. */
+  /** Id of the known agent that the entry is based on. */
   readonly base: string | undefined
   readonly env: Readonly<Record<string, string>>
-  /** The values of `env` that are masked in what its Sessions tell: references, and those whose names say so. */
+  /**
+   * Values of `env` that Berth masks in the output of the runtime's Sessions: references, and values whose names look
+   * secret.
+   */
   readonly secrets: readonly string[]
-  /** Origins that its sandboxes reach besides public hosts by policy. */
+  /** Origins that the runtime's sandboxes reach in addition to the public hosts that the policy allows. */
   readonly reach: readonly string[]
   /** Paths below the agent's home that hold its conversations. */
   readonly state: readonly string[]
-  /** Absolute directories that its sandboxes show read-only at the same path. */
+  /** Absolute directories that sandboxes see read-only at the same path. */
   readonly mounts: readonly string[]
 }
 
@@ -62,15 +65,15 @@ export interface GitHostConfig {
   readonly privateKey: string | undefined
 }
 
-/** How far the public network is open to sandboxes. */
+/** Limits on the public hosts that sandboxes reach. */
 export interface EgressConfig {
-  /** Names, and `*.name` for all names below one. Absent: every public host. */
+  /** Host names; `*.name` covers all names below one. Absent: every public host. */
   readonly hosts: readonly string[] | undefined
-  /** Ranges of addresses that are closed although they are public. */
+  /** Address ranges that stay closed although they are public. */
   readonly refuse: readonly string[]
 }
 
-/** What hears words in recordings. */
+/** The engine that transcribes recordings. */
 export type TranscriptionConfig =
   | { readonly kind: 'offline' }
   | {
@@ -80,38 +83,43 @@ export type TranscriptionConfig =
       readonly model: string
     }
 
-/** The configuration file, every default filled in and every secret resolved. */
+/** The configuration file with every default filled in and every secret resolved. */
 export interface Config {
   readonly providers: readonly ProviderConfig[]
   readonly models: {
     readonly default: string | undefined
     readonly aliases: Readonly<Record<string, string>>
-    /** What is tried in its place, in order, when a model fails before it answers. */
+    /** Models to try in order if a model fails before it answers. */
     readonly fallbacks: Readonly<Record<string, readonly string[]>>
-    /** What a provider's own list does not tell of its models, by catalog id. */
+    /** Facts about models, by catalog id, that the provider's own list does not give. */
     readonly details: Readonly<Record<string, ModelConfig>>
   }
   readonly runtimes: readonly RuntimeConfig[]
   readonly gitHosts: readonly GitHostConfig[]
   readonly egress: EgressConfig
-  /** Absent: nothing is transcribed. */
+  /** Absent: Berth transcribes nothing. */
   readonly transcription: TranscriptionConfig | undefined
-  /** Places of the secrets that the file holds itself, such as `providers[0].apiKey`. */
+  /** Places of the secrets that the file itself holds, such as `providers[0].apiKey`. */
   readonly inlineSecrets: readonly string[]
 }
 
 const idPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/
-/** As the API takes it (interface 2.2). */
+/** The pattern of runtime ids in the API's contract. */
 const runtimeIdPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 const catalogIdPattern = /^\S{1,265}$/
-/** Variables whose values are secret wherever they come from. Short values are settings, such as `MAX_TOKENS`. */
+/**
+ * Names of variables whose values are secret wherever they come from. Short values are settings, such as `MAX_TOKENS`.
+ */
 const secretName = /key|token|secret|passw|credential|auth(?!or)/i
 const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 const builtInRuntimes = ['native', 'shell']
-/** Agents that an entry can stand on; each has its own in `runtimes/foreign`. */
+/** Agents that an entry can be based on; each has its own file in `runtimes/foreign`. */
 const knownAgents = ['opencode', 'codex', 'claude-code', 'gemini', 'goose'] as const
 
-/** Reads the configuration file's text. @throws StartError naming the file, the place and what is wrong there */
+/**
+ * Reads the text of the configuration file.
+ * @throws StartError that names the file, the place and the problem
+ */
 export function parseConfig(
   text: string,
   file: string,
@@ -220,7 +228,9 @@ function readModels(node: JsonNode | undefined, providers: readonly ProviderConf
   }
 }
 
-/** Whether a catalog id may be had. What a provider without a list serves shows when it is asked. */
+/**
+ * Returns true if a catalog id can be served. A provider without a list may serve any id: only its own list can tell.
+ */
 function isServed(id: string, providers: readonly ProviderConfig[]): boolean {
   const slash = id.indexOf('/')
   const provider = providers.find(candidate => candidate.id === id.slice(0, slash))
@@ -287,7 +297,7 @@ function readGitHost(node: JsonNode): GitHostConfig {
   }
 }
 
-/** At least one dot, and a last label that is no number, or it would be an address. */
+/** At least one dot, and a last label that is not a number, or it would be an address. */
 const hostPattern = /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?=.*[a-z])[a-z0-9-]{2,63}$/
 
 function readEgress(node: JsonNode | undefined): EgressConfig {

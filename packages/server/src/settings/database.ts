@@ -1,13 +1,13 @@
 import { StartError } from '../kit/start-error.ts'
 import type { Environment } from './environment.ts'
 
-/** How the process reaches PostgreSQL. */
+/** Settings for the connections to PostgreSQL. */
 export interface DatabaseSettings {
-  /** Absent: an embedded PostgreSQL below the data directory. */
+  /** Absent: the service runs an embedded PostgreSQL below the data directory. */
   readonly url: string | undefined
-  /** The role that owns the schema, if it is another than the one of `url`. */
+  /** URL of the role that owns the schema, if that is not the role of `url`. */
   readonly migrationUrl: string | undefined
-  /** Connections of this process at most. */
+  /** Maximum number of connections of this process. */
   readonly connections: number
 }
 

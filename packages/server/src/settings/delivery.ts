@@ -4,11 +4,13 @@ import type { Environment } from './environment.ts'
 export interface DeliverySettings {
   /** Longest wait of a caller for a review. */
   readonly reviewWaitMs: number
-  /** A Publication or a Merge whose Git host does not answer has failed after this long. */
+  /** A Publication or a Merge fails if its Git host has not answered after this long. */
   readonly publicationMs: number
   /** Longest wait of a Merge for its pull request to become ready. */
   readonly mergeWaitMs: number
-  /** From the first look at a pull request that is not ready to the second; doubled up to a bound for each further one. */
+  /**
+   * Delay before the second look at a pull request that is not ready. It doubles for each further look, up to a bound.
+   */
   readonly mergeCheckMs: number
 }
 

@@ -1,7 +1,7 @@
 import type { Config } from './config-file.ts'
 import type { Environment } from './environment.ts'
 
-/** Public hosts that are open to sandboxes. */
+/** Public hosts that sandboxes may reach. */
 export interface Egress {
   readonly ports: readonly number[]
   /** Undefined: every public host. */
@@ -9,7 +9,7 @@ export interface Egress {
   readonly refused: readonly string[]
 }
 
-/** What sandboxes reach beside what their runtime names; undefined where that is nothing. */
+/** Reads the public hosts that sandboxes reach besides those of their runtime; returns undefined if there are none. */
 export function readEgress(env: Environment, { egress }: Config): Egress | undefined {
   const parse = (text: string): number[] | undefined => {
     const ports = text.split(',').map(port => (/^ *\d{1,5} *$/.test(port) ? Number(port) : 0))

@@ -1,13 +1,13 @@
 import { StartError } from '../kit/start-error.ts'
 
-/** A timer of Node holds no more. */
+/** Longest delay of a Node timer. */
 const longestSeconds = 2_000_000
 
 /** One setting as the documentation lists it. */
 export interface Declaration {
   readonly name: string
   readonly meaning: string
-  /** What holds when it is absent, in words or as it would be written. */
+  /** Default, as prose or as an operator would write it. */
   readonly fallback: string
 }
 
@@ -17,7 +17,7 @@ interface Range {
 }
 
 /**
- * Reads settings from an environment. Reading is declaring: whatever `BERTH_*` variable was not read by the end is
+ * Reads settings from an environment. Reading declares a setting: after the last read, any other `BERTH_*` variable is
  * unknown. An empty variable counts as absent, because compose files and unit files cannot leave one out.
  */
 export class Environment {
@@ -38,7 +38,7 @@ export class Environment {
     return value === '' ? undefined : value
   }
 
-  /** A setting that `parse` understands; it answers undefined to refuse, and `expected` then says what it wants. */
+  /** Reads a setting with `parse`. If `parse` returns undefined, the error says what was `expected`. */
   parsed<T>(
     name: string,
     meaning: string,
@@ -54,8 +54,8 @@ export class Environment {
   }
 
   /**
-   * A time that the environment writes in whole seconds, within what a timer of Node holds.
-   * @param fallbackSeconds the default, in seconds; so is the range
+   * Reads a time that the environment gives in whole seconds, within the limit of a Node timer.
+   * @param fallbackSeconds default in seconds; the range is in seconds as well
    * @returns milliseconds
    */
   duration(name: string, fallbackSeconds: number, meaning: string, range: Partial<Range> = {}): number {
@@ -85,7 +85,10 @@ export class Environment {
     return this.parsed(name, meaning, fallback, parse, `one of ${choices.join(', ')}`) ?? fallback
   }
 
-  /** @throws StartError naming the first `BERTH_*` variable that nothing has read */
+  /**
+   * Refuses unknown `BERTH_*` variables.
+   * @throws StartError that names the first variable that nothing has read
+   */
   refuseUnknown(): void {
     for (const name of Object.keys(this.#variables)) {
       if (!name.startsWith('BERTH_') || this.#declared.has(name) || clientVariables.has(name)) continue
@@ -95,14 +98,14 @@ export class Environment {
   }
 }
 
-/** The command line's own, which may stand in the environment that the service is started from. */
+/** Variables of the command line, which may be in the environment that starts the service. */
 const clientVariables: ReadonlySet<string> = new Set(['BERTH_URL', 'BERTH_API_KEY'])
 
 function describeRange(kind: string, least: number, most: number): string {
   return most === Number.MAX_SAFE_INTEGER ? `${kind}, at least ${least}` : `${kind} from ${least} to ${most}`
 }
 
-/** Whether one name becomes the other by at most two single-letter changes (Levenshtein distance). */
+/** Returns true if at most two single-letter changes turn one name into the other (Levenshtein distance). */
 function isNear(left: string, right: string): boolean {
   if (Math.abs(left.length - right.length) > 2) return false
   let row = Array.from({ length: right.length + 1 }, (_, index) => index)

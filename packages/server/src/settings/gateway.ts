@@ -1,7 +1,7 @@
 import type { Environment } from './environment.ts'
 import { type RateLimit, readRateLimit } from './rate-limit.ts'
 
-/** How the AI gateway is held to its bounds. */
+/** Limits of the model gateway. */
 export interface GatewaySettings {
   readonly rate: RateLimit
   readonly bodyBytes: number
@@ -9,17 +9,16 @@ export interface GatewaySettings {
   readonly firstByteMs: number
   readonly idleMs: number
   readonly totalMs: number
-  /** Attempts at one model beside the first. */
+  /** Further attempts at one model after the first. */
   readonly retries: number
   readonly retryWaitMs: number
   readonly clientPatienceMs: number
-  /** Connections to one provider at most. */
+  /** Maximum number of connections to one provider. */
   readonly connections: number
-  /** Requests of one sandbox at once. */
+  /** Maximum number of concurrent requests of one sandbox. */
   readonly sandboxRequests: number
 }
 
-/** Reads them. */
 export function readGateway(env: Environment): GatewaySettings {
   return {
     rate: readRateLimit(

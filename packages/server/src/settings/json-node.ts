@@ -1,6 +1,9 @@
 import { StartError } from '../kit/start-error.ts'
 
-/** The value of a file's text. @throws StartError that names the line where it is not JSON */
+/**
+ * Parses the text of a file.
+ * @throws StartError that names the line if the text is not JSON
+ */
 export function parseJson(text: string, file: string): unknown {
   try {
     return JSON.parse(text)
@@ -9,16 +12,16 @@ export function parseJson(text: string, file: string): unknown {
   }
 }
 
-/** Where a value of the configuration file stands, and what reading it needs. */
+/** The place of a value in the configuration file, and the context for reading it. */
 interface Place {
   readonly file: string
   readonly path: string
   readonly variables: Readonly<Record<string, string | undefined>>
-  /** Takes the places of secrets that the file holds itself. */
+  /** Collects the places of secrets that the file itself holds. */
   readonly inlineSecrets?: string[]
 }
 
-/** A value of the configuration file with its place, so that whatever is wrong can be named. */
+/** A value of the configuration file with its place, so that errors can name it. */
 export class JsonNode {
   readonly #value: unknown
   readonly #place: Place
@@ -28,13 +31,13 @@ export class JsonNode {
     this.#place = place
   }
 
-  /** Ends the start, naming this place. */
+  /** Ends the start with an error that names this place. */
   fail(problem: string): never {
     const { file, path } = this.#place
     throw new StartError(`${file}: ${path === '' ? 'it' : path} ${problem}`)
   }
 
-  /** The members, each of which must be known. Absent ones and null ones are undefined. */
+  /** Returns the members of an object and refuses unknown ones. Absent and null members are undefined. */
   object<K extends string>(...known: readonly K[]): { readonly [key in K]?: JsonNode } {
     const entries = this.#entries()
     const members: { [key in K]?: JsonNode } = {}
@@ -46,7 +49,7 @@ export class JsonNode {
     return members
   }
 
-  /** The members of an object whose keys are the file's own. */
+  /** Returns the members of an object whose keys the file chooses. */
   record(keyPattern: RegExp): readonly (readonly [string, JsonNode])[] {
     return this.#entries().map(([key, value]) => {
       const child = this.#child(key, value)
@@ -67,12 +70,15 @@ export class JsonNode {
     return this.#value
   }
 
-  /** Whether it is `{ "env": "NAME" }`, and not given here. */
+  /** True if the value is a reference such as `{ "env": "NAME" }` and not the text itself. */
   get isReference(): boolean {
     return typeof this.#value === 'object'
   }
 
-  /** A string given here or as `{ "env": "NAME" }`. @param isSecret whether the file must be closed to others if it is here */
+  /**
+   * Reads a string that is given here or as `{ "env": "NAME" }`.
+   * @param isSecret true if a file that holds the string itself must be closed to others
+   */
   secret(isSecret = true): string {
     if (!this.isReference) {
       if (isSecret) this.#place.inlineSecrets?.push(this.#place.path)
@@ -102,7 +108,7 @@ export class JsonNode {
     return typeof this.#value === 'boolean' ? this.#value : this.fail('must be true or false')
   }
 
-  /** A member that must be there. */
+  /** Returns a member; fails if it is missing. */
   require(member: JsonNode | undefined, name: string): JsonNode {
     return member ?? this.#child(name, undefined).fail('is missing')
   }

@@ -1,11 +1,11 @@
 import { StartError } from '../kit/start-error.ts'
 import type { Environment } from './environment.ts'
 
-/** How long sandboxes live. */
+/** Lifetimes of sandboxes. */
 export interface LeaseSettings {
   /** Life of a sandbox without a Run. */
   readonly idleMs: number
-  /** Life of a sandbox in any case. */
+  /** Longest life of any sandbox. */
   readonly maxMs: number
   /** Longest wait of a caller for a workspace that a worker is restoring. */
   readonly workspaceWaitMs: number

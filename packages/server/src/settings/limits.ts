@@ -2,18 +2,21 @@ import { type BodySettings, readBodies } from './bodies.ts'
 import type { Environment } from './environment.ts'
 import { type RateLimit, readRateLimit } from './rate-limit.ts'
 
-/** How much of the API its callers may use. */
+/** Limits on the callers of the API. */
 export interface LimitSettings {
-  /** Of each installation or membership. */
+  /** For each installation or membership. */
   readonly authority: RateLimit
-  /** Of each address. */
+  /** For each client address. */
   readonly edge: RateLimit
-  /** Of each address that has tokens issued. */
+  /** For each client address that requests tokens. */
   readonly issuance: RateLimit
   readonly bodies: BodySettings
 }
 
-/** @param gatewayBytes what the body of one model request may hold */
+/**
+ * Reads the limits.
+ * @param gatewayBytes largest body of one model request
+ */
 export function readLimits(env: Environment, gatewayBytes: number): LimitSettings {
   const authority = { burst: 120, perMinute: 600 }
   const edge = { burst: 600, perMinute: 3000 }

@@ -3,12 +3,12 @@ import ipaddr from 'ipaddr.js'
 import type { Environment } from './environment.ts'
 import { isLoopback, originOf, parseWebUrl } from './web-url.ts'
 
-/** Where the service listens. */
+/** Address at which the service listens. */
 export interface ListenerSettings {
   readonly host: string
-  /** 0 lets the system choose. */
+  /** With 0 the system chooses a port. */
   readonly port: number
-  /** True if no other machine reaches the listener; only then is a development tenant made. */
+  /** True if no other machine can reach the listener. Only then does the service make a development tenant. */
   readonly loopback: boolean
 }
 
@@ -17,11 +17,11 @@ export interface UrlSettings {
   readonly baseUrl: string
   readonly authUrl: string
   readonly consoleUrl: string
-  /** Where workers forward the gateway requests of their sandboxes. */
+  /** URL to which workers forward the gateway requests of their sandboxes. */
   readonly gatewayUrl: string
 }
 
-/** What the HTTP service tells of itself, and whom it believes about a client's address. */
+/** Facts that the HTTP service publishes about itself, and the proxies that it trusts to report a client's address. */
 export interface HttpSettings {
   readonly release: string | undefined
   /** Addresses and ranges of reverse proxies. */
@@ -41,7 +41,7 @@ export function readAuthUrl(env: Environment, listener: ListenerSettings): strin
   return readUrl(env, listener, 'BERTH_AUTH_URL', 'URL at which clients reach the account service and the gateway.')
 }
 
-/** Reads the other URLs; by default workers look for the gateway where clients do. */
+/** Reads the other URLs. By default, workers look for the gateway at the same URL as clients. */
 export function readUrls(env: Environment, listener: ListenerSettings, authUrl: string): UrlSettings {
   return {
     authUrl,
@@ -57,7 +57,7 @@ export function readUrls(env: Environment, listener: ListenerSettings, authUrl: 
   }
 }
 
-/** The URLs once the listener has its port: those that follow the listener's origin move with it. */
+/** Returns the URLs for the port that the listener got: those on the listener's origin move with it. */
 export function urlsOn(urls: UrlSettings, { host, port: before }: ListenerSettings, port: number): UrlSettings {
   const move = (url: string): string => (url === originOf(host, before) ? originOf(host, port) : url)
   return {
@@ -95,7 +95,7 @@ function readUrl(
   return env.parsed(name, meaning, fallback.words, parseWebUrl, 'an http or https URL without query') ?? fallback.url
 }
 
-/** Parses IP addresses and ranges, separated by commas; undefined if one of them is neither. */
+/** Parses IP addresses and ranges separated by commas; returns undefined if any of them is neither. */
 function parseRanges(text: string): readonly string[] | undefined {
   const ranges = text.split(',').map(range => range.trim())
   return ranges.every(range => isIP(range) !== 0 || ipaddr.isValidCIDR(range)) ? ranges : undefined

@@ -2,10 +2,10 @@ import type { Environment } from './environment.ts'
 
 const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-/** What operators see of a process while it runs. */
+/** Logs and metrics for operators. */
 export interface LoggingSettings {
   readonly level: (typeof levels)[number]
-  /** Absent: no metrics are served. 0 lets the system choose. */
+  /** Absent: the process serves no metrics. With 0 the system chooses a port. */
   readonly metricsPort: number | undefined
 }
 

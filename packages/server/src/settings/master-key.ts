@@ -1,7 +1,7 @@
 import { parseMasterKey } from '../storage/master-key.ts'
 import type { Environment } from './environment.ts'
 
-/** Reads the key that seals secrets at rest; undefined if the data directory holds it, or is to. */
+/** Reads the key that seals secrets at rest; undefined leaves it to the data directory's key file. */
 export function readMasterKey(env: Environment): Buffer | undefined {
   return env.parsed(
     'BERTH_MASTER_KEY',

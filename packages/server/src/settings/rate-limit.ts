@@ -1,6 +1,6 @@
 import type { Environment } from './environment.ts'
 
-/** A token bucket: requests at once, and how many it regains a minute. */
+/** A token bucket: the size of a burst, and the tokens that it regains per minute. */
 export interface RateLimit {
   readonly burst: number
   readonly perMinute: number
@@ -8,7 +8,7 @@ export interface RateLimit {
 
 /**
  * Reads a bucket from `<prefix>_BURST` and `<prefix>_PER_MINUTE`.
- * @param description `limited` is what the bucket bounds ("Requests that … may send"), `note` is a sentence of its own
+ * @param description `limited` names the limited requests ("Requests that … may send"); `note` is a sentence of its own
  */
 export function readRateLimit(
   env: Environment,

@@ -3,7 +3,7 @@ import { StartError } from '../kit/start-error.ts'
 import { type Config, parseConfig } from './config-file.ts'
 import type { Environment } from './environment.ts'
 
-/** How the settings look at files. */
+/** Access to files for the settings. */
 export interface SettingsFiles {
   /** Returns a file's text, or undefined if there is none. */
   readFile(path: string): string | undefined
@@ -13,8 +13,8 @@ export interface SettingsFiles {
 
 /**
  * Reads the configuration file that `BERTH_CONFIG` names, or `berth.json` in the data directory if there is one.
- * @param variables the environment, from which the file takes the secrets that it names
- * @throws StartError if the named file is missing, or wrong, or holds a secret that others can read
+ * @param variables the environment, which holds the secrets that the file refers to
+ * @throws StartError if the named file is missing or wrong, or holds a secret that others can read
  */
 export function readConfig(
   env: Environment,

@@ -5,16 +5,16 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readIfThere } from './read-if-there.ts'
 
-test('a file that is not there has no text', () => {
+test('a missing file has no text', () => {
   expect(readIfThere(join(tmpdir(), 'berth-no-such-directory', 'berth.json'))).toBeUndefined()
 })
 
 test.runIf(process.getuid?.() === 0)(
-  'a data directory of another user is refused with its owner and what to do',
+  "the refusal of another user's data directory names the owner and the remedy",
   () => {
     const directory = mkdtempSync(join(tmpdir(), 'berth-foreign-'))
     try {
-      // A copy of the two modules where any user may read them, the checkout wherever it lies.
+      // The checkout may be closed to other users, so copy the two modules to a place that any user can read.
       chmodSync(directory, 0o755)
       for (const name of ['settings/read-if-there.ts', 'kit/start-error.ts']) {
         mkdirSync(join(directory, dirname(name)), { mode: 0o755 })

@@ -1,7 +1,10 @@
 import { readFileSync, statSync } from 'node:fs'
 import { StartError, toStartError } from '../kit/start-error.ts'
 
-/** Text of the configuration file; undefined if there is none. @throws StartError if it cannot be read */
+/**
+ * Reads the text of the configuration file; returns undefined if there is none.
+ * @throws StartError if it cannot be read
+ */
 export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
@@ -12,7 +15,7 @@ export function readIfThere(path: string): string | undefined {
   }
 }
 
-/** Whether others than its owner may read or change a file. */
+/** Returns true if others than its owner may read or change a file. */
 export function isOpenToOthers(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false })
   return found !== undefined && (found.mode & 0o077) !== 0

@@ -1,16 +1,16 @@
 import type { Environment } from './environment.ts'
 
-/** What one Run may use; an absent bound does not bind. */
+/** Limits of one Run. An absent member sets no limit. */
 export interface RunBudgets {
-  /** US dollars of the gateway's models. */
+  /** US dollars spent on models through the gateway. */
   readonly costUsd?: number
   /** Turns of the agent's own loop: calls of its model. */
   readonly turns?: number
-  /** Of its own time, while it does not wait for people. */
+  /** Seconds that the Run works; time in which it waits for people does not count. */
   readonly seconds?: number
 }
 
-/** Reads the deployment's bounds of every Run. */
+/** Reads the deployment's limits for every Run. */
 export function readBudgets(env: Environment): RunBudgets {
   const bound = (name: string, meaning: string, pattern: RegExp, expected: string) =>
     env.parsed(
@@ -46,7 +46,7 @@ export function readBudgets(env: Environment): RunBudgets {
   }
 }
 
-/** What the agent of a Run may put into the log, which is kept for ever. */
+/** Reads how many Events, and bytes of them, the agent of one Run may add to the log. The log is kept for ever. */
 export function readEventBudget(env: Environment): { readonly events: number; readonly bytes: number } {
   const more = 'the Run then fails with `event_budget`.'
   return {

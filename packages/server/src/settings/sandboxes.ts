@@ -4,11 +4,11 @@ import type { Environment } from './environment.ts'
 
 const gibibyte = 1024 ** 3
 
-/** What one sandbox may use, and what a host spends beside its sandboxes. */
+/** Limits of one sandbox, and of the work that a host does beside its sandboxes. */
 export interface SandboxSettings {
-  /** How far sandboxes reach the public network; undefined: not at all. */
+  /** Public hosts that sandboxes reach; undefined if they reach none. */
   readonly egress: Egress | undefined
-  /** Of one sandbox. */
+  /** For one sandbox. */
   readonly bounds: {
     readonly memoryBytes: number
     readonly processes: number
@@ -16,9 +16,9 @@ export interface SandboxSettings {
     readonly fileSizeBytes: number
     readonly diskBytes: number
   }
-  /** Of one mirror of a repository. */
+  /** Largest mirror of one repository. */
   readonly mirrorBytes: number
-  /** Of all helper programs of this process together. */
+  /** For all helper programs of this process together. */
   readonly helpers: { readonly memoryBytes: number; readonly cpus: number }
 }
 

@@ -1,7 +1,7 @@
 import { MasterKey } from '../storage/master-key.ts'
 import type { Settings } from './settings.ts'
 
-/** Returns the secrets of the settings, for what operators read. Tenants learn nothing of them. */
+/** Returns the secrets in the settings, so that logs can mask them for operators. Tenants never see settings. */
 export function secretsOf({ blobs: { store }, config, database, masterKey }: Settings): string[] {
   const secrets = [
     ...config.providers.map(({ apiKey }) => apiKey),
@@ -16,7 +16,7 @@ export function secretsOf({ blobs: { store }, config, database, masterKey }: Set
   return secrets.filter(secret => secret !== undefined)
 }
 
-/** As an operator may write it: in its own place or as a parameter, escaped or not. */
+/** Finds every password in a database URL: in its own place or as a parameter, escaped or not. */
 function passwordsIn(databaseUrl: string | undefined): string[] {
   const written = [/:\/\/[^/@:]*:([^@]*)@/, /[?&]password=([^&]*)/].map(place => databaseUrl?.match(place)?.[1] ?? '')
   return written.flatMap(password => {

@@ -36,7 +36,7 @@ describe('the environment', () => {
     expect([...settings.roles]).toEqual(['api', 'account', 'gateway', 'worker'])
   })
 
-  test('sets what it names, and an empty variable sets nothing', () => {
+  test('sets the settings that it names, and an empty variable sets nothing', () => {
     const settings = load({
       BERTH_HOST: '::',
       BERTH_PORT: '0',
@@ -93,7 +93,7 @@ describe('the environment', () => {
     expect(refusal({ DATABASE_URL: 'pg://u:hunter2@x' })).not.toContain('hunter2')
   })
 
-  test('nobody changes settings later', () => {
+  test('the settings cannot be changed later', () => {
     const settings = loadSettings({}, nothing)
     expect(Object.isFrozen(settings)).toBe(true)
     expect(Object.isFrozen(settings.worker.limits)).toBe(true)
@@ -112,7 +112,7 @@ describe('the environment', () => {
     })
   })
 
-  test('a larger request of the gateway has room, although nothing else is set', () => {
+  test('a larger limit of gateway requests raises the default limits of bodies', () => {
     const mebibyte = 1024 ** 2
     const { bodies } = load({ BERTH_GATEWAY_BODY_BYTES: String(200 * mebibyte) }).limits
     expect(bodies).toMatchObject({ callerBytes: 200 * mebibyte, processBytes: 400 * mebibyte })
@@ -128,7 +128,7 @@ describe('the environment', () => {
   })
 })
 
-describe('the way out of sandboxes', () => {
+describe('the egress of sandboxes', () => {
   test('is open to public hosts unless it is closed or listed', () => {
     expect(load({}).sandboxes.egress).toEqual({ ports: [80, 443], only: undefined, refused: [] })
     expect(load({ BERTH_EGRESS: 'none', BERTH_EGRESS_PORTS: '443' }).sandboxes.egress).toBeUndefined()
@@ -140,7 +140,7 @@ describe('the way out of sandboxes', () => {
     })
   })
 
-  test.each(['0', '65536', '80;443', 'https', ','])('has no port %s', ports => {
+  test.each(['0', '65536', '80;443', 'https', ','])('refuses the port %s', ports => {
     expect(refusal({ BERTH_EGRESS_PORTS: ports })).toBe('BERTH_EGRESS_PORTS must be a list of ports')
   })
 })
@@ -155,7 +155,7 @@ test.each([
   '10.0.0.1',
   'a.*.com',
   'münchen.de',
-])('sandboxes are not led to the host %s', host => {
+])('the egress of sandboxes refuses the host %s', host => {
   expect(refusal({}, { egress: { hosts: [host] } })).toContain('egress.hosts[0] must match')
 })
 
@@ -218,7 +218,7 @@ describe('the configuration file', () => {
     [{ allow: [{ kinds: ['edit'], paths: ['a/**'] }] }, 'allow[0].paths[0] must be an absolute path'],
     [{ allow: [{ kinds: ['edit'], paths: ['/a/*.ts'] }] }, 'allow[0].paths[0] must be an absolute path'],
     [{ allow: [{ tools: ['a'], organizations: ['me'] }] }, 'allow[0].organizations[0] must match'],
-  ])('of approval rules that is wrong ends the start: %j', (rules, message) => {
+  ])('of approval rules ends the start if it is wrong: %j', (rules, message) => {
     const text = typeof rules === 'string' ? rules : JSON.stringify(rules)
     const read = (path: string) => (path === '/rules.json' ? text : undefined)
     expect(() => loadSettings({ BERTH_APPROVAL_RULES: '/rules.json' }, read)).toThrow(message)
@@ -246,7 +246,7 @@ describe('the configuration file', () => {
     expect(read(false)).not.toThrow()
   })
 
-  test('may be open to others if it names its secrets only', () => {
+  test('may be open to others if it only refers to its secrets', () => {
     const config = {
       providers: [{ ...provider, apiKey: { env: 'KEY' } }],
       gitHosts: [{ kind: 'github', appId: '1', privateKey: { env: 'KEY' } }],
@@ -262,7 +262,7 @@ describe('the configuration file', () => {
     expect(settings.config.runtimes[0]?.secrets).toEqual(['secret-1'])
   })
 
-  test('elsewhere is read where BERTH_CONFIG says', () => {
+  test('is read from the path in BERTH_CONFIG', () => {
     const read = (path: string) => (path === '/etc/berth.json' ? JSON.stringify({ runtimes: [runtime] }) : undefined)
     expect(loadSettings({ BERTH_CONFIG: '/etc/berth.json' }, read).config.runtimes).toHaveLength(1)
   })

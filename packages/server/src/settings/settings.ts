@@ -27,8 +27,8 @@ import { readStreams, type StreamSettings } from './streams.ts'
 import { readWorker, type WorkerSettings } from './worker.ts'
 
 /**
- * All that an operator decides, read once; nothing else looks at the environment. Each group is a file beside this one,
- * which names, describes and checks its settings. Times are in milliseconds, whatever the environment writes them in.
+ * Every decision of the operator, read once; nothing else reads the environment. Each group has a file beside this one,
+ * which names, describes and checks its settings. Times are in milliseconds, whatever unit the environment uses.
  */
 export interface Settings {
   readonly dataDir: string
@@ -57,9 +57,9 @@ type Variables = Readonly<Record<string, string | undefined>>
 /**
  * Reads the settings.
  * @param variables the environment
- * @param readFile answers a file's text, or undefined when there is none
- * @param isOpen answers whether others than its owner may read a file
- * @throws StartError naming the first setting that is wrong or unknown
+ * @param readFile returns the text of a file, or undefined if there is none
+ * @param isOpen returns true if others than its owner may read a file
+ * @throws StartError that names the first wrong or unknown setting
  */
 export function loadSettings(
   variables: Variables,
@@ -73,14 +73,14 @@ export function loadSettings(
   return deepFreeze(settings)
 }
 
-/** Every setting with its meaning and default, in the order of reading; for the documentation. */
+/** Lists every setting with its meaning and default, in the order of reading, for the documentation. */
 export function describeSettings(): readonly Declaration[] {
   const environment = new Environment({})
   read(environment, {}, { readFile: () => undefined, isOpen: () => false })
   return environment.declarations
 }
 
-/** The settings once the listener has its port: URLs that follow its origin move with it. */
+/** Returns the settings for the port that the listener got: URLs on its origin move with it. */
 export function listeningOn(settings: Settings, port: number): Settings {
   return deepFreeze({
     ...settings,
@@ -125,7 +125,7 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
   }
 }
 
-/** Checks what one group alone cannot. */
+/** Checks rules that span several groups. */
 function requireConsistent({ limits, gateway, production, urls }: Settings): void {
   if (limits.bodies.callerBytes < gateway.bodyBytes) {
     throw new StartError('BERTH_BODY_BYTES_PER_CALLER must not be below BERTH_GATEWAY_BODY_BYTES')
@@ -140,7 +140,7 @@ function requireConsistent({ limits, gateway, production, urls }: Settings): voi
   }
 }
 
-/** Freezes plain objects and arrays; a Buffer cannot be frozen, and a Set's type already forbids to change it. */
+/** Freezes plain objects and arrays. A Buffer cannot be frozen, and a Set's type already forbids changes. */
 function deepFreeze<T extends object>(value: T): T {
   for (const member of Object.values(value)) {
     const plain = Array.isArray(member) || Object.getPrototypeOf(Object(member)) === Object.prototype

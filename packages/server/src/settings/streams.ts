@@ -1,17 +1,17 @@
 import { StartError } from '../kit/start-error.ts'
 import type { Environment } from './environment.ts'
 
-/** How many event streams may be open, and how long each lives. */
+/** Limits on the number and the life of open event streams. */
 export interface StreamSettings {
-  /** Of each principal, over all processes. */
+  /** For each principal, over all processes. */
   readonly perAuthority: number
   readonly perProcess: number
   readonly life: {
-    /** A stream ends at a random age from here … */
+    /** Least age at which a stream may end. Each ends at a random age, and its client resumes it. */
     readonly minMs: number
-    /** … to here, and its client resumes it. */
+    /** Greatest age at which a stream ends. */
     readonly maxMs: number
-    /** A stream ends within this long of the revocation of its credential. */
+    /** A stream ends within this long after its credential was revoked. */
     readonly authorityMs: number
   }
 }

@@ -1,4 +1,7 @@
-/** Reads an http or https URL without user, query or fragment, and cuts a final slash; undefined for any other text. */
+/**
+ * Reads an http or https URL without user, query or fragment and removes a final slash; returns undefined for other
+ * text.
+ */
 export function parseWebUrl(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) return undefined
@@ -6,19 +9,19 @@ export function parseWebUrl(text: string): string | undefined {
   return (url.origin + url.pathname).replace(/\/+$/, '')
 }
 
-/** Reads an http or https origin; undefined for anything with a path. */
+/** Reads an http or https origin; returns undefined for anything with a path. */
 export function parseOrigin(text: string): string | undefined {
   const url = parseWebUrl(text)
   return url !== undefined && new URL(url).origin === url ? url : undefined
 }
 
-/** Origin of a listener without TLS, as a client on this host writes it. */
+/** Returns the origin of a listener without TLS, as a client on this host writes it. */
 export function originOf(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
 
-/** Whether a listener on this host is out of every other machine's reach. */
+/** Returns true if no other machine can reach a listener on this host. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)
 }

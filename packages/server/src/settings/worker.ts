@@ -14,31 +14,34 @@ export interface WorkerLimits {
   readonly agentStartMs: number
   readonly runMs: number
   readonly cancelGraceMs: number
-  /** A native agent that has waited for people this long gives its sandbox back. */
+  /** A native agent that has waited for people this long releases its sandbox. */
   readonly parkMs: number
-  /** Time in which people decide an approval. */
+  /** Time that people have to decide an approval. */
   readonly approvalMs: number
   /** A sandbox whose supervisor is silent for this long counts as frozen. */
   readonly pingMs: number
-  /** A host that is silent for this long is gone, and its sandboxes with it. */
+  /** A host that is silent for this long counts as lost, and its sandboxes with it. */
   readonly hostLostMs: number
-  /** Runs at once. */
+  /** Maximum number of concurrent Runs. */
   readonly concurrency: number
-  /** Events that the agent of a Run may put into the log. */
+  /** Maximum number of Events that the agent of a Run may add to the log. */
   readonly runEvents: number
   readonly runEventBytes: number
 }
 
-/** What a worker is held to. */
+/** Limits and rules of a worker. */
 export interface WorkerSettings {
   readonly limits: WorkerLimits
-  /** Approvals that workers allow without people. */
+  /** Approvals that workers grant without asking people. */
   readonly approvalRules: readonly ApprovalRule[]
-  /** What a Run may use, unless its organization has budgets of its own. */
+  /** Limits of a Run, unless its organization has its own. */
   readonly budgets: RunBudgets
 }
 
-/** @throws StartError if the file of approval rules is missing or wrong */
+/**
+ * Reads the worker's settings.
+ * @throws StartError if the file of approval rules is missing or wrong
+ */
 export function readWorker(env: Environment, readFile: (path: string) => string | undefined): WorkerSettings {
   const fenceMs = env.duration(
     'BERTH_FENCE_SECONDS',

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** Who did something: a person, an installation, an app, an operator at a terminal, or the service itself. */
+/**
+ * The actor of an audited action: a person, an installation, an app, an operator at a terminal, or the service itself.
+ */
 export interface Actor {
   readonly kind: 'person' | 'app_installation' | 'app' | 'operator' | 'service'
   readonly id: string | null
@@ -11,14 +13,14 @@ export interface Actor {
 /** The actor of `berth admin`. */
 export const operator: Actor = { kind: 'operator', id: null, name: 'berth admin' }
 
-/** One fact of the audit log. It contains no secret, and `details` contain no email. */
+/** One fact of the audit log. It holds no secret, and its `details` hold no email address. */
 export interface AuditEntry {
-  /** Null for what concerns the deployment, or nobody that is known. */
+  /** Null if the action concerns the deployment or no known organization. */
   readonly organizationId: string | null
   readonly actor: Actor
   /** Such as `member.removed`. */
   readonly action: string
-  /** What it was done to, by kind and id. */
+  /** Kind and id of the object of the action. */
   readonly target?: string
   /** Network address of the client. */
   readonly address?: string

@@ -15,11 +15,14 @@ export class HashQueue {
     this.#mostWaiting = mostWaiting
   }
 
-  /** @throws ApiError 503 `service_unavailable` if too many jobs wait already */
+  /**
+   * Runs a job, or waits for a place.
+   * @throws ApiError 503 `service_unavailable` if too many jobs wait already
+   */
   async run<Result>(job: () => Promise<Result>): Promise<Result> {
     if (this.#running === this.#atOnce) {
       if (this.#waiting.length >= this.#mostWaiting) throw refusal('service_unavailable')
-      // Whoever ends hands over its place, so nobody who comes later can take it first.
+      // A job that ends hands its place over directly, so no later job can take it first.
       await new Promise<void>(resolve => this.#waiting.push(resolve))
     } else this.#running += 1
     try {

@@ -6,7 +6,7 @@ import { HashQueue } from './hash-queue.ts'
 const COST = { memory: 19_456, passes: 2, parallelism: 1 }
 const SALT_BYTES = 16
 const HASH_BYTES = 32
-/** A stored hash cannot ask for more than this, in KiB and in passes. */
+/** Most that a stored hash may ask for, in KiB and in passes. */
 const MOST = { memory: 262_144, passes: 16, parallelism: 16 }
 
 const queue = new HashQueue({ atOnce: 2, mostWaiting: 16 })

@@ -4,10 +4,10 @@ import { type Audience, tokenTypes } from '../../identity/tokens/token-types.ts'
 import type { Clock } from '../../kit/clock.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-/** Life of every token that apps get, in seconds. */
+/** Life of every token for apps, in seconds. */
 export const APP_TOKEN_SECONDS = 600
 
-/** Signs the tokens that the OpenID provider does not. */
+/** Signs the tokens that the OpenID provider does not sign. */
 export class Mint {
   readonly #keys: SigningKeys
   readonly #clock: Clock
@@ -19,7 +19,10 @@ export class Mint {
     this.#issuer = issuer
   }
 
-  /** @param setupAuthorityId the consent that the token is bound to */
+  /**
+   * Signs an installation's token.
+   * @param setupAuthorityId the consent that the token is bound to
+   */
   installationToken(installationId: string, audience: Audience, setupAuthorityId: string | null): Promise<string> {
     const setup = setupAuthorityId === null ? {} : { setup: setupAuthorityId }
     return this.sign(tokenTypes.installation, installationId, { aud: audience, ...setup }, APP_TOKEN_SECONDS)
@@ -29,7 +32,7 @@ export class Mint {
     return this.sign(tokenTypes.endUser, installationId, { aud: 'svc-ai', end_user: endUserId }, APP_TOKEN_SECONDS)
   }
 
-  /** Signs any claims under a type of its own. */
+  /** Signs any claims under the given token type. */
   sign(type: string, subject: string, claims: Readonly<Record<string, unknown>>, seconds: number): Promise<string> {
     const { kid, privateKey } = this.#keys.current
     const now = Math.floor(this.#clock.now().getTime() / 1000)

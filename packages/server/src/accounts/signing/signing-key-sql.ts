@@ -10,7 +10,7 @@ export interface SigningKeyRow {
   readonly ends_at: Date
 }
 
-/** Keys that sign now or later, or whose tokens may still be valid; the oldest first. */
+/** Lists the keys that sign now or later, or whose tokens may still be valid, oldest first. */
 export async function listSigningKeys(db: Queryable, now: Date): Promise<readonly SigningKeyRow[]> {
   const { rows } = await db.query<SigningKeyRow>({
     name: 'list-signing-keys',
@@ -22,7 +22,7 @@ export async function listSigningKeys(db: Queryable, now: Date): Promise<readonl
   return rows
 }
 
-/** Holds every process off the table until the transaction ends: one of them makes the next key. */
+/** Locks the table against other processes until the transaction ends, so that only one makes the next key. */
 export async function lockSigningKeys(tx: Queryable): Promise<void> {
   await tx.query('lock table signing_keys in share row exclusive mode')
 }
@@ -44,7 +44,10 @@ export async function insertSigningKey(tx: Queryable, key: SigningKeyRow, now: D
   })
 }
 
-/** Forgets keys whose last token has ended. @returns how many there were */
+/**
+ * Deletes keys whose last token has expired.
+ * @returns the number of deleted keys
+ */
 export async function forgetSigningKeys(db: Queryable, now: Date): Promise<number> {
   const { rowCount } = await db.query({ text: 'delete from signing_keys where ends_at <= $1', values: [now] })
   return rowCount

@@ -4,12 +4,12 @@ import { calculateJwkThumbprint } from 'jose'
 import type { MasterKey } from '../../storage/master-key.ts'
 import type { SigningKeyRow } from './signing-key-sql.ts'
 
-/** A key that signs tokens, opened. */
+/** An opened key that signs tokens. */
 export interface SigningKey {
   readonly kid: string
   readonly privateKey: KeyObject
   readonly publicJwk: JsonWebKey
-  /** Until then it signs new tokens. */
+  /** The key signs new tokens until then. */
   readonly signsUntil: Date
 }
 
@@ -32,7 +32,10 @@ export async function makeSigningKey(
   }
 }
 
-/** Opens a stored key. @throws UnsealError if another master key has sealed it */
+/**
+ * Opens a stored key.
+ * @throws UnsealError if another master key has sealed it
+ */
 export function openSigningKey(masterKey: MasterKey, row: SigningKeyRow): SigningKey {
   const der = masterKey.open(row.sealed_private, contextOf(row.kid))
   return {

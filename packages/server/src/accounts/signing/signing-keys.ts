@@ -12,7 +12,7 @@ import {
   type SigningKeyRow,
 } from './signing-key-sql.ts'
 
-/** How long a key signs, how long it is published ahead of that, and how long its last token lives. */
+/** How long a key signs, how long before that it is published, and how long its last token lives. */
 export interface KeyTimes {
   readonly signMs: number
   readonly publishAheadMs: number
@@ -22,9 +22,9 @@ export interface KeyTimes {
 const LOOK_MS = 60_000
 
 /**
- * The keys that sign this deployment's tokens. Each is published before it signs, so that whoever keeps the key set
- * knows it by then, and stays published until its last token has ended. Every account process looks once a minute; the
- * first that finds no successor makes it, under a lock.
+ * The keys that sign this deployment's tokens. Each is published before it signs, so that every verifier that caches
+ * the key set knows it by then. It stays published until its last token has expired. Every account process looks once a
+ * minute; the first that finds no successor makes one, under a lock.
  */
 export class SigningKeys implements AsyncDisposable {
   readonly #db: Database
@@ -43,7 +43,10 @@ export class SigningKeys implements AsyncDisposable {
     this.#times = times
   }
 
-  /** @throws StartError if the master key does not open the stored keys */
+  /**
+   * Loads the keys and looks for missing ones from then on.
+   * @throws StartError if the master key does not open the stored keys
+   */
   async start(onFault: (error: unknown) => void): Promise<void> {
     try {
       await this.look()
@@ -61,24 +64,24 @@ export class SigningKeys implements AsyncDisposable {
   get current(): SigningKey {
     const now = this.#clock.now()
     const signing = this.#keys.findLast(({ signsFrom, signsUntil }) => signsFrom <= now && now < signsUntil)
-    // Past its time a key still signs if nobody could make the next one; better an old key than no sign-in.
+    // If nobody could make the next key, this one signs past its time: an old key is better than no sign-in.
     const key = signing ?? this.#keys.findLast(({ signsFrom }) => signsFrom <= now)
     if (key === undefined) throw new Error('there is no signing key')
     return key
   }
 
-  /** All that are published, the one that signs now first. */
+  /** All published keys; the current one is first. */
   get published(): readonly SigningKey[] {
     const { current } = this
     return [current, ...this.#keys.filter(key => key !== current)]
   }
 
-  /** Calls back whenever another key signs, or another set is published. */
+  /** Registers a callback for a change of the current key or of the published set. */
   onChange(changed: () => void): void {
     this.#changed.add(changed)
   }
 
-  /** Reads the keys, makes those that are missing and forgets those that have ended. */
+  /** Reads the keys, makes missing ones and deletes expired ones. */
   async look(): Promise<void> {
     const now = this.#clock.now()
     const before = this.#keys.map(({ kid }) => kid).join(' ') + (this.#keys.length > 0 ? this.current.kid : '')
@@ -101,7 +104,7 @@ export class SigningKeys implements AsyncDisposable {
     if (before !== '' && before !== after) for (const changed of this.#changed) changed()
   }
 
-  /** When a missing key must begin to sign; null while none is missing. */
+  /** Returns the time at which a missing key must begin to sign; null if none is missing. */
   #nextStart(rows: readonly SigningKeyRow[], now: Date): Date | null {
     const last = rows.at(-1)
     if (last === undefined || last.signs_until <= now) return now
