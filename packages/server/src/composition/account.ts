@@ -1,3 +1,4 @@
+import { mountLinks } from '../accounts/links/link-routes.ts'
 import { SigningKeys } from '../accounts/signing/signing-keys.ts'
 import type { Context } from '../context.ts'
 import type { AccountSurface } from '../http/app.ts'
@@ -20,9 +21,10 @@ export async function openAccount(
   const times = { signMs: 30 * DAY_MS, publishAheadMs: DAY_MS, tokenMs: TOKEN_MS }
   const keys = stack.use(new SigningKeys(db, clock, masterKey, times))
   await keys.start(error => log.error({ err: error }, 'the signing keys could not be read or renewed'))
+  const meter = new IssuanceMeter(db, clock, limits.issuance)
   return {
     handlers: {},
-    meter: new IssuanceMeter(db, clock, limits.issuance),
-    mount: () => {},
+    meter,
+    mount: app => mountLinks(app, context, meter),
   }
 }

@@ -1,6 +1,11 @@
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import { pathOf } from './request/request-path.ts'
 
+/** Pages whose path contains a secret: one-time links, and the intents of apps. */
+const secretPath = /^(\/+(?:links|install)\/).+/i
+
+const withoutSecrets = (path: string): string => path.replace(secretPath, '$1:secret')
+
 /**
  * Logs one line for each finished request. It names the path but no query, header or body, which keeps credentials and
  * people's words out of the log.
@@ -11,7 +16,7 @@ export class RequestLog extends LogController {
   override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
     const line = {
       method: request.method,
-      path: pathOf(request.url),
+      path: withoutSecrets(pathOf(request.url)),
       status: reply.statusCode,
       durationMs: Math.round(reply.elapsedTime),
     }
