@@ -1,3 +1,4 @@
+export type { App, AppKey } from './app.ts'
 export { Artifact, type ArtifactKind, ArtifactPage, artifactKinds } from './artifact.ts'
 export {
   accessCapability,

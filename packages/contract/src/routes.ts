@@ -1,5 +1,7 @@
 import type { Static, TSchema } from 'typebox'
 import type { AssertionOperation, GatewayOperation, GuardedOperation, Operation, PersonOperation } from './operation.ts'
+import { appOperations } from './operations/app.ts'
+import { appTokenOperations } from './operations/app-token.ts'
 import { artifactOperations } from './operations/artifact.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
@@ -27,6 +29,8 @@ export const routes = {
   ...repositoryOperations,
   ...transcriptionOperations,
   ...identityOperations,
+  ...appOperations,
+  ...appTokenOperations,
 } as const satisfies Record<string, Operation>
 
 export type OperationId = keyof typeof routes

@@ -151,7 +151,7 @@ export async function serve(
   const api = roles.has('api') ? await openApi(context, settings, stack) : undefined
   const account =
     roles.has('account') && masterKey !== undefined
-      ? await openAccount(context, settings, { masterKey }, stack)
+      ? await openAccount(context, settings, { masterKey, authUrl: () => listening.urls.authUrl }, stack)
       : undefined
   if (api !== undefined || gateway !== undefined || account !== undefined) {
     const surfaces = { api, gateway, account, tokens }

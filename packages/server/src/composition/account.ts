@@ -5,6 +5,7 @@ import type { AccountSurface } from '../http/app.ts'
 import { IssuanceMeter } from '../identity/guard/issuance-meter.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { MasterKey } from '../storage/master-key.ts'
+import { accountHandlers } from './account-handlers.ts'
 
 const DAY_MS = 86_400_000
 /** The longest life of a token that a signing key signs. */
@@ -13,17 +14,17 @@ const TOKEN_MS = 3_600_000
 /** Opens the account service and returns the surface that the listener serves. */
 export async function openAccount(
   context: Context,
-  { limits }: Settings,
-  { masterKey }: { readonly masterKey: MasterKey },
+  settings: Settings,
+  { masterKey, authUrl }: { readonly masterKey: MasterKey; readonly authUrl: () => string },
   stack: AsyncDisposableStack,
 ): Promise<AccountSurface> {
   const { db, clock, log } = context
   const times = { signMs: 30 * DAY_MS, publishAheadMs: DAY_MS, tokenMs: TOKEN_MS }
   const keys = stack.use(new SigningKeys(db, clock, masterKey, times))
   await keys.start(error => log.error({ err: error }, 'the signing keys could not be read or renewed'))
-  const meter = new IssuanceMeter(db, clock, limits.issuance)
+  const meter = new IssuanceMeter(db, clock, settings.limits.issuance)
   return {
-    handlers: {},
+    handlers: accountHandlers(context, settings, { keys, authUrl }),
     meter,
     mount: app => mountLinks(app, context, meter),
   }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { limits, operationOf } from '@berth/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { addressBucket } from '../../identity/guard/address-bucket.ts'
 import { announcesBody } from '../request/media-type.ts'
 import type { FormBody } from '../routing/handler.ts'
 import { type BodyBounds, BodyBudget, type BodyOwner } from './body-budget.ts'
@@ -93,13 +94,16 @@ export class RequestBodies {
   }
 }
 
-/** Returns the owner of a body, or null if the guard admitted no one. */
-function ownerOf({ admission, gatewayAdmission }: FastifyRequest): BodyOwner | null {
+/** Returns the owner of a body, or null if the guard admitted no one. Apps' backends are metered by their address. */
+function ownerOf({ admission, gatewayAdmission, routeOptions, ip }: FastifyRequest): BodyOwner | null {
   if (gatewayAdmission !== null) {
     const { organizationId, run, apiKeyId, kind } = gatewayAdmission.caller
     return { organizationId, id: run?.runId ?? apiKeyId ?? kind }
   }
-  return admission === null ? null : admission.principal
+  if (admission !== null) return admission.principal
+  const { operationId } = routeOptions.config
+  const named = operationId !== undefined && operationOf(operationId).access === 'assertion'
+  return named ? { organizationId: 'assertions', id: addressBucket(ip) } : null
 }
 
 /** Returns whether the body is a form, which the handler reads itself. */

@@ -5,33 +5,30 @@ import type { OpenApiDocument } from '@berth/contract'
 import addFormats from 'ajv-formats'
 import { type Document, OpenAPIBackend } from 'openapi-backend'
 
-/** One request that passed through the proxy. */
+/** What the proxy did with one request. */
 export interface Exchange {
   readonly operationId: string
-  /** Status of the service's answer; undefined if the proxy refused the request. */
+  /** Of the service; undefined where the proxy refused the request. */
   readonly status: number | undefined
-  /** Reasons for which the proxy refused the request or the response; empty if it passed both. */
+  /** Why the proxy refused the request or the response; empty where it passed both. */
   readonly refusals: readonly string[]
 }
 
 /**
- * A proxy that validates requests and responses against a document, with a validator that shares no code with the
- * service. It answers 422 in place of anything that breaks the document.
+ * A proxy that judges requests and responses by a document, with a validator that shares nothing with the service: what
+ * breaks the document gets 422 in place of an answer.
  */
 export interface ValidatingProxy extends AsyncDisposable {
   readonly origin: string
   readonly exchanges: readonly Exchange[]
 }
 
-/**
- * Starts the proxy.
- * @param target origin of the service that published the document
- */
+/** @param target origin of the service that published the document */
 export async function startValidatingProxy(document: OpenApiDocument, target: string): Promise<ValidatingProxy> {
   const backend = new OpenAPIBackend({
-    // The validator resolves references in place.
+    // It resolves references in place.
     definition: structuredClone(document) as unknown as Document,
-    // Its own check of documents knows only OpenAPI 3.0.
+    // Its own judgement of documents knows OpenAPI 3.0 only.
     quick: true,
     ajvOpts: { allErrors: true },
     customizeAjv: ajv => addFormats.default(ajv),
@@ -81,7 +78,7 @@ export async function startValidatingProxy(document: OpenApiDocument, target: st
   }
 }
 
-/** Parses the body for the validator. Members of a form are text; one that reads as a number becomes one. */
+/** The body as the validator judges it. Members of a form are text: what reads as a number is one. */
 async function readBody(mediaType: string, bytes: Uint8Array<ArrayBuffer>): Promise<object> {
   const body = new Response(bytes, { headers: { 'content-type': mediaType } })
   if (mediaType.startsWith('application/json')) return (await body.json()) as object

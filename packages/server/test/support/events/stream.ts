@@ -1,4 +1,4 @@
-/** One message of a stream. */
+/** One message of a stream, as its lines say. */
 export interface StreamFrame {
   readonly id: string | undefined
   readonly data: string | undefined
@@ -10,13 +10,13 @@ export interface StreamFrame {
 export interface OpenedStream extends AsyncDisposable {
   readonly status: number
   readonly headers: Headers
-  /** Reads the next block, comments included; returns undefined at the end. */
+  /** The next block, comments included; undefined at the end. */
   next(): Promise<string | undefined>
-  /** Reads the next messages; returns fewer if the stream ends first. */
+  /** The next messages; fewer where the stream ends before. */
   take(count: number): Promise<StreamFrame[]>
 }
 
-/** Opens a stream; disposing of it disconnects. */
+/** Opens a stream; disposing of it leaves. */
 export async function openStream(url: string, headers: Record<string, string>): Promise<OpenedStream> {
   const leaving = new AbortController()
   const response = await fetch(url, { headers, signal: leaving.signal })

@@ -6,20 +6,20 @@ import type { Database, Result, Statement } from '../../../src/storage/postgres/
 import { DatabaseUnavailable } from '../../../src/storage/postgres/database-errors.ts'
 
 /**
- * `dies`: the worker is gone after the step. `fails`: the step is refused once, and the worker lives. `unanswered`: the
- * step succeeds, but the worker, which lives, is told that it failed.
+ * `dies`: the worker is gone once the step is done. `fails`: the step is refused once, and the worker lives.
+ * `unanswered`: the step is done, and the worker, which lives, is told that it was not.
  */
 export type CrashMode = 'dies' | 'fails' | 'unanswered'
 
-/** Steps are counted from the first one with this name. */
+/** Steps are counted from the first one of this name. */
 export type CrashPhase = 'seal' | 'restore'
 
 /**
- * Wraps a worker's dependencies so that it dies, or fails once, at one step. Every call that touches something outside
- * the worker is a step. After the death no call gets through, as if the process had been killed.
+ * A worker's world that ends, or fails once, at one step: every call by which it touches something outside itself is a
+ * step. After its death none of its calls gets through, which is all that the others can tell of a killed process.
  */
 export class CrashPoint {
-  /** Names of the steps so far, in order. */
+  /** Names of the steps that were taken, in order. */
   readonly steps: string[] = []
   readonly #phase: CrashPhase
   readonly #at: number
@@ -27,10 +27,7 @@ export class CrashPoint {
   readonly #death = new AbortController()
   #counting: boolean
 
-  /**
-   * Sets the step at which the fault strikes.
-   * @param at number of the step, from 1; 0 for none
-   */
+  /** @param at the step, from 1; 0 for none */
   constructor(phase: CrashPhase, at: number, mode: CrashMode) {
     this.#phase = phase
     this.#at = at
@@ -38,12 +35,12 @@ export class CrashPoint {
     this.#counting = phase === 'restore'
   }
 
-  /** True if the worker has reached the step. */
+  /** Whether the step was come to. */
   get struck(): boolean {
     return this.steps.length >= this.#at
   }
 
-  /** Aborts the work that this process does for a dead worker. */
+  /** Aborts what runs in this process for a worker that is dead. */
   get signal(): AbortSignal {
     return this.#death.signal
   }
@@ -59,7 +56,7 @@ export class CrashPoint {
 
   async #step<T>(name: string, refusal: () => Error, work: () => Promise<T>): Promise<T> {
     this.#death.signal.throwIfAborted()
-    // Timing decides into how many commits the agent's last messages fall, so consecutive commits count as one step.
+    // How many commits the agent's last words come in is a matter of their timing: in a row they are one step.
     const more = this.#phase === 'seal' && name === 'commit' && this.steps.at(-1) === name
     if (!this.#counting || more) return work()
     const struck = this.steps.push(name) === this.#at
@@ -114,7 +111,7 @@ export class CrashPoint {
         return this.#step('find the trees', broken, () => real.trees(leaseId))
       },
       freeze: leaseId => this.#step('freeze the sandbox', broken, () => real.freeze(leaseId)),
-      // The Run's watchdog also calls this, at its own pace, so the call is no step.
+      // The watch over a Run does it too, at its own pace, which is no step.
       thaw: async leaseId => {
         this.#death.signal.throwIfAborted()
         return real.thaw(leaseId)

@@ -7,20 +7,17 @@ import { until } from '../until.ts'
 import { workspacePath } from '../workspaces/workspace.ts'
 import { grantRepository } from './grants.ts'
 
-/** A repository on a host, and the access that an installation gets. */
+/** A repository of a host, and what an installation may use of it. */
 export interface Granted {
   readonly host: string
   readonly provider: string
   readonly account: string
   readonly repository: Pick<HostRepository, 'repositoryId' | 'fullName'>
-  /** Path of the repository on the host. */
+  /** Where the host keeps it. */
   readonly gitDir: string
 }
 
-/**
- * Grants the repository to the test's installation.
- * @returns the id of the grant
- */
+/** Grants the repository to the test's installation. @returns the grant's id */
 export async function grant(test: TestService, to: Granted): Promise<string> {
   const { host, provider, account, repository } = to
   const made = await grantRepository(
@@ -46,7 +43,7 @@ export class Delivering {
     this.baseOid = baseOid
   }
 
-  /** Makes a Session on the repository, with its sandbox attached and no active Run. */
+  /** A Session on the repository, its sandbox attached and no Run under way. */
   static async begin(test: TestService, from: Granted & { readonly grantId: string }): Promise<Delivering> {
     const source = { grantId: from.grantId, repositoryId: from.repository.repositoryId }
     const session = await test.api.createSession({ runtime: 'shell', source }, 'true')
@@ -64,7 +61,7 @@ export class Delivering {
     return `/v1/sessions/${this.session.id}${rest}`
   }
 
-  /** Runs a script in the place of the agent. */
+  /** Runs a script as the agent would. */
   async shell(script: string): Promise<void> {
     const { run: made } = await this.api.submitTurn(this.session.id, `cd /workspace/project\n${script}`)
     await this.api.runEnded(this.session.id, made.id)
@@ -81,7 +78,7 @@ export class Delivering {
     return this.api.put(this.path(`/publications/${id}`), body)
   }
 
-  /** Publishes the current changes, or a revision, and waits for the end. */
+  /** Publishes what is there, or a revision, and waits for the end. */
   async publish(body: object = {}): Promise<Publication> {
     const id = randomUUID()
     const revision = 'revision' in body ? {} : { revision: (await this.review()).revision }
@@ -116,13 +113,13 @@ export class Delivering {
     })
   }
 
-  /** Lists the types of a Publication's Events and of its Merges' Events, without their first word. */
+  /** What the log says of a Publication and its Merges: the types of its Events, without their first word. */
   async toldOf(publicationId: string): Promise<string[]> {
     const events = (await this.told()).filter(({ data }) => data['publicationId'] === publicationId)
     return events.map(({ type }) => type.replace('svc.', ''))
   }
 
-  /** Lists the log's Events about deliveries. */
+  /** The log's words on deliveries. */
   async told(): Promise<Event[]> {
     const events = await this.api.events(this.session.id)
     return events.filter(({ type, data }) => type.startsWith('svc.publication.') || data['publicationId'] !== undefined)

@@ -12,7 +12,10 @@ interface Body {
   readonly contents: readonly { readonly role: string; readonly parts: readonly Part[] }[]
 }
 
-/** Returns the conversation in a request, one line for each part, without Gemini CLI's description of the machine. */
+/**
+ * The conversation that a request carries, a line for each part, without what Gemini CLI tells the model of the
+ * machine it runs on.
+ */
 export function geminiTranscript(request: ModelRequest | undefined): string[] {
   const { contents } = (request?.body ?? { contents: [] }) as Body
   return contents.flatMap(({ role, parts }) =>
@@ -24,7 +27,7 @@ export function geminiTranscript(request: ModelRequest | undefined): string[] {
   )
 }
 
-/** Google's `generateContent`, complete or as server-sent events. */
+/** Google's `generateContent`, whole or as server-sent events. */
 export const geminiWire: WireFormat = {
   asksForReply: ({ method, path }) =>
     method === 'POST' && /^\/v1(beta)?\/models\/[^/:]+:(generateContent|streamGenerateContent)(\?|$)/.test(path),
@@ -41,13 +44,13 @@ export const geminiWire: WireFormat = {
   },
 }
 
-/** A streamed reply, one event per frame. */
+/** A streamed reply, an event each. */
 export const geminiFrames = (reply: ModelReply): string[] => [
   ...partsOf(reply).map(part => event(chunk([part]))),
   event(lastChunk([{ text: '' }], reply)),
 ]
 
-/** Splits text in two halves, so that clients have to join them. */
+/** Text comes in two halves, so that clients have something to put together. */
 function partsOf({ text = '', calls = [], thinking }: ModelReply): Part[] {
   const middle = Math.ceil(text.length / 2)
   const halves = [text.slice(0, middle), text.slice(middle)].filter(half => half !== '')
@@ -63,7 +66,7 @@ function chunk(parts: readonly Part[]) {
   return { candidates: [{ index: 0, content: { role: 'model', parts } }], modelVersion: 'scripted' }
 }
 
-/** The last chunk also holds the stop reason and the usage. */
+/** Why the model stopped and what it used come with the end. */
 function lastChunk(parts: readonly Part[], { cut }: ModelReply) {
   return {
     candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: cut ? 'MAX_TOKENS' : 'STOP' }],

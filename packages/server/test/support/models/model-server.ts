@@ -2,23 +2,23 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 
-/** A tool call that the model makes. */
+/** A tool that the model asks for. */
 export interface ToolCall {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
 }
 
-/** The model's reply to one request: text, tool calls, or text and then tool calls. */
+/** What the model says to one request: text, tool calls, or text and then tool calls. */
 export interface ModelReply {
   readonly text?: string
   readonly calls?: readonly ToolCall[]
-  /** The reasoning before the reply, and the provider's signature if the format has one. */
+  /** What it thinks first, and the provider's seal on it, where the wire has such. */
   readonly thinking?: { readonly text: string; readonly signature: string }
-  /** True if the token limit cut the reply off. */
+  /** It was stopped by the token limit. */
   readonly cut?: boolean
 }
 
-/** A request as it arrived. */
+/** A request as it came. */
 export interface ModelRequest {
   readonly method: string
   readonly path: string
@@ -26,22 +26,22 @@ export interface ModelRequest {
   readonly body: unknown
 }
 
-/** Writes replies in a provider's format. */
+/** How a provider's API puts a reply. */
 export interface WireFormat {
-  /** Returns true if the request asks for a reply; clients of the API also send others. */
+  /** Whether this is a request for a reply, as opposed to whatever else clients of the API ask for. */
   asksForReply(request: ModelRequest): boolean
-  /** Writes the complete reply in the form that the request asks for. */
+  /** Writes the reply whole, in the form that the request asks for. */
   write(reply: ModelReply, request: ModelRequest, response: ServerResponse): void
 }
 
-/** A model with scripted replies, served on loopback in a provider's wire format. */
+/** A model whose every word is scripted, served on loopback in a provider's wire format. */
 export interface ModelServer extends AsyncDisposable {
   readonly origin: string
-  /** Requests that the script answered, in order. */
+  /** Requests that were answered from the script, in order. */
   readonly requests: readonly ModelRequest[]
-  /** Requests that the script had no reply to; the server refused them. */
+  /** Requests that the script had no answer to; they were refused. */
   readonly unexpected: readonly ModelRequest[]
-  /** Appends replies to the script; each answers one request. */
+  /** Adds replies to the end of the script; each answers one request. */
   script(...replies: readonly ModelReply[]): void
 }
 
@@ -56,7 +56,7 @@ export async function startModelServer(wire: WireFormat): Promise<ModelServer> {
     const reply = wire.asksForReply(request) ? script.shift() : undefined
     if (reply === undefined) {
       unexpected.push(request)
-      // Not a status on which clients retry.
+      // No status that clients try again on.
       response.writeHead(400, { 'content-type': 'text/plain' }).end('the script has no answer to this\n')
       return
     }

@@ -6,21 +6,18 @@ import { until } from '../until.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 
-/** The service as a process of its own, so that a test can kill it. */
+/** The service as a process of its own, to be killed. */
 export interface ServiceProcess extends AsyncDisposable {
   readonly pid: number
-  /** URL of the listener; meaningless in a process without one. */
+  /** Of the listener; meaningless in a process without one. */
   readonly url: string
-  /** Every line of its output. */
+  /** Every line that it has said. */
   readonly lines: readonly string[]
-  /** Sends a signal and waits for the process to end. */
+  /** Sends a signal and waits for the end. */
   kill(signal?: NodeJS.Signals): Promise<void>
 }
 
-/**
- * Starts the service and waits until it is ready.
- * @param variables the settings; the environment has no others
- */
+/** Starts the service and waits until it is ready. @param variables the settings; the environment has nothing else */
 export async function startServiceProcess(variables: Readonly<Record<string, string>>): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [MAIN], {
     env: {
@@ -57,7 +54,7 @@ export async function startServiceProcess(variables: Readonly<Record<string, str
   }
 }
 
-/** Returns the base URL that the service logs once it is ready. */
+/** @returns the base URL that the service logs once it is ready */
 async function readiness(child: ChildProcess, lines: string[]): Promise<string> {
   if (child.stdout === null || child.stderr === null) throw new Error('the service has no streams')
   const { promise, resolve, reject } = Promise.withResolvers<string>()
@@ -67,7 +64,7 @@ async function readiness(child: ChildProcess, lines: string[]): Promise<string> 
     const entry: { msg?: string; baseUrl?: string } = JSON.parse(line)
     if (entry.msg === 'Berth is ready') resolve(entry.baseUrl ?? '')
   }
-  // Read the output to its end: a full pipe would stop the service.
+  // Read to the end: a full pipe would stop the service.
   createInterface(child.stdout).on('line', said)
   createInterface(child.stderr).on('line', said)
   child.once('error', reject)

@@ -10,28 +10,28 @@ import { createTenant, type Tenant } from '../api/tenant.ts'
 import { destroySandboxes } from '../faults/destroy-sandboxes.ts'
 import { createTestDatabase, type TestDatabase } from '../storage/postgres.ts'
 
-/** The whole service in this process, with real PostgreSQL, HTTP and sandboxes. */
+/** The whole service in this process: real PostgreSQL, real HTTP, real sandboxes. */
 export interface TestService extends AsyncDisposable {
   readonly service: RunningService
   readonly url: string
   readonly dataDir: string
   readonly db: TestDatabase
   readonly tenant: Tenant
-  /** Calls the API with the key of `tenant`. */
+  /** Calls with the key of `tenant`. */
   readonly api: Api
-  /** Makes another organization with its own installation. */
+  /** Another organization with an installation of its own. */
   newTenant(): Promise<{ tenant: Tenant; api: Api }>
 }
 
-/** Returns the URL, as an operator would write it, of a database behind a unix socket. */
+/** A URL for a database behind a unix socket, as an operator would write it. */
 export function databaseUrl({ connection }: Pick<TestDatabase, 'connection'>): string {
   const { host, port, user, database } = connection
   return `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`
 }
 
 /**
- * Default settings of tests: a free port, generous rate limits, claims that lapse quickly, and sandboxes that cannot
- * reach anything beyond this machine.
+ * Settings that every test starts from: a free port, room in the buckets, claims that lapse quickly, and sandboxes from
+ * which nothing leaves this machine.
  */
 export const testVariables = {
   BERTH_PORT: '0',
@@ -45,7 +45,7 @@ export const testVariables = {
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
 } as const
 
-/** Returns settings for another process that serves beside an existing service, with its own data directory. */
+/** Settings by which another process, with a data directory of its own, serves beside a service that is there. */
 export function variablesBeside({ db, dataDir }: Pick<TestService, 'db' | 'dataDir'>) {
   return {
     DATABASE_URL: databaseUrl(db),
@@ -53,14 +53,14 @@ export function variablesBeside({ db, dataDir }: Pick<TestService, 'db' | 'dataD
   }
 }
 
-/** Starts the service on its own database and data directory. Dispose of it in `afterAll`. */
+/** Starts the service on a database and a data directory of its own. Dispose of it in `afterAll`. */
 export async function startTestService(
   options: {
     variables?: Record<string, string>
     config?: object
-    /** Fills the data directory as an operator would before the start. */
+    /** Puts into the data directory what an operator would have put there. */
     prepare?: (dataDir: string) => Promise<void>
-    /** Chooses the spelling of the database's URL. */
+    /** Writes down where the database is. */
     url?: (db: TestDatabase) => string
   } = {},
 ): Promise<TestService> {

@@ -31,7 +31,7 @@ const bounds: SandboxBounds = {
   diskBytes: 256 * 1024 ** 2,
 }
 
-/** No limit is short, so none fires by chance on a busy machine; a test about a limit sets it. */
+/** None is short: a test that is about one says so, and no other comes to it on a busy machine. */
 const limits: ExecutionLimits = {
   fenceMs: 1000,
   concurrency: 8,
@@ -54,10 +54,7 @@ const limits: ExecutionLimits = {
   sweepMs: 50,
 }
 
-/**
- * Makes the context of a worker that a test runs beside a service without one. It knows the `shell` runtime and those
- * given.
- */
+/** What a worker of a test's own needs, beside a service that has none. Knows the `shell` runtime, and those given. */
 export async function workerContext(
   { db, dataDir }: Pick<TestService, 'db' | 'dataDir'>,
   stack: AsyncDisposableStack,

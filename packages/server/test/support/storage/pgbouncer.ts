@@ -7,19 +7,16 @@ import { join } from 'node:path'
 import { until } from '../until.ts'
 import type { TestDatabase } from './postgres.ts'
 
-/** True if PgBouncer is installed; `script/test` installs it. */
+/** Whether PgBouncer is installed; `script/test` sees to it. */
 export const hasPgBouncer = spawnSync('pgbouncer', ['--version']).status === 0
 
-/**
- * Starts the real PgBouncer in front of a test's database.
- * @returns its URL
- */
+/** The real PgBouncer in front of a test's database. @returns its URL */
 export async function startPgBouncer(
   { connection }: TestDatabase,
   settings: Readonly<Record<string, string>>,
 ): Promise<{ readonly url: string } & AsyncDisposable> {
   await using stack = new AsyncDisposableStack()
-  // PgBouncer insists on running as a user to whom the server's socket is closed, so a relay connects for it.
+  // The server's socket is closed to the user that PgBouncer insists on being.
   const relay = createServer(client => {
     const server = connect(join(connection.host, `.s.PGSQL.${connection.port}`))
     for (const [from, to] of [

@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestDatabase } from './postgres.ts'
 
-/** A proxy of a test's database that can be cut and restored. */
+/** A way to a test's database that can be cut and mended. */
 export interface SeverableDatabase extends AsyncDisposable {
-  /** Connection through the proxy. */
+  /** The database by this way. */
   readonly connection: TestDatabase['connection']
-  /** Drops every connection and refuses new ones. */
+  /** Drops every connection; new ones are refused. */
   cut(): Promise<void>
   mend(): Promise<void>
 }
 
-/** Puts a proxy with its own unix socket between a service and its database. */
+/** Stands between a service and its database, on a unix socket of its own. */
 export async function severable({ connection }: Pick<TestDatabase, 'connection'>): Promise<SeverableDatabase> {
   const directory = await mkdtemp(join(tmpdir(), 'berth-database-'))
   const socketName = `.s.PGSQL.${connection.port}`

@@ -24,15 +24,13 @@ import type { Blobs } from '../../../src/storage/blobs/blobs.ts'
 import { FileBlobs } from '../../../src/storage/blobs/file-blobs.ts'
 
 const root = join(import.meta.dirname, '../../../../..')
-/** Outside every range from which a driver on this host takes its uids. */
+/** In no range that a driver of this host takes its uids from. */
 const foreignUid = 190_017
 
-/**
- * Owners of a test's trees: another user and our own namespace if the test runs as root, else only our own namespace.
- */
+/** Whose the trees of a test are: as root somebody else's, as anybody our own in a user namespace. */
 export const owners: readonly (number | undefined)[] = process.getuid?.() === 0 ? [foreignUid, undefined] : [undefined]
 
-/** A temporary directory with a blob store, and functions to make, seal, restore and inspect trees in it. */
+/** A temporary directory with a blob store, and ways to make, seal, restore and look at trees in it. */
 export class TreeLab implements Disposable {
   readonly dir: string
   readonly program: TreeProgram = {
@@ -53,7 +51,7 @@ export class TreeLab implements Disposable {
     return new TreeLab(await FileBlobs.open(join(dir, 'blobs')), dir, uid)
   }
 
-  /** Builds the bundle from its current sources. */
+  /** The bundle as its sources are now. */
   static build(): void {
     execFileSync(process.execPath, ['script/build.ts'], { cwd: root, stdio: 'ignore' })
   }
@@ -66,7 +64,7 @@ export class TreeLab implements Disposable {
     return { path: this.path(name), ...(this.uid !== undefined && { uid: this.uid }) }
   }
 
-  /** Makes a tree from paths and entries; an object stands for a special file or link. */
+  /** Makes a tree of paths and what lies there; a content that is an object is a special file or link. */
   make(name: string, entries: Readonly<Record<string, Entry>>): string {
     const base = this.path(name)
     mkdirSync(base)
@@ -78,7 +76,7 @@ export class TreeLab implements Disposable {
 
   /** Gives everything below a directory to the trees' owner. */
   own(name: string): void {
-    // chown(1) can reach files whose path is longer than a system call takes.
+    // By a program that goes deeper than one path can say.
     if (this.uid !== undefined) execFileSync('chown', ['-hR', `${this.uid}:${this.uid}`, this.path(name)])
   }
 
@@ -93,7 +91,7 @@ export class TreeLab implements Disposable {
     })
   }
 
-  /** Seals a tree that must fit its limits. */
+  /** Seals what must fit. */
   async sealed(name: string, options: Partial<SealOptions> = {}): Promise<SealedTree> {
     const result = await this.seal(name, options)
     if (result.kind !== 'sealed') throw new Error(`over the cap of ${result.cap}`)
@@ -124,7 +122,7 @@ export class TreeLab implements Disposable {
   }
 }
 
-/** An entry that `TreeLab.make` puts at a path. */
+/** What `TreeLab.make` puts at a path. */
 export type Entry =
   | string
   | Buffer
@@ -152,7 +150,7 @@ function makeFileOrDirectory(full: Buffer, entry: Exclude<Entry, string | Buffer
   if (entry.mode !== undefined) chmodSync(full, entry.mode)
 }
 
-/** Describes everything that a checkpoint keeps of a tree, by path, with one character per byte. */
+/** Everything that a checkpoint keeps of a tree, by path with one character per byte. */
 export function look(base: string): Record<string, string> {
   const found: Record<string, string> = {}
   const links = new Map<number, string>()
@@ -162,7 +160,7 @@ export function look(base: string): Record<string, string> {
       const path = prefix + name
       const full = Buffer.from(`${base}/${path}`, 'latin1')
       const stats = lstatSync(full)
-      // Round to microseconds, the precision that a seal keeps.
+      // By way of microseconds, which is what a seal keeps.
       const times = Math.round(Math.round(stats.mtimeMs * 1000) / 1000)
       const mode = (stats.mode & 0o777).toString(8)
       if (stats.isDirectory()) {
@@ -184,7 +182,7 @@ export function look(base: string): Record<string, string> {
   return found
 }
 
-/** Returns small limits, with the given ones changed. */
+/** Small caps, with others as given. */
 export function limited(limits: Partial<CheckpointLimits>): CheckpointLimits {
   return { ...workspaceLimits, ...limits }
 }

@@ -1,0 +1,101 @@
+import type { Context } from '../../context.ts'
+import type { AccountHandlers } from '../../http/routing/handler.ts'
+import type { PersonPrincipal } from '../../identity/guard/principal.ts'
+import { invalidField, refusal } from '../../kit/refusal.ts'
+import { type AuditEntry, appendAudit } from '../audit/append.ts'
+import { personActor } from '../audit/person-actor.ts'
+import { listAppKeys, revokeAppKey } from './app-key-sql.ts'
+import { hasApp, insertApp, listApps, toApp } from './app-sql.ts'
+import { readPublicKey } from './public-key.ts'
+import { isRedirectUrl } from './redirect-url.ts'
+import { registerKey } from './register-key.ts'
+
+/**
+ * The operations on apps and their keys.
+ * @param development allows redirects to `http` on loopback addresses
+ */
+export function appHandlers(
+  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  { development }: { readonly development: boolean },
+): Pick<AccountHandlers, 'createApp' | 'listApps' | 'registerAppKey' | 'listAppKeys' | 'revokeAppKey'> {
+  return {
+    createApp: async ({ principal, body, clientAddress }) => {
+      const { slug, name, redirectUrls = [] } = body
+      if (slug.startsWith('svc-')) throw invalidField(['slug'], 'slugs that begin with svc- are reserved')
+      for (const [index, url] of redirectUrls.entries()) {
+        if (!isRedirectUrl(url, development))
+          throw invalidField(['redirectUrls', index], 'must be an https URL without userinfo and fragment')
+      }
+      const app = { slug, name, redirectUrls, organizationId: principal.organizationId }
+      const made = await db.transaction(async tx => {
+        const inserted = await insertApp(tx, app, clock.now())
+        if (inserted === null) throw refusal('app_slug_taken')
+        await appendAudit(tx, entry(principal, clientAddress, 'app.created', slug), clock.now())
+        return inserted
+      })
+      return { status: 201, body: { success: true, app: toApp(made) } }
+    },
+
+    listApps: async ({ principal }) => ({
+      status: 200,
+      body: { success: true, apps: (await listApps(db, principal.organizationId)).map(toApp) },
+    }),
+
+    registerAppKey: async ({ principal, params: { slug }, body, clientAddress }) => {
+      const { organizationId, membershipId } = principal
+      const key = await readPublicKey(body.publicKeyPem)
+      if (key === null) {
+        // The app before its key, so that a foreign app answers as one that is not there.
+        if (!(await hasApp(db, organizationId, slug))) throw refusal('app_not_found')
+        throw invalidField(['publicKeyPem'], 'must be the SPKI PEM of an Ed25519 public key')
+      }
+      const { kid } = key
+      const isNew = await db.transaction(async tx => {
+        const added = await registerKey(tx, { ...key, organizationId, membershipId, slug }, clock.now())
+        const told = entry(principal, clientAddress, 'app.key_registered', slug, { kid })
+        if (added) await appendAudit(tx, told, clock.now())
+        return added
+      })
+      return { status: isNew ? 201 : 200, body: { success: true, kid } }
+    },
+
+    listAppKeys: async ({ principal, params: { slug } }) => {
+      if (!(await hasApp(db, principal.organizationId, slug))) throw refusal('app_not_found')
+      const keys = (await listAppKeys(db, slug)).map(key => ({
+        kid: key.kid,
+        createdAt: key.created_at.toISOString(),
+        ...(key.revoked_at !== null && { revokedAt: key.revoked_at.toISOString() }),
+      }))
+      return { status: 200, body: { success: true, keys } }
+    },
+
+    revokeAppKey: async ({ principal, params: { slug, kid }, clientAddress }) => {
+      await db.transaction(async tx => {
+        if (!(await hasApp(tx, principal.organizationId, slug))) throw refusal('app_not_found')
+        if (!(await revokeAppKey(tx, slug, kid, clock.now()))) throw refusal('app_key_not_found')
+        await appendAudit(tx, entry(principal, clientAddress, 'app.key_revoked', slug, { kid }), clock.now())
+      })
+      return { status: 204 }
+    },
+  }
+}
+
+/** What a person did to an app. */
+function entry(
+  principal: PersonPrincipal,
+  address: string,
+  action: string,
+  slug: string,
+  details: Readonly<Record<string, unknown>> = {},
+): AuditEntry {
+  const { organizationId } = principal
+  return {
+    organizationId,
+    actor: personActor(principal),
+    action,
+    target: `app ${slug}`,
+    address,
+    outcome: 'done',
+    details,
+  }
+}

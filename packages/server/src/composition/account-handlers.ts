@@ -1,0 +1,25 @@
+import { Assertions } from '../accounts/apps/assertion.ts'
+import { appHandlers } from '../accounts/apps/routes.ts'
+import { tokenHandlers } from '../accounts/apps/token-routes.ts'
+import { Mint } from '../accounts/signing/mint.ts'
+import type { SigningKeys } from '../accounts/signing/signing-keys.ts'
+import type { Context } from '../context.ts'
+import type { AccountHandlers } from '../http/routing/handler.ts'
+import { issuerOf } from '../identity/tokens/token-types.ts'
+import type { Settings } from '../settings/settings.ts'
+
+/** Every operation of the account service; a domain that forgets one does not compile. */
+export function accountHandlers(
+  context: Context,
+  { listener, production }: Settings,
+  { keys, authUrl }: { readonly keys: SigningKeys; readonly authUrl: () => string },
+): AccountHandlers {
+  const { db, clock } = context
+  const issuer = () => issuerOf(authUrl())
+  const assertions = new Assertions(db, clock, issuer)
+  const mint = new Mint(keys, clock, issuer)
+  return {
+    ...appHandlers(context, { development: listener.loopback && !production }),
+    ...tokenHandlers(context, { assertions, mint }),
+  }
+}
