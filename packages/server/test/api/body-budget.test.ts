@@ -14,15 +14,15 @@ afterAll(() => service[Symbol.asyncDispose]())
 
 /** A request whose body lacks its last byte. */
 interface Withheld extends Disposable {
-  /** What came back so far. */
+  /** The answer so far. */
   readonly answer: string
-  /** Sends the byte that lacks. */
+  /** Sends the missing byte. */
   finish(): void
 }
 
 const chunk = Buffer.alloc(mebibyte, 'a')
 
-/** Sends all of a body but its last byte. The connection stays open until it is disposed of. */
+/** Sends all of a body but its last byte. The connection stays open until disposal. */
 async function withhold(path: string, key: string, bytes: number): Promise<Withheld> {
   const open = '{"model":"openai/m","messages":[{"role":"user","content":"'
   const end = '"}]}'
@@ -80,13 +80,13 @@ test('bodies that never come to their end take a bounded part of memory, and oth
   for (let round = 0; round < 5; round += 1) {
     for (const { aiKey } of callers) held.push(stack.use(await withhold('/v1/chat/completions', aiKey, 30 * mebibyte)))
   }
-  // 900 MiB were sent; what is beyond the budget was refused while the connections stand.
+  // The test has sent 900 MiB; the service refused the part beyond the budget while the connections stand.
   const refused = () => held.filter(({ answer }) => answer !== '')
   await until('the refusals', () => refused().length >= 30 - 8)
   for (const one of refused()) {
     expect(one.answer).toMatch(/^HTTP\/1.1 503 .*retry-after: 2\r\n.*"code":"service_unavailable"/is)
   }
-  // Small buffers beside the bodies' own are part of it; without the budget it is over 900 MiB.
+  // The sum includes small buffers beside the bodies; without the budget it exceeds 900 MiB.
   expect(service.residentBytes() - before).toBeLessThan(600 * mebibyte)
   const honest = await service.newCaller()
   expect((await ask(honest.aiKey)).status).toBe(200)
@@ -100,13 +100,13 @@ test('one caller sends a bounded number of large bodies at once, and each that e
   for (let count = 0; count < 20; count += 1) held.push(await begin())
   await until('the refusals', () => held.filter(({ answer }) => answer !== '').length === 4)
   for (const one of held.filter(({ answer }) => answer !== '')) expect(statusOf(one)).toBe(503)
-  // A small one is not counted: it mostly comes in one piece.
+  // A small body does not count: it usually arrives in one piece.
   expect((await ask(aiKey)).status).toBe(200)
   const [finished, left] = held.filter(({ answer }) => answer === '')
   finished?.finish()
   await until('the answer', () => finished?.answer.startsWith('HTTP/1.1 200') === true)
   left?.[Symbol.dispose]()
-  // Both places are free again, once the service has seen that the second has left.
+  // Both places are free again once the service has noticed that the second client left.
   for (let free = 0; free < 2; ) {
     const next = await begin()
     next.finish()

@@ -26,14 +26,16 @@ const archive = (session: Session) => test.api.call('DELETE', `/v1/sessions/${se
 const turnsOf = async (session: Session) =>
   (await test.api.get<TurnPage>(`/v1/sessions/${session.id}/turns`)).body.turns
 
-/** Sends two requests at once, the second one first every other time; answers in the order of the arguments. */
+/** Sends two requests at once, alternating which goes first; returns the answers in the order of the arguments. */
 async function race<A, B>(n: number, one: () => Promise<A>, other: () => Promise<B>): Promise<[A, B]> {
   if (n % 2 === 0) return Promise.all([one(), other()])
   const [second, first] = await Promise.all([other(), one()])
   return [first, second]
 }
 
-/** What must hold of every Session, whatever has raced: a log without gap, and one terminal Event for each ended Run. */
+/**
+ * Checks the invariants of every Session after any race: a log without gaps, and one terminal Event for each ended Run.
+ */
 async function expectSound(session: Session): Promise<void> {
   const events = await test.api.events(session.id)
   const { lastEventSequence, activeRunId } = await test.api.session(session.id)

@@ -24,7 +24,7 @@ interface Sent {
   readonly body?: string
 }
 
-/** Sends what no client would. */
+/** Sends a request that no client would send. */
 async function send({ method, path, headers, body }: Sent): Promise<Answer> {
   const response = await fetch(test.url + path, { method, headers, ...(body !== undefined && { body }) })
   const text = await response.text()
@@ -82,7 +82,7 @@ describe('the order of checks', () => {
   })
 })
 
-/** A name for something of the database, moved out of the way while `work` runs. */
+/** Renames a table while `work` runs. */
 async function away<T>(table: string, work: () => Promise<T>): Promise<T> {
   await test.db.database.query(`alter table ${table} rename to ${table}_away`)
   try {
@@ -92,7 +92,7 @@ async function away<T>(table: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Ends the connections that wait for a lock; answers how many did. */
+/** Ends the connections that wait for a lock; returns their number. */
 async function endWaitingConnections(): Promise<number> {
   const { rowCount } = await test.db.database.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -106,7 +106,7 @@ const authorized = (headers: Record<string, string> = {}) => ({ authorization: `
 
 type Refused = Promise<Answer>
 
-/** How each refusal comes about, and what its body holds beside the code. */
+/** The way to provoke each refusal, and the members of its body besides the code. */
 const provoked: {
   readonly [Code in ErrorCode]?: readonly [provoke: () => Refused, fields?: Readonly<Record<string, unknown>>]
 } = {
@@ -217,7 +217,7 @@ const provoked: {
   cloud_rate_limit_unavailable: [() => away('rate_buckets', () => test.api.get('/v1/sessions'))],
 }
 
-/** Proven where they belong, or not to be had from the operations there are. */
+/** Refusals that other tests prove, or that no operation can provoke. */
 const elsewhere: { readonly [Code in ErrorCode]?: string } = {
   malformed_request: 'protocol-errors.test.ts: no client sends it',
   request_timeout: 'protocol-errors.test.ts: no client sends it',
@@ -269,7 +269,7 @@ const elsewhere: { readonly [Code in ErrorCode]?: string } = {
   upstream_timeout: 'gateway-faults.test.ts',
 }
 
-/** Delays that are told by a header alone (interface 7.2). */
+/** Delays that only a header gives. */
 const delays: { readonly [Code in ErrorCode]?: string } = {
   cloud_run_in_progress: '2',
   service_unavailable: '2',

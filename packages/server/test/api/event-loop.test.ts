@@ -15,7 +15,7 @@ afterAll(() => service[Symbol.asyncDispose]())
 
 const id = randomUUID()
 
-/** Members without which the contract would refuse a body before it looks at the bad one. */
+/** Members without which the contract would refuse a body before it looks at the bad member. */
 const valid: Partial<Record<OperationId, object>> = {
   createSession: {},
   updateSession: {},
@@ -43,7 +43,10 @@ const bodiesOf = (operation: OperationId): readonly BadBody[] =>
     ? (gatewayBodies[operation] ?? badApiBodies(operation, valid[operation] ?? {}))
     : [form]
 
-/** @returns the status */
+/**
+ * Sends a body.
+ * @returns the status
+ */
 async function send(operation: OperationId, caller: { apiKey: string; aiKey: string }, body: BadBody, bytes: Buffer) {
   const row = operationOf(operation)
   const path = row.path.replaceAll('{model}', `${body.kind}%2Fm`).replaceAll(/\{\w+\}/g, id)
@@ -61,9 +64,9 @@ async function send(operation: OperationId, caller: { apiKey: string; aiKey: str
 }
 
 /**
- * Beneath this an idle p99 tells how calm the machine is, and a limit made of it would be decided by noise. A translated
- * body of the largest size takes turns of the event loop of 0.13 s, which ten times this leaves room for; bodies that are
- * judged on the event loop, or without a bound on their values, took 1 to 13 s.
+ * Below this, an idle p99 measures how calm the machine is, and noise would decide a limit derived from it. A
+ * translated body of the largest size takes 0.13 s of the event loop, which fits in ten times this. Bodies that are
+ * checked on the event loop, or without a bound on their values, took 1 to 13 s.
  */
 const leastMs = 20
 
@@ -71,7 +74,7 @@ test("the worst bodies of every route leave another tenant's p99 beneath ten tim
   const [attacker, other] = [await service.newCaller(), await service.newCaller()]
   const reader = { url: `${service.url}/v1/sessions`, key: other.apiKey, pid: service.pid }
   const small = JSON.stringify({ model: 'anthropic/m', messages: [{ role: 'user', content: 'a' }] })
-  // The first request of each kind loads code, which no later one does.
+  // The first request of each kind loads code; later ones do not.
   for (const kind of ['anthropic', 'google'] as const) {
     const body: BadBody = { name: '', kind, make: () => Buffer.from(small.replace('anthropic', kind)) }
     await send('createChatCompletion', attacker, body, body.make())
@@ -83,7 +86,7 @@ test("the worst bodies of every route leave another tenant's p99 beneath ten tim
   for (const operation of operationIds) {
     const { body, form } = operationOf(operation)
     if (body === undefined && form === undefined) continue
-    // The machine is as busy with others for the one as for the other.
+    // Other load on the machine affects both measurements alike.
     idle.push(...(await readWhile(reader, Promise.resolve(), 40)))
     const all: number[] = []
     for (const one of bodiesOf(operation)) {

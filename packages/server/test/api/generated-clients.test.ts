@@ -15,7 +15,10 @@ beforeAll(async () => {
 })
 afterAll(() => gateway[Symbol.asyncDispose]())
 
-/** The calls of every operation that takes a body, in the order of the document: a Session is made before it is used. */
+/**
+ * Lists the calls of every operation that takes a body, in the order of the document: a Session is made before it is
+ * used.
+ */
 function minimalCalls(): readonly MinimalCall[] {
   const ids = new Map<string, unknown>()
   return Object.entries(document.paths).flatMap(([path, methods]) =>

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { outcome, refusedFields } from '../support/runs/outcome.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 
-/** Names in the catalog as long as names can be. */
+/** Catalog names of the greatest length. */
 const longest = {
   runtime: 'r'.repeat(limits.runtimeCharacters),
   model: `local/${'m'.repeat(limits.modelCharacters - 'local/'.length)}`,

@@ -5,14 +5,14 @@ import { outcome } from '../support/runs/outcome.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 
 const variables = { BERTH_ROLES: 'api' }
-/** Three requests at once, and one a minute: the bucket stays empty for as long as a test looks at it. */
+/** Three requests at once and one a minute, so the bucket stays empty for the length of a test. */
 const authorityBucket = { BERTH_RATE_BURST: '3', BERTH_RATE_PER_MINUTE: '1' }
 const edgeBucket = { BERTH_AUTH_RATE_BURST: '3', BERTH_AUTH_RATE_PER_MINUTE: '1' }
 
 const list = (api: Api) => api.get('/v1/sessions')
 const bucket = ({ headers }: Answer) => [headers.get('ratelimit-policy'), headers.get('ratelimit')?.replace(/t=.*/, '')]
 
-/** Lets a minute pass for every bucket. */
+/** Advances every bucket by a minute. */
 const passAMinute = (test: TestService) =>
   test.db.database.query("update rate_buckets set refilled_at = refilled_at - interval '1 minute'")
 

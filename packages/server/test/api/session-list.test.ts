@@ -23,7 +23,7 @@ afterAll(() => test[Symbol.asyncDispose]())
 const page = async (query = '') => (await api.get<SessionPage>(`/v1/sessions${query}`)).body
 const titles = async (query?: string) => (await page(query)).sessions.map(session => session.title)
 
-/** Changes of Sessions, no two within one millisecond: the order between those is nobody's promise. */
+/** Changes Sessions in different milliseconds: the order within one is undefined. */
 async function change<T>(request: () => Promise<T>): Promise<T> {
   for (const before = Date.now(); Date.now() === before; ) await setImmediate()
   return request()
@@ -40,7 +40,7 @@ async function createAll(...names: string[]): Promise<Session[]> {
   return sessions
 }
 
-/** Titles of every page, one list for each. */
+/** Lists the titles of every page, one list for each. */
 async function allPages(query: string): Promise<string[][]> {
   const pages: string[][] = []
   for (let cursor = ''; ; ) {
@@ -51,7 +51,7 @@ async function allPages(query: string): Promise<string[][]> {
   }
 }
 
-/** Gives Sessions one and the same time of change. */
+/** Gives Sessions the same time of change. */
 async function changeAtOnce(sessions: readonly Session[]): Promise<void> {
   await test.db.database.query('update sessions set updated_at = $1 where id = any($2)', [
     new Date(),

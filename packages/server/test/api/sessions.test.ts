@@ -27,7 +27,7 @@ const patch = (session: Session, body: object) => test.api.call<Envelope>('PATCH
 const archive = (session: Session) => test.api.call('DELETE', `/v1/sessions/${session.id}`)
 const firstTurn = (message: string) => ({ initialTurn: { id: randomUUID(), message } })
 
-/** A Session whose first Run has ended, so that its runtime is settled. */
+/** Makes a Session whose first Run has ended, so that its runtime is settled. */
 async function settledSession(body: object = {}): Promise<Session> {
   const session = await test.api.createSession({ ...body }, 'a')
   await test.api.call('POST', `/v1/sessions/${session.id}/runs/${session.activeRunId}/cancel`)

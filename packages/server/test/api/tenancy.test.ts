@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => test[Symbol.asyncDispose]())
 
-/** Bodies that each operation takes; the table says only what their shape is. */
+/** A valid body for each operation that takes one; the contract's table gives only its shape. */
 const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   createSession: {},
   updateSession: { title: 'taken over' },
@@ -34,7 +34,7 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
 
 const sessionScoped = guardedOperationIds.filter(id => guardedOperationOf(id).path.includes('{sessionId}'))
 
-/** What an installation needs for an operation beside product access. */
+/** Returns the capability that an operation needs besides product access. */
 function capabilityOf(id: GuardedOperationId): Capability {
   const { capability, installationCapability = capability } = guardedOperationOf(id)
   return installationCapability
@@ -55,7 +55,7 @@ interface Hung extends Target {
 
 const noTarget: Target = { sessionId: randomUUID(), turnId: randomUUID(), runId: randomUUID() }
 
-/** Calls an operation on a target, and leaves a stream that opens. */
+/** Calls an operation on a target, and leaves any stream that opens. */
 async function call(id: GuardedOperationId, apiKey: string, target: Target): Promise<[number, unknown]> {
   const { method, path } = guardedOperationOf(id)
   const segments: Readonly<Record<string, string>> = { repositoryId: '1', number: '1', ...target }
@@ -73,7 +73,7 @@ async function call(id: GuardedOperationId, apiKey: string, target: Target): Pro
   return [response.status, null]
 }
 
-/** An installation of the first tenant that holds exactly these. */
+/** Makes an installation of the first tenant with exactly these capabilities. */
 const installationWith = (held: readonly Capability[]) =>
   createInstallation(test.db.database, test.tenant.organizationId, test.tenant.appSlug, held)
 
@@ -158,7 +158,7 @@ describe('what hangs on a session', () => {
   })
 })
 
-/** An Artifact, an open approval, a Publication and its Merge. */
+/** Inserts an Artifact, an open approval, a Publication and its Merge. */
 async function hang(organizationId: string, { sessionId, runId, artifactId, ...ids }: Hung): Promise<void> {
   const leaseId = randomUUID()
   const of = [organizationId, sessionId]
@@ -213,7 +213,7 @@ describe('an operation', () => {
   it.each(guardedOperationIds)('asks for no other than that and product access: %s', async id => {
     const narrow = await installationWith([accessCapability, capabilityOf(id)])
     const [status] = await call(id, narrow.apiKey, { ...noTarget, sessionId: randomUUID() })
-    // A form is asked for by its media type only behind these checks.
+    // The media type of a form is checked only after these checks.
     expect(guardedOperationOf(id).form === undefined ? [200, 201, 404] : [415]).toContain(status)
   })
 

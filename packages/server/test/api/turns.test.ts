@@ -182,7 +182,7 @@ describe('files', () => {
 })
 
 describe('the order of admission', () => {
-  /** A Session whose Run has begun, in a sandbox that is then lost. */
+  /** Makes a Session whose Run has begun in a sandbox that is then lost. */
   async function sessionThatCannotGoOn(): Promise<Session> {
     const session = await test.api.createSession({}, 'a')
     await worker.start(session, session.activeRunId ?? '')

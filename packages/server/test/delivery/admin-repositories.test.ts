@@ -39,7 +39,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** What a shell shows of a command of an operator. */
+/** Runs an operator's command and returns its output. */
 const shell = async (...args: string[]) =>
   (await promisify(execFile)(process.execPath, [berth, 'admin', ...args], { env: variables })).stdout
 
@@ -106,7 +106,7 @@ describe('the rules and checks of the data directory', () => {
 })
 
 let ids = 20
-/** An account of the GitHub with these repositories, by their ids. */
+/** Adds an account with these repositories, by id, to the GitHub server. */
 function account(repositories: Readonly<Record<string, number>>): string {
   const id = String(++ids)
   for (const [fullName, repositoryId] of Object.entries(repositories)) {

@@ -34,7 +34,7 @@ const limits = { publicationMs: 600_000, mergeMs: 600_000, mergeWaitMs: 600_000,
 
 beforeAll(async () => {
   test = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' } }))
-  // The lease lasts longer than the file, however slow the machine: its last case has a sweeper.
+  // The lease outlasts the file on the slowest machine: the last case has a sweeper.
   const working = await workerContext(test, stack, { limits: { leaseIdleMs: 600_000, leaseMaxMs: 600_000 } })
   const host = new LocalHost(test.db.database, systemClock, join(test.dataDir, 'repositories'), () => test.url)
   gitDir = await sampleRepository(join(test.dataDir, 'repositories'))
@@ -59,7 +59,7 @@ afterAll(() => stack.disposeAsync())
 
 const queues = { publications: publicationQueue, merges: mergeQueue } as const
 
-/** Lets one worker take up what is there, in the world that it has. */
+/** Lets one worker, with its own dependencies, do the work that is due. */
 async function workOff(kind: keyof typeof queues, world: DeliveryContext, signal: AbortSignal): Promise<number> {
   await test.db.database.query(`update ${kind} set claimed_until = null, due_at = 'epoch' where completed_at is null`)
   const by = { now: new Date(), until: new Date(Date.now() + 600_000) }
@@ -70,11 +70,14 @@ async function workOff(kind: keyof typeof queues, world: DeliveryContext, signal
   return tasks.length
 }
 
-/** Reads that change nothing: one death at each is enough. */
+/** Reads that change nothing: one crash at each is enough. */
 const alike: ReadonlySet<string> = new Set(['find the trees', 'mirror', 'get access to read'])
 const modes: readonly CrashMode[] = ['dies', 'fails', 'unanswered']
 
-/** One Publication whose worker is struck, and another that goes on. @returns the steps of the first */
+/**
+ * Publishes under a worker that crashes and another that continues.
+ * @returns the steps of the first
+ */
 async function publish(strike: DeliveryCrash, branch: string): Promise<{ id: string; steps: readonly string[] }> {
   const id = randomUUID()
   expect((await at.put(id, { revision, title: branch, branch })).status).toBe(201)

@@ -38,7 +38,7 @@ beforeAll(async () => {
   const app = { appId: server.appId, privateKey: server.privateKey, baseUrl: server.url }
   const config = { gitHosts: [{ kind: 'github', ...app }] }
   test = stack.use(await startTestService({ config, variables: { BERTH_ROLES: 'api' } }))
-  // The lease lasts longer than the file, however slow the machine: one case has a sweeper.
+  // The lease outlasts the file on the slowest machine: one case has a sweeper.
   const patient = { leaseIdleMs: 600_000, leaseMaxMs: 600_000 }
   const gitHosts = [{ kind: 'github' as const, ...app }]
   const working = await workerContext(test, stack, { limits: patient, gitHosts })
@@ -58,19 +58,25 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** A worker that knows no token yet, and does what is due when it is told. */
+/** A worker without cached tokens, which does the due work when the test says so. */
 class HandWorker implements Disposable {
   readonly #host: GitHubHost
   readonly #table: 'publications' | 'merges'
 
-  /** @param callMs longest that it waits for an answer of the host */
+  /**
+   * Makes the worker.
+   * @param callMs longest wait for an answer of the host
+   */
   constructor(table: 'publications' | 'merges', callMs?: number) {
     const app = { appId: server.appId, privateKey: server.privateKey, baseUrl: server.url }
     this.#host = new GitHubHost(app, systemClock, callMs)
     this.#table = table
   }
 
-  /** Works on what is not over, as if it were due. @returns what it is left for, in milliseconds; null where it is over */
+  /**
+   * Works on open deliveries as if they were due.
+   * @returns the delay in milliseconds until the next try; null if the delivery has ended
+   */
   async work(lateMs = 0): Promise<number | null> {
     const now = new Date(Date.now() + lateMs)
     const world = {
@@ -97,7 +103,7 @@ class HandWorker implements Disposable {
 
 const pullsOf = (branch: string) => server.pulls.filter(({ head }) => head === branch)
 
-/** Where in a delivery the host is met. */
+/** The request of a delivery that a fault strikes. */
 const steps = {
   token: /access_tokens$/,
   branch: /^GET \/repositories\/7\/branches\//,
@@ -110,7 +116,7 @@ const steps = {
 type Step = keyof typeof steps
 
 const limited = { status: 429, headers: { 'retry-after': '7' } } as const
-/** Left for later: at least so long, as a rule, and for this if it never ends. */
+/** A retry: the least delay before it, and the code of the failure if the fault never ends. */
 interface Later {
   readonly leastMs: number
   readonly inTheEnd: string
@@ -125,10 +131,10 @@ const faultOf = ([step, answer]: Case): Fault => ({
   answer: typeof answer === 'number' ? { status: answer } : answer,
 })
 
-/** A host that never answers is given up soon; any other is waited for, however busy this machine is. */
+/** Gives up a host that never answers soon; waits for any other, however busy the machine is. */
 const patience = ([, answer]: Case): number | undefined => (answer === 'never' ? 250 : undefined)
 
-/** Whether the host does it all the same: whoever looks next finds it done, and needs nothing more of that step. */
+/** Returns true if the host did the work in spite of the fault. The next try then finds it done. */
 const isDone = ([step, answer]: Case): boolean => answer === 'half' && ['push', 'open', 'merge'].includes(step)
 
 describe('a publication whose host does not do what it is asked', () => {

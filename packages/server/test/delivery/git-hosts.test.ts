@@ -15,7 +15,7 @@ import { type Fault, GitHubServer } from '../support/git/github-server.ts'
 import { commitTo, fileAt, sampleRepository, tipOf } from '../support/git/repositories.ts'
 import { createTestDatabase } from '../support/storage/postgres.ts'
 
-/** One host with two repositories on it, the sample first. */
+/** One host with two repositories; the sample is first. */
 interface Served extends AsyncDisposable {
   readonly host: GitHost
   readonly account: string
@@ -26,7 +26,7 @@ interface Served extends AsyncDisposable {
 
 interface ServedLocal extends Served {
   readonly host: LocalHost
-  /** The same host as a process sees it before one of whose statements something happens. */
+  /** Returns the same host in a process where something happens before one of its statements. */
   before(statement: RegExp, happens: () => Promise<unknown>): LocalHost
 }
 
@@ -100,7 +100,7 @@ describe.each([
   })
   afterAll(() => served[Symbol.asyncDispose]())
 
-  /** A branch with one commit of its own, and a pull request for it. */
+  /** Makes a branch with one commit of its own, and a pull request for it. */
   async function pull(branch: string, files: Record<string, string>, draft = false) {
     const base = await tipOf(served.gitDir, 'main')
     const headOid = await commitTo(served.gitDir, branch, base, files)
@@ -269,7 +269,7 @@ describe('the local host', () => {
     await expect(dying.mergePull(sample, order)).rejects.toThrow('struck')
     const merged = await tipOf(gitDir, 'main')
     expect(merged).not.toBe(main)
-    // What is left of somebody who began before, and of the branch that has moved on.
+    // The state that an earlier, interrupted merge and a branch that has moved on leave behind.
     await commitTo(gitDir, 'once', expectedHeadOid, { more: '1' })
     await expect(served.host.mergePull(sample, { ...order, strategy: 'merge' })).rejects.toEqual(fails('not_mergeable'))
     expect(await served.host.readPull(sample, number)).toMatchObject({

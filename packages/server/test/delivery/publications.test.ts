@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => test[Symbol.asyncDispose]())
 
-/** A repository of its own, and a Session on it. */
+/** Makes a new repository and a Session on it. */
 async function begin(): Promise<Delivering & { fullName: string; gitDir: string; ref: RepositoryRef }> {
   const fullName = `sample/greeter-${++count}`
   const gitDir = await sampleRepository(join(test.dataDir, 'repositories'), fullName)
@@ -197,7 +197,7 @@ describe('a publication that cannot be', () => {
     await host.setRule(at.ref, 'main', { requiredChecks: [] })
     expect(failure(await at.publish({ delivery: 'direct_branch' }))).toEqual(['failed', 'branch_protected'])
     const late = await at.publish({ delivery: 'direct_branch' })
-    // As if it had been prepared before the rule was made.
+    // As if the Publication had been prepared before the rule was made.
     await test.db.database.query(
       `update publications set status = 'prepared', commit_sha = $2, parent_oid = $3, moves_from = $3, error_code = null,
          completed_at = null, due_at = now() where id = $1`,
@@ -329,7 +329,7 @@ describe('a merge', () => {
       return merge.status === 'waiting' && merge
     })
     expect(parked).toMatchObject({ lastError: { code: 'merge_not_ready' }, attempts: 1 })
-    // Nobody would look at it again by himself.
+    // Nothing would check the Merge again by itself.
     await test.db.database.query("update merges set due_at = 'infinity' where id = $1", [waiting])
     const operator = { DATABASE_URL: databaseUrl(test.db), BERTH_DATA_DIR: test.dataDir }
     await recordCheck(operator, at.fullName, { oid: result?.commitSha ?? '', name: 'test', state: 'success' })

@@ -37,7 +37,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** A tenant of its own that has the repositories of the data directory. */
+/** Makes a tenant with a grant for the repositories of the data directory. */
 async function localTenant(): Promise<{ tenant: Tenant; api: Api }> {
   const made = await test.newTenant()
   await grantLocal(context(), made.tenant)
@@ -45,7 +45,7 @@ async function localTenant(): Promise<{ tenant: Tenant; api: Api }> {
 }
 
 let repositoryIds = 100
-/** A tenant with one repository that an installation of the GitHub of its own reaches. */
+/** Makes a tenant with one repository, which its own installation on the GitHub server reaches. */
 async function hubTenant() {
   const made = await test.newTenant()
   const id = ++repositoryIds

@@ -37,14 +37,14 @@ const follow = async (at: { tenant: Tenant; url?: string }, cursor?: number) => 
   return feed
 }
 
-/** An installation of its own, with a Session. */
+/** Makes an installation with a Session. */
 async function newTenant() {
   const tenant = await createTenant(db.database)
   const api = new Api(app.url, tenant.apiKey)
   return { tenant, api, key: keyOf(await api.createSession()) }
 }
 
-/** The cursor of a feed that starts now. */
+/** Returns the cursor of a feed that starts now. */
 async function place(at: { tenant: Tenant }): Promise<number> {
   const feed = await follow(at)
   const cursor = await feed.opened
@@ -52,7 +52,7 @@ async function place(at: { tenant: Tenant }): Promise<number> {
   return cursor
 }
 
-/** Sessions that changed at a time, and nobody said so. */
+/** Inserts Sessions that changed at a given time, without a wake-up. */
 async function insertSessions({ organizationId, installationId }: Tenant, count: number, changedAt: Date) {
   const ids = Array.from({ length: count }, () => randomUUID())
   await db.database.query(
@@ -63,7 +63,7 @@ async function insertSessions({ organizationId, installationId }: Tenant, count:
   return ids
 }
 
-/** Runs statements that no trigger corrects. */
+/** Runs statements without the triggers that would correct them. */
 const withoutTriggers = (work: (tx: Queryable) => Promise<unknown>) =>
   db.database.transaction(async tx => {
     await tx.query('set local session_replication_role = replica')
@@ -410,7 +410,7 @@ describe('a feed whose wake-ups are lost', () => {
   })
 })
 
-/** Says in this process's name that a Session moved. */
+/** Publishes, from this process, that a Session has changed. */
 function publish({ organizationId }: SessionKey, sessionId: string): void {
   writer.announce(topics.session(organizationId, sessionId))
 }

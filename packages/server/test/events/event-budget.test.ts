@@ -32,20 +32,20 @@ async function spentOf(session: Session): Promise<{ events: number; bytes: numbe
 describe('a Run that has spent its budget of Events', () => {
   it('has failed by that, with every tool call that was told ended, and says how much is missing', async () => {
     await bench.work(stack, { limits: { runEvents: 40 } })
-    // Each call is told by three Events.
+    // Each call takes three Events.
     const ended = await bench.sealed('scripted', 'open lasting\ntools 500\nhang')
     expect(outcomeOf(ended)).toBe('failed max_response event_budget 1')
     const [truncation, ...more] = truncations(ended)
     expect(more).toEqual([])
     const told = ended.events.filter(({ type }) => type === 'svc.run.progress' || type === 'svc.activity.completed')
-    // The agent may be stopped before it has said all.
+    // The agent may be stopped before it has sent all of its output.
     expect(truncation).toEqual({ droppedEvents: (await spentOf(ended.session))?.dropped, reason: 'event_budget' })
     expect(truncation?.['droppedEvents']).toBeGreaterThan(0)
     expect(told.length).toBeLessThanOrEqual(40 + 4)
     const titles = activitiesOf(ended).map(({ title }) => title)
     expect(titles).toEqual(expect.arrayContaining(['lasting', 'step 1']))
     expect(titles).not.toContain('step 100')
-    // The Run after it has a budget of its own.
+    // The next Run has its own budget.
     expect(messagesOf(await bench.next(ended.session, 'say on'))).toMatchObject([{ text: 'on' }])
   })
 

@@ -11,10 +11,10 @@ beforeAll(async () => {
 })
 afterAll(() => test[Symbol.asyncDispose]())
 
-/** Text that a second serialisation would be tempted to write otherwise. */
+/** Text that a second serialisation might write differently. */
 const message = 'täglich 😀 "\\" \u2028 </script>\n\t\u0001 1.0'
 
-/** A Session with two Events for each Turn: its message and its cancellation. */
+/** Makes a Session with two Events for each Turn: its message and its cancellation. */
 async function sessionWith(turns: number): Promise<Session> {
   const session = await test.api.createSession()
   for (let n = 0; n < turns; n += 1) await cancelledTurn(session)

@@ -7,7 +7,7 @@ import type { Api } from '../support/api/api.ts'
 import { databaseUrl, startTestService, type TestService } from '../support/services/service.ts'
 import { until } from '../support/until.ts'
 
-// Secrets of the deployment, which no sandbox is given.
+// Secrets of the deployment; no sandbox gets them.
 const providerKey = `CANARYPR${randomBytes(13).toString('hex')}`
 const databasePassword = `correct-horse-${randomBytes(6).toString('hex')}`
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -16,7 +16,7 @@ const appKey = createPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem'
   .toString()
 const masterKey = randomBytes(32).toString('base64')
 const [, keyLine = '', ...keyLines] = appKey.trim().split('\n')
-// A secret that sandboxes of one runtime are given, under a name that does not say so.
+// A secret of one runtime's sandboxes; its name does not reveal that it is one.
 const runtimeSecret = `given:${randomBytes(16).toString('hex')}`
 
 const stack = new AsyncDisposableStack()
@@ -45,7 +45,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** Whoever sees which of these come back changed learns the secret: the beginnings and the endings, up to the whole. */
+/** Guesses that reveal the secret if any of them comes back changed: every prefix and suffix, up to the whole. */
 function guessesOf(secret: string): string[] {
   const lengths = [8, 9, Math.floor(secret.length / 2), secret.length - 1]
   const parts = lengths.flatMap(length => [secret.slice(0, length), secret.slice(-length)])

@@ -16,7 +16,7 @@ import { type ServiceProcess, startServiceProcess } from '../support/services/se
 import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
 import { until } from '../support/until.ts'
 
-/** With all that JSON escapes, so that every way of writing it down is another one. */
+/** Holds every character that JSON escapes, so that each encoding spells it differently. */
 const apiKey = `canary"${randomBytes(9).toString('hex')}\\${randomBytes(9).toString('hex')}`
 const keyLines = Array.from({ length: 4 }, () => randomBytes(24).toString('base64'))
 const privateKey = ['-----BEGIN PRIVATE KEY-----', ...keyLines, '-----END PRIVATE KEY-----', ''].join('\n')
@@ -46,7 +46,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** Runs a first Turn to its end: all that is on record of it, as text, and its last answer and output. */
+/** Runs a first Turn to its end; returns every record of it as text, its last answer and its output. */
 async function run(runtime: string, message: string) {
   const session = await api.createSession({ runtime, title: 'canary' }, message)
   const events = await api.runEnded(session.id, session.activeRunId ?? '')
@@ -59,7 +59,7 @@ const dataOf = (events: readonly Event[], type: string) => events.findLast(event
 const output = (events: readonly Event[]) => String(dataOf(events, 'svc.activity.completed')?.['output'])
 const summary = (record: Run) => String(record.result?.summary)
 
-/** Every spelling of a secret that would give it away. */
+/** Checks that a text holds no spelling of a secret. */
 function expectNothingOf(text: string): void {
   for (const secret of [apiKey, privateKey.trim(), ...keyLines, ownKey]) {
     const once = JSON.stringify(secret).slice(1, -1)

@@ -35,7 +35,7 @@ beforeAll(async () => {
   db = stack.use(await createTestDatabase())
   blobs = await mkdtemp(join(tmpdir(), 'berth-blobs-'))
   stack.defer(() => rm(blobs, { recursive: true, force: true }))
-  // The process that answers HTTP knows the runtime by its id, and nothing of what its sandboxes are given.
+  // The process that answers HTTP knows the runtime's id but not the secrets of its sandboxes.
   front = await start('api', { runtimes: [{ id: 'with-secret', command: shell }] })
   await start('worker', { runtimes: [{ id: 'with-secret', command: shell, env: { GIVEN: { env: 'GIVEN' } } }] })
   api = new Api(front.url, (await createTenant(db.database)).apiKey)
@@ -70,7 +70,7 @@ test('what a sandbox is given is masked by every process that appends for its Se
   const first = await api.runEnded(session.id, session.activeRunId ?? '')
   expect(output(first)).toBe('it is [secret]\n')
 
-  // By the process that answers HTTP: from the rows, which are sealed.
+  // The process that answers HTTP reads them from the rows, which are sealed.
   const half = given.slice(0, -1)
   const next = await api.submitTurn(session.id, `: ${half} ${given}`)
   expect(said(await api.runEnded(session.id, next.run.id)).at(-1)).toBe(`: ${half} [secret]`)
@@ -112,7 +112,7 @@ test('secrets of several sandboxes are all masked, by whoever knew fewer of them
     await one.transaction(async tx => {
       await holdSession(tx, key)
       await rememberSecrets(tx, key, 'runtime', secrets, now)
-      // The same transaction tells it already.
+      // A later append of the same transaction already masks it.
       await appendEvents(tx, key, draft(words), now)
     })
     await two.transaction(tx =>
@@ -122,7 +122,7 @@ test('secrets of several sandboxes are all masked, by whoever knew fewer of them
       ]),
     )
   }
-  // What was rolled back was never told.
+  // The rolled-back append was never published.
   await one
     .transaction(async tx => {
       await rememberSecrets(tx, key, 'environment', ['third-secret'], now)

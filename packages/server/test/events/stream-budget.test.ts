@@ -26,7 +26,7 @@ const asPerson = {
 } as const
 
 let named = 0
-/** An authority that no other test counts for. */
+/** A principal that no other test counts. */
 const installation = (): Principal => ({
   kind: 'app_installation',
   id: `i${named++}`,

@@ -33,7 +33,7 @@ afterAll(async () => {
   await db[Symbol.asyncDispose]()
 })
 
-/** One client that comes back whenever it is cut off, and counts what is not the very next event. */
+/** A client that reconnects whenever it is cut off, and counts every event that is not the very next one. */
 class Client {
   readonly key: SessionKey
   newest = 0
@@ -44,14 +44,14 @@ class Client {
     this.key = key
   }
 
-  /** All places are taken but the one just left, so it may be refused for a moment. */
+  /** All places but the one just freed are taken, so the service may refuse it for a moment. */
   async open(): Promise<void> {
     this.#reader = await until('a place', () =>
       LogReader.open({ url: app.url, apiKey: tenant.apiKey }, this.key, this.newest).catch(() => undefined),
     )
   }
 
-  /** Looks at what has come since the last time, and keeps none of it. */
+  /** Checks the events since the last call and keeps none of them. */
   check(): void {
     for (const { sequence, envelope } of this.#reader?.received.splice(0) ?? []) {
       if (sequence !== this.newest + 1 || JSON.parse(envelope).sequence !== sequence) this.faults += 1

@@ -114,7 +114,7 @@ describe('a stream', () => {
       await writer.append(key)
       await Promise.all(readers.map(reader => reader.reached(newest + n)))
     }
-    // One for each append; the slow poll may add its own.
+    // One read for each append; the slow poll may add its own.
     expect(app.statements.count('list-events-within') - before).toBeLessThanOrEqual(45)
     expect(app.streams.tails).toBe(1)
     await Promise.all(readers.map(reader => reader.leave()))
@@ -375,7 +375,7 @@ describe('the end of a stream', () => {
     stalled.write(`${head.join('\r\n')}\r\n\r\n`)
     const others = [await read(key, 0, app.url), await read(key, 0, app.url)]
     await until('three streams', () => app.budget.open === 3)
-    // Beyond what the two sockets between them hold.
+    // More than the two sockets hold between them.
     for (let n = 0; n < 40; n += 1) await writer.append(key, 10, { text: 'x'.repeat(65_536) })
     await Promise.all(others.map(reader => reader.reached(400)))
     await until('the stalled stream to be closed', () => app.budget.open === 2)

@@ -16,13 +16,13 @@ import { until } from '../support/until.ts'
 
 const SESSIONS = 8
 const FOLLOWERS = 64
-/** What one Turn appends, besides its own beginning and end. */
+/** The output of one Turn, besides its own start and end. */
 const script = 'say beginning\ntools 12\nsay end'
 
 const stack = new AsyncDisposableStack()
 afterAll(() => stack.disposeAsync())
 
-/** A process that may be killed and started again at the same place. */
+/** A process that the test may kill and start again at the same address. */
 class Restartable implements AsyncDisposable {
   readonly #variables: Record<string, string>
   #running: ServiceProcess | null = null
@@ -45,7 +45,7 @@ class Restartable implements AsyncDisposable {
   }
 }
 
-/** One client on one Session, for as long as its signal allows. */
+/** A client of one Session that runs until its signal aborts. */
 class Follower {
   readonly events: Event[] = []
   readonly done: Promise<void>
@@ -63,7 +63,7 @@ class Follower {
   }
 }
 
-/** Resolves once each of these followers has come further than it is now. */
+/** Resolves once each of these followers has advanced beyond its current Event. */
 async function advance(what: string, followers: readonly Follower[]): Promise<void> {
   const before = followers.map(({ newest }) => newest)
   await until(what, () => followers.every(({ newest }, n) => newest > (before[n] ?? 0)), 40_000)
@@ -77,7 +77,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
-/** Keeps a Session at work, by whichever process answers. */
+/** Keeps a Session busy through whichever process answers. */
 async function keepWorking(db: TestDatabase, sessionId: string, clients: readonly BerthClient[], end: AbortSignal) {
   const anyOf = async <T>(ask: (client: BerthClient) => Promise<T>): Promise<T> => {
     for (let n = 0; ; n += 1) {

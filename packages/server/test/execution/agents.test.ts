@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** A Session of its own whose agent is given this script, to the end of the Run. */
+/** Runs this script in a new Session until the Run has ended. */
 async function perform(script: string, runtime = 'scripted'): Promise<EndedRun> {
   const session = await test.api.createSession({ runtime }, script)
   return ended(session)
@@ -41,7 +41,7 @@ const ended = (session: Session, runId = session.activeRunId ?? '') => endedRun(
 const cancel = (session: Session) =>
   test.api.call('POST', `/v1/sessions/${session.id}/runs/${session.activeRunId}/cancel`)
 
-/** A Session whose agent has begun to work on the script. */
+/** Makes a Session whose agent has begun the script. */
 async function begun(script: string, runtime = 'scripted'): Promise<Session> {
   const session = await test.api.createSession({ runtime }, script)
   await until('a running run', async () => (await test.api.session(session.id)).phase === 'running')
@@ -75,7 +75,7 @@ describe('what an agent does', () => {
   })
 
   it('goes on in the next turn, in the same process', async () => {
-    // Another process of this runtime could not know the first turn, and the run would fail.
+    // Another process of this runtime would not know the first turn, and the run would fail.
     const first = await perform('say one', 'no-load')
     expect(messagesOf(await next(first.session, 'say two'))).toMatchObject([{ text: 'two' }])
   })
@@ -94,7 +94,7 @@ describe('what an agent does', () => {
     const [message] = messagesOf(ship)
     expect(message).toMatchObject({ text: `x${'🚢'.repeat(16_383)}`, truncated: true })
     expect(activitiesOf(ship)).toMatchObject([{ title: `t${'x'.repeat(1_023)}`, truncated: true }])
-    // A summary of up to 100 000 bytes is kept whole, a longer one is not kept.
+    // A summary of up to 100 000 bytes is kept whole; a longer one is dropped.
     expect(ship.run.result).toBeUndefined()
     const long = await perform(`say ${'y'.repeat(80_000)}`)
     expect(long.run.result?.summary).toBe('y'.repeat(80_000))
@@ -157,7 +157,7 @@ describe('an agent that dies', () => {
     const run = await perform('open deploy\ncrash')
     expect(outcomeOf(run)).toBe('crashed engine_unreachable turn_execution_lost 1')
     expect(activitiesOf(run)).toMatchObject([{ title: 'deploy', status: 'failed' }])
-    // The sandbox is whole, so the next turn goes on in it.
+    // The sandbox still works, so the next turn runs in it.
     expect(outcomeOf(await next(run.session, 'say again'))).toBe('completed completed - 1')
   })
 
@@ -167,7 +167,7 @@ describe('an agent that dies', () => {
     expect(outcomeOf(second)).toBe('completed completed - 1')
     const said = messagesOf(second).map(message => String(message['text']))
     expect(said.join('\n')).toMatch(/Earlier in this conversation.*user: crash.*what did I ask\?$/s)
-    // Once: the same process goes on.
+    // Only once: the same process continues.
     expect(messagesOf(await next(first.session, 'say three'))).toMatchObject([{ text: 'three' }])
   })
 
@@ -224,7 +224,7 @@ describe('cancelling', () => {
     expect(outcomeOf(run)).toBe('cancelled aborted - 1')
     expect(run.run.cancellationRequested).toBe(true)
     expect(typesOf(run).at(-1)).toBe('run.cancelled')
-    // Obeying cost the agent nothing: it takes the next turn.
+    // Obeying does no harm to the agent: it takes the next turn.
     expect(messagesOf(await next(session, 'say on'))).toMatchObject([{ text: 'on' }])
   })
 

@@ -35,7 +35,7 @@ beforeAll(async () => {
           { id: 'google', kind: 'google', baseUrl: `${upstream.baseUrl}beta`, apiKey: providerKey, models },
         ],
         models: { default: 'main/m1' },
-        // As it is in the catalog, this one asks nobody.
+        // Codex asks nobody with its entry in the catalog, so this entry sets another mode.
         runtimes: [
           { id: 'codex-asking', base: 'codex', env: { INITIAL_AGENT_MODE: 'workspace-write' } },
           { id: 'codex-shell', command: ['node', '/opt/berth/bundles/shell.js'], mounts: [codexDirectory] },
@@ -47,7 +47,7 @@ beforeAll(async () => {
 }, 600_000)
 afterAll(() => stack.disposeAsync())
 
-/** Answers what asks for work from the script, in order, and what asks for a title with one. */
+/** Answers requests for work from the script, in order, and requests for a title with one. */
 function script(wire: WireFormat, ...replies: ModelReply[]): void {
   upstream.next((request, response) => {
     const { tools } = request.body as { tools?: unknown[] }
@@ -60,7 +60,7 @@ function script(wire: WireFormat, ...replies: ModelReply[]): void {
 const modelsAsked = (requests: readonly ModelRequest[]) =>
   new Set(requests.map(({ body, path }) => (body as { model?: string }).model ?? /models\/([^:]+):/.exec(path)?.[1]))
 
-/** An agent's first start, with others at work on the machine, has taken more than a minute. */
+/** On a busy machine, the first start of an agent has taken more than a minute. */
 const startMs = 240_000
 
 async function askedOf({ id }: Session): Promise<Interaction> {
@@ -80,7 +80,7 @@ async function allow(session: Session, { id, request }: Interaction): Promise<vo
   expect(status).toBe(200)
 }
 
-/** How the conversation of the last seal was kept. */
+/** Returns the form in which the last seal kept the conversation. */
 async function conversationOf(session: Session): Promise<unknown> {
   await until('the seal', async () => (await test.api.session(session.id)).phase === 'idle')
   const { rows } = await test.db.database.query<{ conversation: string }>(
@@ -90,7 +90,7 @@ async function conversationOf(session: Session): Promise<unknown> {
   return rows[0]?.conversation
 }
 
-/** Makes the workspace a repository of more files than a conversation may have. */
+/** Makes the workspace a repository with more files than a conversation may have. */
 const repository =
   'git init -q . && touch $(seq 40) && git add -A && git -c user.name=a -c user.email=a@b commit -qm files'
 
@@ -103,13 +103,13 @@ const data = (events: readonly Event[], type: string) =>
 interface Agent {
   readonly runtime: string
   readonly wire: WireFormat
-  /** Id of the provider, and where and how it is asked. */
+  /** Id of the provider, and the requests that it gets. */
   readonly provider: string
   readonly path: RegExp
   readonly key: readonly [header: string, value: string]
-  /** A command that it must ask for, and one that it need not. */
+  /** Makes the agent's own tool call that runs a shell command. */
   readonly shell: (command: string) => ToolCall
-  /** A tool for which it asks a model of its own, and need not ask people. */
+  /** A tool whose work the agent gives to a model of its own, without asking people. */
   readonly chore?: ToolCall
 }
 
@@ -167,7 +167,7 @@ describe.each(agents)('$runtime', ({ runtime, wire, provider, path, key, shell, 
     expect(await fileOf(session, 'env.txt')).not.toMatch(/sk-provider|svc_run/)
     expect((await test.api.run(session.id, session.activeRunId ?? '')).costUsd).toBeGreaterThan(0)
 
-    // A second turn, on another model: the agent is started again and goes on with its conversation.
+    // A second turn on another model: the agent starts again and continues its conversation.
     const changed = await test.api.call('PATCH', `/v1/sessions/${session.id}`, { model: `${provider}/m2` })
     expect(changed.status).toBe(200)
     const middle = upstream.requests.length
@@ -180,7 +180,7 @@ describe.each(agents)('$runtime', ({ runtime, wire, provider, path, key, shell, 
       result: { summary: 'Both steps are done.' },
     })
     const said = data(events, 'message.created').filter(({ role }) => role === 'assistant')
-    // Codex says that it does not know these models.
+    // Codex warns that it does not know these models.
     expect(said.map(({ text }) => text).filter(text => !String(text).startsWith('Warning'))).toEqual([
       'The first is done.',
       'Both steps are done.',

@@ -84,7 +84,7 @@ test('it and what it left running stand still between its turns, and go on', asy
   service.upstream.next(bash(server), says({ text: 'Started.' }))
   const session = await api.createSession({}, 'Start a server')
   const [engine] = activitiesOf(await ended(session))
-  // Behind the seal, ahead of which the sandbox is frozen.
+  // After the seal, which freezes the sandbox first.
   await until('the seal', async () => (await api.session(session.id)).phase === 'idle')
   service.upstream.next(bash(again), says({ text: 'It runs.' }))
   const run = await next(session, 'Does it run?')
@@ -162,7 +162,7 @@ test('its conversation outlives its sandbox, and what it tells beside is in the 
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).not.toContain('swan')
 })
 
-/** A server of tools in the fewest words, as a repository may hold one. */
+/** A minimal tool server, as a repository may hold one. */
 const shelf = `
 const say = message => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }))
 require('node:readline').createInterface({ input: process.stdin }).on('line', line => {

@@ -18,7 +18,7 @@ import { until } from '../support/until.ts'
 import { Gate, Resuming, spoilt, type WorkerOptions } from '../support/workspaces/resuming.ts'
 import { leaseOf, touch } from '../support/workspaces/workspace.ts'
 
-/** The API without a worker; each test starts those that it needs. */
+/** The API without a worker; each test starts its own workers. */
 let resuming: Resuming
 let stack: AsyncDisposableStack
 let at: { tenant: Tenant; api: Api }
@@ -34,7 +34,10 @@ afterEach(() => stack.disposeAsync())
 
 const db = () => resuming.test.db.database
 
-/** A worker for an agent in the native one's place; cancellations are patient beyond the patience of these tests. */
+/**
+ * Starts a worker with an agent in the native one's place. Its grace for cancellations exceeds the deadlines of these
+ * tests.
+ */
 async function work({ limits, ...options }: WorkerOptions = {}) {
   const native = stack.use(await nativeStandIn())
   const more = { ...options, runtimes: [native.entry], limits: { cancelGraceMs: 600_000, pulseMs: 250, ...limits } }
@@ -46,7 +49,7 @@ async function work({ limits, ...options }: WorkerOptions = {}) {
 const begin = (script: string, body: { runtime?: string } = {}) => at.api.createSession(body, script)
 const revoke = () => db().query('update installations set revoked_at = now() where id = $1', [at.tenant.installationId])
 
-/** The key reads nothing any more, so the rows are looked at. */
+/** The key can no longer read anything, so read the rows. */
 const rowsOf = async <Row extends object>(text: string, session: Session) =>
   (await db().query<Row>(text, [session.id])).rows
 const statusOf = async (session: Session) =>
@@ -63,7 +66,7 @@ const logOf = async (session: Session) =>
 const did = (session: Session, title: string) =>
   until(`that the agent did ${title}`, async () => (await logOf(session)).some(({ data }) => data['title'] === title))
 
-/** Waits for the end of the one Run and its sealing, and answers what became of all that it had. */
+/** Waits until the one Run has ended and been sealed, and returns the final state of everything that it had. */
 async function end(session: Session) {
   const [run] = await until('the end of the run', async () => {
     const rows = await rowsOf<{ ended: string }>(
@@ -243,7 +246,7 @@ describe('a run whose installation is revoked', () => {
 })
 
 describe('a member who leaves the organization', () => {
-  /** Makes the Session's Turns those of a person. */
+  /** Makes a person the author of the Session's Turns. */
   async function author(session: Session): Promise<string> {
     const person = randomUUID()
     await db().query(`insert into people values ($1, $2, 'P', 'x', now())`, [person, `${person}@localhost`])

@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** Asks a model from within a sandbox; what the gateway says to it is the Run's output. */
+/** Asks a model from within a sandbox; the gateway's answer is the Run's output. */
 const ask = (model: string): string =>
   `curl -sS http://127.0.0.1:3128/v1/chat/completions -H 'content-type: application/json' ` +
   `-d '{"model":"${model}","messages":[{"role":"user","content":"Well?"}]}'`
@@ -42,8 +42,8 @@ async function endOf(api: Api, sessionId: string, runId: string) {
 }
 
 /**
- * Begins a script that asks a model, makes the file `asked` and goes on with `rest`, and keeps what the answer cost from
- * being written. Resolves once the file is there.
+ * Starts a script that asks a model, makes the file `asked` and then runs `rest`; delays the write of the answer's
+ * cost. Resolves once the file exists.
  */
 async function withheldCost(api: Api, rest: string) {
   const { database } = test.db
@@ -70,7 +70,7 @@ async function withheldCost(api: Api, rest: string) {
   await until('the answer', () => existsSync(file))
   return {
     runId,
-    /** What would follow upon the answer has had the time to. */
+    /** Any effect of the answer has had time to happen. */
     async looks(expected: () => Promise<void>) {
       for (let n = 0; n < 40; n += 1) await expected()
     },
@@ -83,7 +83,7 @@ async function withheldCost(api: Api, rest: string) {
   }
 }
 
-/** 60 fresh, 40 cached and 10 of output, by the prices above. */
+/** 60 fresh, 40 cached and 10 output tokens, by the prices above. */
 const costOfOne = (60 * 1 + 40 * 0.5 + 10 * 10) / 1e6
 
 describe('what a run used', () => {

@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** A Run, and the claim that a worker has on it where one has. */
+/** A Run and, if a worker holds it, the worker's claim. */
 interface Subject {
   readonly session: Session
   readonly runId: string
@@ -46,7 +46,7 @@ async function takeOver(subject: Subject): Promise<void> {
   subject.claim = claims.find(each => each.run.id === subject.runId) ?? subject.claim
 }
 
-/** A worker's command; one without a claim has nothing to show for it and is refused, as one that lost it is. */
+/** Runs a worker's command. Without a claim, the command is refused like that of a worker that lost its claim. */
 async function asWorker(subject: Subject, work: (claim: RunClaim) => Promise<void>): Promise<void> {
   const { organizationId } = subject.session
   const run = { id: subject.runId } as RunClaim['run']
@@ -93,7 +93,7 @@ async function after(subject: Promise<Subject>, ...steps: ((subject: Subject) =>
   return made
 }
 
-/** How a Run comes to each of its statuses. */
+/** The way to bring a Run into each status. */
 const states = {
   queued,
   dispatching: () => after(queued(), claim),
@@ -110,13 +110,13 @@ const states = {
 
 const run = (subject: Subject): Promise<Run> => test.api.run(subject.session.id, subject.runId)
 
-/** The status, and whether a stop is asked for. */
+/** The status, and whether a cancellation was requested. */
 const brief = ({ status, cancellationRequested }: Run) =>
   status + (cancellationRequested && status !== 'cancelled' ? ', to stop' : '')
 
 /**
- * What each command makes of each status; a dot leaves the Run as it is. Whoever claims, takes over, begins, loses,
- * completes or fails is a worker; the others are callers.
+ * The effect of each command in each status; a dot leaves the Run as it is. Claiming, taking over, beginning, losing,
+ * completing and failing are a worker's commands; the others are callers'.
  */
 const table: Record<keyof typeof states, Record<keyof typeof commands, string>> = {
   // biome-ignore format: a table
@@ -184,7 +184,7 @@ describe('a claim', () => {
   })
 })
 
-/** Facts that decide what becomes of a lost attempt, each by itself. */
+/** Facts that each decide alone how a lost attempt ends. */
 const facts = {
   'did nothing yet': async () => {},
   'made a tool call': async ({ runId }: Subject) => {

@@ -19,7 +19,7 @@ import { touch, workspacePath } from '../support/workspaces/workspace.ts'
 let service: TestService
 let gateway: Server
 let url: string
-/** What the gateway was asked, as `<path> <credential>`. */
+/** Requests to the gateway, as `<path> <credential>`. */
 let asked: string[]
 let minted: string[]
 let stack: AsyncDisposableStack
@@ -77,7 +77,7 @@ const models = `curl -sS -m 20 ${base}/models`
 
 test("an agent reaches the gateway with its Run's credential, which is nowhere in the sandbox", async () => {
   await startWorker()
-  // The pattern does not match itself, as it stands in the script.
+  // The pattern does not match its own text in the script.
   const search = `grep -rqsE "svc_run[_]" /workspace /home /tmp /run /etc /dev/shm /proc/[0-9]*/environ /proc/[0-9]*/cmdline`
   const session = await start(`
     ${models} ${base}/models; echo
@@ -88,7 +88,7 @@ test("an agent reaches the gateway with its Run's credential, which is nowhere i
   expect(minted).toEqual([expect.stringMatching(/^svc_run_[\w-]{43}$/)])
   const paths = ['/v1/models', '/v1/models', '/v1/chat/completions']
   expect(asked).toEqual(paths.map(path => `${path} ${credential}`))
-  // Neither in what the host keeps of the sandbox: journal, log, record.
+  // Nor in the files that the host keeps of the sandbox: journal, log, record.
   const kept = promisify(execFile)('grep', ['-rqsF', '--devices=skip', credential, service.dataDir])
   await expect(kept).rejects.toMatchObject({ code: 1 })
 })
@@ -125,7 +125,7 @@ test('public hosts are reached by name, as far as they are open, and nothing els
   const network = {
     lookUp: (name: string) => Promise.reject(new Error(`looked up ${name}`)),
     resolve: async (name: string) => (name === 'wild.example.com' ? ['127.0.0.1'] : ['93.184.216.34']),
-    // The public network of this test is the stand-in of the gateway.
+    // In this test, the gateway's stand-in is the public network.
     dial: (address: string, port: number, signal: AbortSignal) => {
       dialled.push(`${address}:${port}`)
       return openNetwork().dial('127.0.0.1', Number(new URL(url).port), signal)

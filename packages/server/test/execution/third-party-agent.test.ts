@@ -9,7 +9,7 @@ import { startTestService, type TestService } from '../support/services/service.
 
 const installed = dirname(fileURLToPath(import.meta.resolve('@google/gemini-cli/package.json')))
 
-/** The command reads its settings from its home directory only. */
+/** The command reads its settings only from its home directory. */
 const start = `mkdir -p ~/.gemini && printf %s "$GEMINI_SETTINGS" >~/.gemini/settings.json &&
 exec node ${installed}/bundle/gemini.js --acp --model gemini-2.5-flash`
 
@@ -21,7 +21,7 @@ const geminiSettings = {
 
 const stack = new AsyncDisposableStack()
 let model: ModelServer
-/** A server of the same kind that no runtime names under `reach`. */
+/** A server of the same kind that no runtime lists in `reach`. */
 let elsewhere: ModelServer
 let test: TestService
 

@@ -28,7 +28,7 @@ afterEach(() => stack.disposeAsync())
 
 type Options = NonNullable<Parameters<typeof workerContext>[2]>
 
-/** A worker, with a sweeper, that the test can spoil. */
+/** Starts a worker with a sweeper that the test can break. */
 async function startWorker(options: Options = {}): Promise<ExecutionContext> {
   const context = await workerContext(test, stack, options)
   for (const service of [new Worker(context), new Sweeper(context)]) await stack.use(service).start()
@@ -36,7 +36,7 @@ async function startWorker(options: Options = {}): Promise<ExecutionContext> {
 }
 
 const never = () => new Promise<never>(() => {})
-/** A driver whose verbs are replaced. */
+/** A driver with some of its operations replaced. */
 const spoilt = (verbs: Partial<SandboxDriver>) => (real: SandboxDriver) => ({ ...real, ...verbs })
 const shell = (script: string) => test.api.createSession({ runtime: 'shell' }, script)
 const ended = (session: Session, runId = session.activeRunId ?? '') => endedRun(test.api, session, runId)
@@ -51,7 +51,7 @@ async function leasesOf(session: Session): Promise<{ id: string; state: string; 
 
 const go = (session: Session) => touch(test.db.database, test.dataDir, session, 'go')
 
-/** As if the claim's worker had not been heard of for long: it learns of it, and another may take over. */
+/** Lapses the claim: its worker learns of it, and another may take over. */
 async function lapse(session: Session): Promise<void> {
   await test.db.database.query("update executions set holder = 'gone', expires_at = 'epoch' where session_id = $1", [
     session.id,
@@ -69,7 +69,7 @@ describe('a sandbox that cannot be made', () => {
     expect(outcomeOf(run)).toBe('crashed engine_unreachable turn_execution_lost 3')
     expect(typesOf(run)).toEqual(['run.crashed'])
     expect(await leasesOf(session)).toMatchObject(Array(3).fill({ state: 'ended', end_reason: 'abandoned' }))
-    // There was no workspace, so there is nothing to tell of its end, and nothing in the way of another turn.
+    // There was no workspace, so the log has no end of one, and another turn is possible.
     expect(await test.api.session(session.id)).toMatchObject({
       workspace: { state: 'unavailable', expiresAt: null },
       continuation: { canContinue: true, state: 'fresh' },
@@ -141,7 +141,7 @@ describe('a run whose worker was given up but whose agent works on', () => {
     await until('work', async () => {
       return existsSync(await workspacePath(test.db.database, test.dataDir, session, 'ticks').catch(() => ''))
     })
-    // Poison from here on: whoever looks at the run fails.
+    // From here on, reading the run fails every worker.
     await test.db.database.query('delete from turns where session_id = $1', [session.id])
     await lapse(session)
     expect(outcomeOf(await ended(session))).toBe('crashed engine_unreachable turn_execution_lost 1')

@@ -18,14 +18,14 @@ let test: TestService
 let context: ExecutionContext
 beforeAll(async () => {
   test = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' } }))
-  // Nothing here renews a claim: only the test says when one has lapsed.
+  // Nothing here renews a claim: only the test lapses one.
   const native = stack.use(await nativeStandIn())
   const limits = { fenceMs: 600_000, runMs: 600_000, leaseMaxMs: 600_000, parkMs: 1, pulseMs: 250 }
   context = { ...(await workerContext(test, stack, { limits, runtimes: [native.entry] })), defaultModel: 'any' }
 })
 afterAll(() => stack.disposeAsync())
 
-/** Sandboxes at once. */
+/** Number of sandboxes at once. */
 const AT_ONCE = 4
 
 async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
@@ -40,7 +40,7 @@ const by = (now: Date) => ({ holder: 'worker', host: context.host, now, expiresA
 const execute = (claim: RunClaim, world = context, signal = new AbortController().signal) =>
   executeRun(world, claim, signal)
 
-/** A healthy worker takes over what others have left, until nothing is left to do but to wait for people. */
+/** Lets a healthy worker take over until every Run has ended, or waits for people. */
 async function finish(until: 'ended' | 'parked' = 'ended'): Promise<void> {
   const open = until === 'ended' ? 'ended_at is null' : "ended_at is null and status <> 'awaiting'"
   for (;;) {
@@ -58,14 +58,17 @@ async function finish(until: 'ended' | 'parked' = 'ended'): Promise<void> {
   }
 }
 
-/** One Session, and where its workers are struck. */
+/** A Session and the crash points of its workers. */
 interface Case {
   readonly session: Session
   readonly seal: CrashPoint
   readonly restore: CrashPoint
 }
 
-/** A Turn in every Session, each under its own crash point; then somebody healthy comes. @returns the Runs' ids */
+/**
+ * Runs a Turn in every Session, each under its own crash point; then a healthy worker takes over.
+ * @returns the ids of the Runs
+ */
 async function turn(cases: readonly Case[], message: string, phase: CrashPhase | null): Promise<string[]> {
   const runs = await Promise.all(
     cases.map(async ({ session }) => (await test.api.submitTurn(session.id, message)).run.id),
@@ -86,7 +89,7 @@ async function expire(): Promise<void> {
   await new Sweeper(context).round()
 }
 
-/** Content of their own, so that no Session's blobs are another's. */
+/** Different content in each Session, so that no two share a blob. */
 const first = 'head -c 5000 /dev/urandom > kept; echo 1 > turn; sha256sum kept > sum'
 const second =
   'sha256sum -c --status sum && echo 2 > turn; head -c 5000 /dev/urandom > more; sha256sum more >> sum; berth-present turn'
@@ -99,8 +102,8 @@ const modes: readonly CrashMode[] = ['dies', 'fails', 'unanswered']
 const readings = new Set<string | undefined>(['find the trees', 'look for a blob', 'read a blob'])
 
 /**
- * Every step of a phase in every way, but for what leaves the same world: a reading whose answer is lost has failed, and a
- * worker that dies after two readings might have died after the first.
+ * Returns every step of a phase with every mode, except for two that leave the same state as another: a read whose
+ * answer is lost has failed, and a worker that dies after two reads might have died after the first.
  */
 function pointsOf(phase: CrashPhase, steps: readonly string[]): CrashPoint[] {
   return steps.flatMap((step, index) => {
@@ -110,7 +113,7 @@ function pointsOf(phase: CrashPhase, steps: readonly string[]): CrashPoint[] {
   })
 }
 
-/** One native Session for each pair of points: its Run is parked under the first and goes on under the second. */
+/** Runs one native Session for each pair of points: its Run parks under the first and resumes under the second. */
 async function driveParked(points: readonly Pick<Case, CrashPhase>[]): Promise<void> {
   const cases: Case[] = []
   for (const each of points) cases.push({ session: await test.api.createSession({}, question), ...each })
@@ -151,7 +154,7 @@ async function driveParked(points: readonly Pick<Case, CrashPhase>[]): Promise<v
   await expire()
 }
 
-/** One Session for each pair of points: two Turns and a restore, after which all must be there. */
+/** Runs one Session for each pair of points: two Turns and a restore, after which everything must be there. */
 async function drive(points: readonly Pick<Case, CrashPhase>[]): Promise<void> {
   const cases: Case[] = []
   for (const each of points) cases.push({ session: await test.api.createSession({ runtime: 'shell' }), ...each })
@@ -183,7 +186,7 @@ async function drive(points: readonly Pick<Case, CrashPhase>[]): Promise<void> {
   await expire()
 }
 
-/** The steps that the table in the documentation has under a heading. */
+/** Lists the steps in the table below a heading of the documentation. */
 function documented(phase: string): string[] {
   const page = readFileSync(new URL('../../../../docs/crash-points.md', import.meta.url), 'utf8')
   const [, section = ''] = page.split(`## ${phase === 'seal' ? 'Seal' : 'Restore'}\n`)
@@ -195,7 +198,7 @@ describe('a worker that is struck at any step', { timeout: 300_000 }, () => {
   it('of parking a run, or of going on with it, keeps the question and the run', async () => {
     const rehearsal = { seal: new CrashPoint('seal', 0, 'dies'), restore: new CrashPoint('restore', 0, 'dies') }
     await driveParked([rehearsal])
-    // The steps of sealing and of restoring are struck one by one below; here, those around what parking adds to them.
+    // The tests below strike the steps of sealing and restoring; this one strikes the steps that parking adds.
     const { seal, restore } = rehearsal
     const struck: readonly (readonly [CrashPhase, number, CrashMode])[] = [
       ['seal', 1, 'dies'],
@@ -213,9 +216,9 @@ describe('a worker that is struck at any step', { timeout: 300_000 }, () => {
     expect(points.filter(point => !point.struck)).toEqual([])
   })
 
-  // In two tests, because a busy machine takes long over all of them.
+  // In two tests, because all points take long on a busy machine.
   it.each([0, 1])('of a seal or of a restore loses nothing that was sealed (half %i)', async half => {
-    // What the steps are is learnt from workers that nothing happens to.
+    // Workers without faults reveal the steps.
     const rehearsal = { seal: new CrashPoint('seal', 0, 'dies'), restore: new CrashPoint('restore', 0, 'dies') }
     await drive([rehearsal])
     const { seal, restore } = rehearsal

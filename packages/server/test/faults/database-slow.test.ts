@@ -7,7 +7,7 @@ import { startTestService, type TestService } from '../support/services/service.
 let service: TestService
 beforeAll(async () => {
   service = await startTestService({ variables: { BERTH_ROLES: 'api', BERTH_WORKSPACE_WAIT_SECONDS: '1' } })
-  // The server gives up a statement that waits for a lock as it gives up one that is too slow, only sooner.
+  // The server gives up a statement that waits for a lock as it gives up a slow one, only sooner.
   const { database, connection } = service.db
   await database.query(`alter database ${connection.database} set lock_timeout = '150ms'`)
   await database.query(
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
-/** Whatever else a command touches; its guard's own tables answer before it begins. */
+/** Tables that a command may touch, except those of its guard, which answers first. */
 const tables = ['sessions', 'events', 'runs', 'turns', 'executions', 'leases', 'interactions', 'checkpoints']
 
 type Command = (api: Api, session: string, run: string) => Promise<Answer>
@@ -46,14 +46,14 @@ test.each(tables)('a command that cannot get at %s in time is told to come again
   const { api } = service
   const idle = await api.createSession()
   const busy = await Promise.all(commands.map(() => api.createSession({}, 'a')))
-  // The role that owns the tables: the service's own may lock none of the log's.
+  // As the role that owns the tables: the service's own role may not lock the log.
   await service.db.database.transaction(async tx => {
     await tx.query(`lock table ${table} in access exclusive mode`)
     for (const [index, [name, command]] of commands.entries()) {
       const { id, activeRunId = '' } = busy[index] ?? idle
       const target = name === 'submit a Turn' ? idle.id : id
       const answer = await command(api, target, activeRunId)
-      // A workspace that nobody brings up is waited for, whatever is locked.
+      // A workspace that no worker brings up is waited for, whatever is locked.
       if (answer.status < 500 || outcome(answer).endsWith('cloud_workspace_starting')) continue
       expect([name, answer.status, answer.body, answer.headers.get('retry-after')]).toEqual([
         name,

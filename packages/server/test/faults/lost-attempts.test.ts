@@ -38,7 +38,7 @@ interface Lease {
   readonly session_id: string
 }
 
-/** The lease that a Session holds once its agent works. */
+/** Returns the lease of a Session whose agent is working. */
 function workingLease(session: Session, attempt = 1): Promise<Lease> {
   return until(`attempt ${attempt} at work`, async () => {
     const { rows } = await db.database.query<Lease>(
@@ -57,7 +57,7 @@ const worked = async (session: Session, name: string) =>
 const types = async (session: Session) => (await api.events(session.id)).map(event => event.type)
 const recorded = (session: Session, type: string) => until(type, async () => (await types(session)).includes(type))
 
-/** Ways for a sandbox to be no longer of use, and whether its processes are still there. */
+/** Ways to lose a sandbox, and whether its processes survive. */
 const losses = [
   ['killed', 'SIGKILL'],
   ['frozen', 'SIGSTOP'],
@@ -190,7 +190,7 @@ describe('a database that is away', () => {
   })
 })
 
-/** Waits past the life of the claim on a Session's Run, by the clock of the database's own rows. */
+/** Waits, by the clock of the database's rows, until the claim on a Session's Run has lapsed. */
 async function lapsed(session: Session): Promise<void> {
   await until('a lapsed claim', async () => {
     const { rows } = await db.database.query<{ late: boolean }>(

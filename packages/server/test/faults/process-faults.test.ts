@@ -51,7 +51,7 @@ describe('the whole service in one process', () => {
     await touch(db, dataDir, session, 'go')
   }
 
-  /** Pid of the embedded PostgreSQL, from its own file. */
+  /** Reads the pid of the embedded PostgreSQL from its own file. */
   async function postmaster(): Promise<number> {
     const file = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8').catch(() => '')
     return Number(file.split('\n')[0])
@@ -137,12 +137,12 @@ describe('workers in processes of their own', () => {
       ...variables,
     })
 
-  /** Starts workers that end with the test. */
+  /** Starts workers that stop with the test. */
   async function workers(count: number, variables?: Record<string, string>) {
     const all = await Promise.all(Array.from({ length: count }, () => worker(variables)))
     return {
       all,
-      /** Which of them executes a Session's Run now. */
+      /** Returns the worker that currently executes a Session's Run. */
       async holding(session: Session): Promise<ServiceProcess> {
         return until('a worker', async () => {
           const holder = (await fenceOf(test.api, session))?.holder.split('/')[1]
@@ -173,7 +173,7 @@ describe('workers in processes of their own', () => {
     expect(outcomeOf(run)).toBe('completed completed - 1')
     expect(startsOf(run)).toHaveLength(1)
     expect(activitiesOf(run).map(activity => activity['title'])).toEqual(['a', 'b'])
-    // Said to the first, and the last thing that was said.
+    // The agent said it to the first worker, and said nothing after it.
     expect(run.run.result?.summary).toBe('the answer')
   })
 
@@ -219,7 +219,7 @@ describe('workers in processes of their own', () => {
         break
       }
       pool.all.push(await worker())
-      // From here on the agent writes again; the worker dies on some line of that, each time on another one.
+      // The agent writes again from here on; the worker dies at a different line each time.
       await go(session, `go-${step}`)
       if (step % 2 === 1) await until('a few more', async () => (await activities()) > 2 * step + 1)
       await holder.kill('SIGKILL')

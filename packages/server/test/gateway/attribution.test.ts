@@ -22,7 +22,7 @@ const db = () => gateway.test.db.database
 const question = { model: 'main/m1', messages: [{ role: 'user', content: 'a' }] }
 const ask = (key: string, body: object = question) => gateway.call('/v1/chat/completions', body, { key })
 
-/** A credential, whose use it is, the bucket that meters it, and how it is revoked. */
+/** A credential, the owner of its use, the bucket that meters it, and the way to revoke it. */
 interface Case {
   readonly key: string
   readonly row: Readonly<Record<string, unknown>>
@@ -178,7 +178,7 @@ describe('a name of an end user in the request', () => {
     await ask(key, named)
     expect(sent()).toEqual({ ...named, model: 'm1', user: hashed('ann'), safety_identifier: hashed('bob') })
     expect(await lastRow(tenant.organizationId)).toMatchObject({ end_user_id: 'zoë' })
-    // Repeated names are all replaced, and a body that another thread judged is too.
+    // Every repeated name is replaced, even in a body that another thread checked.
     await ask(key, { ...named, messages: [{ role: 'user', content: 'a'.repeat(2 * 1024 ** 2) }] })
     expect(sent()).toMatchObject({ user: hashed('ann'), safety_identifier: hashed('bob') })
     const text = JSON.stringify(question).replace('{', '{"user":"ann","user":"ann",')

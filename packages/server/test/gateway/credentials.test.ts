@@ -19,7 +19,7 @@ afterAll(() => gateway[Symbol.asyncDispose]())
 
 const db = () => gateway.test.db.database
 const question = (model = 'main/m1') => ({ model, messages: [{ role: 'user', content: 'a' }] })
-/** 60 fresh and 40 cached tokens in, 10 out, at 1, 0.5 and 10 dollars a million. */
+/** 60 fresh and 40 cached input tokens and 10 output tokens, at 1, 0.5 and 10 dollars a million. */
 const costUsd = (60 * 1 + 40 * 0.5 + 10 * 10) / 1e6
 
 interface Refusal {

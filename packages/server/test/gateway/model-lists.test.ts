@@ -70,7 +70,7 @@ describe('a provider without models', () => {
       providers: [{ id: 'listed', kind: 'openai', baseUrl: silent.baseUrl }],
     })
     expect((await other.openai.models.list()).data.map(({ owned_by }) => owned_by)).not.toContain('listed')
-    // What is wrong with the provider is told of the request, and not that it has no such model.
+    // The refusal of the request tells the provider's fault, and not that the model is unknown.
     silent.next(refuses(401))
     const refused = await other.call('/v1/responses', { model: 'listed/a', input: 'a' })
     expect([refused.status, await refused.json()]).toMatchObject([

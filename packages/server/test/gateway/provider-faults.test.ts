@@ -7,7 +7,7 @@ import { type Behaviour, refuses, says, sends, streamsUntil } from '../support/m
 import { type GatewayService, providerKey, startGatewayService } from '../support/services/gateway-service.ts'
 import { until } from '../support/until.ts'
 
-/** A port that nobody listens on. */
+/** Returns a port without a listener. */
 async function closedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise(resolve => server.once('listening', resolve))

@@ -11,7 +11,7 @@ import { openaiWire } from '../support/models/openai-wire.ts'
 import { type ScriptedUpstream, says, sends, startScriptedUpstream } from '../support/models/scripted-upstream.ts'
 import { type GatewayService, startGatewayService } from '../support/services/gateway-service.ts'
 
-/** The service with a provider of each kind, none of which speaks Responses, and one of whose bytes a test decides. */
+/** The service with a provider of each kind. None speaks Responses, and the test chooses every byte of one. */
 let service: GatewayService
 let baseURL: string
 let apiKey: string

@@ -57,7 +57,7 @@ interface Form {
   readonly countPath: string
   body(model: string, streams: boolean): object
   client(options: { baseURL: string; apiKey: string }): LanguageModel
-  /** What a refusal is of, in the form's words. */
+  /** Reads kind, code and message of a refusal in the format's own terms. */
   refusal(text: string): { readonly kind: unknown; readonly code: unknown; readonly message: string }
 }
 
@@ -136,7 +136,7 @@ const send = (path: string, body: object | undefined, headers: Record<string, st
 const ask = (form: Form, streams: boolean, model = form.alias) =>
   send(form.path(model, streams), form.body(model, streams))
 
-/** The row of the request that a response answers. */
+/** Reads the ledger row of the request that a response answers. */
 const booked = (answer: Response) =>
   until('the request is booked', async () => {
     const rows = await gateway.requests()
@@ -216,7 +216,7 @@ describe.each(forms)('$name', form => {
     const code = then === 'silence' ? 'upstream_timeout' : 'upstream_cut'
     expect(form.refusal(last.replace(/^(?:event: error\n)?data: /, '')).code).toBe(code)
     expect(text).not.toContain('message_stop')
-    // Google's form has no end but that of the connection.
+    // Google's format has no end marker but the end of the connection.
     expect(whole).toBe(form.provider === 'a')
     expect(await booked(answer)).toMatchObject({ outcome: 'failed', error_code: code, cost_usd: null })
   })
@@ -235,7 +235,7 @@ describe.each(forms)('$name', form => {
 
   it('books a stream that its client left, at a cost that nobody knows, and leaves its provider', async () => {
     const before = upstream.abandoned
-    // Google tells the count so far with each part.
+    // Google reports the count so far with each part.
     const soFar = '"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":1},"modelVersion"'
     const frames = form.frames({ text: 'hello there' }).map(frame => frame.replace('"modelVersion"', soFar))
     upstream.next(sends(frames.slice(0, form.provider === 'a' ? 4 : 1), 'silence'))
@@ -456,7 +456,7 @@ it('models say which formats they are served in by their own provider', async ()
   expect([wires['a/m1'], wires['g/m1'], wires['main/m1']]).toEqual([['messages'], ['generate'], ['chat', 'responses']])
 })
 
-/** What came of a body, and whether it came to its end. */
+/** Reads a body, and tells whether it reached its end. */
 async function readAll(answer: Response): Promise<{ text: string; whole: boolean }> {
   let text = ''
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()

@@ -27,7 +27,7 @@ const caller: GatewayCaller = {
   quotaEndsAtMs: null,
 }
 
-/** A gateway that answers with what its handler was given. */
+/** A gateway that answers with the request that its handler got. */
 function openGateway(seen: GatewayRequest[] = []): GatewaySurface {
   const handle = async (request: GatewayRequest) => {
     seen.push(request)
@@ -211,7 +211,7 @@ describe('the budget of bodies', () => {
   test('has room for small bodies beside those that arrive, also if their length is not told', async () => {
     await using service = await startTestApp({ bodies: { ...defaultBodyBounds, callerBodies: 1 } })
     using stack = new DisposableStack()
-    /** Sends the beginning of a body in chunks, and tells when it was refused or the service has read a whole one. */
+    /** Sends the beginning of a body in chunks; reports a refusal, or that the service has read a complete body. */
     const begin = (bytes: number) => {
       const socket = connect(service.port, '127.0.0.1')
       stack.defer(() => socket.destroy())

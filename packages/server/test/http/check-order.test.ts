@@ -12,7 +12,7 @@ const everyFault = {
   body: `{"message": ${'1'.repeat(1_100_000)}`,
 }
 
-/** Each step mends the fault that the step before was refused for; what is refused next is the order of the checks. */
+/** Each step repairs the fault of the previous refusal; the sequence of refusals is the order of the checks. */
 const steps: readonly (readonly [refusal: string, mend: (request: typeof everyFault) => typeof everyFault])[] = [
   ['400 organization_header_not_allowed', request => request],
   ['400 invalid_path_parameter', request => ({ ...request, headers: without(request.headers, 'x-svc-organization') })],

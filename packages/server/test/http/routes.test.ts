@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { routerPath } from '../../src/http/routing/route-match.ts'
 import { startTestApp } from '../../src/http/testing/test-app.ts'
 
-/** Every route the framework holds, read back from its own listing. */
+/** Lists every route of the framework, parsed from its own listing. */
 function routesOf(listing: string): readonly string[] {
   const segments: string[] = []
   return listing.split('\n').flatMap(line => {

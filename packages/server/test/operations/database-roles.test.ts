@@ -17,7 +17,7 @@ import { until } from '../support/until.ts'
 
 const log = silentLog
 
-/** Puts an Event into the log of a Session of its own. */
+/** Puts an Event into the log of a new Session. */
 async function appendEvent(db: PooledDatabase): Promise<void> {
   const { organizationId } = await createTenant(db)
   await db.query(
@@ -94,7 +94,7 @@ describe('an embedded database', () => {
     return () => rmSync(dataDir, { recursive: true })
   })
 
-  /** What a start does with it. */
+  /** Opens the database as a start of the service does. */
   async function openEmbedded() {
     await using stack = new AsyncDisposableStack()
     const server = stack.use(await startEmbeddedPostgres({ dataDir, log }))
@@ -105,7 +105,7 @@ describe('an embedded database', () => {
     return { service, administration, [Symbol.asyncDispose]: () => opened.disposeAsync() }
   }
 
-  /** A cluster as the release before left it: its service was the superuser. */
+  /** Makes a cluster as the previous release left it: its service was the superuser. */
   async function makeOldCluster(): Promise<void> {
     const layout = prepareLayout(dataDir)
     await ensureDataDirectory(layout)
@@ -133,7 +133,7 @@ describe('an embedded database', () => {
   test('whose upgrade was cut short is upgraded by the next start', async () => {
     await makeOldCluster()
     {
-      // Killed once the role was made: it holds no privilege yet.
+      // Killed after making the role, which holds no privilege yet.
       await using server = await startEmbeddedPostgres({ dataDir, log })
       await using service = openDatabase({ connection: server.connection, log })
       await expect(service.query('select 1 from events')).rejects.toThrow('permission denied')
@@ -184,7 +184,7 @@ describe('a server with a role for migrations', () => {
     await using service = openDatabase(as(worker))
     await appendEvent(service)
     await expect(service.query('delete from events')).rejects.toThrow('permission denied')
-    // A process that is told of one role only starts on what the other has prepared.
+    // A process that knows only one role starts on the schema that the other has prepared.
     await prepareDatabase(service, null)
   })
 

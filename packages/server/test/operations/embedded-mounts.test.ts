@@ -14,7 +14,7 @@ test.runIf(process.getuid?.() === 0)(
     await using stack = new AsyncDisposableStack()
     const dataDir = mkdtempSync(join(tmpdir(), 'berth-mounts-'))
     stack.defer(() => rmSync(dataDir, { recursive: true }))
-    // Shared, as all mounts of a host under systemd are.
+    // Shared, like all mounts of a host under systemd.
     execFileSync('mount', ['--bind', dataDir, dataDir])
     stack.defer(() => void execFileSync('umount', [dataDir]))
     execFileSync('mount', ['--make-shared', dataDir])

@@ -245,7 +245,7 @@ describe("what a killed PostgreSQL's files say", () => {
 
   test('a zombie that nobody reaps is nobody', async () => {
     const file = await crashed()
-    // Its child ends with the pipe, once `sleep`, which reaps nothing, has taken the shell's place.
+    // Its child ends with the pipe after `sleep`, which reaps nothing, has taken the shell's place.
     const script = 'cat <&3 >/dev/null & echo $!; exec sleep 600'
     const parent = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'inherit', 'pipe'] })
     children.push(parent)
@@ -371,7 +371,7 @@ function fill(path: string): void {
   }
 }
 
-/** Whether an ordinary user can run what lies in this checkout at all. */
+/** Returns true if an ordinary user can run the files of this checkout. */
 function reachableByNobody(): boolean {
   if (!asRoot) return false
   const native = join(

@@ -14,11 +14,13 @@ const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 interface Started extends AsyncDisposable {
   readonly child: ChildProcess
   readonly url: string
-  /** Of `GET /metrics`: lines that were dropped. */
+  /** Number of dropped lines, from `GET /metrics`. */
   dropped(): Promise<number>
 }
 
-/** Starts the service with its log on a descriptor, which is closed here, and waits until it is ready. */
+/**
+ * Starts the service with its log on a descriptor, closes the descriptor here, and waits until the service is ready.
+ */
 async function startLoggingTo(descriptor: number): Promise<Started> {
   await using stack = new AsyncDisposableStack()
   const dataDir = mkdtempSync(join(tmpdir(), 'berth-logging-'))
@@ -43,7 +45,7 @@ async function startLoggingTo(descriptor: number): Promise<Started> {
     child.kill('SIGKILL')
     await once(child, 'exit')
   })
-  // The log tells nothing here; the file for newcomers does.
+  // The log cannot tell when the service is ready; its `dev.json` can.
   const url = await until('a start', () => {
     try {
       const { baseUrl }: { baseUrl: string } = JSON.parse(readFileSync(join(dataDir, 'dev.json'), 'utf8'))
@@ -74,7 +76,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
-/** Asks for something that is logged in a long line. */
+/** Sends requests that each log a long line. */
 async function logMuch(url: string, lines: number): Promise<void> {
   for (let count = 0; count < lines; count += 1) {
     expect((await fetch(`${url}/v1/${'x'.repeat(8000)}`)).status).toBe(401)

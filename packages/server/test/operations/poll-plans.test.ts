@@ -14,7 +14,7 @@ import type { Queryable } from '../../src/storage/postgres/database.ts'
 import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
 
 /**
- * Sessions with an ended Run, an ended lease and a closed question. Half of them are at rest, and another worker holds the
+ * Sessions with an ended Run, an ended lease and a closed question. Half of them are at rest; another worker holds the
  * others.
  */
 const history = `
@@ -50,7 +50,7 @@ const now = new Date()
 const claim = { organizationId: randomUUID(), sessionId: randomUUID(), token: 1, holder: 'a', runId: null }
 const by = { holder: 'a', host: 'a', now, expiresAt: now }
 
-/** What every process asks again and again. */
+/** Queries that every process polls. */
 const polls: Readonly<Record<string, (db: Queryable) => Promise<unknown>>> = {
   'queued Runs': db => claimQueued(db, by, 10),
   'Runs whose claim has lapsed': db => adoptLapsed(db, by, 10),

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 import { Resuming } from '../support/workspaces/resuming.ts'
 import { leaseOf, touch } from '../support/workspaces/workspace.ts'
 
-/** The API without a worker; each test starts those that it needs, and loses them as it likes. */
+/** The API without a worker; each test starts and stops its own workers. */
 let resuming: Resuming
 beforeAll(async () => {
   resuming = await Resuming.open({ BERTH_APPROVAL_SECONDS: '1000' })
@@ -36,7 +36,7 @@ const ends = (events: readonly Event[]) =>
   events.filter(event => event.type === 'svc.interaction.expired').map(event => event.data['resolution'])
 const form = `ask ${JSON.stringify({ message: 'Which?', requestedSchema: { properties: { a: { type: 'string' } } } })}`
 
-/** A worker in a process of its own, to be killed. */
+/** Starts a worker in a process of its own, so that the test can kill it. */
 const worker = () =>
   startServiceProcess({
     BERTH_ROLES: 'worker',

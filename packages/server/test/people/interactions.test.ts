@@ -32,7 +32,7 @@ async function listed(session: Session): Promise<Interaction[]> {
   return answer.body.interactions
 }
 
-/** What is open once that many are. */
+/** Returns the open questions once there are that many. */
 const asked = (session: Session, count = 1): Promise<Interaction[]> =>
   until(`${count} open interactions`, async () => {
     const open = await listed(session)

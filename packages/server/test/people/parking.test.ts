@@ -9,7 +9,7 @@ import { workerContext } from '../support/services/worker-context.ts'
 import { until } from '../support/until.ts'
 import { Gate, Resuming, type WorkerOptions } from '../support/workspaces/resuming.ts'
 
-/** The API without a worker; each test starts those that it needs. */
+/** The API without a worker; each test starts its own workers. */
 let resuming: Resuming
 let stack: AsyncDisposableStack
 beforeAll(async () => {
@@ -21,7 +21,7 @@ beforeEach(() => {
 })
 afterEach(() => stack.disposeAsync())
 
-/** A worker that parks at once, for an agent in the native one's place whose conversation is sealed. */
+/** Starts a worker that parks at once, with an agent in the native one's place whose conversation is sealed. */
 async function work({ limits, ...options }: WorkerOptions = {}, runs = stack) {
   const native = runs.use(await nativeStandIn())
   const more = { ...options, runtimes: [native.entry], limits: { parkMs: 1, pulseMs: 250, ...limits } }
@@ -48,7 +48,7 @@ const reply = (session: Session, { id }: Interaction, message: string) =>
     message,
     replyTo: { interactionId: id },
   })
-/** A Run is not parked while something is to be decided in it. */
+/** A Run does not park while a decision is open. */
 const decideAll = (session: Session) =>
   until('a decision', async () => {
     const [approval] = (await open(session)).filter(({ kind }) => kind === 'approval')

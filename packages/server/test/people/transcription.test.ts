@@ -19,7 +19,7 @@ vi.mock('../../src/transcription/confined-program.ts', async original => {
 let recordings: Recordings
 let engine: Server
 let service: TestService
-/** What the engine was sent, the latest last. */
+/** Requests to the engine, latest last. */
 let heard: { authorization: string | undefined; body: string }[]
 let answer: (response: ServerResponse) => void
 let hello: Buffer
@@ -79,7 +79,7 @@ describe('a recording', () => {
     ['speech.wav', []],
     ['speech.flac', []],
     ['speech.mp3', []],
-    // Its index is at its end, so that it cannot be read as it comes.
+    // The container's index is at its end, so it cannot be decoded while it arrives.
     ['speech.m4a', ['-c:a', 'aac']],
     ['speech.ogg', ['-c:a', 'libopus']],
     ['speech.webm', ['-c:a', 'libopus']],
@@ -99,7 +99,7 @@ describe('a recording', () => {
       ['file', hello],
     ]
     expect(await post(parts, offline)).toMatchObject([200, { text: 'hello world', language: 'en' }])
-    // Loud, and yet nobody speaks: whatever comes of it is no word.
+    // Loud, but nobody speaks: the result must hold no words.
     const noise = await recordings.sound('sine=frequency=50:duration=1')
     expect(
       await post(

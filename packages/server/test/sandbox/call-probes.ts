@@ -1,12 +1,12 @@
-/** A system call made by its number inside a sandbox, and how the kernel must answer. */
+/** A system call that runs by its number inside a sandbox, and the error that the kernel must return. */
 export interface CallProbe {
   readonly name: string
-  /** Null where the architecture lacks the call. */
+  /** Null if the architecture lacks the call. */
   readonly x64: number | null
   readonly arm64: number | null
-  /** Arguments as Perl writes them, with `$supervisor` and `$pidfd_open` from `callScript`. */
+  /** Arguments in Perl's syntax, with `$supervisor` and `$pidfd_open` from `callScript`. */
   readonly args: string
-  /** Names of errors, any of which will do. */
+  /** Names of errors; any of them passes. */
   readonly errors: readonly string[]
 }
 
@@ -29,7 +29,7 @@ const namespaceRows = [...namespaces, ...moreNamespaces].flatMap((line): Row[] =
 
 const EVENT = '"\\0" x 128'
 
-/** What of the kernel is closed to every sandbox. */
+/** Kernel interfaces that are closed to every sandbox. */
 export const callProbes: readonly CallProbe[] = [
   ...rows(
     ['EPERM'],
@@ -109,7 +109,7 @@ export const callProbes: readonly CallProbe[] = [
     ],
   ),
   ...rows(
-    // EINVAL in a user namespace that has no such user.
+    // EINVAL in a user namespace without such a user.
     ['EPERM', 'EINVAL'],
     [
       ['setuid to root', 105, 146, '0'],
@@ -185,8 +185,8 @@ export const callProbes: readonly CallProbe[] = [
 ]
 
 /**
- * A script of Perl that makes each call in a process of its own and prints a line for each: its place in the list, and
- * its error's number, or 0 where it was let through.
+ * Returns a Perl script that makes each call in its own process and prints one line for each: its index in the list,
+ * and its error number, or 0 if the call succeeded.
  */
 export function callScript(probes: readonly CallProbe[]): string {
   const calls = probes.map(

@@ -6,7 +6,7 @@ import { callProbes, callScript } from './call-probes.ts'
 import { scriptProbes } from './script-probes.ts'
 import { modes, StartedSandbox } from './started-sandbox.ts'
 
-/** An ELF program of 133 bytes for x64 that asks the 32-bit kernel for its process id and ends well. */
+/** An ELF program of 133 bytes for x64 that asks the 32-bit kernel interface for its pid and exits with 0. */
 function int80Program(): string {
   const code = Buffer.from('b814000000cd80b83c00000031ff0f05', 'hex')
   const base = 0x40_0000n

@@ -6,7 +6,7 @@ import { modes, StartedSandbox } from './started-sandbox.ts'
 interface Program {
   readonly name: string
   readonly script: string
-  /** The last lines that it prints. */
+  /** The last lines of its output. */
   readonly prints: string
 }
 
@@ -84,7 +84,7 @@ END
   },
   {
     name: 'an own filter of system calls, as browsers have one',
-    // `seccomp` with a program of one instruction, that lets everything through.
+    // `seccomp` with a program of one instruction that allows everything.
     script: `perl -e 'my $code = pack("SCCL", 6, 0, 0, 0x7fff0000); my $program = pack("S x6 P", 1, $code)
       ; my @call = (${process.arch === 'x64' ? 317 : 277}, 1, 0, $program); print syscall(shift @call, @call), "\\n"'`,
     prints: '0',
@@ -97,7 +97,7 @@ END
   },
 ]
 
-/** Npm's own directory where sandboxes do not see it, as with an installation in somebody's home. */
+/** Returns npm's directory if sandboxes do not see it, as with an installation in a home directory. */
 async function npmOutsideOfSystem(): Promise<string | undefined> {
   for (const directory of (process.env.PATH ?? '').split(delimiter)) {
     const program = await realpath(join(directory, 'npm')).catch(() => undefined)

@@ -4,10 +4,10 @@ import { text } from 'node:stream/consumers'
 import { createBubblewrapDriver } from '../../src/sandboxes/bubblewrap/create-driver.ts'
 import { defaultBounds, insidePaths } from '../../src/sandboxes/bubblewrap/options.ts'
 
-// A service reduced to its sandbox driver, in a process whose user the test chooses. Makes one sandbox, says how its
-// bounds hold, and runs there each script that it reads as a line of JSON.
+// A service reduced to its sandbox driver, in a process whose user the test chooses. It makes one sandbox, reports its
+// limits, and runs each script that it reads as a line of JSON.
 
-/** Runs as the supervisor does, holds what it holds, and answers each script with its exit and output. */
+/** Runs in the supervisor's place with the same privileges, and answers each script with its exit code and output. */
 const standIn = `
   const { spawn } = require('node:child_process')
   process.title = 'berth-supervisor'

@@ -1,12 +1,12 @@
-/** A script of bash inside a sandbox. `$supervisor` is the supervisor's process. */
+/** A bash script that runs inside a sandbox. `$supervisor` is the supervisor's process. */
 export interface ScriptProbe {
   readonly name: string
   readonly script: string
-  /** What it must say, standard error among it; a string says all of it but surrounding space. */
+  /** Expected output, including standard error; a string must match all of it except surrounding space. */
   readonly says: string | RegExp
   /**
-   * Whether it holds only if the service runs as root. Else the first process of a sandbox, which is bubblewrap's, has
-   * the agent's user. It holds nothing of the service but its log.
+   * True if the probe holds only if the service runs as root. Otherwise the first process of a sandbox, bubblewrap's,
+   * runs as the agent's user. It holds nothing of the service except its log.
    */
   readonly onlyAsRoot: boolean
 }
@@ -18,7 +18,7 @@ const onlyAsRoot = /\/proc\/1\/(oom_score_adj|mem|root|cwd)/
 const denied =
   /Permission denied|Invalid argument|Operation not permitted|Read-only file system|No such (file|device)|cannot (open|access)/
 
-/** Succeeds where no byte of a file can be read: it is not there, closed, or empty. */
+/** Succeeds if no byte of a file can be read: it is missing, closed or empty. */
 const unread = (path: string) => `head -c 1 ${path} 2>/dev/null | wc -c`
 
 const writes: readonly Row[] = [
@@ -217,7 +217,7 @@ const others: readonly Row[] = [
   ],
 ]
 
-/** What of files, processes and devices is closed to every sandbox. */
+/** Files, processes and devices that are closed to every sandbox. */
 export const scriptProbes: readonly ScriptProbe[] = [...writes, ...unreadable, ...absent, ...others].map(
   ([name, script, says]) => ({ name, script, says, onlyAsRoot: onlyAsRoot.test(name) }),
 )

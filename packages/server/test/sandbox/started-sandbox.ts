@@ -9,19 +9,19 @@ import { createInterface } from 'node:readline'
 const USER = 54_321
 const privileged = process.getuid?.() === 0
 
-/** Who runs the service that makes the sandbox; an ordinary user can only try the one. */
+/** Users that may run the service; an ordinary user can test only one mode. */
 export const modes = [
   ...(privileged ? [{ mode: 'of a service that runs as root', user: undefined }] : []),
   { mode: 'of a service that runs as an ordinary user', user: privileged ? USER : process.getuid?.() },
 ]
 
-/** How a script in a sandbox ended. */
+/** The exit and the output of a script in a sandbox. */
 export interface Ran {
   readonly code: number | string
   readonly out: string
 }
 
-/** A sandbox of a service that runs as some user, in a process of its own. */
+/** A sandbox of a service that runs as a given user, in its own process. */
 export class StartedSandbox implements AsyncDisposable {
   readonly #child: ChildProcessWithoutNullStreams
   readonly #lines: AsyncIterator<string>
@@ -40,7 +40,10 @@ export class StartedSandbox implements AsyncDisposable {
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]()
   }
 
-  /** @param fill puts files where the sandbox sees them as `/opt/berth/bundles` */
+  /**
+   * Starts the sandbox.
+   * @param fill puts files where the sandbox sees them as `/opt/berth/bundles`
+   */
   static async start(user: number | undefined, fill: (bundles: string) => Promise<void> = async () => undefined) {
     const dataDir = await mkdtemp(join(tmpdir(), 'berth-sandbox-'))
     const bundles = join(dataDir, 'bundles')
@@ -48,17 +51,17 @@ export class StartedSandbox implements AsyncDisposable {
     await fill(bundles)
     if (user !== undefined && privileged) await chown(dataDir, user, user)
     const sandbox = new StartedSandbox(dataDir, user)
-    // How its bounds hold; that it says so means that it stands.
+    // The first line reports the limits; it also means that the sandbox is up.
     await sandbox.#line()
     return sandbox
   }
 
-  /** The process of the service. */
+  /** Pid of the service's process. */
   get servicePid(): number | undefined {
     return this.#child.pid
   }
 
-  /** Runs a script of bash inside; one at a time. */
+  /** Runs a bash script inside; one at a time. */
   async run(script: string): Promise<Ran> {
     this.#child.stdin.write(`${JSON.stringify(script)}\n`)
     return JSON.parse(await this.#line())

@@ -12,7 +12,7 @@ import { workerContext } from '../support/services/worker-context.ts'
 import { until } from '../support/until.ts'
 import { Gate, Resuming, spoilt } from '../support/workspaces/resuming.ts'
 
-/** The API without a worker: each test does the worker's steps itself, one by one. */
+/** The API without a worker: each test takes the worker's steps itself, one by one. */
 let resuming: Resuming
 beforeAll(async () => {
   resuming = await Resuming.open()
@@ -25,7 +25,7 @@ const owner = () => {
   return { kind: 'app_installation', id, organizationId, capabilities: new Set<never>(), expiresAt: null } as const
 }
 
-/** What is still held for a Session. */
+/** Returns everything that is still held for a Session. */
 const held = async ({ id }: Session) => {
   const { rows } = await db().query<{ held: string }>(
     `select 'lease' as held from leases where session_id = $1 and ended_at is null
@@ -36,7 +36,7 @@ const held = async ({ id }: Session) => {
   return rows.map(row => row.held)
 }
 
-/** A database whose transactions do all they have to, and then wait at the gate before they commit. */
+/** A database whose transactions do all of their work and then wait at the gate before they commit. */
 const committingAt = (gate: Gate, real: Database): Database => ({
   query: (statement, values) => real.query(statement, values),
   transaction: (work, options) =>
@@ -47,7 +47,7 @@ const committingAt = (gate: Gate, real: Database): Database => ({
     }, options),
 })
 
-/** A request for the workspace of a Session that never had one; nobody works it off but the test. */
+/** Requests the workspace of a Session that never had one; only the test serves the request. */
 async function request() {
   const session = await resuming.api.createSession({ runtime: 'shell' })
   const answer = resuming.api.call('PUT', `/v1/sessions/${session.id}/workspace`)
@@ -90,8 +90,8 @@ it('a worker that holds the fence of a session makes it no sandbox once it is ar
   const { session, answer } = await request()
   const claimed = await claim(context)
   if (claimed === undefined) throw new Error('there was nothing to claim')
-  // The worker has read that the Session is open by the time of its first transaction; only then is it archived. The
-  // fence is left to it, as by an archiving that did not see its claim.
+  // The worker's first transaction reads that the Session is open; only then is the Session archived. The worker keeps
+  // the fence, as if the archiving had not seen its claim.
   const late: Database = {
     query: (statement, values) => context.db.query(statement, values),
     transaction: async (work, options) => {

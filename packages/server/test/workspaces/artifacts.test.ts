@@ -49,7 +49,7 @@ async function content(
   return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) }
 }
 
-/** A file that a Run presented, as one that presents them would keep it. */
+/** Stores a file as if a Run had presented it. */
 async function present(session: Session, bytes: Buffer, name = 'report.bin', now = new Date()): Promise<string> {
   const blob = await blobs.put(bytes)
   const file = { runId: null, kind: 'presented_file', name, mediaType: 'text/html', ...blob } as const
@@ -125,7 +125,7 @@ describe('the list of artifacts', () => {
     expect(seen.toSorted()).toEqual(made.toSorted())
     expect(seen.slice(3)).toEqual(made.slice(3))
     expect((await list(session, `?limit=2${cursor}`)).body).toEqual({ artifacts: [], nextCursor: null, hasMore: false })
-    // To another Session it is no cursor; an empty page would pass for the end of the list.
+    // For another Session it is not a cursor; an empty page would look like the end of the list.
     const other = await test.api.createSession()
     expect(outcome(await list(other, `?limit=2${cursor}`))).toBe('400 invalid_request')
   })
@@ -166,7 +166,7 @@ describe('the content of an artifact', () => {
       expect([answer.status, answer.bytes.length, answer.headers.get('etag')]).toEqual([304, 0, etag])
     }
     expect((await content(session, id, { 'if-none-match': '"other"' })).status).toBe(200)
-    // What the caller has decides before what it wants of it.
+    // The precondition is checked before the range.
     expect((await content(session, id, { 'if-none-match': etag, range: 'bytes=5000-' })).status).toBe(304)
   })
 

@@ -19,7 +19,7 @@ afterAll(() => bench[Symbol.asyncDispose]())
 let stack = new AsyncDisposableStack()
 let context: ExecutionContext
 afterEach(async () => {
-  // What one test's workers froze by their means, the next test's would look at by others.
+  // The next test freezes by other mechanisms, so it must not find leases that this one's workers froze.
   for (const leaseId of await context.driver.list()) await context.driver.destroy(leaseId)
   await stack.disposeAsync()
   stack = new AsyncDisposableStack()
@@ -35,21 +35,21 @@ const path = (session: Session, name: string) =>
 const outputOf = async (session: Session, script: string) =>
   activitiesOf(await bench.next(session, script)).map(({ output }) => output)
 
-/** A script that leaves a process running in a session of its own, which writes to its log all the time. */
+/** A script that leaves a process in its own session, which writes to its log all the time. */
 const leave = (name: string) =>
   `setsid bash -c 'echo $$ > ${name}.pid; while :; do echo x >> ${name}.log; sleep 0.02; done' >/dev/null 2>&1 </dev/null &
   until [ -s ${name}.log ]; do sleep 0.02; done`
 
-/** A script that says whether that process lives, once it has written more than it had before. */
+/** A script that reports whether that process lives, once it has written more than before. */
 const growth = (name: string) =>
   `kill -0 $(cat ${name}.pid) || exit 0; n=$(wc -c < ${name}.log)
   until [ $(wc -c < ${name}.log) -gt $n ]; do sleep 0.02; done; echo ${name} grows`
 
-/** A script that leaves processes each of which starts its successor and ends, so that none is there for long. */
+/** A script that leaves short-lived processes, each of which starts its successor and ends. */
 const leaveChains = `echo 'echo x >> chains.log; sleep 0.01; setsid bash chain &' > chain
   for n in 1 2; do bash chain >/dev/null 2>&1 </dev/null; done; until [ -s chains.log ]; do sleep 0.02; done`
 
-/** Command lines on this host that hold a word. */
+/** Lists the command lines on this host that hold a word. */
 async function commandsWith(word: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter(name => /^\d+$/.test(name))
   const lines = await Promise.all(pids.map(pid => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
@@ -59,7 +59,10 @@ async function commandsWith(word: string): Promise<string[]> {
 const frozen = (session: Session) =>
   until('a frozen sandbox', async () => (await context.driver.stateOf(await lease(session))) === 'frozen')
 
-/** Asks the proxy of a Session's sandbox for a tunnel, from outside. @returns the first line of its answer */
+/**
+ * Asks the proxy of a Session's sandbox for a tunnel, from outside.
+ * @returns the first line of its answer
+ */
 async function tunnel(session: Session): Promise<string | undefined> {
   const run = `${leaseDirectory(bench.test.dataDir, await lease(session))}/run`
   return withShortPath(run, async short => {
@@ -79,7 +82,7 @@ describe.each([...best, ...legacy, ...signals])('a lease between Runs, by %s', (
     const { session } = await bench.sealed('shell', leave('server'))
     await frozen(session)
     const { size } = await stat(await path(session, 'server.log'))
-    // Time goes by for others: a Turn of another Session, in a sandbox of its own.
+    // Others continue meanwhile: a Turn of another Session runs in its own sandbox.
     await bench.sealed('shell', leave('other'))
     expect((await stat(await path(session, 'server.log'))).size).toBe(size)
     expect(await outputOf(session, growth('server'))).toEqual(['server grows\n'])
@@ -196,7 +199,7 @@ it('a lease whose state cannot be told keeps no other from being frozen', async 
     (await bench.sealed('shell', 'true')).session,
     (await bench.sealed('shell', 'true')).session,
   ] as const
-  // Whichever is looked at first.
+  // In either order.
   for (const [one, other] of [sessions, sessions.toReversed()]) {
     if (one === undefined || other === undefined) throw new Error('no session')
     broken = await lease(one)

@@ -23,7 +23,7 @@ afterEach(() => stack.disposeAsync())
 const leaseId = (session: Session) => leaseOf(bench.test.db.database, session)
 const outputOf = (run: Parameters<typeof activitiesOf>[0]) => activitiesOf(run).map(activity => activity['output'])
 
-/** Gives the Session's lease an hour behind it and this much ahead. */
+/** Makes the Session's lease an hour old, with this much time left. */
 const leave = (session: Session, seconds: number) =>
   bench.test.db.database.query(
     `update leases set created_at = now() - interval '1 hour', bound_at = now() + $2 * interval '1 second',
@@ -32,7 +32,7 @@ const leave = (session: Session, seconds: number) =>
     [session.id, seconds],
   )
 
-/** No sweeper comes by. */
+/** No sweeper runs. */
 const unswept = { limits: { sweepMs: 600_000 } }
 
 describe('a turn on a lease', () => {
@@ -95,7 +95,7 @@ describe('a run that reaches the bound of its lease', () => {
       workspace: { fidelity: 'portable_tree' },
       sealedByRunId: run.id,
     })
-    // This agent would carry out all that it is told of.
+    // This agent would execute everything that it is told.
     if (look === null) return
     const next = await bench.next(session, look)
     const said = [...outputOf(next), ...messagesOf(next).map(({ text }) => text)].map(String)
@@ -136,10 +136,10 @@ describe('a run that awaits an answer', () => {
     })
     const events = await bench.api.events(session.id)
     expect(events.slice(-2).map(({ type }) => type)).toEqual(['svc.artifact.created', 'svc.workspace.expired'])
-    // A worker that died after the commit and is taken for living changes nothing.
+    // A worker that died after the commit but counts as alive changes nothing.
     await expect(parkRun(context, claim, new AbortController().signal)).resolves.toBe('awake')
 
-    // What whoever takes the answer does; the script begins again, in the workspace as it was left.
+    // Takes the answer as the API does; the script starts again in the workspace that it left.
     await db.query(
       `update turns set message = 'cat note; echo answered > note; berth-present note' where session_id = $1`,
       [session.id],
@@ -150,7 +150,7 @@ describe('a run that awaits an answer', () => {
     expect([ended.run.status, outputOf(ended).at(-1)]).toEqual(['completed', 'asked\npresented note\n'])
     expect(await leaseId(session)).not.toBe(first)
     expect(ended.events.filter(({ data }) => data['kind'] === 'presented_file')).toHaveLength(2)
-    // The last seal of the Run is in place of the one that it was parked with.
+    // The last seal of the Run has replaced the one from its parking.
     await bench.expire(session)
     expect(outputOf(await bench.next(session, 'cat note'))).toEqual(['answered\n'])
   })

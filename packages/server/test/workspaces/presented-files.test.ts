@@ -18,7 +18,7 @@ afterAll(() => stack.disposeAsync())
 
 const perform = (script: string, runtime = 'shell') => bench.sealed(runtime, script)
 
-/** What a Run presented, in the order of the log. */
+/** Lists the files that a Run presented, in the order of the log. */
 const presentedBy = (ended: EndedRun) =>
   ended.events
     .filter(({ type, data }) => type === 'svc.artifact.created' && data['kind'] === 'presented_file')
@@ -158,11 +158,11 @@ describe('files that an agent presents', () => {
   it('are not presented again where a worker died before it had removed them', async () => {
     const ended = await perform('echo 1 > one; berth-present one')
     const lease = leaseDirectory(bench.test.dataDir, await leaseOf(bench.test.db.database, ended.session))
-    // What a death between the commit and the removal leaves.
+    // The state after a death between the commit and the removal.
     const left = join(lease, `disk/files/home/.berth-outbox.${ended.run.id}.0/1-1`)
     await mkdir(left, { recursive: true })
     await writeFile(join(left, 'one'), '1\n')
-    // What a program that outlives its Run presents, and what a Run did that was cancelled while it awaited an answer.
+    // A file that a program presents after its Run has ended, or after a Run was cancelled while it awaited an answer.
     const late = join(lease, 'disk/files/home/.berth-outbox/1-1')
     await mkdir(late, { recursive: true })
     await writeFile(join(late, 'late'), '1\n')

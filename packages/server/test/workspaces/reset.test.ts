@@ -8,7 +8,7 @@ import { damages, Resuming } from '../support/workspaces/resuming.ts'
 import { signalSandbox } from '../support/workspaces/sandbox-processes.ts'
 import { leaseOf } from '../support/workspaces/workspace.ts'
 
-/** The API without a worker; each test starts those that it needs. */
+/** The API without a worker; each test starts its own workers. */
 let bench: Resuming
 let standIn: WorkerStandIn
 let stack: AsyncDisposableStack
@@ -34,7 +34,7 @@ const fresh = {
 }
 const outputs = (run: Parameters<typeof activitiesOf>[0]) => activitiesOf(run).map(({ output }) => output)
 
-/** A Session whose Runs have begun and left nothing, by the hand of a test. */
+/** Makes, by statements of the test, a Session whose Runs have begun and left nothing. */
 async function emptied(runs = 1): Promise<Session> {
   const session = await bench.api.createSession()
   for (let n = 0; n < runs; n += 1) {

@@ -92,7 +92,7 @@ describe('a session whose lease has ended', () => {
     await bench.work(stack)
     const { session } = await bench.sealed('shell', 'echo one > file')
     const { run } = await bench.next(session, 'echo two > file')
-    // As if a clock that was an hour ahead had been set right since.
+    // As if a clock had run an hour ahead and been corrected since.
     for (const set of [
       `update runs set queued_at = queued_at + interval '1 hour' where session_id = $1 and id <> '${run.id}'`,
       "update checkpoints set sealed_at = sealed_at + interval '1 hour' where session_id = $1",
@@ -108,7 +108,7 @@ describe('a session whose lease has ended', () => {
 
   it.each([
     ['remembering', 'exact', ['loaded: harbour quay']],
-    // An agent that could load its conversation, of which nothing was kept: it is told.
+    // This agent could load its conversation, but none was kept: it gets a recap.
     ['scripted', 'result_only', null],
     ['no-load', 'result_only', null],
   ])('and whose agent is %s has a conversation that is %s', async (runtime, fidelity, said) => {
@@ -123,11 +123,11 @@ describe('a session whose lease has ended', () => {
       expect(texts).toEqual(said)
       return
     }
-    // This agent carries out what it is told line by line, and says every line that it does not understand.
+    // This agent executes its prompt line by line and echoes every line that it does not understand.
     const recap = texts.join('\n')
     expect(recap).toMatch(/Earlier in this conversation.*user: say one.*assistant: one.*assistant: two.*three/s)
     expect(recap).not.toContain('user: say three')
-    // Told once: the same process goes on.
+    // The recap comes once: the same process continues.
     expect(messagesOf(await bench.next(session, 'say four'))).toMatchObject([{ text: 'four' }])
   })
 
@@ -158,7 +158,7 @@ describe('a session whose lease has ended', () => {
     await bench.work(stack)
     const { session } = await bench.sealed('shell', 'echo 1 > one; echo 1 > both; touch -d 2001-01-01 both')
     await bench.expire(session)
-    // Same size and time as before: only its content tells.
+    // Same size and time as before: only the content differs.
     const { run } = await bench.next(session, 'echo 2 > two; echo 2 > both; touch -d 2001-01-01 both; rm -f gone')
     expect((await bench.expire(session)).continuation).toEqual(restorable(run.id))
     expect(outputOf(await bench.next(session, 'cat one two both'))).toEqual(['1\n2\n2\n'])
@@ -238,7 +238,7 @@ describe('a sandbox that is lost in a later turn', () => {
 })
 
 describe('a run that is being sealed', () => {
-  /** A Session whose Run has ended, and whose sealing waits at the gate. */
+  /** Makes a Session whose Run has ended and whose sealing waits at the gate. */
   async function finalizing(): Promise<{ gate: Gate; session: Session }> {
     const gate = new Gate()
     const { database } = bench.test.db
@@ -246,7 +246,7 @@ describe('a run that is being sealed', () => {
     await bench.work(stack, {
       driver: spoilt(real => ({
         trees: async id => {
-          // Before, it is for what the Run has presented.
+          // Earlier commits store presented files.
           if (await sealing()) await gate.pass()
           return real.trees(id)
         },
@@ -312,7 +312,7 @@ describe('a run that is being sealed', () => {
 
   it('is sealed by another worker where the first one stops', async () => {
     const { gate, session } = await finalizing()
-    // Gives its claims up at once; what hangs in the gate is released to find its claim gone.
+    // The worker releases its claims at once; the work that hangs at the gate then finds its claim gone.
     const stopping = stack.disposeAsync()
     gate.open()
     await stopping
@@ -340,7 +340,7 @@ describe('a checkpoint', () => {
       expect(now).toMatchObject({ workspace: { state: 'expired' }, continuation: unavailable('checkpoint_missing') })
       const refused = await bench.api.put(`/v1/sessions/${session.id}/turns/${crypto.randomUUID()}`, { message: 'ls' })
       expect(outcome(refused)).toBe('409 cloud_resume_unavailable')
-      // Nothing is left of the sandbox that it was to go to.
+      // The failed restore leaves no sandbox.
       const lease = await leaseId(session)
       await until('the end of the sandbox', async () => {
         return !(await readdir(join(bench.test.dataDir, 'leases'))).includes(lease)
@@ -427,7 +427,7 @@ describe('a host that is gone', () => {
     ])
   const adoptable = async (host: string) => {
     const by = { holder: 'a', host, now: new Date(), expiresAt: new Date() }
-    // Taken back: only whether there is one is asked.
+    // Rolled back: only the existence of a candidate matters.
     const { promise, resolve } = Promise.withResolvers<number>()
     await bench.test.db.database
       .transaction(async tx => {

@@ -30,7 +30,7 @@ afterAll(async () => {
 })
 
 let next = 0
-/** A repository on the GitHub of the test, granted to the tenant. */
+/** Makes a repository on the GitHub server and grants it to the tenant. */
 async function repository(build: (gitDir: string) => Promise<unknown> = async () => undefined) {
   const id = 200 + next++
   const gitDir = await sampleRepository(join(test.dataDir, 'served'), `o/r${id}`)
@@ -58,12 +58,12 @@ async function then(session: Session, script: string): Promise<EndedRun> {
   return run(session, made.id)
 }
 
-/** Ends the lease as if its time were over. */
+/** Ends the lease as if it had expired. */
 async function expire(session: Session): Promise<void> {
   await test.db.database.query("update leases set expires_at = 'epoch' where session_id = $1 and ended_at is null", [
     session.id,
   ])
-  // A look of the sweeper's own comes every ten seconds.
+  // The sweeper itself looks only every ten seconds.
   await test.db.database.query("select pg_notify('berth', $1)", [`test\n${topics.leases}`])
   await until('an expired workspace', async () => (await test.api.session(session.id)).workspace.state === 'expired')
 }
@@ -120,7 +120,7 @@ describe('a session on a repository', () => {
     await expire(session)
     const known = await mirrors()
     for (const name of known) await rm(join(test.dataDir, 'mirrors', name), { recursive: true })
-    // The branch has moved on meanwhile, past the commit that the session is pinned to.
+    // The branch has moved on meanwhile, past the commit that pins the session.
     await commitTo(gitDir, 'main', `${await tipOf(gitDir, 'main')}~1`, { other: 'history' })
     const again = await then(
       session,
@@ -187,7 +187,7 @@ describe('a hostile repository', () => {
         '.lfsconfig': `[lfs]\n\turl = http://127.0.0.1:1/\n`,
         'big.bin': 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n',
       })
-      // Whatever the other end is configured to do, it does to itself.
+      // Configuration of the remote must affect only the remote.
       await writeFile(join(gitDir, 'config'), `[core]\n\tbare = true\n\tfsmonitor = touch ${marks}-fsmonitor\n`)
     })
     const ended = await run(
@@ -203,7 +203,7 @@ describe('a hostile repository', () => {
     async name => {
       const { source } = await repository(async gitDir => {
         const blob = await gitText(['hash-object', '-w', '--stdin'], { gitDir, input: 'evil' })
-        // As a link, the last of them would be followed by whoever looks for submodules.
+        // As a link, `.gitmodules` would be followed by any program that looks for submodules.
         const mode = name === '.gitmodules' ? '120000' : '100644'
         const tree = Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(blob, 'hex')])
         const args = ['hash-object', '-w', '-t', 'tree', '--literally', '--stdin']
@@ -222,7 +222,7 @@ describe('a hostile repository', () => {
       const link = await gitText(['hash-object', '-w', '--stdin'], { gitDir, input: '/home/agent' })
       const file = await gitText(['hash-object', '-w', '--stdin'], { gitDir, input: 'evil' })
       const inner = await gitText(['mktree'], { gitDir, input: `100644 blob ${file}\t.bashrc\n` })
-      // On a file system that tells case apart these are two; git writes neither through the other.
+      // On a case-sensitive file system these are two files; git writes neither through the other.
       const tree = await gitText(['mktree'], { gitDir, input: `120000 blob ${link}\tA\n040000 tree ${inner}\ta\n` })
       const env = { GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a' }
       await runGit(
@@ -238,7 +238,7 @@ describe('the development tenant', () => {
   it('works on a repository of the data directory', async () => {
     const gitDir = await sampleRepository(join(test.dataDir, 'repositories'))
     await grantLocal(context(), test.tenant)
-    // A page of repositories asks ten hosts at most, and this tenant has more.
+    // One page of repositories asks at most ten hosts, and this tenant has more.
     const { body } = await test.api.get<{ grants: { id: string; repositoryId: string; provider: string }[] }>(
       '/v1/repository-grants?limit=100',
     )

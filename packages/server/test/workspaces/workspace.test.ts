@@ -14,7 +14,7 @@ import { leaseOf } from '../support/workspaces/workspace.ts'
 
 const opened = new AsyncDisposableStack()
 let bench: Resuming
-/** The same service, at the end of its patience sooner. */
+/** The same service with a shorter wait. */
 let impatient: Api
 let standIn: WorkerStandIn
 let stack: AsyncDisposableStack
@@ -35,7 +35,7 @@ beforeEach(() => {
 })
 afterEach(async () => {
   await stack.disposeAsync()
-  // What a test has left waiting is no business of the next one's worker.
+  // A request that one test leaves waiting must not reach the next test's worker.
   await bench.test.db.database.query('delete from workspace_requests')
   await bench.test.db.database.query(
     "update runs set status = 'crashed', ended_at = clock_timestamp() where ended_at is null",
@@ -46,7 +46,7 @@ const restore = (session: Session, api = bench.api): Promise<Answer<{ session: S
   api.call('PUT', `/v1/sessions/${session.id}/workspace`)
 const leaseId = (session: Session) => leaseOf(bench.test.db.database, session)
 
-/** A number of seconds that the lease has left, and of those to its bound. */
+/** Sets the seconds that the lease has left, and those to its bound. */
 async function leave(session: Session, leftSeconds: number, boundSeconds = 100): Promise<void> {
   await bench.test.db.database.query(
     `update leases set expires_at = clock_timestamp() + $2 * interval '1 second',
@@ -70,7 +70,7 @@ async function attached(): Promise<Session> {
   return bench.api.session(session.id)
 }
 
-/** A Session whose last Run is sealed and whose sandbox is gone. */
+/** Makes a Session whose last Run is sealed and whose sandbox is gone. */
 async function expired(): Promise<Session> {
   const { session } = await bench.sealed('shell', 'head -c 1000 /dev/urandom | base64 > random; echo kept > note')
   return bench.expire(session)
