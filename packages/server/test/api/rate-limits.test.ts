@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { credentialDigest } from '../../src/storage/master-key.ts'
+import { personToken, signInPerson, startSigner } from '../support/accounts/signer.ts'
 import { type Answer, Api } from '../support/api/api.ts'
 import { outcome } from '../support/runs/outcome.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
@@ -67,7 +68,85 @@ describe('the bucket of an installation', () => {
   })
 })
 
+describe('every answer to a credential that holds', () => {
+  it('tells the state of its bucket, whatever it is', async () => {
+    await using test = await startTestService({ variables })
+    const { id } = await test.api.createSession()
+    const json = { 'content-type': 'application/json' }
+    const organization = { 'x-svc-organization': test.tenant.organizationId }
+    const asked: readonly [number, string, RequestInit][] = [
+      [200, '/v1/sessions', {}],
+      [200, `/v1/sessions/${id}/events/stream`, {}],
+      [400, '/v1/sessions', { headers: organization }],
+      [400, '/v1/sessions', { headers: { 'x-svc-organization': 'x' } }],
+      [400, '/v1/sessions?limit=x', {}],
+      [400, `/v1/sessions/${id}`, { method: 'PATCH', headers: json, body: '{' }],
+      [401, '/v1/me', {}],
+      [404, '/v1/nope', {}],
+      [404, `/v1/sessions/${test.tenant.organizationId}`, {}],
+      [405, '/v1/sessions', { method: 'POST' }],
+      [415, `/v1/sessions/${id}`, { method: 'PATCH', headers: { 'content-type': 'text/plain' }, body: 'x' }],
+    ]
+    for (const [status, path, init] of asked) {
+      const leaving = new AbortController()
+      const headers = { authorization: `Bearer ${test.tenant.apiKey}`, ...Object(init.headers) }
+      const answer = await fetch(test.url + path, { ...init, headers, signal: leaving.signal })
+      expect([path, answer.status, answer.headers.get('ratelimit-policy')]).toEqual([
+        ...[path, status],
+        '"svc-cloud";q=600;w=60;svc-burst=100000',
+      ])
+      leaving.abort()
+    }
+  })
+
+  it('tells it with the refusal of the organization header while the bucket is empty', async () => {
+    await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
+    await spend(test.api, 3)
+    const answer = await test.api.get('/v1/sessions', { 'x-svc-organization': test.tenant.organizationId })
+    expect([outcome(answer), bucket(answer)[1]]).toEqual(['400 organization_header_not_allowed', '"svc-cloud";r=0;'])
+  })
+})
+
+describe('the rate of an organization of its own', () => {
+  it('stands in place of the deployment’s for its installations and its people, and for nobody else', async () => {
+    await using test = await startTestService({ variables })
+    const { tenant, api } = await test.newTenant()
+    const signer = await startSigner(test.db.database, test.service.settings.urls.authUrl)
+    const person = await signInPerson(test.db.database, tenant.organizationId)
+    const asPerson = new Api(test.url, await personToken(signer.mint, person))
+    const setRate = (burst: number | null, perMinute: number | null) =>
+      test.db.database.query('update organizations set rate_burst = $2, rate_per_minute = $3 where id = $1', [
+        tenant.organizationId,
+        burst,
+        perMinute,
+      ])
+    await setRate(2, 1)
+    for (const caller of [api, asPerson]) {
+      expect(bucket(await list(caller))).toEqual(['"svc-cloud";q=1;w=60;svc-burst=2', '"svc-cloud";r=1;'])
+      expect(await spend(caller, 2)).toEqual(['200', '429 cloud_rate_limit_exceeded'])
+      expect(bucket(await list(caller))[0]).toBe('"svc-cloud";q=1;w=60;svc-burst=2')
+    }
+    expect(bucket(await list(test.api))[0]).toBe('"svc-cloud";q=600;w=60;svc-burst=100000')
+    await setRate(null, null)
+    expect(bucket(await list(api))[0]).toBe('"svc-cloud";q=600;w=60;svc-burst=100000')
+  })
+})
+
 describe('the bucket of an address', () => {
+  it('is one for a whole /64 of IPv6, and one for an IPv4 address however it is written', async () => {
+    const proxies = { BERTH_TRUSTED_PROXIES: '127.0.0.1' }
+    await using test = await startTestService({ variables: { ...variables, ...edgeBucket, ...proxies } })
+    const from = async (address: string) => outcome(await test.api.get('/v1/sessions', { 'x-forwarded-for': address }))
+    const spent = '429 cloud_auth_rate_limit_exceeded'
+    for (const [one, same, other] of [
+      ['2001:db8:0:1::1', '2001:0DB8:0:1:a:b:c:d', '2001:db8:0:2::1'],
+      ['192.0.2.7', '::ffff:192.0.2.7', '192.0.2.8'],
+    ] as const) {
+      for (let n = 0; n < 3; n += 1) expect(await from(n === 1 ? same : one)).toBe('200')
+      expect([await from(one), await from(same), await from(other)]).toEqual([spent, spent, '200'])
+    }
+  })
+
   it('is spent by credentials that are none, and then refuses every credential', async () => {
     await using test = await startTestService({ variables: { ...variables, ...edgeBucket } })
     const unknown = new Api(test.url, 'svc_cloud_live_unknown')

@@ -77,6 +77,14 @@ describe('a credential', () => {
     }
   })
 
+  it('is told its bucket also with the refusal of an organization header', async () => {
+    const headers = { authorization: `Bearer ${gateway.aiKey}`, 'x-svc-organization': randomUUID() }
+    for (const path of ['/v1/models', '/v1/nope']) {
+      const answer = await fetch(gateway.test.url + path, { headers })
+      expect([answer.status, answer.headers.get('ratelimit')]).toEqual([400, expect.stringContaining('"svc-ai";r=')])
+    }
+  })
+
   it('of the gateway holds also where there is nothing', async () => {
     const { credential } = await newRun()
     const { apiKey } = gateway.test.tenant

@@ -60,22 +60,22 @@ export async function admitToGateway(
 
 type Refused = Exclude<Verdict, { kind: 'granted' }>
 
-function granted<Granted extends { readonly kind: 'granted' }>(
+function granted<Granted extends { readonly kind: 'granted'; readonly metering: Metering }>(
   request: GuardedRequest,
   verdict: Granted | Refused | 'unmetered',
 ): Granted {
   if (verdict === 'unmetered') {
-    refuseOrganizationHeader(request.rawHeaders)
+    refuseOrganizationHeader(request.rawHeaders, null)
     throw refusal('cloud_rate_limit_unavailable')
   }
   switch (verdict.kind) {
     case 'invalid':
       throw invalidCredential()
     case 'limited':
-      if (verdict.metering.policy !== 'svc-cloud-auth') refuseOrganizationHeader(request.rawHeaders)
+      if (verdict.metering.policy !== 'svc-cloud-auth') refuseOrganizationHeader(request.rawHeaders, verdict.metering)
       throw refuseEmptyBucket(verdict.metering, verdict.retryAfterSeconds)
     case 'granted':
-      refuseOrganizationHeader(request.rawHeaders)
+      refuseOrganizationHeader(request.rawHeaders, verdict.metering)
       return verdict
   }
 }
