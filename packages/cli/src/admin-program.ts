@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from 'commander'
+import { addPeople } from './admin-people-program.ts'
 import type { BudgetOptions, QuotaOptions } from './commands/budget.ts'
 import type { GrantOptions } from './commands/grants.ts'
 import type { UsageOptions } from './commands/usage.ts'
@@ -12,6 +13,7 @@ export function addAdmin(program: Command): void {
   const admin = program
     .command('admin')
     .description("administer a deployment; run it on the service's machine, with the service's settings")
+  addPeople(admin, io)
   addSpending(admin)
   addGrants(admin.command('grant').description('control which repositories an installation may use'))
   addRules(admin.command('rule').description('protect branches of the repositories in the data directory'))

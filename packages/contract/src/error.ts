@@ -58,6 +58,11 @@ export const errors = {
     status: 404,
     cause: 'The installation has no such consent, or whoever gave it has left the organization.',
   },
+  organization_not_found: {
+    status: 404,
+    cause: 'There is no such organization, or it is not the one of the credential.',
+  },
+  membership_not_found: { status: 404, cause: 'The organization has no such member.' },
   model_not_found: { status: 404, cause: 'No provider serves this model to the caller.' },
   method_not_allowed: { status: 405, cause: 'The path does not support the method; `allow` lists the supported ones.' },
   representation_not_acceptable: { status: 406, cause: 'No available media type matches `Accept`.' },
@@ -93,6 +98,10 @@ export const errors = {
   cloud_publication_merge_conflict: { status: 409, cause: 'A Merge with this id was created with a different body.' },
   app_slug_taken: { status: 409, cause: 'Another app has, or had, this slug.' },
   app_key_limit_reached: { status: 409, cause: 'The app has ten active keys; revoke one first.' },
+  last_administrator: {
+    status: 409,
+    cause: 'The organization would be left without an administrator; make another one first.',
+  },
   request_entity_too_large: { status: 413, cause: 'The body is larger than the operation accepts.' },
   audio_too_large: { status: 413, cause: 'The recording is larger than 20 MiB.' },
   uri_too_long: { status: 414, cause: 'The request target is too long.' },

@@ -1,3 +1,4 @@
+import { isEmptyDeployment } from '../accounts/people/bootstrap.ts'
 import type { Context } from '../context.ts'
 import { provideDevelopmentTenant, renewDevelopmentUrls } from '../identity/development/development-file.ts'
 import { type DevelopmentTenant, findDevelopmentInstallation } from '../identity/development/development-tenant.ts'
@@ -14,7 +15,14 @@ export async function provideDevelopment(
   { listener, production, urls, dataDir }: Settings,
   answersApi: boolean,
 ): Promise<DevelopmentTenant | null> {
-  if (!listener.loopback || production) return null
+  if (!listener.loopback || production) {
+    if (await isEmptyDeployment(context.db)) {
+      context.log.warn(
+        'nobody can sign in yet: run berth admin bootstrap --email <email> --organization <name> with the settings of this service',
+      )
+    }
+    return null
+  }
   const file = { ...urls, dataDir }
   const tenant = await provideDevelopmentTenant(context.db, file, context.clock.now())
   if (answersApi) await renewDevelopmentUrls(context.db, file)

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Permission, Role } from '@berth/contract'
+import { refusal } from '../../kit/refusal.ts'
+import { isUuid } from '../../kit/uuid.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /** A membership to be made. */
@@ -33,4 +35,88 @@ export async function liveOrganizationsOf(db: Queryable, personId: string): Prom
     [personId],
   )
   return rows.map(row => row.organization_id)
+}
+
+/** A live member of an organization. */
+export interface Member {
+  readonly id: string
+  readonly personId: string
+  readonly name: string
+  readonly email: string
+  readonly role: Role
+  readonly permissions: readonly Permission[]
+  readonly createdAt: Date
+  readonly disabled: boolean
+}
+
+interface MemberRow {
+  readonly id: string
+  readonly person_id: string
+  readonly name: string
+  readonly email: string
+  readonly role: Role
+  readonly permissions: readonly Permission[]
+  readonly created_at: Date
+  readonly disabled_at: Date | null
+}
+
+/** Lists live members by name. @param membershipId only this one */
+export async function listMembers(
+  db: Queryable,
+  organizationId: string,
+  membershipId: string | null = null,
+): Promise<readonly Member[]> {
+  const { rows } = await db.query<MemberRow>(
+    `select m.id, m.person_id, p.name, p.email, m.role, m.permissions, m.created_at, p.disabled_at
+     from memberships m join people p on p.id = m.person_id
+     where m.organization_id = $1 and m.revoked_at is null and ($2::uuid is null or m.id = $2)
+     order by lower(p.name), m.id`,
+    [organizationId, membershipId],
+  )
+  return rows.map(row => ({
+    id: row.id,
+    personId: row.person_id,
+    name: row.name,
+    email: row.email,
+    role: row.role,
+    permissions: row.permissions,
+    createdAt: row.created_at,
+    disabled: row.disabled_at !== null,
+  }))
+}
+
+/**
+ * Makes sure that an organization keeps an administrator besides a person. Locks the organization, so that two
+ * administrators cannot remove each other at the same moment.
+ *
+ * @throws ApiError 409 `last_administrator`
+ */
+export async function requireAnotherAdministrator(
+  tx: Queryable,
+  organizationId: string,
+  personId: string,
+): Promise<void> {
+  await lockMembers(tx, organizationId)
+  const { rows } = await tx.query(
+    `select 1 from memberships m join people p on p.id = m.person_id
+     where m.organization_id = $1 and m.role = 'admin' and m.revoked_at is null and p.disabled_at is null
+       and p.id <> $2 limit 1`,
+    [organizationId, personId],
+  )
+  if (rows.length === 0) throw refusal('last_administrator')
+}
+
+/** Locks the members of an organization; everyone who changes roles takes this lock before reading them. */
+export async function lockMembers(tx: Queryable, organizationId: string): Promise<void> {
+  await tx.query('select 1 from organizations where id = $1 for no key update', [organizationId])
+}
+
+/** Returns the organization of a live membership; null if there is none with this id. */
+export async function findOrganizationOf(db: Queryable, membershipId: string): Promise<string | null> {
+  if (!isUuid(membershipId)) return null
+  const { rows } = await db.query<{ organization_id: string }>(
+    'select organization_id from memberships where id = $1 and revoked_at is null',
+    [membershipId],
+  )
+  return rows[0]?.organization_id ?? null
 }

@@ -1,0 +1,77 @@
+import { StartError } from '../../kit/start-error.ts'
+import type { Database, Queryable } from '../../storage/postgres/database.ts'
+import { appendAudit, operator } from '../audit/append.ts'
+import { type IssuedLink, issueReset } from '../links/one-time-link.ts'
+import { liveOrganizationsOf, requireAnotherAdministrator } from '../organizations/memberships.ts'
+import { endSignIns, findPersonByEmail, type Person } from './person.ts'
+
+/**
+ * Disables a person everywhere, and ends their sign-ins.
+ *
+ * @throws StartError if nobody has the email; ApiError 409 `last_administrator`
+ */
+export function disablePerson(db: Database, email: string, now: Date): Promise<void> {
+  return db.transaction(async tx => {
+    const person = await requirePerson(tx, email)
+    if (person.disabled) return
+    for (const organizationId of await administeredBy(tx, person.id)) {
+      await requireAnotherAdministrator(tx, organizationId, person.id)
+    }
+    await tx.query('update people set disabled_at = $2 where id = $1', [person.id, now])
+    await endSignIns(tx, { personId: person.id }, now)
+    await record(tx, person, 'person.disabled', now)
+  })
+}
+
+/** Enables a person again; sign-ins that ended stay so. @throws StartError if nobody has the email */
+export function enablePerson(db: Database, email: string, now: Date): Promise<void> {
+  return db.transaction(async tx => {
+    const person = await requirePerson(tx, email)
+    if (!person.disabled) return
+    await tx.query('update people set disabled_at = null where id = $1', [person.id])
+    await record(tx, person, 'person.enabled', now)
+  })
+}
+
+/**
+ * Issues a link by which a person chooses a new password.
+ *
+ * @param forgetSecondFactor also removes the second factor, for a person who has lost it; their sign-ins end with it
+ * @throws StartError if nobody has the email, or if the person is disabled
+ */
+export function resetPerson(db: Database, email: string, forgetSecondFactor: boolean, now: Date): Promise<IssuedLink> {
+  return db.transaction(async tx => {
+    const person = await requirePerson(tx, email)
+    if (person.disabled) throw new StartError(`${email} is disabled; berth admin person enable ${email} comes first`)
+    if (forgetSecondFactor) {
+      await tx.query('update people set totp_secret = null, totp_step = null where id = $1', [person.id])
+      await endSignIns(tx, { personId: person.id }, now)
+      await record(tx, person, 'person.second_factor_removed', now)
+    }
+    await record(tx, person, 'person.reset_issued', now)
+    return issueReset(tx, person.id, now)
+  })
+}
+
+async function requirePerson(tx: Queryable, email: string): Promise<Person> {
+  const person = await findPersonByEmail(tx, email)
+  if (person === null) throw new StartError(`nobody has the email ${email}`)
+  return person
+}
+
+async function administeredBy(tx: Queryable, personId: string): Promise<readonly string[]> {
+  const { rows } = await tx.query<{ organization_id: string }>(
+    `select organization_id from memberships
+     where person_id = $1 and role = 'admin' and revoked_at is null order by organization_id`,
+    [personId],
+  )
+  return rows.map(row => row.organization_id)
+}
+
+/** Tells every organization of the person, and the deployment if there is none. */
+async function record(tx: Queryable, { id }: Person, action: string, now: Date): Promise<void> {
+  const organizations = await liveOrganizationsOf(tx, id)
+  for (const organizationId of organizations.length === 0 ? [null] : organizations) {
+    await appendAudit(tx, { organizationId, actor: operator, action, target: `person/${id}`, outcome: 'done' }, now)
+  }
+}
