@@ -63,6 +63,7 @@ export const errors = {
     cause: 'There is no such organization, or it is not the one of the credential.',
   },
   membership_not_found: { status: 404, cause: 'The organization has no such member.' },
+  installation_intent_not_found: { status: 404, cause: 'The app has no such intent.' },
   model_not_found: { status: 404, cause: 'No provider serves this model to the caller.' },
   method_not_allowed: { status: 405, cause: 'The path does not support the method; `allow` lists the supported ones.' },
   representation_not_acceptable: { status: 406, cause: 'No available media type matches `Accept`.' },

@@ -8,6 +8,7 @@ import { discoveryOperations } from './operations/discovery.ts'
 import { eventOperations } from './operations/event.ts'
 import { gatewayOperations } from './operations/gateway.ts'
 import { identityOperations } from './operations/identity.ts'
+import { installationIntentOperations } from './operations/installation-intent.ts'
 import { interactionOperations } from './operations/interaction.ts'
 import { publicationOperations } from './operations/publication.ts'
 import { repositoryOperations } from './operations/repository.ts'
@@ -31,6 +32,7 @@ export const routes = {
   ...identityOperations,
   ...appOperations,
   ...appTokenOperations,
+  ...installationIntentOperations,
 } as const satisfies Record<string, Operation>
 
 export type OperationId = keyof typeof routes

@@ -1,6 +1,7 @@
 import { Assertions } from '../accounts/apps/assertion.ts'
 import { appHandlers } from '../accounts/apps/routes.ts'
 import { tokenHandlers } from '../accounts/apps/token-routes.ts'
+import { intentHandlers } from '../accounts/intents/routes.ts'
 import { Mint } from '../accounts/signing/mint.ts'
 import type { SigningKeys } from '../accounts/signing/signing-keys.ts'
 import type { Context } from '../context.ts'
@@ -21,5 +22,6 @@ export function accountHandlers(
   return {
     ...appHandlers(context, { development: listener.loopback && !production }),
     ...tokenHandlers(context, { assertions, mint }),
+    ...intentHandlers(context, { assertions, authUrl }),
   }
 }

@@ -2,7 +2,7 @@ import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import { pathOf } from './request/request-path.ts'
 
 /** Pages whose path contains a secret: one-time links, and the intents of apps. */
-const secretPath = /^(\/+(?:links|install)\/).+/i
+const secretPath = /^(\/+(?:links|install|api\/+apps\/+installation-intents)\/).+/i
 
 const withoutSecrets = (path: string): string => path.replace(secretPath, '$1:secret')
 

@@ -1,0 +1,63 @@
+import { randomUUID } from 'node:crypto'
+import { credentialDigest } from '../../storage/master-key.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { appendAudit } from '../audit/append.ts'
+import { findDecider, insertSetupAuthority, installApp } from './consent-sql.ts'
+import { authorizeIntent, expireIntent, lockPending, type PendingIntent } from './intent-sql.ts'
+
+/** How long an app can read the result of a consent, in milliseconds. */
+const RESULT_MS = 60 * 60_000
+
+/** Comes of a decision. `redirect` is where the person goes next; null if the app named no place. */
+export type Decision =
+  | { readonly kind: 'authorized'; readonly installationId: string; readonly redirect: string | null }
+  | { readonly kind: 'denied'; readonly redirect: string | null }
+  /** The intent is unknown, has ended, or was decided before. */
+  | { readonly kind: 'gone' }
+  /** The person may not decide here. */
+  | { readonly kind: 'forbidden' }
+
+/**
+ * Decides an intent for a member's organization, once. The membership is read in the same transaction, so that somebody
+ * who has just left decides nothing.
+ * @param intentId the secret id
+ */
+export async function decideIntent(
+  tx: Queryable,
+  intentId: string,
+  membershipId: string,
+  approve: boolean,
+  now: Date,
+): Promise<Decision> {
+  const digest = credentialDigest(intentId)
+  const intent = await lockPending(tx, digest, now)
+  if (intent === null) return { kind: 'gone' }
+  const decider = await findDecider(tx, membershipId)
+  const allowed = decider?.role === 'admin' || decider?.permissions.includes('organization.integrations.manage')
+  if (decider === null || allowed !== true) return { kind: 'forbidden' }
+  const { organizationId, personId } = decider
+  const entry = { organizationId, actor: { kind: 'person', id: personId, name: null } } as const
+  const redirect = redirectOf(intent)
+  if (!approve) {
+    await expireIntent(tx, digest, now)
+    const denied = { ...entry, action: 'intent.denied', target: `app ${intent.appSlug}`, outcome: 'refused' } as const
+    await appendAudit(tx, denied, now)
+    return { kind: 'denied', redirect }
+  }
+  const { appSlug, capabilities } = intent
+  const asked = { id: randomUUID(), organizationId, appSlug, capabilities, membershipId }
+  const installationId = await installApp(tx, asked, now)
+  const authority = { id: randomUUID(), installationId, membershipId }
+  await insertSetupAuthority(tx, authority, now)
+  await authorizeIntent(tx, digest, authority.id, new Date(now.getTime() + RESULT_MS))
+  const details = { app: appSlug, capabilities }
+  const target = `installation ${installationId}`
+  await appendAudit(tx, { ...entry, action: 'intent.authorized', target, outcome: 'done', details }, now)
+  return { kind: 'authorized', installationId, redirect }
+}
+
+/** The redirect carries the app's own state, and neither of the ids: URLs end up in histories and logs. */
+function redirectOf({ redirectUrl, state }: PendingIntent): string | null {
+  if (redirectUrl === null || state === null) return redirectUrl
+  return `${redirectUrl}${redirectUrl.includes('?') ? '&' : '?'}state=${encodeURIComponent(state)}`
+}
