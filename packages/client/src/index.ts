@@ -41,6 +41,11 @@ export { BerthConnectionError, BerthError } from './error.ts'
 export { followSession } from './follow.ts'
 export type { FollowOptions, Interruption } from './follow-options.ts'
 export { type FollowRunOptions, followRun, isTerminalRunEvent } from './follow-run.ts'
+export {
+  createInstallationTokens,
+  type InstallationTokenOptions,
+  type InstallationTokens,
+} from './installation-tokens.ts'
 export type {
   AfterQuery,
   CallOptions,
