@@ -72,7 +72,7 @@ const ask = (key: string) =>
     body: JSON.stringify(small),
   })
 
-test('bodies that never come to their end take a bounded part of memory, and others are served meanwhile', async () => {
+test('unfinished bodies take a bounded amount of memory, and other requests are served meanwhile', async () => {
   const before = service.residentBytes()
   using stack = new DisposableStack()
   const callers = await Promise.all(Array.from({ length: 6 }, () => service.newCaller()))
@@ -92,7 +92,7 @@ test('bodies that never come to their end take a bounded part of memory, and oth
   expect((await ask(honest.aiKey)).status).toBe(200)
 })
 
-test('one caller sends a bounded number of large bodies at once, and each that ends makes room', async () => {
+test('one caller may send a bounded number of large bodies at once, and each that ends makes room', async () => {
   using stack = new DisposableStack()
   const { aiKey } = await service.newCaller()
   const begin = async () => stack.use(await withhold('/v1/chat/completions', aiKey, 100_000))

@@ -82,8 +82,8 @@ describe('the same request fifty times at once', () => {
   })
 })
 
-describe('two requests that cannot both be had', () => {
-  it('with one id for two sessions: one wins, the other conflicts', async () => {
+describe('two requests that exclude each other', () => {
+  it('with one id for two sessions, one wins and the other conflicts', async () => {
     await times(10, async () => {
       const id = randomUUID()
       const answers = await times(2, n => create(id, { title: `t${n}` }))
@@ -93,7 +93,7 @@ describe('two requests that cannot both be had', () => {
     })
   })
 
-  it('with one id for two turns: one wins, the other conflicts', async () => {
+  it('with one id for two turns, one wins and the other conflicts', async () => {
     await times(10, async () => {
       const session = await test.api.createSession()
       const turnId = randomUUID()
@@ -104,14 +104,14 @@ describe('two requests that cannot both be had', () => {
     })
   })
 
-  it('with turns of their own: one begins, the others wait their turn', async () => {
+  it('with turns of their own, one begins and the others wait', async () => {
     const session = await test.api.createSession()
     const answers = await times(20, n => submit(session, `m${n}`))
     expect(tally(answers)).toEqual({ 202: 1, '409 cloud_run_in_progress': 19 })
     await expectSound(session)
   })
 
-  it('with the last turn a session takes: it takes one', async () => {
+  it('with the last turn of a session, only one is admitted', async () => {
     const session = await test.api.createSession()
     await worker.countTurns(session, limits.turnsPerSession - 1)
     const answers = await times(10, async n => {
@@ -163,7 +163,7 @@ describe('commands that race', () => {
     expect(seen.isSubsetOf(new Set(['202', '409 cloud_run_in_progress']))).toBe(true)
   })
 
-  it('changes of one session: each is whole, and the last one holds', async () => {
+  it('changes of one session: each is applied whole, and the last one stays', async () => {
     const session = await test.api.createSession()
     const answers = await times(20, n =>
       test.api.call<{ session: Session }>('PATCH', `/v1/sessions/${session.id}`, { title: `t${n}` }),
@@ -173,7 +173,7 @@ describe('commands that race', () => {
     expect(answers.map(answer => answer.body.session.title)).toContain(title)
   })
 
-  it('a change of runtime and the first turn: the turn runs on what the session shows', async () => {
+  it('a change of runtime and the first turn: the turn runs on the runtime that the session shows', async () => {
     await times(20, async () => {
       const session = await test.api.createSession()
       const [turn] = await Promise.all([

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => test[Symbol.asyncDispose]())
 
 describe('GET /v1/capabilities', () => {
-  it('tells the limits of the deployment', async () => {
+  it('reports the limits of the deployment', async () => {
     const { status, body } = await test.api.get<Discovery>('/v1/capabilities')
     expect([status, body]).toMatchObject([
       200,
@@ -40,7 +40,7 @@ describe('GET /v1/capabilities', () => {
     ])
   })
 
-  it('tells what the credential holds, and nothing that no one knows', async () => {
+  it('reports the capabilities of the credential and nothing that is unknown', async () => {
     const held = ['svc.cloud.access', 'svc.cloud.sessions:create', 'svc.cloud.turns:submit'] as const
     const { organizationId, appSlug } = test.tenant
     const { apiKey, installationId } = await createInstallation(test.db.database, organizationId, appSlug, held)
@@ -52,13 +52,13 @@ describe('GET /v1/capabilities', () => {
 })
 
 describe('GET /v1/runtimes', () => {
-  it('asks for patience until a worker has said what it can run', async () => {
+  it('asks the caller to retry until a worker has announced its runtimes', async () => {
     const { status, body, headers } = await test.api.get('/v1/runtimes')
     expect([status, body, headers.get('retry-after')]).toEqual([503, { error: 'cloud_agent_catalog_unavailable' }, '2'])
     await announceHost(test.db.database, { name: 'a-host', runtimes: ['opencode'], patienceMs: 300_000 }, new Date())
   })
 
-  it('lists native, shell, those that are configured, and those that Berth knows', async () => {
+  it('lists native, shell, the configured runtimes and those that Berth knows', async () => {
     const { status, body } = await test.api.get<{ runtimes: Runtime[] }>('/v1/runtimes')
     const version = expect.stringMatching(/^\d+\.\d+\.\d+$/)
     const missing = (id: string, name: string, reason: string, of: unknown = version) => ({
@@ -91,7 +91,7 @@ describe('GET /v1/runtimes', () => {
     ])
   })
 
-  it('lists what a session can be made with', async () => {
+  it('lists every runtime that a session can be created with', async () => {
     const { body } = await test.api.get<{ runtimes: Runtime[] }>('/v1/runtimes')
     for (const { id, available } of body.runtimes) {
       if (!available && id !== 'native') {
@@ -103,7 +103,7 @@ describe('GET /v1/runtimes', () => {
 })
 
 describe('GET /v1/openapi.json', () => {
-  it('is the contract of the running build, for anyone', async () => {
+  it('serves the contract of the running build to anyone', async () => {
     const response = await fetch(`${test.url}/v1/openapi.json`)
     expect([response.status, response.headers.get('cache-control')]).toEqual([200, expect.stringContaining('300')])
     const document = (await response.json()) as {

@@ -39,7 +39,7 @@ async function keyWith(held: readonly Capability[]): Promise<string> {
 const without = (...missing: readonly Capability[]) => keyWith(capabilities.filter(held => !missing.includes(held)))
 
 describe('the order of checks', () => {
-  it('refuses a request with every fault for each in turn, as the one before is mended', async () => {
+  it('refuses a request for each of its faults in turn, as the previous one is repaired', async () => {
     const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
     const idle = await test.api.createSession()
     const busy = await test.api.createSession({}, 'a')
@@ -289,7 +289,7 @@ describe('a refusal', () => {
     if (code === 'method_not_allowed') expect(answer.headers.get('allow')).toBe('GET')
   })
 
-  it('is one of those shown here, or is shown elsewhere', () => {
+  it('is proven here or in another file', () => {
     expect(codes.filter(code => code in provoked === code in elsewhere)).toEqual([])
   })
 })

@@ -53,9 +53,9 @@ function minimalCalls(): readonly MinimalCall[] {
 const parametersOf = ({ parameters = [] }: OpenApiOperation, where: 'path' | 'query') =>
   parameters.filter(parameter => parameter.in === where && parameter.required)
 
-describe('what the document requires', () => {
+describe('the required parts of the document', () => {
   test.each(Object.keys(generators) as (keyof typeof generators)[])(
-    'is enough for a client that %s generates, for a proxy that validates, and for the service',
+    'are enough for a client that %s generates, for a validating proxy, and for the service',
     async generator => {
       const calls = minimalCalls()
       expect(calls.map(call => call.operationId)).toEqual(
@@ -78,7 +78,7 @@ describe('what the document requires', () => {
     },
   )
 
-  test('is refused by that proxy where it is missing', async () => {
+  test('are refused by that proxy if they are missing', async () => {
     await using proxy = await startValidatingProxy(document, gateway.test.url)
     const { operationId, method, path, params, key } = minimalCalls().find(
       call => call.operationId === 'createPublication',

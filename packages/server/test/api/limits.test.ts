@@ -31,7 +31,7 @@ const wide = (count: number) => '😀'.repeat(count)
 const url = (count: number) => 'https://example.com/'.padEnd(count, 'x')
 const initialTurn = (message: string) => ({ initialTurn: { id: randomUUID(), message } })
 
-describe('text of a session', () => {
+describe('the text of a session', () => {
   const rows: readonly [field: string, maximum: number, of: (value: string) => object, make: (n: number) => string][] =
     [
       ['title', 160, title => ({ title }), text],
@@ -59,7 +59,7 @@ describe('text of a session', () => {
     }
   })
 
-  it.each(rows)('%s holds no more than %i', async (field, maximum, of, make) => {
+  it.each(rows)('%s refuses more than %i characters', async (field, maximum, of, make) => {
     expect(refusedFields(await create(of(make(maximum + 1))))).toBe(`400 invalid_request ${field}`)
   })
 
@@ -68,11 +68,11 @@ describe('text of a session', () => {
     ['initialTurn.message', initialTurn('')],
     ['model', { model: '' }],
     ['runtime', { runtime: '' }],
-  ])('%s is not empty', async (field, body) => {
+  ])('%s must not be empty', async (field, body) => {
     expect(refusedFields(await create(body))).toBe(`400 invalid_request ${field}`)
   })
 
-  it('is bounded in a change as in a creation', async () => {
+  it('has the same bounds in a change as in a creation', async () => {
     const session = await test.api.createSession()
     expect((await patch(session, { title: wide(160) })).body).toMatchObject({ session: { title: wide(160) } })
     expect(refusedFields(await patch(session, { title: wide(161) }))).toBe('400 invalid_request title')
@@ -81,7 +81,7 @@ describe('text of a session', () => {
   })
 
   it.each(['http://example.com', 'javascript:alert(1)', 'https://', 'https://a b', '/path', ''])(
-    'has no link that is not HTTPS: %j',
+    'refuses a link that is not HTTPS: %j',
     async link => {
       const [status, ...fields] = new Set(refusedFields(await create({ origin: { url: link } })).split(' '))
       expect([status, fields.at(-1)]).toEqual(['400', 'origin.url'])
@@ -89,8 +89,8 @@ describe('text of a session', () => {
   )
 })
 
-describe('names of the catalog', () => {
-  it('are as long as they may be', async () => {
+describe('names in the catalog', () => {
+  it('may have the greatest length', async () => {
     expect((await create(longest)).body.session).toMatchObject(longest)
   })
 
@@ -101,7 +101,7 @@ describe('names of the catalog', () => {
     ['runtime', 'she_ll'],
     ['runtime', 'shell\n'],
     ['model', text(129)],
-  ])('%s is refused by its form: %j', async (field, value) => {
+  ])('%s is refused if its form is wrong: %j', async (field, value) => {
     const answer = await create({ [field]: value })
     expect(refusedFields(answer)).toBe(`400 invalid_request ${field}`)
     expect(answer.text).not.toContain('not one of the runtimes')
@@ -114,7 +114,7 @@ describe('the reference to a repository', () => {
   it.each([
     ['label', wide(sourceLimits.label)],
     ['baseBranch', wide(sourceLimits.baseBranch)],
-  ])('takes a whole %s', async (field, value) => {
+  ])('accepts a complete %s', async (field, value) => {
     expect(outcome(await create({ source: { ...source, [field]: value } }))).toBe('403 cloud_repository_grant_required')
   })
 
@@ -157,7 +157,7 @@ describe('a turn', () => {
     expect(outcome(await submit(session, of(text(maximum))))).toBe(accepted)
   })
 
-  it('names files by characters, however many bytes they take', async () => {
+  it('limits the names of files by characters and not by bytes', async () => {
     const session = await test.api.createSession()
     const named = (count: number) => ({ message: 'a', files: [{ name: wide(count), content: '' }] })
     expect(refusedFields(await submit(session, named(256)))).toBe('400 invalid_request files.0.name')
@@ -175,7 +175,7 @@ describe('a turn', () => {
   })
 })
 
-describe('a body', () => {
+describe('a request body', () => {
   /** A creation of exactly this many bytes, most of them white space. */
   const sized = (bytes: number) => '{"title":"a"}'.padEnd(bytes)
 
@@ -195,11 +195,11 @@ describe('a body', () => {
     [1_048_576, '201'],
     [1_048_577, '413 request_entity_too_large'],
     [8_000_000, '413 request_entity_too_large'],
-  ])('of %i bytes: %s', async (bytes, expected) => {
+  ])('of %i bytes is answered with %s', async (bytes, expected) => {
     expect(outcome(await send(sized(bytes)))).toBe(expected)
   })
 
-  it('is measured before it is read: a message within its characters can be too large', async () => {
+  it('is measured before it is parsed: a message within its characters can be too large', async () => {
     const message = wide(limits.messageCharacters)
     const escaped = [...message].map(() => '\\ud83d\\ude00').join('')
     const body = (text: string) => `{"initialTurn":{"id":"${randomUUID()}","message":"${text}"}}`
@@ -220,11 +220,11 @@ describe('a body', () => {
     ['the first message', `{"initialTurn":{"id":"${randomUUID()}","message":"\\udc00"}}`, 'initialTurn.message'],
     ['a key', '{"a\\u0000":1}', 'a\0'],
     ['a key, unpaired', '{"origin":{"\\ud800":"a"}}', 'origin.\ufffd'],
-  ])('holds no U+0000 and no unpaired surrogate: %s', async (_, body, field) => {
+  ])('must not hold U+0000 or an unpaired surrogate: %s', async (_, body, field) => {
     expect(refusedFields(await send(body))).toBe(`400 invalid_request ${field}`)
   })
 
-  it('names everything that is not known', async () => {
+  it('is refused with the names of all unknown members', async () => {
     const answer = await create({
       name: 'a',
       initialTurn: { id: randomUUID(), message: 'a', files: [] },
@@ -235,7 +235,7 @@ describe('a body', () => {
     )
   })
 
-  it('of another media type is not looked at', async () => {
+  it('is not read if it has another media type', async () => {
     const answer = await send('{}', 'text/plain')
     expect([outcome(answer), answer.body.mediaType]).toEqual(['415 unsupported_media_type', 'text/plain'])
     expect(outcome(await send('{}', 'application/vnd.example+json'))).toBe('201')
@@ -259,7 +259,7 @@ describe('a query', () => {
     expect(refusedFields(await test.api.get(`${path}?${name}=${value}`))).toBe(`400 invalid_request ${name}`)
   })
 
-  it.each(['', '/fence', '/runs/{run}'])('below a session is refused where there is none: %s', async read => {
+  it.each(['', '/fence', '/runs/{run}'])('is refused below an unknown session: %s', async read => {
     const session = await test.api.createSession({}, 'a')
     const path = `/v1/sessions/${session.id}${read.replace('{run}', session.activeRunId ?? '')}`
     expect(outcome(await test.api.get(path))).toBe('200')
@@ -275,7 +275,7 @@ describe('a query', () => {
     },
   )
 
-  it('takes origins as long as they may be', async () => {
+  it('accepts origins of the greatest length', async () => {
     const origin = {
       tenantKey: wide(originLimits.tenantKey),
       objectType: wide(originLimits.objectType),

@@ -24,7 +24,7 @@ async function spend(api: Api, count: number): Promise<string[]> {
 }
 
 describe('the bucket of an installation', () => {
-  it('is told with every answer and refuses when it is empty, until it is refilled', async () => {
+  it('is reported with every answer, and refuses while it is empty', async () => {
     await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
     const policy = '"svc-cloud";q=1;w=60;svc-burst=3'
     for (const path of ['/v1/sessions', '/v1/sessions/x', '/v1/nope']) {
@@ -48,14 +48,14 @@ describe('the bucket of an installation', () => {
     expect(left).toEqual(['"svc-cloud";r=2;', '"svc-cloud";r=1;', '"svc-cloud";r=0;'])
   })
 
-  it('is spent by what is refused later, and comes after the organization header and before the path', async () => {
+  it('is charged for requests that are refused later, after the organization header and before the path', async () => {
     await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
     for (let n = 0; n < 3; n += 1) expect(outcome(await test.api.get('/v1/nope'))).toBe('404 unknown_endpoint')
     expect(outcome(await test.api.get('/v1/nope'))).toBe('429 cloud_rate_limit_exceeded')
     expect(outcome(await test.api.get('/v1/nope', { 'x-svc-organization': 'x' }))).toBe('400 invalid_organization')
   })
 
-  it('is the installation’s: another key does not refill it, another installation has its own', async () => {
+  it('belongs to the installation: its keys share it, and another installation has its own', async () => {
     await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
     await spend(test.api, 3)
     const rotated = 'svc_cloud_live_rotated'
@@ -68,8 +68,8 @@ describe('the bucket of an installation', () => {
   })
 })
 
-describe('every answer to a credential that holds', () => {
-  it('tells the state of its bucket, whatever it is', async () => {
+describe('every answer to a valid credential', () => {
+  it('reports the state of its bucket, whatever the status', async () => {
     await using test = await startTestService({ variables })
     const { id } = await test.api.createSession()
     const json = { 'content-type': 'application/json' }
@@ -99,7 +99,7 @@ describe('every answer to a credential that holds', () => {
     }
   })
 
-  it('tells it with the refusal of the organization header while the bucket is empty', async () => {
+  it('reports it with the refusal of the organization header even while the bucket is empty', async () => {
     await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
     await spend(test.api, 3)
     const answer = await test.api.get('/v1/sessions', { 'x-svc-organization': test.tenant.organizationId })
@@ -107,8 +107,8 @@ describe('every answer to a credential that holds', () => {
   })
 })
 
-describe('the rate of an organization of its own', () => {
-  it('stands in place of the deployment’s for its installations and its people, and for nobody else', async () => {
+describe("an organization's own rate", () => {
+  it('replaces the deployment’s for its installations and its people, and for nobody else', async () => {
     await using test = await startTestService({ variables })
     const { tenant, api } = await test.newTenant()
     const signer = await startSigner(test.db.database, test.service.settings.urls.authUrl)
@@ -147,7 +147,7 @@ describe('the bucket of an address', () => {
     }
   })
 
-  it('is spent by credentials that are none, and then refuses every credential', async () => {
+  it('is charged for invalid credentials and then refuses every credential', async () => {
     await using test = await startTestService({ variables: { ...variables, ...edgeBucket } })
     const unknown = new Api(test.url, 'svc_cloud_live_unknown')
     expect(await spend(unknown, 4)).toEqual([
@@ -162,7 +162,7 @@ describe('the bucket of an address', () => {
     expect(await spend(test.api, 1)).toEqual(['200'])
   })
 
-  it('is not spent by the public endpoints and the probes', async () => {
+  it('is not charged for the public endpoints and the probes', async () => {
     await using test = await startTestService({ variables: { ...variables, ...edgeBucket } })
     for (const path of ['/v1/openapi.json', '/v1/docs', '/healthz', '/readyz', '/v1/openapi.json']) {
       const response = await fetch(test.url + path)

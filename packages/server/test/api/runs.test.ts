@@ -32,7 +32,7 @@ const inAMinute = () => new Date(Date.now() + 60_000)
 const aMinuteAgo = () => new Date(Date.now() - 60_000)
 
 describe('reading a run', () => {
-  it('answers it in each of its states', async () => {
+  it('returns it in each of its states', async () => {
     const session = await test.api.createSession({}, 'a')
     const queued = await readRun(session)
     expect(queued).toMatchObject({ status: 'queued', attempts: 0 })
@@ -59,7 +59,7 @@ describe('reading a run', () => {
     })
   })
 
-  it('knows no run of another session', async () => {
+  it('answers 404 for a run of another session', async () => {
     const [one, other] = [await test.api.createSession({}, 'a'), await test.api.createSession({}, 'b')]
     for (const runId of [other.activeRunId, randomUUID()]) {
       expect(outcome(await test.api.get(path(one, runId)))).toBe('404 cloud_session_not_found')
@@ -68,7 +68,7 @@ describe('reading a run', () => {
 })
 
 describe('cancelling a run', () => {
-  it('ends one that is queued at once, and never says that it began', async () => {
+  it('ends a queued run at once, and the log never says that it began', async () => {
     const session = await test.api.createSession({}, 'a')
     const { status, body } = await cancel(session)
     expect([status, body.run]).toMatchObject([
@@ -80,7 +80,7 @@ describe('cancelling a run', () => {
     expect((await test.api.submitTurn(session.id, 'next')).created).toBe(true)
   })
 
-  it('ends one that is queued behind the sealing of the one before, and leaves that alone', async () => {
+  it('ends a run queued behind the seal of the previous one, and leaves that seal alone', async () => {
     const session = await test.api.createSession({ runtime: 'shell' }, 'a')
     await claimAll('w', inAMinute())
     await worker.attach(session)
@@ -93,7 +93,7 @@ describe('cancelling a run', () => {
     expect([after.phase, after.activeRunId]).toEqual(['finalizing', undefined])
   })
 
-  it('asks one that is under way to stop, once however often, and leaves its status', async () => {
+  it('asks an active run to stop once, however often it is sent, and leaves its status', async () => {
     const session = await test.api.createSession({}, 'a')
     await claimAll('w', inAMinute())
     for (const status of ['dispatching', 'running']) {
@@ -108,23 +108,26 @@ describe('cancelling a run', () => {
     expect((await test.api.session(session.id)).activeRunId).toBe(session.activeRunId)
   })
 
-  it.each(['completed', 'failed', 'crashed', 'cancelled'] as const)('changes nothing once it is %s', async status => {
-    const session = await test.api.createSession({}, 'a')
-    await worker.start(session, session.activeRunId ?? '')
-    await worker.end(session, session.activeRunId ?? '', { status })
-    const before = { run: await readRun(session), session: await test.api.session(session.id) }
-    const answer = await cancel(session)
-    expect([answer.status, answer.body.run]).toEqual([200, before.run])
-    expect(await test.api.session(session.id)).toEqual(before.session)
-  })
+  it.each(['completed', 'failed', 'crashed', 'cancelled'] as const)(
+    'changes nothing once the run is %s',
+    async status => {
+      const session = await test.api.createSession({}, 'a')
+      await worker.start(session, session.activeRunId ?? '')
+      await worker.end(session, session.activeRunId ?? '', { status })
+      const before = { run: await readRun(session), session: await test.api.session(session.id) }
+      const answer = await cancel(session)
+      expect([answer.status, answer.body.run]).toEqual([200, before.run])
+      expect(await test.api.session(session.id)).toEqual(before.session)
+    },
+  )
 
-  it('knows no run of another session, and does nothing to it', async () => {
+  it('answers 404 for a run of another session and does not touch it', async () => {
     const [one, other] = [await test.api.createSession({}, 'a'), await test.api.createSession({}, 'b')]
     expect(outcome(await cancel(one, other.activeRunId))).toBe('404 cloud_session_not_found')
     expect((await readRun(other)).status).toBe('queued')
   })
 
-  it('takes no body', async () => {
+  it('accepts no body', async () => {
     const session = await test.api.createSession({}, 'a')
     const answer = await test.api.call('POST', `${path(session)}/cancel`, { reason: 'x' })
     expect(refusedFields(answer)).toBe('400 invalid_request reason')
@@ -138,7 +141,7 @@ describe('the fence', () => {
     expect(await readFence(await test.api.createSession({}, 'a'))).toBeNull()
   })
 
-  it('tells who executes what, and until when they may', async () => {
+  it('names the holder, its run and the expiry', async () => {
     const session = await test.api.createSession({}, 'a')
     const expiresAt = inAMinute()
     await claimAll('worker-1', expiresAt)
@@ -155,7 +158,7 @@ describe('the fence', () => {
     })
   })
 
-  it('grows by one each time execution changes hands, from run to run as well', async () => {
+  it('grows by one each time execution changes hands, even from run to run', async () => {
     const session = await test.api.createSession({}, 'a')
     await claimAll('w1', aMinuteAgo())
     await claimAll('w2', inAMinute(), adoptLapsed)

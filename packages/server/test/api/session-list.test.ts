@@ -60,18 +60,18 @@ async function changeAtOnce(sessions: readonly Session[]): Promise<void> {
 }
 
 describe('the list of sessions', () => {
-  it('is empty, with no cursor, where there are none', async () => {
+  it('is empty and has no cursor if there are no sessions', async () => {
     expect(await page()).toEqual({ sessions: [], nextCursor: null, hasMore: false })
   })
 
-  it('holds each session as its own read answers it', async () => {
+  it('holds each session as its own read returns it', async () => {
     const session = await api.createSession({ title: 'a', origin: { objectId: '1' } }, 'm')
     const { sessions, nextCursor, hasMore } = await page()
     expect({ sessions, hasMore }).toEqual({ sessions: [await api.session(session.id)], hasMore: false })
     expect(nextCursor).not.toBeNull()
   })
 
-  it('puts the last changed first, whatever the change', async () => {
+  it('puts the last changed session first, whatever the change', async () => {
     const [a, b] = await createAll('a', 'b', 'c')
     expect(await titles()).toEqual(['c', 'b', 'a'])
     if (a === undefined || b === undefined) throw new Error('not created')
@@ -83,14 +83,14 @@ describe('the list of sessions', () => {
     expect(await titles('?archived=true')).toEqual(['A', 'b', 'c'])
   })
 
-  it('shows 50 unless told otherwise', async () => {
+  it('shows 50 sessions by default', async () => {
     for (let left = 51; left > 0; left -= 17) await Promise.all(Array.from({ length: 17 }, () => api.createSession()))
     const { sessions, hasMore } = await page()
     expect([sessions.length, hasMore]).toEqual([50, true])
     expect((await page('?limit=51')).hasMore).toBe(false)
   })
 
-  it('shows an installation its own sessions only', async () => {
+  it('shows an installation only its own sessions', async () => {
     await createAll('mine')
     const sibling = await createInstallation(test.db.database, tenant.organizationId, tenant.appSlug)
     const siblings = new Api(test.url, sibling.apiKey)
@@ -108,7 +108,7 @@ describe('the pages', () => {
     expect(await allPages('limit=5')).toEqual([['e', 'd', 'c', 'b', 'a']])
   })
 
-  it('lose and repeat nothing among sessions that changed at the same time', async () => {
+  it('neither lose nor repeat sessions that changed at the same time', async () => {
     const sessions = await createAll('a', 'b', 'c', 'd', 'e')
     await changeAtOnce(sessions)
     const paged = (await allPages('limit=2')).flat()
@@ -116,7 +116,7 @@ describe('the pages', () => {
     expect(paged).toEqual(await titles())
   })
 
-  it('go on where they were when a session moves to the front', async () => {
+  it('continue at their place when a session moves to the front', async () => {
     const [a] = await createAll('a', 'b', 'c')
     const first = await page('?limit=1')
     if (a === undefined) throw new Error('not created')
@@ -125,7 +125,7 @@ describe('the pages', () => {
     expect(await titles()).toEqual(['A', 'c', 'b'])
   })
 
-  it('end with a page that is empty, and only then with no cursor', async () => {
+  it('end with an empty page, and only then without a cursor', async () => {
     await createAll('a')
     const { nextCursor } = await page()
     expect(await page(`?cursor=${nextCursor}`)).toEqual({ sessions: [], nextCursor: null, hasMore: false })
@@ -139,22 +139,22 @@ describe('the pages', () => {
     Buffer.alloc(25).toString('base64url'),
     'a'.repeat(1024),
     '%27%3B--',
-  ])('begin at no place that no page gave: %.20s', async cursor => {
+  ])('refuse a cursor that no page returned: %.20s', async cursor => {
     expect(refusedFields(await api.get(`/v1/sessions?cursor=${cursor}`))).toBe('400 invalid_request cursor')
   })
 
-  it.each(['limit=0', 'limit=101', 'limit=-1', 'limit=x', 'limit=1.5', 'limit='])('have no size %s', async query => {
+  it.each(['limit=0', 'limit=101', 'limit=-1', 'limit=x', 'limit=1.5', 'limit='])('refuse the size %s', async query => {
     expect(refusedFields(await api.get(`/v1/sessions?${query}`))).toBe('400 invalid_request limit')
   })
 
-  it.each(['limit=1', 'limit=100'])('have a size up to the largest: %s', async query => {
+  it.each(['limit=1', 'limit=100'])('accept sizes up to the largest: %s', async query => {
     await createAll('a')
     expect(await titles(`?${query}`)).toEqual(['a'])
   })
 })
 
 describe('archived sessions', () => {
-  it('are left out, added or alone, as asked', async () => {
+  it('are left out, added or listed alone, as requested', async () => {
     const [a, , c] = await createAll('a', 'b', 'c')
     if (a === undefined || c === undefined) throw new Error('not created')
     await archive(c)
@@ -165,7 +165,7 @@ describe('archived sessions', () => {
     expect(await allPages('limit=1&archived=only')).toEqual([['a'], ['c']])
   })
 
-  it.each(['false', 'TRUE', '', '1'])('are not asked for by %j', async archived => {
+  it.each(['false', 'TRUE', '', '1'])('cannot be requested with %j', async archived => {
     expect(refusedFields(await api.get(`/v1/sessions?archived=${archived}`))).toBe('400 invalid_request archived')
   })
 })
@@ -187,15 +187,15 @@ describe('the origin as a filter', () => {
     ['origin.tenantKey=T&origin.objectType=page', []],
     ['origin.objectId=%25', []],
     ['origin.objectId=', []],
-  ])('takes exactly what it names: %s', async (query, found) => {
+  ])('matches exactly the named members: %s', async (query, found) => {
     expect(await titles(`?${query}`)).toEqual(found)
   })
 
-  it('holds across pages', async () => {
+  it('applies to every page', async () => {
     expect(await allPages('limit=1&origin.tenantKey=T')).toEqual([['b'], ['a']])
   })
 
-  it('has no other member', async () => {
+  it('refuses any other member', async () => {
     expect(refusedFields(await api.get('/v1/sessions?origin.label=x'))).toBe('400 invalid_request origin.label')
     expect(refusedFields(await api.get(`/v1/sessions?id=${randomUUID()}`))).toBe('400 invalid_request id')
   })

@@ -35,7 +35,7 @@ async function settledSession(body: object = {}): Promise<Session> {
 }
 
 describe('creating a session', () => {
-  it('answers 201 with where it is and everything it starts with', async () => {
+  it('answers 201 with its location and complete initial state', async () => {
     const id = randomUUID()
     const answer = await create({}, id)
     expect([answer.status, answer.headers.get('location')]).toEqual([201, `/v1/sessions/${id}`])
@@ -67,7 +67,7 @@ describe('creating a session', () => {
     expect((await test.api.get(`/v1/sessions/${id}`)).body).toEqual(answer.body)
   })
 
-  it('queues the first turn, which its id reads and replays', async () => {
+  it('queues the first turn, whose id can be read and replayed', async () => {
     const turn = { id: randomUUID(), message: 'do it' }
     const session = (await create({ initialTurn: turn })).body.session
     expect(session).toMatchObject({ phase: 'queued', title: 'do it', lastEventSequence: 1 })
@@ -75,7 +75,7 @@ describe('creating a session', () => {
     expect(replay).toMatchObject({ status: 202, body: { created: false, run: { id: session.activeRunId } } })
   })
 
-  it('keeps its origin as it came', async () => {
+  it('stores its origin unchanged', async () => {
     const origin = {
       tenantKey: 'T-1',
       objectType: 'ticket',
@@ -88,7 +88,7 @@ describe('creating a session', () => {
     expect((await create({ origin: {} })).body.session.origin).toEqual({})
   })
 
-  it('is not done by POST on the collection', async () => {
+  it('is refused as POST on the collection', async () => {
     const answer = await test.api.call('POST', '/v1/sessions', {})
     expect([outcome(answer), answer.headers.get('allow'), answer.body.allow]).toEqual([
       '405 method_not_allowed',
@@ -97,7 +97,7 @@ describe('creating a session', () => {
     ])
   })
 
-  it('reads an id in either case as one and answers in lower case', async () => {
+  it('treats an id as the same in either case and answers in lower case', async () => {
     const [id, turnId] = [randomUUID(), randomUUID()]
     const made = await create({ initialTurn: { id: turnId.toUpperCase(), message: 'a' } }, id.toUpperCase())
     expect([made.status, made.body.session.id, made.headers.get('location')]).toEqual([201, id, `/v1/sessions/${id}`])
@@ -110,7 +110,7 @@ describe('creating a session', () => {
     expect((await test.api.get(`${path}/runs/${runId.toUpperCase()}`)).body).toMatchObject({ run: { id: runId } })
   })
 
-  it('refuses a source that no grant covers and an environment it may not select', async () => {
+  it('refuses a source without a grant and an environment that it may not select', async () => {
     const id = randomUUID()
     const source = { grantId: randomUUID(), repositoryId: '1' }
     expect(outcome(await create({ source }, id))).toBe('403 cloud_repository_grant_required')
@@ -130,12 +130,12 @@ describe('the title', () => {
     expect((await create(firstTurn(message))).body.session.title).toBe(title)
   })
 
-  it('is the one supplied, whatever the message says', async () => {
+  it('is the given one, whatever the message says', async () => {
     expect((await create({ title: ' Mine ', ...firstTurn('theirs') })).body.session.title).toBe(' Mine ')
   })
 })
 
-describe('the same creation again', () => {
+describe('a repeated creation', () => {
   const body = { title: 'a', origin: { label: 'x', objectId: '1' }, ...firstTurn('m') }
 
   it('answers 200 with the session as it is now', async () => {
@@ -179,19 +179,19 @@ describe('the runtime and the model', () => {
     ['an alias', { model: 'fast' }, { model: 'fast', runtime: undefined }],
     ['a foreign runtime', { runtime: 'foreign' }, { model: undefined, runtime: 'foreign' }],
     ['both', { runtime: 'shell', model: 'local/m2' }, { model: 'local/m2', runtime: 'shell' }],
-  ])('settle as asked: %s', async (_, body, settled) => {
+  ])('are stored as requested: %s', async (_, body, settled) => {
     const { session } = (await create(body)).body
     expect({ model: session.model, runtime: session.runtime }).toEqual(settled)
   })
 
-  it('must be in the catalog, which the refusal tells', async () => {
+  it('must be in the catalog, and the refusal lists it', async () => {
     const unknown = await create({ runtime: 'gone' })
     expect(refusedFields(unknown)).toBe('400 invalid_request runtime')
     expect(unknown.text).toMatch(/native.*shell.*foreign/)
     expect(refusedFields(await create({ model: 'local/m3' }))).toBe('400 invalid_request model')
   })
 
-  it('go into each turn as they are at its admission', async () => {
+  it('are copied into each turn at its admission', async () => {
     const session = await settledSession({ runtime: 'shell' })
     await patch(session, { model: 'fast' })
     const { turn } = await test.api.submitTurn(session.id, 'b')
@@ -204,7 +204,7 @@ describe('the runtime and the model', () => {
 })
 
 describe('changing a session', () => {
-  it('writes what it names, leaves the rest, and moves updatedAt', async () => {
+  it('writes the named members, leaves the rest, and moves updatedAt', async () => {
     const session = await test.api.createSession({ title: 'a', model: 'fast' })
     const answer = await patch(session, { title: 'b' })
     expect(answer.status).toBe(200)
@@ -215,7 +215,7 @@ describe('changing a session', () => {
     expect(await test.api.session(session.id)).toEqual(answer.body.session)
   })
 
-  it('leaves updatedAt where it changes nothing', async () => {
+  it('leaves updatedAt if nothing changes', async () => {
     const session = await test.api.createSession({ title: ' a\n\tb ', model: 'fast' })
     expect(session.title).toBe(' a\n\tb ')
     for (const body of [{ title: session.title }, { model: 'fast' }, { runtime: 'native' }, { environment: null }]) {
@@ -223,12 +223,12 @@ describe('changing a session', () => {
     }
   })
 
-  it('can be said again, and the last word holds', async () => {
+  it('can be repeated, and the last change wins', async () => {
     const session = await test.api.createSession()
     for (const title of ['b', 'b', 'c']) expect((await patch(session, { title })).body.session.title).toBe(title)
   })
 
-  it('must name something', async () => {
+  it('must name a member', async () => {
     expect(outcome(await patch(await test.api.createSession(), {}))).toBe('400 invalid_request')
   })
 
@@ -245,7 +245,7 @@ describe('changing a session', () => {
     expect(await models({ model: null })).toEqual({ runtime: undefined, model: 'local/m1' })
   })
 
-  it('finds the runtime settled by the first turn, and takes only that one from then on', async () => {
+  it('finds the runtime fixed by the first turn, and accepts only that one afterwards', async () => {
     const foreign = await settledSession({ runtime: 'foreign' })
     for (const runtime of ['shell', 'native', null, 'gone']) {
       expect(outcome(await patch(foreign, { runtime }))).toBe('409 cloud_session_settled')
@@ -257,7 +257,7 @@ describe('changing a session', () => {
     expect((await test.api.session(native.id)).runtime).toBeUndefined()
   })
 
-  it('refuses a runtime, a model and an environment that are not there, and changes nothing', async () => {
+  it('refuses an unknown runtime, model or environment, and changes nothing', async () => {
     const session = await test.api.createSession()
     expect(refusedFields(await patch(session, { title: 'b', runtime: 'gone' }))).toBe('400 invalid_request runtime')
     expect(refusedFields(await patch(session, { title: 'b', model: 'gone' }))).toBe('400 invalid_request model')
@@ -267,13 +267,13 @@ describe('changing a session', () => {
     expect(await test.api.session(session.id)).toEqual(session)
   })
 
-  it('detaches the environment that is not attached', async () => {
+  it('accepts null for the environment if none is attached', async () => {
     expect((await patch(await test.api.createSession(), { environment: null })).body.session.environment).toBeNull()
   })
 })
 
 describe('archiving a session', () => {
-  it('closes it for good, again and again', async () => {
+  it('closes it for good, and may be repeated', async () => {
     const session = await test.api.createSession({}, 'a')
     for (const _ of [1, 2]) {
       const answer = await archive(session)
@@ -294,7 +294,7 @@ describe('archiving a session', () => {
     expect(archived).not.toHaveProperty('activeRunId')
   })
 
-  it('cancels its run, whose end is the last word of the log', async () => {
+  it('cancels its run, whose end is the last event of the log', async () => {
     const session = await test.api.createSession({}, 'a')
     const runId = session.activeRunId ?? ''
     await worker.attach(session)
@@ -310,7 +310,7 @@ describe('archiving a session', () => {
     expect((await test.api.session(session.id)).workspace.state).toBe('expired')
   })
 
-  it('leaves every read and every identical replay as it was', async () => {
+  it('leaves every read and every identical replay unchanged', async () => {
     const turn = { id: randomUUID(), message: 'a' }
     const body = { runtime: 'shell', initialTurn: turn }
     const { session } = (await create(body)).body
@@ -340,12 +340,12 @@ describe('archiving a session', () => {
     }
   })
 
-  it('knows no session that was never made', async () => {
+  it('answers 404 for a session that was never created', async () => {
     expect(outcome(await test.api.call('DELETE', `/v1/sessions/${randomUUID()}`))).toBe('404 cloud_session_not_found')
   })
 })
 
-describe('what a session says of its next turn', () => {
+describe('the continuation of a session', () => {
   it('follows its runs and its lease', async () => {
     const session = await test.api.createSession({}, 'a')
     const runId = session.activeRunId ?? ''

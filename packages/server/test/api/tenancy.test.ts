@@ -85,7 +85,7 @@ async function targetOf(api: Api): Promise<Target & { session: Session }> {
 
 const notFound = { error: 'cloud_session_not_found' }
 
-describe('a session of someone else', () => {
+describe("another tenant's session", () => {
   let target: Target & { session: Session }
   let stranger: Tenant
   let sibling: { apiKey: string }
@@ -100,15 +100,15 @@ describe('a session of someone else', () => {
     expect((await test.api.run(target.sessionId, target.runId)).status).toBe('queued')
   })
 
-  it.each(sessionScoped)('is missing to another installation of the organization: %s', async id => {
+  it.each(sessionScoped)('is not found by another installation of the organization: %s', async id => {
     expect(await call(id, sibling.apiKey, target)).toEqual([404, notFound])
   })
 
-  it.each(sessionScoped.filter(id => id !== 'createSession'))('is missing to another organization: %s', async id => {
+  it.each(sessionScoped.filter(id => id !== 'createSession'))('is not found by another organization: %s', async id => {
     expect(await call(id, stranger.apiKey, target)).toEqual([404, notFound])
   })
 
-  it('leaves its id to another organization', async () => {
+  it('does not reserve its id in another organization', async () => {
     const foreign = new Api(test.url, stranger.apiKey)
     const path = `/v1/sessions/${target.sessionId}`
     const made = await foreign.put<{ session: Session }>(path, { title: 'another' })
@@ -118,12 +118,15 @@ describe('a session of someone else', () => {
     expect((await foreign.get(`${path}/runs/${target.runId}`)).body).toEqual(notFound)
   })
 
-  it.each(sessionScoped.filter(id => id !== 'createSession'))('looks like one that there is not: %s', async id => {
-    expect(await call(id, test.tenant.apiKey, noTarget)).toEqual([404, notFound])
-  })
+  it.each(sessionScoped.filter(id => id !== 'createSession'))(
+    'looks like a session that does not exist: %s',
+    async id => {
+      expect(await call(id, test.tenant.apiKey, noTarget)).toEqual([404, notFound])
+    },
+  )
 })
 
-describe('what hangs on a session', () => {
+describe('the resources of a session', () => {
   const ids = { artifactId: randomUUID(), publicationId: randomUUID(), mergeId: randomUUID(), interactionId: 'asked' }
   const lists = ['listArtifacts', 'listInteractions', 'listPublications', 'listMerges'] as const
   let target: Hung
@@ -139,20 +142,23 @@ describe('what hangs on a session', () => {
   const reads = sessionScoped
     .filter(id => /\{(artifact|publication|merge)Id\}/.test(guardedOperationOf(id).path))
     .filter(id => id !== 'createPublication')
-  it.each([...reads, ...lists].filter(id => !/content|create/i.test(id)))('is there for its owner: %s', async id => {
-    const [status, body] = await call(id, test.tenant.apiKey, target)
-    expect([status, Object.values(body ?? {})[0]]).not.toEqual([200, []])
-    expect(status).toBe(200)
-  })
+  it.each([...reads, ...lists].filter(id => !/content|create/i.test(id)))(
+    'can be read by their owner: %s',
+    async id => {
+      const [status, body] = await call(id, test.tenant.apiKey, target)
+      expect([status, Object.values(body ?? {})[0]]).not.toEqual([200, []])
+      expect(status).toBe(200)
+    },
+  )
 
   it.each([...reads, 'decideInteraction', 'getRun', 'cancelRun'] as const)(
-    'is not there for another organization, whose session has the same id: %s',
+    'are not found by another organization whose session has the same id: %s',
     async id => {
       expect(await call(id, stranger.apiKey, target)).toEqual([404, notFound])
     },
   )
 
-  it.each(lists.filter(id => id !== 'listMerges'))('is in no list of that session: %s', async id => {
+  it.each(lists.filter(id => id !== 'listMerges'))('are in no list of that session: %s', async id => {
     const [status, body] = await call(id, stranger.apiKey, target)
     expect([status, Object.values(body ?? {})[0]]).toEqual([200, []])
   })
@@ -201,7 +207,7 @@ async function hang(organizationId: string, { sessionId, runId, artifactId, ...i
 }
 
 describe('an operation', () => {
-  it.each(guardedOperationIds)('asks for its one capability: %s', async id => {
+  it.each(guardedOperationIds)('requires its one capability: %s', async id => {
     const capability = capabilityOf(id)
     const without = await installationWith(capabilities.filter(held => held !== capability))
     expect(await call(id, without.apiKey, noTarget)).toEqual([
@@ -210,14 +216,14 @@ describe('an operation', () => {
     ])
   })
 
-  it.each(guardedOperationIds)('asks for no other than that and product access: %s', async id => {
+  it.each(guardedOperationIds)('requires no other capability besides product access: %s', async id => {
     const narrow = await installationWith([accessCapability, capabilityOf(id)])
     const [status] = await call(id, narrow.apiKey, { ...noTarget, sessionId: randomUUID() })
     // The media type of a form is checked only after these checks.
     expect(guardedOperationOf(id).form === undefined ? [200, 201, 404] : [415]).toContain(status)
   })
 
-  it.each(guardedOperationIds)('is not there without product access: %s', async id => {
+  it.each(guardedOperationIds)('is not found without product access: %s', async id => {
     const outside = await installationWith(capabilities.filter(held => held !== accessCapability))
     expect(await call(id, outside.apiKey, noTarget)).toEqual([403, { error: 'cloud_access_denied' }])
   })
@@ -235,13 +241,13 @@ describe('authority', () => {
     return made
   }
 
-  it('ends with the key', async () => {
+  it('ends with the revocation of the key', async () => {
     const { installationId, apiKey } = await standing()
     await change('update api_keys set revoked_at = now() where installation_id = $1', installationId)
     expect(await list(apiKey)).toEqual(invalid)
   })
 
-  it('ends with the installation, for every key of it', async () => {
+  it('ends with the revocation of the installation, for all of its keys', async () => {
     const { installationId, apiKey } = await standing()
     await change('update installations set revoked_at = now() where id = $1', installationId)
     expect(await list(apiKey)).toEqual(invalid)
@@ -257,7 +263,7 @@ describe('authority', () => {
     expect((await list(apiKey))[0]).toBe(status)
   })
 
-  it('follows what the installation holds now, not what it held', async () => {
+  it("follows the installation's current capabilities", async () => {
     const { installationId, apiKey } = await standing()
     const sql = 'update installations set capabilities = $2 where id = $1'
     await change(sql, installationId, [accessCapability, 'svc.cloud.turns:submit'])
@@ -266,7 +272,7 @@ describe('authority', () => {
     expect((await list(apiKey))[0]).toBe(200)
   })
 
-  it('is not what a key of the gateway gives', async () => {
+  it('is not given by a key of the gateway', async () => {
     const { installationId } = await standing()
     const aiKey = `svc_ai_live_${randomUUID()}`
     const sql = `insert into api_keys (id, installation_id, kind, digest, created_at) values ($2, $1, 'ai', $3, now())`
@@ -274,7 +280,7 @@ describe('authority', () => {
     expect(await list(aiKey)).toEqual(invalid)
   })
 
-  it('is the installation’s: a second key sees and commands the same', async () => {
+  it('belongs to the installation: a second key sees and commands the same', async () => {
     const { installationId, apiKey } = await standing()
     const session = await new Api(test.url, apiKey).createSession({ title: 'a' })
     const secondKey = `svc_cloud_live_${randomUUID()}`

@@ -29,7 +29,7 @@ async function endedTurn(session: Session, body: object, id?: string): Promise<T
 }
 
 describe('admitting a turn', () => {
-  it('answers 202 with the turn and the run that it queued', async () => {
+  it('answers 202 with the turn and its queued run', async () => {
     const session = await test.api.createSession({ runtime: 'shell' })
     const turnId = randomUUID()
     const answer = await submit(session, { message: ' as it is\n' }, turnId)
@@ -77,7 +77,7 @@ describe('admitting a turn', () => {
     ])
   })
 
-  it('cuts the message in the log, never in the turn', async () => {
+  it('truncates the message in the log but not in the turn', async () => {
     const session = await test.api.createSession()
     const message = `${'a'.repeat(limits.eventTextBytes - 1)}é and more`
     const { turn } = await test.api.submitTurn(session.id, message)
@@ -86,15 +86,15 @@ describe('admitting a turn', () => {
     expect(event?.data).toMatchObject({ text: 'a'.repeat(limits.eventTextBytes - 1), truncated: true })
   })
 
-  it('refuses model and runtime, which are the session’s', async () => {
+  it('refuses model and runtime, which belong to the session', async () => {
     const session = await test.api.createSession()
     const answer = await submit(session, { message: 'a', model: 'm', runtime: 'shell' })
     expect(refusedFields(answer)).toBe('400 invalid_request model runtime')
   })
 })
 
-describe('the same turn again', () => {
-  it('answers 202 with what it made, as that is now', async () => {
+describe('a repeated turn', () => {
+  it('answers 202 with the current state of the first', async () => {
     const session = await test.api.createSession()
     const turnId = randomUUID()
     const first = await submit(session, { message: 'a' }, turnId)
@@ -105,7 +105,7 @@ describe('the same turn again', () => {
     expect((await test.api.session(session.id)).lastEventSequence).toBe(2)
   })
 
-  it('is told by its message, what it answers and the bytes of its files', async () => {
+  it('is recognised by its message, its answer and the bytes of its files', async () => {
     const session = await test.api.createSession()
     const turnId = randomUUID()
     const files = [
@@ -131,13 +131,13 @@ describe('the same turn again', () => {
     }
   })
 
-  it('takes no files for an empty list of them', async () => {
+  it('takes an empty list of files for no files', async () => {
     const session = await test.api.createSession()
     const { turn } = await endedTurn(session, { message: 'a' })
     expect((await submit(session, { message: 'a', files: [] }, turn.id)).body.created).toBe(false)
   })
 
-  it('is another turn in another session', async () => {
+  it('is a different turn in another session', async () => {
     const turnId = randomUUID()
     for (const message of ['a', 'b']) {
       const answer = await submit(await test.api.createSession(), { message }, turnId)
@@ -147,7 +147,7 @@ describe('the same turn again', () => {
 })
 
 describe('files', () => {
-  it('are kept by their bytes, with the names and types they came with', async () => {
+  it('are stored byte for byte with their names and types', async () => {
     const session = await test.api.createSession()
     const files = [
       { name: 'note.txt', mediaType: 'text/plain; charset=utf-8', content: base64('hällo') },
@@ -160,17 +160,17 @@ describe('files', () => {
     ])
   })
 
-  it.each(['a', 'YQ', 'YQ=', 'Y Q==', 'YR==', '-_-_', 'YQ==YQ=='])('are base64, which %j is not', async content => {
+  it.each(['a', 'YQ', 'YQ=', 'Y Q==', 'YR==', '-_-_', 'YQ==YQ=='])('must be base64, unlike %j', async content => {
     const answer = await submit(await test.api.createSession(), { message: 'a', files: [{ name: 'a', content }] })
     expect(refusedFields(answer)).toBe('400 invalid_request files.0.content')
   })
 
-  it.each(['', '.', '..', 'a/b', '/', '\0', 'é'.repeat(256)])('have the name of one file, not %j', async name => {
+  it.each(['', '.', '..', 'a/b', '/', '\0', 'é'.repeat(256)])('must have a plain file name, unlike %j', async name => {
     const answer = await submit(await test.api.createSession(), { message: 'a', files: [{ name, content: '' }] })
     expect(refusedFields(answer)).toBe('400 invalid_request files.0.name')
   })
 
-  it('stand in one directory, so no two share a name', async () => {
+  it('share one directory, so no two have the same name', async () => {
     const files = [
       { name: 'a', content: '' },
       { name: 'b', content: '' },
@@ -192,7 +192,7 @@ describe('the order of admission', () => {
 
   const reply = { message: 'a', replyTo: { interactionId: 'unknown' } }
 
-  it('puts a replay before everything', async () => {
+  it('puts a replay before every other check', async () => {
     const session = await test.api.createSession()
     const { turn, run } = (await submit(session, { message: 'a' })).body
     const replay = async () => (await submit(session, { message: 'a' }, turn.id)).body.created
@@ -214,25 +214,25 @@ describe('the order of admission', () => {
     })
   })
 
-  it('puts the archived session before what it could not continue', async () => {
+  it('checks the archived session before its continuation', async () => {
     const session = await sessionThatCannotGoOn()
     await archive(session)
     expect(outcome(await submit(session, { message: 'a' }))).toBe('404 cloud_session_not_found')
   })
 
-  it('puts the lost workspace before the interaction and the limit', async () => {
+  it('checks the lost workspace before the interaction and the limit', async () => {
     const session = await sessionThatCannotGoOn()
     expect((await test.api.session(session.id)).continuation.canContinue).toBe(false)
     await worker.countTurns(session, limits.turnsPerSession)
     expect(outcome(await submit(session, reply))).toBe('409 cloud_resume_unavailable')
   })
 
-  it('puts the interaction before the run in progress', async () => {
+  it('checks the interaction before the active run', async () => {
     const session = await test.api.createSession({}, 'a')
     expect(outcome(await submit(session, reply))).toBe('404 cloud_session_not_found')
   })
 
-  it('puts the run in progress before the limit, and says when to come back', async () => {
+  it('checks the active run before the limit, and says when to retry', async () => {
     const session = await test.api.createSession({}, 'a')
     await worker.countTurns(session, limits.turnsPerSession)
     for (const begin of [async () => {}, () => worker.start(session, session.activeRunId ?? '')]) {
@@ -246,7 +246,7 @@ describe('the order of admission', () => {
     }
   })
 
-  it('takes the thousandth turn, no other, and every replay', async () => {
+  it('admits the thousandth turn, no further one, and every replay', async () => {
     const session = await test.api.createSession()
     await worker.countTurns(session, limits.turnsPerSession - 1)
     const { turn } = await endedTurn(session, { message: 'last' })
@@ -256,7 +256,7 @@ describe('the order of admission', () => {
     expect((await test.api.session(session.id)).lastEventSequence).toBe(2)
   })
 
-  it('leaves nothing of what it refuses', async () => {
+  it('stores nothing of a refused turn', async () => {
     const session = await test.api.createSession({}, 'a')
     const before = await test.api.session(session.id)
     await submit(session, { message: 'b' })
@@ -275,7 +275,7 @@ describe('the list of turns', () => {
     return session
   }
 
-  it('is in the order of admission, in pages', async () => {
+  it('is in the order of admission, page by page', async () => {
     const session = await sessionWith(3)
     const messages = async (query?: string) => {
       const { turns, nextAfter, hasMore } = await page(session, query)
@@ -293,14 +293,14 @@ describe('the list of turns', () => {
     expect(await page(session)).toEqual({ turns: [], nextAfter: -1, hasMore: false })
   })
 
-  it('holds each turn as its admission answered it', async () => {
+  it('holds each turn as its admission returned it', async () => {
     const session = await test.api.createSession()
     const files = [{ name: 'a', content: base64('1') }]
     const { turn } = (await submit(session, { message: 'a', files })).body
     expect((await page(session)).turns).toEqual([turn])
   })
 
-  it.each(['2147483647', '2147483648', '9'.repeat(30)])('goes no further than its end: after %s', async after => {
+  it.each(['2147483647', '2147483648', '9'.repeat(30)])('is empty beyond its end: after %s', async after => {
     const answer = await test.api.get<TurnPage>(`/v1/sessions/${(await sessionWith(1)).id}/turns?after=${after}`)
     expect([answer.status, answer.body.turns, answer.body.hasMore]).toEqual([200, [], false])
   })

@@ -46,7 +46,7 @@ const shell = async (...args: string[]) =>
 describe('the rules and checks of the data directory', () => {
   const sample = 'sample/greeter'
 
-  it('hold a pull request back until a CI has said that all is well', async () => {
+  it('hold a pull request back until a CI reports success', async () => {
     const host = new LocalHost(
       db.database,
       systemClock,
@@ -77,13 +77,13 @@ describe('the rules and checks of the data directory', () => {
   })
 
   it.each(['sample', 'sample/none', '../greeter', 'sample/greeter/x', 'sample/greeter.git', '/', ''])(
-    'are not of %j',
+    'cannot be set for %j',
     async name => {
       await expect(readBranchRules(variables, name)).rejects.toThrow('there is no bare repository')
     },
   )
 
-  it('are refused where they could never hold', async () => {
+  it('are refused if they could never be met', async () => {
     for (const branch of ['', 'a..b', '-x', 'refs/heads/main', 'a b', 'a\nb']) {
       await expect(setBranchRule(variables, sample, branch, [])).rejects.toThrow('not a name that git takes')
     }
@@ -121,7 +121,7 @@ describe('grants', () => {
     tenant = await createTenant(db.database)
   })
 
-  it('are added, listed and taken back from the command line', async () => {
+  it('can be added, listed and revoked from the command line', async () => {
     const { installationId } = await createTenant(db.database)
     const at = account({ 'acme/site': 100, 'acme/api': 101 })
     const [first = '', ...lines] = (await shell('grant', 'add', installationId, '--account', at)).trim().split('\n')
@@ -134,7 +134,7 @@ describe('grants', () => {
     expect(await shell('grant', 'list', installationId, '--all')).toMatch(/revoked .*\n.*revoked .*acme\/api/)
   })
 
-  it('are what they were when they are added again', async () => {
+  it('are unchanged if they are added again', async () => {
     const at = account({ 'again/one': 110, 'again/two': 111 })
     const order = { installationId: tenant.installationId, account: at }
     const one = await addGrant(variables, { ...order, repositories: ['again/ONE'] })
@@ -150,7 +150,7 @@ describe('grants', () => {
     await expect(revokeGrants(variables, one.repositories[0]?.grantId ?? '')).rejects.toThrow(`revoke ${one.id}`)
   })
 
-  it('of single repositories are taken back one by one, and may be given again', async () => {
+  it('of single repositories can be revoked one by one and granted again', async () => {
     const order = { installationId: tenant.installationId, account: account({ 'single/one': 120 }) }
     const { repositories } = await addGrant(variables, { ...order, repositories: ['single/one'] })
     const [{ grantId } = { grantId: '' }] = repositories
@@ -160,7 +160,7 @@ describe('grants', () => {
     expect(again.repositories.map(({ status }) => status)).toEqual(['revoked', 'active'])
   })
 
-  it('of an account go over to another that has the same repositories', async () => {
+  it('of an account move to another account with the same repositories', async () => {
     const { installationId } = tenant
     const old = await addGrant(variables, {
       ...{ installationId, account: account({ 'old/kept': 130, 'old/lost': 131 }), repositories: [] },
@@ -183,7 +183,7 @@ describe('grants', () => {
     )
   })
 
-  it('are replaced by their like alone', async () => {
+  it('can be replaced only by grants of the same kind', async () => {
     const { installationId } = tenant
     const one = await addGrant(variables, { installationId, account: account({ 'like/a': 140 }), repositories: [] })
     const two = await addGrant(variables, { installationId, account: account({ 'like/b': 141 }), repositories: [] })

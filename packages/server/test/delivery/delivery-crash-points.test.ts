@@ -90,8 +90,8 @@ async function take(kind: keyof typeof queues, strike: DeliveryCrash): Promise<v
   while ((await workOff(kind, context, new AbortController().signal)) > 0);
 }
 
-describe('a worker that is struck', () => {
-  it.each(modes)('while it publishes leaves what another finishes, once: %s', async mode => {
+describe('a worker that crashes', () => {
+  it.each(modes)('while it publishes leaves a state that another finishes once: %s', async mode => {
     const whole = await publish(new DeliveryCrash(0, mode), `whole-${mode}`)
     expect(whole.steps.length).toBeGreaterThan(12)
     const cases = whole.steps.flatMap((name, index) => (mode === 'dies' || !alike.has(name) ? [index + 1] : []))
@@ -115,7 +115,7 @@ describe('a worker that is struck', () => {
     expect(rows[0]?.n).toBe(cases.length)
   })
 
-  it.each(modes)('while it merges leaves what another finishes, once: %s', async mode => {
+  it.each(modes)('while it merges leaves a state that another finishes once: %s', async mode => {
     let steps = 4
     for (let step = 0; step <= steps; step++) {
       await runGit(['update-ref', 'refs/heads/main', at.baseOid], { gitDir })
@@ -136,7 +136,7 @@ describe('a worker that is struck', () => {
     expect(steps).toBeGreaterThanOrEqual(5)
   })
 
-  it('as a process, by kill -9 between push and record, leaves a publication that its successor ends', async () => {
+  it('by kill -9 between push and record leaves a publication that its successor ends', async () => {
     const variables = {
       ...testVariables,
       BERTH_ROLES: 'worker',
@@ -163,7 +163,7 @@ describe('a worker that is struck', () => {
     expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
   })
 
-  it('is struck at every step that is written down', () => {
+  it('crashes at every documented step', () => {
     const page = readFileSync(new URL('../../../../docs/crash-points.md', import.meta.url), 'utf8')
     for (const step of ['find the trees', 'record `attempted`', 'push', 'open a pull request', 'merge', 'commit']) {
       expect(page).toContain(`| ${step}`)

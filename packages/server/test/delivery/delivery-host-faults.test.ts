@@ -137,7 +137,7 @@ const patience = ([, answer]: Case): number | undefined => (answer === 'never' ?
 /** Returns true if the host did the work in spite of the fault. The next try then finds it done. */
 const isDone = ([step, answer]: Case): boolean => answer === 'half' && ['push', 'open', 'merge'].includes(step)
 
-describe('a publication whose host does not do what it is asked', () => {
+describe('a publication on a faulty host', () => {
   const cases: readonly Case[] = [
     ['token', 401, 'git_host_unauthorized'],
     ['token', 404, 'repository_unavailable'],
@@ -166,7 +166,7 @@ describe('a publication whose host does not do what it is asked', () => {
     ['open', 'half', away],
   ]
 
-  it.each(cases)('at %s, answering %j, fails by name or goes on, once', async (...given) => {
+  it.each(cases)('at %s, answering %j, fails by name or continues, once', async (...given) => {
     const [, , outcome] = given
     using worker = new HandWorker('publications', patience(given))
     using next = new HandWorker('publications')
@@ -201,7 +201,7 @@ describe('a publication whose host does not do what it is asked', () => {
   it.each<readonly [Step, Fault['answer'], Later]>([
     ['branch', { status: 500 }, away],
     ['open', limited, busy],
-  ])('at %s, answering %j for good, does not stay open', async (...given) => {
+  ])('at %s, answering %j for ever, does not stay open', async (...given) => {
     const [, , outcome] = given
     using worker = new HandWorker('publications')
     const id = randomUUID()
@@ -213,7 +213,7 @@ describe('a publication whose host does not do what it is asked', () => {
     expect(await at.ended(id)).toMatchObject({ status: 'failed', lastError: { code: outcome.inTheEnd } })
   })
 
-  it('delivers nothing where the grant is revoked between two steps', async () => {
+  it('delivers nothing if the grant is revoked between two steps', async () => {
     using worker = new HandWorker('publications')
     const [id, branch] = [randomUUID(), 'revoked']
     expect((await at.put(id, { revision, title: 'a', branch })).status).toBe(201)
@@ -228,7 +228,7 @@ describe('a publication whose host does not do what it is asked', () => {
     await expect(tipOf(gitDir, branch)).rejects.toThrow('unknown revision')
   })
 
-  it('is ended by the next process where one was killed between push and pull request', async () => {
+  it('is completed by the next process after a kill between push and pull request', async () => {
     const variables = {
       ...testVariables,
       BERTH_ROLES: 'worker',
@@ -264,7 +264,7 @@ describe('a publication whose host does not do what it is asked', () => {
   })
 })
 
-describe('a merge whose host does not do what it is asked', () => {
+describe('a merge on a faulty host', () => {
   const [id, branch] = [randomUUID(), 'to-merge']
   beforeAll(async () => {
     using worker = new HandWorker('publications')
@@ -292,7 +292,7 @@ describe('a merge whose host does not do what it is asked', () => {
     ['merge', 'never', away],
     ['merge', 'cut', away],
     ['merge', 'half', away],
-  ])('at %s, answering %j, fails by name or goes on, once', async (...given) => {
+  ])('at %s, answering %j, fails by name or continues, once', async (...given) => {
     const [, , outcome] = given
     const [pull] = pullsOf(branch)
     Object.assign(pull ?? {}, { state: 'open', mergedAt: null, mergeCommitOid: null })

@@ -114,7 +114,7 @@ describe.each([
     return { opened, headOid, base }
   }
 
-  test('lists what an account has, page by page, and reads each by its id', async () => {
+  test("lists an account's repositories page by page, and reads each by its id", async () => {
     const first = await host.listRepositories(served.account, { limit: 1, from: null })
     expect(first.repositories).toHaveLength(1)
     const second = await host.listRepositories(served.account, { limit: 1, from: first.next })
@@ -125,13 +125,13 @@ describe.each([
     expect(sample.repositoryId).toMatch(/^\d+$/)
   })
 
-  test('knows what an account is called', async () => {
+  test('returns the current name of an account', async () => {
     expect(await host.readAccount(served.account)).toBe(served.account === LOCAL_ACCOUNT ? 'local' : 'sample')
     for (const account of ['404', '', '../5'])
       await expect(host.readAccount(account)).rejects.toEqual(fails('not_found'))
   })
 
-  test('resolves a branch, and says what it is that is missing', async () => {
+  test('resolves a branch, and names the missing part if it cannot', async () => {
     expect(await host.readBranch(sample, 'main')).toMatchObject({ oid: await tipOf(served.gitDir, 'main') })
     for (const name of ['nowhere', 'main~1', 'main@{0}', '--all', '../../x', 'refs/heads/main', 'v1.0']) {
       await expect(host.readBranch(sample, name)).rejects.toEqual(fails('not_found', { subject: 'branch' }))
@@ -143,7 +143,7 @@ describe.each([
     await expect(host.readRepository({ ...sample, account: '404' })).rejects.toEqual(fails('not_found'))
   })
 
-  test('gives git what it needs to fetch and to push', async () => {
+  test('provides git with the access to fetch and to push', async () => {
     const clone = `${served.gitDir}.clone`
     await runGit(['init', '--bare', '--quiet', clone])
     const read = await host.access(sample, 'read')
@@ -158,7 +158,7 @@ describe.each([
     await rm(clone, { recursive: true })
   })
 
-  test('opens one pull request for two branches, and finds it', async () => {
+  test('opens one pull request for two branches and finds it again', async () => {
     const { opened, headOid } = await pull('once', { once: '1' })
     expect(opened).toMatchObject({ state: 'open', draft: false, headOid, headBranch: 'once', baseBranch: 'main' })
     const again = host.openPull(sample, { title: 'x', body: '', head: 'once', base: 'main', draft: false })
@@ -174,7 +174,7 @@ describe.each([
     ['merge', 2, 'Title of mine'],
     ['squash', 1, 'Title of mine'],
     ['rebase', 1, 'change with-rebase'],
-  ])('merges by %s, at the exact head, in words of ours', async (strategy, parents, subject) => {
+  ])('merges by %s, at the exact head, with our message', async (strategy, parents, subject) => {
     const { opened, headOid, base } = await pull(`with-${strategy}`, { [strategy]: 'merged' })
     const order = {
       number: opened.number,
@@ -195,7 +195,7 @@ describe.each([
     await expect(again).rejects.toEqual(fails('not_mergeable'))
   })
 
-  test('does not merge what conflicts, or a draft', async () => {
+  test('refuses to merge a conflict or a draft', async () => {
     const { opened, headOid, base } = await pull('clash', { 'README.md': 'mine' })
     await commitTo(served.gitDir, 'main', base, { 'README.md': 'theirs' })
     expect(await host.readPull(sample, opened.number)).toMatchObject({ mergeable: 'no', blockers: ['conflict'] })
@@ -207,7 +207,7 @@ describe.each([
     await expect(host.mergePull(sample, early)).rejects.toEqual(fails('not_mergeable'))
   })
 
-  test('does not merge into a base whose history was replaced', async () => {
+  test('refuses to merge into a base whose history was replaced', async () => {
     const { opened, headOid, base } = await pull('old', { old: '1' })
     const { gitDir } = served
     const other = await commitTo(gitDir, 'main', base, { other: '1' })
@@ -223,7 +223,7 @@ describe.each([
     await runGit(['update-ref', 'refs/heads/main', base], { gitDir })
   })
 
-  test('knows a repository by its id when it is called something else', async () => {
+  test('finds a repository by its id after a rename', async () => {
     await served.rename()
     expect(await host.readBranch(sample, 'main')).toMatchObject({ name: 'main' })
     const read = await host.access(sample, 'read')
@@ -257,7 +257,7 @@ describe('the local host', () => {
     await host.mergePull(sample, order)
   })
 
-  test('merges a pull request once, whoever dies between the branch and the record, and whoever else merges it', async () => {
+  test('merges a pull request once, even if a merge dies between branch and record or somebody else merges it', async () => {
     await using served = await serveLocal()
     const { sample, gitDir } = served
     const main = await tipOf(gitDir, 'main')
@@ -278,7 +278,7 @@ describe('the local host', () => {
     expect(await tipOf(gitDir, 'main')).toBe(merged)
   })
 
-  test('knows what somebody has merged with git by hand, and what came into the base in no such way', async () => {
+  test('recognises a merge made by hand with git, and tells it from other changes of the base', async () => {
     await using served = await serveLocal()
     const { host, gitDir, sample } = served
     const open = async (branch: string) => {
@@ -315,7 +315,7 @@ describe('the local host', () => {
     expect(await host.readPull(sample, reset.number)).toMatchObject({ state: 'closed', headOid: moved })
   })
 
-  test('merges no head that moves while it is merged', async () => {
+  test('refuses a head that moves while it is merged', async () => {
     await using served = await serveLocal()
     const { sample, gitDir } = served
     const main = await tipOf(gitDir, 'main')
@@ -330,7 +330,7 @@ describe('the local host', () => {
     expect(await tipOf(gitDir, 'main')).toBe(main)
   })
 
-  test('takes one of two merges at once, and both of two pull requests', async () => {
+  test('accepts one of two concurrent merges, and both of two pull requests', async () => {
     await using served = await serveLocal()
     const { sample, gitDir, host } = served
     const main = await tipOf(gitDir, 'main')
@@ -387,7 +387,7 @@ describe('the github host', () => {
     expect(error).toEqual(fails(kind, { retryAfterMs }))
   })
 
-  test('sends git, and its token, nowhere but to the host itself', async () => {
+  test('sends git and its token only to the host itself', async () => {
     const { server, host, sample } = served
     const { port } = new URL(server.url)
     const elsewhere = [
@@ -421,7 +421,7 @@ describe('the github host', () => {
     expect((await host.access(sample, 'read')).url).toBe(`${server.url}/sample/greeter.git`)
   })
 
-  test('does not wait for a host that never answers', async () => {
+  test('gives up on a host that never answers', async () => {
     const { server, sample } = served
     const app = { appId: server.appId, privateKey: server.privateKey, baseUrl: server.url }
     using impatient = new GitHubHost(app, systemClock, 100)
@@ -431,7 +431,7 @@ describe('the github host', () => {
     server.mend()
   })
 
-  test('asks for a token once while it is good, again shortly before it ends, and when it is refused', async () => {
+  test('requests a token once while it is valid, again shortly before it expires, and when it is refused', async () => {
     let now = Date.now()
     const clock = { now: () => new Date(now) }
     const { server, sample } = served
@@ -451,7 +451,7 @@ describe('the github host', () => {
     expect(minted() - before).toBe(3)
   })
 
-  test('gives git a token for its one repository and right alone', async () => {
+  test('gives git a token for only its one repository and right', async () => {
     const { server, host, sample } = served
     const other = await host.access({ ...sample, repositoryId: '12' }, 'read')
     const read = await host.access(sample, 'read')

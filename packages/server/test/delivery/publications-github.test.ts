@@ -57,7 +57,7 @@ describe('a delivery to a host over the network', () => {
     expect(await fileAt(at.gitDir, 'main', 'more')).toBe('more')
   })
 
-  it('fails by name where the host will not, and is tried again where it cannot yet', async () => {
+  it('fails by name if the host refuses, and is retried if the host cannot answer yet', async () => {
     const at = await begin()
     const { revision } = await at.review()
     const path = new RegExp(`^POST /repositories/${at.served.id}/pulls`)
@@ -84,7 +84,7 @@ describe('a delivery to a host over the network', () => {
     expect(direct).toMatchObject({ lastError: { code: 'branch_protected' } })
   })
 
-  it('waits for a pull request to become ready, and finds what was merged without an answer', async () => {
+  it('waits for a pull request to become ready, and finds a merge whose answer was lost', async () => {
     const at = await begin()
     const { id } = await at.publish()
     at.served.protected.add('main')

@@ -37,8 +37,8 @@ async function begin(): Promise<Delivering & { fullName: string; gitDir: string;
   return Object.assign(delivering, { fullName, gitDir, ref })
 }
 
-describe('the way from a workspace to a merged pull request', () => {
-  it('delivers exactly what was reviewed, once, and merges it at the exact head', async () => {
+describe('delivery from a workspace to a merged pull request', () => {
+  it('delivers exactly the reviewed changes, once, and merges them at the exact head', async () => {
     const at = await begin()
     await at.shell(`printf 'hello\\n' > hello.txt; git add -A; git -c user.name=a -c user.email=a@b commit -qm agent`)
     const review = await at.review()
@@ -104,7 +104,7 @@ describe('the way from a workspace to a merged pull request', () => {
     expect(JSON.parse(record.text)).toMatchObject({ publicationId: id, pullRequest: { number: 1 } })
   })
 
-  it('moves its own branch forward, and uses the pull request that is open', async () => {
+  it('moves its own branch forward and reuses the open pull request', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const first = await at.publish()
@@ -119,7 +119,7 @@ describe('the way from a workspace to a merged pull request', () => {
     expect(again.result).toEqual(second.result)
   })
 
-  it('is worked off in the order of admission, whatever the clocks say', async () => {
+  it('works in the order of admission, whatever the clocks say', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const { revision } = await at.review()
@@ -135,7 +135,7 @@ describe('the way from a workspace to a merged pull request', () => {
     for (const id of ids) expect(await at.ended(id)).toMatchObject({ result: { pullRequest: { reused: true } } })
   })
 
-  it('pushes directly to the branch that the session started from, forward only', async () => {
+  it("pushes directly to the session's base branch, fast-forward only", async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const first = await at.publish({ delivery: 'direct_branch' })
@@ -161,14 +161,14 @@ describe('the way from a workspace to a merged pull request', () => {
   })
 })
 
-describe('a publication that cannot be', () => {
+describe('a publication that is impossible', () => {
   let at: Awaited<ReturnType<typeof begin>>
   beforeAll(async () => {
     at = await begin()
   })
   const failure = (publication: Publication) => [publication.status, publication.lastError?.code]
 
-  it('is not made of nothing, nor of what has changed since', async () => {
+  it('is refused without changes, and for changes made since the review', async () => {
     const nothing = await at.review()
     expect(failure(await at.publish({ revision: nothing.revision }))).toEqual(['failed', 'no_changes'])
     await writeFile(join(at.project, 'a'), 'a')
@@ -179,7 +179,7 @@ describe('a publication that cannot be', () => {
     expect((await at.told()).at(-1)?.data).toMatchObject({ status: 'failed', errorCode: 'review_changed' })
   })
 
-  it('leaves a branch alone that is another’s, or was moved by another', async () => {
+  it('leaves a branch alone that belongs to, or was moved by, somebody else', async () => {
     const theirs = await commitTo(at.gitDir, 'theirs', at.baseOid, { x: 'x' })
     expect(failure(await at.publish({ branch: 'theirs' }))).toEqual(['failed', 'branch_exists'])
     expect(await tipOf(at.gitDir, 'theirs')).toBe(theirs)
@@ -193,7 +193,7 @@ describe('a publication that cannot be', () => {
     expect(await at.publish({ branch: 'own' })).toMatchObject({ status: 'succeeded', result: { branch: 'own' } })
   })
 
-  it('respects a protected branch, and misses one that is gone', async () => {
+  it('respects a protected branch, and fails if the branch is gone', async () => {
     await host.setRule(at.ref, 'main', { requiredChecks: [] })
     expect(failure(await at.publish({ delivery: 'direct_branch' }))).toEqual(['failed', 'branch_protected'])
     const late = await at.publish({ delivery: 'direct_branch' })
@@ -212,7 +212,7 @@ describe('a publication that cannot be', () => {
     await runGit(['update-ref', 'refs/heads/main', at.baseOid], { gitDir: at.gitDir })
   })
 
-  it('is refused at the door', async () => {
+  it('is refused before it is admitted', async () => {
     const { revision } = await at.review()
     const other = await begin()
     const foreign = await other.review()
@@ -260,7 +260,7 @@ describe('a publication that cannot be', () => {
     expect(outcome(await at.api.put(path, { revision, title }))).toBe('409 cloud_repository_required')
   })
 
-  it('conflicts with another body, and answers its own for ever', async () => {
+  it('conflicts with another body and answers its own for ever', async () => {
     const made = await at.publish({ branch: 'kept' })
     const { revision } = made
     const body = { title: 'Change it', revision, branch: 'kept' }
@@ -278,7 +278,7 @@ describe('a publication that cannot be', () => {
     expect(outcome(await at.api.get(at.path('/repository/review')))).toBe('409 cloud_workspace_expired')
   })
 
-  it('is listed, newest first, page by page', async () => {
+  it('is listed newest first, page by page', async () => {
     const seen: string[] = []
     let cursor = ''
     for (;;) {
@@ -296,7 +296,7 @@ describe('a publication that cannot be', () => {
 })
 
 describe('a cursor', () => {
-  it('is one for the list that gave it, and refused by every other', async () => {
+  it('is valid for the list that returned it and refused by every other', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const { id } = await at.publish()
@@ -316,7 +316,7 @@ describe('a cursor', () => {
 })
 
 describe('a merge', () => {
-  it('waits for checks where that is asked, and is refused where not', async () => {
+  it('waits for checks if requested, and is refused otherwise', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const { id, result } = await at.publish()
@@ -352,7 +352,7 @@ describe('a merge', () => {
     ])
   })
 
-  it('is one merge where two are asked for at once', async () => {
+  it('is one merge even if two are requested at once', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const { id } = await at.publish()
@@ -364,7 +364,7 @@ describe('a merge', () => {
     )
   })
 
-  it('is of the head that was published, and of no other', async () => {
+  it('merges the published head and no other', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const { id, result } = await at.publish()
@@ -377,7 +377,7 @@ describe('a merge', () => {
     expect(await tipOf(at.gitDir, 'main')).toBe(main)
   })
 
-  it('has a strategy, and prose within its bounds', async () => {
+  it('must have a known strategy, and text within its bounds', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const { id } = await at.publish()
@@ -399,8 +399,8 @@ describe('a merge', () => {
   })
 })
 
-describe('what comes between', () => {
-  it('fails what nobody began when the session is archived', async () => {
+describe('an event in between', () => {
+  it('fails deliveries that nobody began when the session is archived', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const { id } = await at.publish()
@@ -413,7 +413,7 @@ describe('what comes between', () => {
     expect((await at.told()).at(-1)?.type).toBe('svc.publication.merge_failed')
   })
 
-  it('delivers nothing for a grant that was revoked', async () => {
+  it('delivers nothing for a revoked grant', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const { id, revision } = await at.publish()
@@ -436,7 +436,7 @@ describe('what comes between', () => {
     expect(outcome(await at.api.get(at.path('/repository/review')))).toBe('403 cloud_repository_grant_required')
   })
 
-  it('delivers nothing for an installation that was revoked', async () => {
+  it('delivers nothing for a revoked installation', async () => {
     const at = await begin()
     const { db } = test
     await writeFile(join(at.project, 'a'), 'a')
@@ -464,7 +464,7 @@ describe('what comes between', () => {
     expect(rows).toEqual([{ error_code: 'authority_revoked' }])
   })
 
-  it('keeps the workspace from being restored under a publication', async () => {
+  it('does not let the workspace be restored under a publication', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const { id } = await at.publish()
@@ -480,7 +480,7 @@ describe('what comes between', () => {
     expect((await restore()).status).toBe(200)
   })
 
-  it('refuses to review what is no project', async () => {
+  it('refuses to review a workspace without a repository', async () => {
     const at = await begin()
     await rename(at.project, `${at.project}-moved`)
     await symlink('/', at.project)
@@ -503,7 +503,7 @@ describe('what comes between', () => {
     expect((await publishing).status).toBe('succeeded')
   })
 
-  it('says which file it is that git cannot take', async () => {
+  it('names the file that git cannot store', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'bad.txt'), 'a')
     await writeFile(join(at.project, '.gitattributes'), 'bad.txt working-tree-encoding=UTF-99\n')
@@ -512,7 +512,7 @@ describe('what comes between', () => {
     expect(answer.body).toMatchObject({ message: expect.stringContaining("failed to encode 'bad.txt'") })
   })
 
-  it('needs the workspace that was reviewed', async () => {
+  it('fails without the workspace that was reviewed', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const { revision } = await at.review()

@@ -72,7 +72,7 @@ const create = (api: Api, source: object, id: string = randomUUID()) =>
   api.put<{ session: Session; error?: string }>(`/v1/sessions/${id}`, { source })
 
 describe('repositories', () => {
-  it('of the data directory are there without registration, and one that comes later too', async () => {
+  it('of the data directory appear without registration, even ones added later', async () => {
     const { api } = await localTenant()
     const repositories = await everything(api, 50)
     expect(repositories.map(one => one.fullName)).toEqual(expect.arrayContaining(['sample/greeter', 'sample/second']))
@@ -83,7 +83,7 @@ describe('repositories', () => {
     expect(more).toEqual(expect.arrayContaining(repositories))
   })
 
-  it.each([1, 2, 3, 100])('come whole and once, %i to a page, from several hosts', async limit => {
+  it.each([1, 2, 3, 100])('are listed completely and once, %i to a page, from several hosts', async limit => {
     const { tenant, api, served } = await hubTenant()
     await grantLocal(context(), tenant)
     const names = (await everything(api, limit)).map(one => one.fullName)
@@ -91,7 +91,7 @@ describe('repositories', () => {
     expect(names).toEqual(expect.arrayContaining(['sample/greeter', 'sample/second', served.fullName]))
   })
 
-  it('show only what was granted of an account that is not granted whole', async () => {
+  it('include only the granted ones of an account that is not granted whole', async () => {
     const { tenant, api, served } = await hubTenant()
     const other = server.addRepository({
       ...{ id: ++repositoryIds, fullName: 'hub/not-granted', gitDir, installations: [String(served.id)] },
@@ -102,7 +102,7 @@ describe('repositories', () => {
   })
 
   it.each([{ status: 500 }, { status: 401 }, 'never' as const])(
-    'of other hosts are shown while one answers %j',
+    'of other hosts are listed while one answers %j',
     async answer => {
       const { tenant, api } = await hubTenant()
       await grantLocal(context(), tenant)
@@ -138,7 +138,7 @@ describe('repositories', () => {
 })
 
 describe('grants', () => {
-  it('are listed newest first, with those that ended, page by page', async () => {
+  it('are listed newest first, including ended ones, page by page', async () => {
     const { tenant, api, grant } = await hubTenant()
     const second = server.addRepository({
       ...{ id: ++repositoryIds, fullName: 'hub/moved', gitDir, installations: [String(repositoryIds)] },
@@ -160,13 +160,13 @@ describe('grants', () => {
     expect((await everything(api, 10)).length).toBe(0)
   })
 
-  it('are found without a look at the repositories first', async () => {
+  it('are found without first reading the repositories', async () => {
     const { api } = await localTenant()
     const { body } = await api.get<GrantList>('/v1/repository-grants')
     expect(body.grants.map(grant => grant.fullName)).toContain('sample/greeter')
   })
 
-  it('of others are not there, and what is no id is refused', async () => {
+  it('of others are not found, and an invalid id is refused', async () => {
     const { grant } = await hubTenant()
     const answer = await test.api.get(`/v1/repository-grants/${grant.id}/active`)
     expect([answer.status, answer.body.error]).toEqual([404, 'cloud_repository_grant_not_found'])
@@ -176,7 +176,7 @@ describe('grants', () => {
 })
 
 describe('a session on a repository', () => {
-  it('is pinned to the commit that its branch is at, and shows it', async () => {
+  it('is pinned to the commit at the tip of its branch, and shows it', async () => {
     const { api } = await localTenant()
     const [repository] = await everything(api, 50)
     const { grantId = '', repositoryId = '' } = repository ?? {}
@@ -201,7 +201,7 @@ describe('a session on a repository', () => {
     expect([patched.status, patched.body.error]).toEqual([400, 'invalid_request'])
   })
 
-  it('is made again by the same body while its host is away, and not by another', async () => {
+  it('is created again by the same body while its host is away, and not by another', async () => {
     const { tenant, api, source, grant } = await hubTenant()
     const id = randomUUID()
     expect((await create(api, source, id)).status).toBe(201)
@@ -216,7 +216,7 @@ describe('a session on a repository', () => {
     }
   })
 
-  it('needs its branch, by its exact name', async () => {
+  it('requires its branch by its exact name', async () => {
     const { api } = await localTenant()
     const [repository] = await everything(api, 1)
     const { grantId, repositoryId } = repository as Repository
@@ -227,12 +227,12 @@ describe('a session on a repository', () => {
     }
   })
 
-  it.each(['', 'a\nb', 'a\rb', 'a'.repeat(256)])('refuses a branch that is none: %j', async baseBranch => {
+  it.each(['', 'a\nb', 'a\rb', 'a'.repeat(256)])('refuses an invalid branch: %j', async baseBranch => {
     const answer = await create(test.api, { grantId: randomUUID(), repositoryId: '1', baseBranch })
     expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
   })
 
-  it('needs a live grant of its own, for that repository, of that kind', async () => {
+  it('requires an active grant of its own for that repository and kind', async () => {
     const { tenant, api, source, grant } = await hubTenant()
     const stranger = await hubTenant()
     const required = [403, 'cloud_repository_grant_required']
@@ -280,7 +280,7 @@ describe('a session on a repository', () => {
       503,
       'cloud_workspace_unavailable',
     ],
-  ])('says why it cannot be made when the repository %s', async (_, spoil, status, error) => {
+  ])('names the reason if the repository %s', async (_, spoil, status, error) => {
     const made = await hubTenant()
     spoil(made)
     try {
@@ -294,7 +294,7 @@ describe('a session on a repository', () => {
 })
 
 describe('a pull request of a local repository', () => {
-  it('is read by whoever has a grant for the repository, and by nobody else', async () => {
+  it('can be read only with a grant for its repository', async () => {
     const { api } = await localTenant()
     const [repository] = await everything(api, 1)
     const path = join(root, `${repository?.fullName}.git`)

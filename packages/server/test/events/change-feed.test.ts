@@ -73,7 +73,7 @@ const withoutTriggers = (work: (tx: Queryable) => Promise<unknown>) =>
 const ago = (ms: number) => new Date(Date.now() - ms)
 
 describe('the feed of changed sessions', () => {
-  test('is for installations alone', async () => {
+  test('is open only to installations', async () => {
     const authority = new FakeAuthority()
     authority.grant('person', {
       ...installation,
@@ -90,7 +90,7 @@ describe('the feed of changed sessions', () => {
     expect(people.budget.open).toBe(0)
   })
 
-  test('starts now, has nothing of what was before, and no other beginning', async () => {
+  test('starts now without earlier changes, and has no other beginning', async () => {
     const at = await newTenant()
     await writer.append(at.key, 3)
     const feed = await follow(at)
@@ -100,7 +100,7 @@ describe('the feed of changed sessions', () => {
     expect(refusedFields(await at.api.get('/v1/sessions/stream?after=1'))).toBe('400 invalid_request after')
   })
 
-  test('has nothing of what was before, although it is heard of only then', async () => {
+  test('omits earlier changes even if their notices arrive later', async () => {
     const at = await newTenant()
     const [before = ''] = await insertSessions(at.tenant, 1, new Date())
     const feed = await follow(at)
@@ -114,37 +114,37 @@ describe('the feed of changed sessions', () => {
     expect(new Set(feed.sessionIds)).toEqual(new Set([at.key.sessionId]))
   })
 
-  test('has what was begun before and committed after, although nobody says so', async () => {
+  test('includes changes begun before and committed after its start, even without a wake-up', async () => {
     const at = await newTenant()
-    await using way = await severable(db)
-    await using shaky = await startStreamingApp({ ...db, connection: way.connection })
+    await using proxy = await severable(db)
+    await using shaky = await startStreamingApp({ ...db, connection: proxy.connection })
     const feed = await db.database.transaction(async tx => {
       await appendEvents(tx, at.key, [{ type: 'svc.test', data: {} }], ago(500))
       const opened = await follow({ ...at, url: shaky.url })
       await opened.opened
       return opened
     })
-    await way.cut()
-    await way.mend()
+    await proxy.cut()
+    await proxy.mend()
     await feed.reached(at.key.sessionId, 1)
     expect(feed.sessionIds).toEqual([at.key.sessionId])
   })
 
-  test('still has nothing of what was before when it looks for what it may have missed', async () => {
+  test('omits earlier changes even when it looks for missed ones', async () => {
     const at = await newTenant()
     await insertSessions(at.tenant, 5, ago(2_000))
-    await using way = await severable(db)
-    await using shaky = await startStreamingApp({ ...db, connection: way.connection })
+    await using proxy = await severable(db)
+    await using shaky = await startStreamingApp({ ...db, connection: proxy.connection })
     const feed = await follow({ ...at, url: shaky.url })
     await feed.opened
-    await way.cut()
+    await proxy.cut()
     await writer.append(at.key)
-    await way.mend()
+    await proxy.mend()
     await feed.reached(at.key.sessionId, 1)
     expect(feed.sessionIds).toEqual([at.key.sessionId])
   })
 
-  test('says where a session stands, and that it moved, not how', async () => {
+  test('tells that a session moved and to which sequence, but not how', async () => {
     const at = await newTenant()
     const feed = await follow(at)
     await writer.append(at.key, 7, { text: 'secret plans' })
@@ -155,7 +155,7 @@ describe('the feed of changed sessions', () => {
     ])
   })
 
-  test('says many appends within a window once', async () => {
+  test('reports many appends within a window once', async () => {
     const at = await newTenant()
     const feed = await follow(at)
     await feed.opened
@@ -167,7 +167,7 @@ describe('the feed of changed sessions', () => {
     expect(feed.notices.length).toBeLessThanOrEqual(windows)
   })
 
-  test('says a flood of appends in few notices, the last of which is the newest', async () => {
+  test('reports a flood of appends in few notices, the last of which is the newest', async () => {
     const at = await newTenant()
     const others = await Promise.all(Array.from({ length: 4 }, async () => keyOf(await at.api.createSession())))
     const feed = await follow(at)
@@ -187,7 +187,7 @@ describe('the feed of changed sessions', () => {
     }
   })
 
-  test('misses no change that bears the time of the one before', async () => {
+  test('misses no change with the same time as the previous one', async () => {
     const at = await newTenant()
     const feed = await follow(at)
     const now = new Date(Date.now() + 5_000)
@@ -201,7 +201,7 @@ describe('the feed of changed sessions', () => {
     expect(new Set(feed.notices.map(({ data }) => data.updatedAt))).toEqual(new Set([now.toISOString()]))
   })
 
-  test('says that a session was archived', async () => {
+  test('reports that a session was archived', async () => {
     const at = await newTenant()
     const feed = await follow(at)
     const cursor = await feed.opened
@@ -232,7 +232,7 @@ describe('the feed of changed sessions', () => {
 })
 
 describe('a feed that is resumed', () => {
-  test('brings what moved behind its cursor', async () => {
+  test('includes everything that changed after its cursor', async () => {
     const at = await newTenant()
     const feed = await follow(at)
     await writer.append(at.key)
@@ -246,7 +246,7 @@ describe('a feed that is resumed', () => {
     expect(resumed.resets).toBe(0)
   })
 
-  test('may be resumed although it never had a notice', async () => {
+  test('can be resumed even if it never had a notice', async () => {
     const at = await newTenant()
     const feed = await follow(at)
     const cursor = await feed.opened
@@ -256,7 +256,7 @@ describe('a feed that is resumed', () => {
     await resumed.reached(at.key.sessionId, 1)
   })
 
-  test('has what a transaction changed that had begun before its cursor, however long ago it is dated', async () => {
+  test('includes changes of a transaction that began before its cursor, however old their time is', async () => {
     const at = await newTenant()
     const other = keyOf(await at.api.createSession())
     const old = ago(48 * 60 * 60_000)
@@ -276,7 +276,7 @@ describe('a feed that is resumed', () => {
     expect(resumed.resets).toBe(0)
   })
 
-  test.each([1, 2])('finds a session that had long stood still by %i appended events, without its trigger', async n => {
+  test.each([1, 2])('finds a long idle session by %i appended events, without its trigger', async n => {
     const at = await newTenant()
     await withoutTriggers(tx => tx.query('update sessions set moved_in = -1 where id = $1', [at.key.sessionId]))
     const cursor = await place(at)
@@ -286,7 +286,7 @@ describe('a feed that is resumed', () => {
     await resumed.reached(at.key.sessionId, n)
   })
 
-  test('finds a session that had long stood still by a statement that leaves its step as it is', async () => {
+  test('finds a long idle session by a statement that leaves its sequence unchanged', async () => {
     const at = await newTenant()
     await withoutTriggers(tx => tx.query('update sessions set moved_in = -1 where id = $1', [at.key.sessionId]))
     const cursor = await place(at)
@@ -295,7 +295,7 @@ describe('a feed that is resumed', () => {
     await resumed.reached(at.key.sessionId, 0)
   })
 
-  test('numbers its notices on, so that no id comes twice, whatever changed at the same moment', async () => {
+  test('keeps numbering its notices, so that no id repeats, whatever changes at the same moment', async () => {
     const at = await newTenant()
     const moment = new Date()
     const ids: number[] = []
@@ -311,7 +311,7 @@ describe('a feed that is resumed', () => {
     expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b))
   })
 
-  test('gives each notice a place of its own, so that none is lost where it is cut off again', async () => {
+  test('gives each notice its own position, so that a second disconnect loses none', async () => {
     const at = await newTenant()
     const cursor = await place(at)
     const ids: string[] = []
@@ -329,7 +329,7 @@ describe('a feed that is resumed', () => {
   test.each([
     ['the first of all', 0],
     ['one that this database has not come to', 2 ** 45],
-  ])('starts with a reset where its cursor is %s', async (_, cursor) => {
+  ])('starts with a reset if its cursor is %s', async (_, cursor) => {
     const at = await newTenant()
     await insertSessions(at.tenant, 1, ago(1_000))
     const feed = await follow(at, cursor)
@@ -340,7 +340,7 @@ describe('a feed that is resumed', () => {
     expect(feed.resets).toBe(1)
   })
 
-  test('is reset where more than a thousand sessions moved, and goes on from there', async () => {
+  test('is reset if more than a thousand sessions changed, and continues from there', async () => {
     const at = await newTenant()
     const cursor = await place(at)
     await insertSessions(at.tenant, 1000, ago(1_000))
@@ -354,10 +354,10 @@ describe('a feed that is resumed', () => {
     expect([enough.resets, feed.resets, feed.sessionIds]).toEqual([0, 1, [at.key.sessionId]])
   })
 
-  test('is not reset again and again by what it has told already', async () => {
+  test('is not reset again by changes that it has already reported', async () => {
     const at = await newTenant()
-    await using way = await severable(db)
-    await using shaky = await startStreamingApp({ ...db, connection: way.connection })
+    await using proxy = await severable(db)
+    await using shaky = await startStreamingApp({ ...db, connection: proxy.connection })
     const feed = await follow({ ...at, url: shaky.url })
     await feed.opened
     for (let round = 1; round <= 2; round += 1) {
@@ -365,14 +365,14 @@ describe('a feed that is resumed', () => {
       for (const id of ids) publish(at.key, id)
       await until('all notices', () => feed.notices.length === 900 * round)
     }
-    await way.cut()
+    await proxy.cut()
     await writer.append(at.key)
-    await way.mend()
+    await proxy.mend()
     await feed.reached(at.key.sessionId, 1)
     expect([feed.resets, feed.notices.length]).toEqual([0, 1801])
   })
 
-  test('finds its own among more moves of others than it remembers', async () => {
+  test('finds its own sessions among more changes of others than it remembers', async () => {
     const at = await newTenant()
     const feed = await follow(at)
     await feed.opened
@@ -383,7 +383,7 @@ describe('a feed that is resumed', () => {
     expect([feed.resets, feed.notices.length]).toEqual([0, 3])
   })
 
-  test('takes a cursor beyond all time for now', async () => {
+  test('takes a cursor in the far future for now', async () => {
     const at = await newTenant()
     const feed = await follow(at, Number.MAX_SAFE_INTEGER)
     await writer.append(at.key)
@@ -392,17 +392,17 @@ describe('a feed that is resumed', () => {
 })
 
 describe('a feed whose wake-ups are lost', () => {
-  test('has all that moved when they are back', async () => {
+  test('reports every change when they are back', async () => {
     const at = await newTenant()
-    await using way = await severable(db)
-    await using shaky = await startStreamingApp({ ...db, connection: way.connection })
+    await using proxy = await severable(db)
+    await using shaky = await startStreamingApp({ ...db, connection: proxy.connection })
     const feed = await follow({ ...at, url: shaky.url })
     await writer.append(at.key)
     await feed.reached(at.key.sessionId, 1)
-    await way.cut()
+    await proxy.cut()
     await writer.append(at.key)
     const created = await insertSessions(at.tenant, 3, new Date())
-    await way.mend()
+    await proxy.mend()
     await feed.reached(at.key.sessionId, 2)
     await Promise.all(created.map(id => feed.reached(id, 0)))
     await writer.append(at.key)

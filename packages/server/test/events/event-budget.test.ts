@@ -30,7 +30,7 @@ async function spentOf(session: Session): Promise<{ events: number; bytes: numbe
 }
 
 describe('a Run that has spent its budget of Events', () => {
-  it('has failed by that, with every tool call that was told ended, and says how much is missing', async () => {
+  it('has failed with its code, has ended every reported tool call, and reports how much is missing', async () => {
     await bench.work(stack, { limits: { runEvents: 40 } })
     // Each call takes three Events.
     const ended = await bench.sealed('scripted', 'open lasting\ntools 500\nhang')
@@ -49,13 +49,13 @@ describe('a Run that has spent its budget of Events', () => {
     expect(messagesOf(await bench.next(ended.session, 'say on'))).toMatchObject([{ text: 'on' }])
   })
 
-  it('is ended by the bytes too', async () => {
+  it('also ends by the bytes', async () => {
     await bench.work(stack, { limits: { runEventBytes: 50_000 } })
     const ended = await bench.sealed('scripted', `${`say ${'x'.repeat(4_000)}\ntool a\n`.repeat(20)}hang`)
     expect(outcomeOf(ended)).toBe('failed max_response event_budget 1')
   })
 
-  it('has spent what it did under the worker before', async () => {
+  it('keeps the spending under its previous worker', async () => {
     const before = new AsyncDisposableStack()
     await bench.work(before, { limits: { runEvents: 40, fenceMs: 600_000 } })
     const session = await bench.api.createSession({ runtime: 'scripted' }, 'tools 10\nwait go\ntools 10\nhang')
@@ -78,7 +78,7 @@ describe('a Run that has spent its budget of Events', () => {
     expect(outcomeOf(await bench.settled(session))).toBe('failed max_response event_budget 1')
   })
 
-  it('counts what people are asked', async () => {
+  it('counts the questions to people', async () => {
     await bench.work(stack, { limits: { runEvents: 10 } })
     const ended = await bench.sealed('scripted', 'asks 100')
     expect(outcomeOf(ended)).toBe('failed max_response event_budget 1')

@@ -35,7 +35,7 @@ const stream = (session: Session, query = '', headers: Record<string, string> = 
   })
 
 describe('the page of events', () => {
-  it('answers the instant the creation has, idle or with its first turn', async () => {
+  it('works as soon as the creation has answered, with or without a first turn', async () => {
     for (const body of [{}, { initialTurn: { id: randomUUID(), message } }]) {
       const id = randomUUID()
       await test.api.put(`/v1/sessions/${id}`, body)
@@ -45,7 +45,7 @@ describe('the page of events', () => {
     }
   })
 
-  it('holds whole envelopes', async () => {
+  it('holds complete envelopes', async () => {
     const session = await test.api.createSession({}, message)
     const runId = session.activeRunId
     expect((await page(session)).body).toEqual({
@@ -64,7 +64,7 @@ describe('the page of events', () => {
     })
   })
 
-  it('begins after its cursor and ends at its size', async () => {
+  it('begins after its cursor and has the requested size', async () => {
     const session = await sessionWith(3)
     const read = async (query: string) => {
       const { events, lastSequence } = (await page(session, query)).body
@@ -78,7 +78,7 @@ describe('the page of events', () => {
     expect(await read(`?after=${'9'.repeat(30)}`)).toEqual([[], 6])
   })
 
-  it('holds 100 unless told otherwise', async () => {
+  it('holds 100 events by default', async () => {
     const session = await sessionWith(1)
     await test.db.database.query(
       `with written as (
@@ -92,7 +92,7 @@ describe('the page of events', () => {
     expect([events.length, lastSequence]).toEqual([100, 101])
   })
 
-  it('reads the same bytes each time', async () => {
+  it('returns the same bytes each time', async () => {
     const session = await sessionWith(2)
     expect((await page(session)).text).toBe((await page(session)).text)
   })
@@ -107,7 +107,7 @@ describe('the page of events', () => {
 })
 
 describe('the stream of events', () => {
-  it('is opened by a comment where there is nothing to tell', async () => {
+  it('opens with a comment if there are no events', async () => {
     await using events = await stream(await test.api.createSession())
     expect([events.status, events.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
     expect(await events.next()).toMatch(/^:/)
@@ -123,7 +123,7 @@ describe('the stream of events', () => {
     expect(frames.map(frame => frame.fields)).toEqual(frames.map(() => ['id', 'data']))
   })
 
-  it('goes on with what is appended while it is open', async () => {
+  it('continues with events appended while it is open', async () => {
     const session = await sessionWith(1)
     await using events = await stream(session, '?after=1')
     expect((await events.take(1)).map(frame => frame.id)).toEqual(['2'])
@@ -150,7 +150,7 @@ describe('the stream of events', () => {
     expect((await events.take(1)).map(frame => frame.id)).toEqual(['4'])
   })
 
-  it('says the end of an archived session’s run', async () => {
+  it("carries the end of an archived session's run", async () => {
     const session = await test.api.createSession({}, message)
     await using events = await stream(session, '?after=1')
     await test.api.call('DELETE', `/v1/sessions/${session.id}`)
@@ -165,13 +165,13 @@ describe('the stream of events', () => {
     ['', { 'last-event-id': 'x' }, 'last-event-id'],
     ['', { 'last-event-id': '-1' }, 'last-event-id'],
     ['', { 'last-event-id': '1.5' }, 'last-event-id'],
-  ])('refuses a cursor that is none: %s %o', async (query, headers, path) => {
+  ])('refuses an invalid cursor: %s %o', async (query, headers, path) => {
     const session = await test.api.createSession()
     const answer = await test.api.get(`/v1/sessions/${session.id}/events/stream${query}`, headers)
     expect(refusedFields(answer)).toBe(`400 invalid_request ${path}`)
   })
 
-  it('of no session is refused like any request', async () => {
+  it('of an unknown session is refused like any request', async () => {
     const answer = await test.api.get(`/v1/sessions/${randomUUID()}/events/stream`)
     expect(outcome(answer)).toBe('404 cloud_session_not_found')
   })

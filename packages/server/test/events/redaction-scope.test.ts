@@ -64,7 +64,7 @@ async function run(api: Api, runtime: string, message: string) {
 }
 
 describe('another organization that guesses the secrets of the deployment', () => {
-  test('gets every output, summary and message back as it was', async () => {
+  test('gets every output, summary and message back unchanged', async () => {
     for (let at = 0; at < guesses.length; at += 18) {
       const some = guesses.slice(at, at + 18)
       const script = `cat <<'THE END'\n${some.join('\n')}\nTHE END`
@@ -77,7 +77,7 @@ describe('another organization that guesses the secrets of the deployment', () =
     expect(dataOf(events, 'svc.activity.completed')[0]?.['output']).toBe(appKey)
   })
 
-  test('gets the names of presented files back as they were', async () => {
+  test('gets the names of presented files back unchanged', async () => {
     const names = guesses.filter(guess => !guess.includes('/')).slice(0, 20)
     const script = names.map(name => `touch -- '${name}'; berth-present -- '${name}'`).join('\n')
     const { session, events } = await run(other, 'shell', script)
@@ -87,7 +87,7 @@ describe('another organization that guesses the secrets of the deployment', () =
     expect(listed.body.artifacts.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
   })
 
-  test('gets what an agent says and does, and each chunk of it, back as it was', async () => {
+  test("gets an agent's messages and actions, chunk by chunk, back unchanged", async () => {
     const script = guesses.flatMap(guess => [`say ${guess}`, `tool ${guess}`]).join('\n')
     const { events } = await run(other, 'scripted', script)
     const said = dataOf(events, 'svc.message.created').filter(data => data['role'] === 'assistant')
@@ -95,7 +95,7 @@ describe('another organization that guesses the secrets of the deployment', () =
     expect(dataOf(events, 'svc.activity.completed').map(data => data['title'])).toEqual(guesses)
   })
 
-  test('gets questions, titles and longer messages back as they were', async () => {
+  test('gets questions, titles and longer messages back unchanged', async () => {
     for (const title of guesses) {
       const session = await other.createSession({ runtime: 'shell', title })
       expect(session.title).toBe(title)
@@ -123,8 +123,8 @@ describe('another organization that guesses the secrets of the deployment', () =
   })
 })
 
-describe('a secret that the sandboxes of a runtime are given', () => {
-  test('is masked whole and nothing less, in the log of its Sessions alone', async () => {
+describe("a secret of one runtime's sandboxes", () => {
+  test('is masked whole, and only in the log of its Sessions', async () => {
     const { session, events, record } = await run(service.api, 'shell-with-secret', 'echo "$GIVEN $PLAIN"')
     expect(dataOf(events, 'svc.activity.completed')[0]?.['output']).toBe('[secret] plain-words-of-the-file\n')
     expect(record.result?.summary).toBe('[secret] plain-words-of-the-file')
@@ -155,7 +155,7 @@ describe('our own credentials', () => {
     expect((await other.session(session.id)).title).toBe('[secret]')
   })
 
-  test('leave nothing where a derived title is cut', async () => {
+  test('leave no part where a derived title is cut', async () => {
     const session = await other.createSession({ runtime: 'shell' }, `: ${'x'.repeat(140)} ${key}`)
     expect(session.title).toBe(`: ${'x'.repeat(140)} [secret]`)
   })

@@ -91,14 +91,14 @@ describe('a script that prints its secrets', () => {
       `own=${ownKey.slice(0, 20)}; printf "%s" "$own"; sleep 0.05; echo ${ownKey.slice(20)}`,
       '[secret]\n',
     ],
-  ])('%s leaves none of it on record', async (_, script, shown) => {
+  ])('%s leaves none of them on record', async (_, script, shown) => {
     const { events, record, written } = await run('shell-with-secrets', script)
     expect(output(events)).toBe(shown)
     expect(summary(record)).toBe(shown.trimEnd())
     expectNothingOf(written)
   })
 
-  test('leaves no part of it where its output is cut', async () => {
+  test('leaves no part of them where its output is cut', async () => {
     const fill = 'head -c $((65536 - 20)) /dev/zero | tr "\\0" x'
     const { events, written } = await run('shell-with-secrets', `${fill}; printf "%s" "$API_KEY"; echo; echo end`)
     expect(dataOf(events, 'svc.activity.completed')).toMatchObject({ truncated: true })
@@ -106,7 +106,7 @@ describe('a script that prints its secrets', () => {
     expect(written).not.toContain(apiKey.slice(0, 8))
   })
 
-  test('leaves no part of it where its summary begins', async () => {
+  test('leaves no part of them where its summary begins', async () => {
     const fill = 'head -c $((4096 - 20)) /dev/zero | tr "\\0" y'
     const { record, written } = await run('shell-with-secrets', `printf "%s" "$API_KEY"; ${fill}`)
     expect(summary(record)).toMatch(/^y{3000,}$/)
@@ -121,7 +121,7 @@ describe('a script that prints its secrets', () => {
   })
 })
 
-describe('an agent that says its secrets', () => {
+describe('an agent that prints its secrets', () => {
   test.each([1, 7, 1000])('in chunks of %i leaves none of them on record', async size => {
     const { events, record, written } = await run('agent-with-secrets', `say it is \nleak API_KEY ${size}\nsay !`)
     expect(dataOf(events, 'svc.message.created')).toMatchObject({ role: 'assistant', text: 'it is [secret]!' })
@@ -130,8 +130,8 @@ describe('an agent that says its secrets', () => {
   })
 })
 
-describe('a message that the platform cuts', () => {
-  test('leaves no part of a secret at the cut: it is masked first', async () => {
+describe('a message that Berth truncates', () => {
+  test('is masked before it is cut, so no part of a secret stays', async () => {
     const script = `say ${'x'.repeat(65_536 - 20)}\nleak API_KEY 7\nsay ${'y'.repeat(1000)}`
     const { events, written } = await run('agent-with-secrets', script)
     const { text, truncated } = dataOf(events, 'svc.message.created') ?? {}
@@ -158,7 +158,7 @@ describe('an agent that asks with its secrets', () => {
 })
 
 describe('the log of the service', () => {
-  test('has none of them, wherever it cuts what it tells', async () => {
+  test('holds none of them, wherever it cuts its lines', async () => {
     const { written } = await run('missing', 'anything')
     expectNothingOf(written)
     const told = service.lines.filter(line => line.includes('a runtime did not start')).join('\n')
@@ -167,13 +167,13 @@ describe('the log of the service', () => {
     expect(told).not.toContain('canary')
   })
 
-  test('has none of them where others put them', async () => {
+  test('holds none of them in data of others', async () => {
     await api.get(`/v1/sessions/${ownKey}`)
     await until('the line of the request', () => service.lines.some(line => line.includes('/v1/sessions/[secret]')))
     expectNothingOf(service.lines.join('\n'))
   })
 
-  test("does not have the master key of the service's file, however it is written", async () => {
+  test("holds no spelling of the master key in the service's file", async () => {
     const key = Buffer.from(await readFile(join(dataDir, 'master.key'), 'utf8'), 'base64')
     for (const spelling of [key.toString('hex'), key.toString('base64url')]) {
       await api.get(`/v1/artifacts/${spelling}`)
@@ -189,7 +189,7 @@ describe('a configuration file with secrets in it', () => {
   const file = () => join(dataDir, 'berth.json')
   afterAll(() => chmod(file(), 0o600))
 
-  test.each([0o640, 0o604, 0o620])('is refused with mode %o, and the refusal says what to do', async mode => {
+  test.each([0o640, 0o604, 0o620])('is refused with mode %o, and the refusal names the remedy', async mode => {
     await chmod(file(), mode)
     await expect(startServiceProcess(variables)).rejects.toThrow(
       `${file()} holds a secret (runtimes[0].env.API_KEY) and is open to others: chmod 600 it`,

@@ -65,7 +65,7 @@ const said = (events: readonly Event[]) =>
 const output = (events: readonly Event[]) =>
   events.findLast(({ type }) => type === 'svc.activity.completed')?.data['output']
 
-test('what a sandbox is given is masked by every process that appends for its Session, and for no other', async () => {
+test("every process that appends for a Session masks the secrets of its sandbox, and no other Session's log is masked", async () => {
   const session = await api.createSession({ runtime: 'with-secret' }, 'echo "it is $GIVEN"')
   const first = await api.runEnded(session.id, session.activeRunId ?? '')
   expect(output(first)).toBe('it is [secret]\n')
@@ -97,7 +97,7 @@ test('what a sandbox is given is masked by every process that appends for its Se
   expect(front.lines.join('\n')).not.toContain(given)
 })
 
-test('secrets of several sandboxes are all masked, by whoever knew fewer of them, and in the order of appending', async () => {
+test('the secrets of several sandboxes are all masked in the order of appending, even by a process that knew fewer of them', async () => {
   const connection = db.connection
   const key = keyOf(await api.createSession({ runtime: 'with-secret', title: 'idle' }))
   await using one = openDatabase({ connection, log: silentLog })
@@ -137,7 +137,7 @@ test('secrets of several sandboxes are all masked, by whoever knew fewer of them
   expect(texts).toEqual([words, masked, masked, 'a', 'b', both, both, 'a', 'b', both])
 })
 
-test('a process without the key that sealed them appends nothing, and does not start', async () => {
+test('a process without the key that sealed the secrets appends nothing and does not start', async () => {
   const key = keyOf(await api.createSession({ runtime: 'with-secret', title: 'idle' }))
   await using sealing = openDatabase({ connection: db.connection, log: silentLog })
   sealing.masterKey = new MasterKey(masterKey)

@@ -79,14 +79,14 @@ describe('the budget of streams', () => {
     expect(here.open).toBe(256)
   })
 
-  test('tells authorities apart by kind and organization, too', async () => {
+  test('tells authorities apart by kind and by organization', async () => {
     const here = budget({ perAuthority: 1, perProcess: 9 })
     const one = installation()
     for (const other of [one, { ...one, ...asPerson }, { ...one, organizationId: 'p' }]) await here.take(other)
     expect(here.open).toBe(3)
   })
 
-  test('takes a place back once, however often it is given back', async () => {
+  test('takes a place back only once, however often it is returned', async () => {
     const here = budget({ perAuthority: 2, perProcess: 3 })
     const [a, b] = [installation(), installation()]
     const [first] = await take(here, a, 2)
@@ -102,7 +102,7 @@ describe('the budget of streams', () => {
 })
 
 describe('the budget of an authority in several processes', () => {
-  test('is one, and a place that one gives back another may take', async () => {
+  test('is shared, and one process may take a place that another returned', async () => {
     const [here, there] = [budget({ perAuthority: 3 }), budget({ perAuthority: 3 })]
     const one = installation()
     const [first] = await take(here, one, 2)
@@ -114,7 +114,7 @@ describe('the budget of an authority in several processes', () => {
     expect(await refusal(here.take(one))).toEqual(spent)
   })
 
-  test('is spent to the last place and no further by opens that come at once', async () => {
+  test('is spent to the last place and no further by concurrent opens', async () => {
     const processes = [budget(), budget(), budget()]
     const one = installation()
     const opens = processes.flatMap(each => Array.from({ length: 50 }, () => refusal(each.take(one))))
@@ -123,7 +123,7 @@ describe('the budget of an authority in several processes', () => {
     expect(answers.filter(answer => answer?.[0] === 429)).toHaveLength(86)
   })
 
-  test('has back what a process held that is gone', async () => {
+  test('recovers the places of a process that died', async () => {
     const [here, gone] = [budget({ perAuthority: 2 }), budget({ perAuthority: 2 })]
     const one = installation()
     await take(gone, one, 2)
@@ -136,7 +136,7 @@ describe('the budget of an authority in several processes', () => {
     expect(await refusal(here.take(one))).toEqual(spent)
   })
 
-  test('has back at once what a process held that stops', async () => {
+  test('recovers at once the places of a process that stops', async () => {
     const [here, other] = [budget({ perAuthority: 1 }), budget({ perAuthority: 1 })]
     const one = installation()
     await other.take(one)
@@ -144,7 +144,7 @@ describe('the budget of an authority in several processes', () => {
     await here.take(one)
   })
 
-  test('is kept by a process that lives, and known again after the database lost it', async () => {
+  test('is kept by a live process and restored after the database lost it', async () => {
     const here = budget({ perAuthority: 1, renewalMs: 20 })
     await here.ledger.start()
     const one = installation()
@@ -185,7 +185,7 @@ describe('the budget of an authority in several processes', () => {
   })
 })
 
-test('an open stream costs a statement when it opens and one when it closes, and none for its frames', async () => {
+test('an open stream costs one statement when it opens, one when it closes, and none for its frames', async () => {
   await using app = await startStreamingApp(made)
   const { apiKey } = await createTenant(made.database)
   const leave = new AbortController()

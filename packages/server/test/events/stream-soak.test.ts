@@ -72,7 +72,7 @@ function heapMb(): number {
   return process.memoryUsage().heapUsed / 1024 ** 2
 }
 
-test('64 streams cut off at random see every event once, and leave nothing behind', { timeout: 240_000 }, async () => {
+test('64 streams cut off at random see every event once and leave nothing behind', { timeout: 240_000 }, async () => {
   const api = new Api(app.url, tenant.apiKey)
   const keys = await Promise.all(Array.from({ length: SESSIONS }, async () => keyOf(await api.createSession())))
   const clients = keys.flatMap(key => Array.from({ length: STREAMS / SESSIONS }, () => new Client(key)))

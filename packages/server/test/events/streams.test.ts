@@ -35,7 +35,7 @@ const streamPath = ({ sessionId }: SessionKey) => `/v1/sessions/${sessionId}/eve
 const oneTo = (count: number) => Array.from({ length: count }, (_, n) => n + 1)
 
 describe('a stream', () => {
-  test('says something before it has read anything', async () => {
+  test('sends something before it has read anything', async () => {
     await using app = await startStreamingApp(service.db)
     const release = app.statements.hold('find-newest-sequence')
     const key = await newSession()
@@ -80,7 +80,7 @@ describe('a stream', () => {
     expect(text).toBe(`{"events":[${table.map(({ envelope }) => envelope).join(',')}],"lastSequence":3}`)
   })
 
-  test('opened anywhere amid appends brings every event behind its cursor once, in order', async () => {
+  test('opened at any point amid appends brings every event after its cursor once, in order', async () => {
     const key = await newSession()
     let newest = await writer.append(key, 5)
     const appending = Array.from({ length: 4 }, async (_, n) => {
@@ -103,7 +103,7 @@ describe('a stream', () => {
     for (const { after, reader } of readers) expect(reader.received).toEqual(table.slice(after))
   })
 
-  test('shares its reads with the others on its session', async () => {
+  test('shares its reads with the other streams of its session', async () => {
     await using app = await startStreamingApp(service.db)
     const key = await newSession()
     const newest = await writer.append(key, 10)
@@ -122,7 +122,7 @@ describe('a stream', () => {
     expect(app.streams.tails).toBe(0)
   })
 
-  test('has what was appended while it was opened, and not only by the slow poll', async () => {
+  test('includes events appended while it opened, and not only through the slow poll', async () => {
     await using app = await startStreamingApp(service.db)
     const key = await newSession()
     await writer.append(key)
@@ -138,10 +138,10 @@ describe('a stream', () => {
   })
 
   test.each(['find-newest-sequence', 'list-events-within'])(
-    'goes on after the database was away, without a gap: %s',
+    'continues without a gap after the database was away: %s',
     async statement => {
-      await using way = await severable(service.db)
-      await using app = await startStreamingApp({ ...service.db, connection: way.connection })
+      await using proxy = await severable(service.db)
+      await using app = await startStreamingApp({ ...service.db, connection: proxy.connection })
       const key = await newSession()
       const newest = await writer.append(key, 3)
       const tailing = await read(key, newest, app.url)
@@ -153,11 +153,11 @@ describe('a stream', () => {
       const release = app.statements.hold(statement)
       const beginning = await read(other, 2, app.url)
       await until('the statement', () => app.statements.count(statement) > before)
-      await way.cut()
+      await proxy.cut()
       release()
       await writer.append(key, 500)
       await writer.append(other)
-      await way.mend()
+      await proxy.mend()
       await Promise.all([tailing.reached(803), beginning.reached(501)])
       expect(tailing.sequences).toEqual(oneTo(803).slice(3))
       expect(beginning.sequences).toEqual(oneTo(501).slice(2))
@@ -166,7 +166,7 @@ describe('a stream', () => {
 })
 
 describe('the log', () => {
-  test('takes appends from many connections gap-free, each once, each connection in its order', async () => {
+  test('takes appends from many connections without gaps, each once, each connection in its order', async () => {
     const key = await newSession()
     const numbers = await Promise.all(
       Array.from({ length: 8 }, async (_, connection) => {
@@ -230,7 +230,7 @@ describe('the log', () => {
 describe('the budget', () => {
   const small = { BERTH_STREAMS_PER_AUTHORITY: '3', BERTH_STREAMS_PER_PROCESS: '5' }
 
-  test('refuses what an authority or the process has no place for, and takes places back', async () => {
+  test("refuses streams beyond an authority's or the process's places, and takes places back", async () => {
     await using limited = await startTestService({ variables: { ...variables, ...small } })
     const [mine, theirs] = [limited, await limited.newTenant()]
     const open = async ({ api, tenant }: typeof theirs, feed = false) => {
@@ -263,7 +263,7 @@ describe('the budget', () => {
     })
   })
 
-  test('has its places back from clients that leave before their stream begins, and from those that are refused', async () => {
+  test('recovers the places of clients that leave before their stream begins, and of refused clients', async () => {
     await using app = await startStreamingApp(service.db, { allowance: { perAuthority: 8, perProcess: 8 } })
     const key = await newSession()
     const authorization = `Bearer ${service.tenant.apiKey}`
@@ -289,7 +289,7 @@ describe('the budget', () => {
 })
 
 describe('the end of a stream', () => {
-  test('comes with its age, and who resumes misses nothing', async () => {
+  test('comes with its age, and a client that resumes misses nothing', async () => {
     const short = { BERTH_STREAM_MIN_SECONDS: '1', BERTH_STREAM_MAX_SECONDS: '1' }
     await using aged = await startTestService({ variables: { ...variables, ...short } })
     await using elsewhere = await LogWriter.open(aged.db)
@@ -333,7 +333,7 @@ describe('the end of a stream', () => {
     await standing.reached(1)
   })
 
-  test('comes to all when the service stops amid appends; their returns are spread, and nothing is missed', async () => {
+  test('comes to all when the service stops amid appends; their returns are spread, and they miss nothing', async () => {
     const key = await newSession()
     const stopping = await startStreamingApp(service.db)
     const readers = await Promise.all(Array.from({ length: 12 }, () => read(key, 0, stopping.url)))
@@ -363,7 +363,7 @@ describe('the end of a stream', () => {
     }
   })
 
-  test('comes to a reader that takes nothing, while the others on its session go on', async () => {
+  test('comes to a reader that takes nothing, while the others of its session continue', async () => {
     await using app = await startStreamingApp(service.db)
     const key = await newSession()
     const { port } = new URL(app.url)

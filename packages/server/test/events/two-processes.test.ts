@@ -105,7 +105,7 @@ async function keepWorking(db: TestDatabase, sessionId: string, clients: readonl
   }
 }
 
-test('what 64 clients of two api processes see is the table, whichever process is killed', {
+test('64 clients of two api processes see exactly the table, whichever process is killed', {
   timeout: 300_000,
 }, async () => {
   const db = stack.use(await createTestDatabase())

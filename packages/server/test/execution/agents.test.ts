@@ -50,8 +50,8 @@ async function begun(script: string, runtime = 'scripted'): Promise<Session> {
 
 const directoryOf = async (session: Session) => leaseDirectory(test.dataDir, await leaseOf(test.db.database, session))
 
-describe('what an agent does', () => {
-  it('is in the log: thoughts, messages, tool calls and diffs, each whole and in order', async () => {
+describe('the work of an agent', () => {
+  it('is in the log as thoughts, messages, tool calls and diffs, each whole and in order', async () => {
     const echo = await perform('hello')
     expect(typesOf(echo)).toEqual([
       'run.started',
@@ -74,13 +74,13 @@ describe('what an agent does', () => {
     expect(echo.run.result?.summary).toBe('hello')
   })
 
-  it('goes on in the next turn, in the same process', async () => {
+  it('continues in the next turn in the same process', async () => {
     // Another process of this runtime would not know the first turn, and the run would fail.
     const first = await perform('say one', 'no-load')
     expect(messagesOf(await next(first.session, 'say two'))).toMatchObject([{ text: 'two' }])
   })
 
-  it('dates from when it did it', async () => {
+  it('carries the time at which it happened', async () => {
     const { events, run } = await perform('tool a')
     const progress = events
       .filter(event => event.type === 'svc.run.progress')
@@ -89,7 +89,7 @@ describe('what an agent does', () => {
     expect(times).toEqual(times.toSorted())
   })
 
-  it('is cut to 64 KiB of text between two characters, and says so', async () => {
+  it('is truncated to 64 KiB of text between two characters, with a mark', async () => {
     const ship = await perform(`say x${'🚢'.repeat(30_000)}\ntool t${'x'.repeat(5_000)}`)
     const [message] = messagesOf(ship)
     expect(message).toMatchObject({ text: `x${'🚢'.repeat(16_383)}`, truncated: true })
@@ -101,7 +101,7 @@ describe('what an agent does', () => {
   })
 })
 
-describe('what an agent says of its end', () => {
+describe('the end that an agent reports', () => {
   it.each([
     ['stop end_turn', 'completed completed - 1'],
     ['stop max_tokens', 'completed max_response - 1'],
@@ -111,7 +111,7 @@ describe('what an agent says of its end', () => {
     ['stop end_turn {"berth":{"errorCode":"tests_failed","summary":"2 of 3"}}', 'failed error tests_failed 1'],
     ['bad-result', 'failed error agent_protocol 1'],
     ['error it broke at /root/secret.ts', 'failed error agent_error 1'],
-  ])('after %j is the outcome: %s', async (script, expected) => {
+  ])('after %j gives the outcome %s', async (script, expected) => {
     const run = await perform(script)
     expect(outcomeOf(run)).toBe(expected)
     expect(JSON.stringify(run.events)).not.toContain('secret')
@@ -126,7 +126,7 @@ describe('an agent that writes nonsense', () => {
     expect(outcomeOf(run)).toBe('completed completed - 1')
   })
 
-  it('on one line of 100 MB loses that line', async () => {
+  it('loses a line of 100 MB and nothing else', async () => {
     const run = await perform('say before\nflood 100000000\nsay  and after')
     expect(await readFile(join(await directoryOf(run.session), 'host/journal'), 'latin1')).toContain(
       '\n! {"bytes":100000000}\n',
@@ -135,7 +135,7 @@ describe('an agent that writes nonsense', () => {
     expect(outcomeOf(run)).toBe('completed completed - 1')
   })
 
-  it('without end can be cancelled, and takes a bounded place in the log', async () => {
+  it('can be cancelled even if it never stops, and takes a bounded part of the log', async () => {
     const session = await begun('endless')
     await cancel(session)
     const run = await ended(session)
@@ -145,7 +145,7 @@ describe('an agent that writes nonsense', () => {
 })
 
 describe('an agent that dies', () => {
-  it('before it did anything is started again, three times in all', async () => {
+  it('before it did anything is restarted, up to three attempts in all', async () => {
     const run = await perform('say trying\ncrash')
     expect(outcomeOf(run)).toBe('crashed engine_unreachable turn_execution_lost 3')
     expect(startsOf(run).map(start => start['attempt'])).toEqual([1, 2, 3])
@@ -153,7 +153,7 @@ describe('an agent that dies', () => {
     expect([ids.length, new Set(ids).size]).toEqual([3, 3])
   })
 
-  it('after a tool call is not: the call could be made twice', async () => {
+  it('after a tool call is not restarted: the call could be made twice', async () => {
     const run = await perform('open deploy\ncrash')
     expect(outcomeOf(run)).toBe('crashed engine_unreachable turn_execution_lost 1')
     expect(activitiesOf(run)).toMatchObject([{ title: 'deploy', status: 'failed' }])
@@ -161,7 +161,7 @@ describe('an agent that dies', () => {
     expect(outcomeOf(await next(run.session, 'say again'))).toBe('completed completed - 1')
   })
 
-  it('and cannot load its conversation is told it again', async () => {
+  it('and cannot load its conversation gets a recap', async () => {
     const first = await perform('crash', 'no-load')
     const second = await next(first.session, 'say what did I ask?')
     expect(outcomeOf(second)).toBe('completed completed - 1')
@@ -171,12 +171,12 @@ describe('an agent that dies', () => {
     expect(messagesOf(await next(first.session, 'say three'))).toMatchObject([{ text: 'three' }])
   })
 
-  it('and will not load its conversation does not pretend to know it', async () => {
+  it('and refuses to load its conversation does not pretend to know it', async () => {
     const first = await perform('tool a\ncrash', 'refuse-load')
     expect(outcomeOf(await next(first.session, 'say what did I ask?'))).toBe('failed error resume_unavailable 1')
   })
 
-  it('between two turns is started again for the next', async () => {
+  it('between two turns is restarted for the next', async () => {
     const first = await perform('say one')
     const killed = await next(first.session, 'tool a\ndie SIGKILL')
     expect(outcomeOf(killed)).toBe('crashed engine_unreachable turn_execution_lost 1')
@@ -198,7 +198,7 @@ describe('an agent that does not start', () => {
 })
 
 describe('a runtime', () => {
-  it('that is unknown is refused, with those that are known', async () => {
+  it('that is unknown is refused with a list of the known ones', async () => {
     const answer = await test.api.put(`/v1/sessions/${crypto.randomUUID()}`, { runtime: 'no-such' })
     expect(answer.status).toBe(400)
     expect(answer.text).toMatch(/"path":\["runtime"\].*native.*shell.*scripted/)
@@ -217,7 +217,7 @@ describe('a runtime', () => {
 })
 
 describe('cancelling', () => {
-  it('reaches an agent that works, which stops', async () => {
+  it('reaches a working agent, which stops', async () => {
     const session = await begun('tool a\nhang')
     await cancel(session)
     const run = await ended(session)
@@ -228,7 +228,7 @@ describe('cancelling', () => {
     expect(messagesOf(await next(session, 'say on'))).toMatchObject([{ text: 'on' }])
   })
 
-  it('ends one that ignores it, after the grace', async () => {
+  it('kills an agent that ignores it after the grace period', async () => {
     const session = await begun('ignore-cancel\nopen a\nhang')
     await cancel(session)
     const run = await ended(session)
@@ -237,7 +237,7 @@ describe('cancelling', () => {
     expect(messagesOf(await next(session, 'say on'))).toMatchObject([{ text: 'on' }])
   })
 
-  it('ends one that has not come up yet, and the run never began', async () => {
+  it('ends an agent that has not started yet, and the run never began', async () => {
     const session = await test.api.createSession({ runtime: 'silent' }, 'hello')
     await until('a lease', async () => (await test.api.session(session.id)).workspace.state === 'attached')
     await cancel(session)
@@ -247,7 +247,7 @@ describe('cancelling', () => {
 })
 
 describe('archiving', () => {
-  it('ends the run and the sandbox of an agent that works', async () => {
+  it('ends the run and the sandbox of a working agent', async () => {
     const session = await begun('tool a\nhang')
     const directory = await directoryOf(session)
     expect(existsSync(directory)).toBe(true)

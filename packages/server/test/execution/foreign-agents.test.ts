@@ -151,7 +151,7 @@ const agents: readonly Agent[] = [
 ]
 
 describe.each(agents)('$runtime', ({ runtime, wire, provider, path, key, shell, chore }) => {
-  it('edits in steps once a person has allowed it, with the models of the gateway', { timeout: 300_000 }, async () => {
+  it("edits in steps after a person has allowed it, with the gateway's models", { timeout: 300_000 }, async () => {
     const before = upstream.requests.length
     const work = { calls: [shell('printf "one\\n" > steps.txt && env > env.txt')] }
     const chores = chore === undefined ? [] : [{ calls: [chore] }, { text: 'Nothing was found.' }]
@@ -202,7 +202,7 @@ describe.each(agents)('$runtime', ({ runtime, wire, provider, path, key, shell, 
 })
 
 describe('OpenCode in a repository', () => {
-  it('goes on with its conversation in another sandbox', { timeout: 600_000 }, async () => {
+  it('continues its conversation in another sandbox', { timeout: 600_000 }, async () => {
     const [opencode] = agents
     const shell = opencode?.shell ?? (() => ({ name: '', args: {} }))
     const allowed = async (session: Session, runId: string) => {
@@ -233,8 +233,8 @@ describe('OpenCode in a repository', () => {
   })
 })
 
-describe('an agent that speaks the format of some models only', () => {
-  it('is given no other', async () => {
+describe('an agent that speaks the format of only some models', () => {
+  it('is given no other model', async () => {
     const asked = (runtime: string, model: string) =>
       test.api.put<{ issues?: object[] }>(`/v1/sessions/${randomUUID()}`, { runtime, model })
     for (const [runtime, model] of [

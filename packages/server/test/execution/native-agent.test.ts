@@ -76,7 +76,7 @@ test('a session without a runtime fixes a failing test, presents a file and reme
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('It added up wrongly; fixed.')
 })
 
-test('it and what it left running stand still between its turns, and go on', async () => {
+test('the agent and its background processes stand still between its turns, and continue', async () => {
   const { api } = service.test
   const server =
     'setsid sleep 600 >/dev/null 2>&1 </dev/null & echo $! > server.pid; cat /proc/$PPID/stat | cut -d " " -f 1,22'
@@ -92,7 +92,7 @@ test('it and what it left running stand still between its turns, and go on', asy
   expect(activitiesOf(run)).toMatchObject([{ status: 'succeeded', output: engine?.output }])
 })
 
-test('it asks people, and goes on with what they say', async () => {
+test('the agent asks people and continues with their answers', async () => {
   const { api } = service.test
   const questions = [{ question: 'Which colour?', options: ['red', 'blue'] }]
   service.upstream.next(call('ask_user', { questions }), says({ text: 'Blue it is.' }))
@@ -105,7 +105,7 @@ test('it asks people, and goes on with what they say', async () => {
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('→ blue')
 })
 
-test('it asks two things at once, each in its own words, and goes on with both answers', async () => {
+test('the agent asks two questions at once, each in its own words, and continues with both answers', async () => {
   const questions = [{ question: 'Which colour?', options: ['red', 'blue'] }, { question: 'For whom?' }]
   service.upstream.next(call('ask_user', { questions }), says({ text: 'Done.' }))
   const session = await service.test.api.createSession({}, 'Paint it')
@@ -122,7 +122,7 @@ test('it asks two things at once, each in its own words, and goes on with both a
   expect(asked).toMatch(/Which colour\?\\n→ blue\\n\\nFor whom\?\\n→ Ada/)
 })
 
-test('a plan that is approved when its sandbox has been given back is carried out in another one', async () => {
+test('a plan that is approved after its sandbox was given back is carried out in another one', async () => {
   const { api } = service.test
   const write = call('write', { path: 'a.txt', content: 'planned' })
   const long = `Write a.txt. ${'ü'.repeat(40_000)}`
@@ -141,7 +141,7 @@ test('a plan that is approved when its sandbox has been given back is carried ou
   ])
 })
 
-test('its conversation outlives its sandbox, and what it tells beside is in the log', async () => {
+test("the conversation outlives its sandbox, and the agent's other reports are in the log", async () => {
   const { api, db } = service.test
   service.upstream.next(says({ text: 'A swan.' }))
   const session = await api.createSession({}, 'Name a bird')
@@ -178,7 +178,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', li
 })
 `
 
-test('servers of tools that the workspace names are started in the sandbox, and what becomes of them is in the log', async () => {
+test('tool servers that the workspace names start in the sandbox, and their outcome is in the log', async () => {
   const mcpServers = {
     shelf: { command: 'node', args: ['shelf.cjs'], env: { SHELF: `\${LANG}` } },
     gone: { command: 'no-such-program' },
@@ -199,7 +199,7 @@ test('servers of tools that the workspace names are started in the sandbox, and 
   ])
 })
 
-test('output that holds a NUL is in the log and goes to the model with a mark in its place', async () => {
+test('output that holds a NUL reaches the log and the model with a mark in its place', async () => {
   service.upstream.next(bash("printf 'a\\0b'"), says({ text: 'I say \0.' }))
   const session = await service.test.api.createSession({}, 'Look')
   const first = await ended(session)
@@ -211,7 +211,7 @@ test('output that holds a NUL is in the log and goes to the model with a mark in
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toMatch(/a\ufffdb.*I say \ufffd\./)
 })
 
-test('a key that the provider refuses ends the run at once, by name and with words that hold no key', async () => {
+test('a key that the provider refuses ends the run at once with a code and a message without the key', async () => {
   const before = service.upstream.requests.length
   service.upstream.next(refuses(401, `Incorrect API key provided: ${providerKey}`))
   const run = await ended(await service.test.api.createSession({}, 'hello'))
@@ -227,7 +227,7 @@ test('a key that the provider refuses ends the run at once, by name and with wor
   expect(JSON.stringify(run)).not.toContain(providerKey)
 })
 
-test('a model that refuses fails the run, by name', async () => {
+test('a model that refuses fails the run with a code', async () => {
   service.upstream.next(refuses(400))
   const session = await service.test.api.createSession({}, 'hello')
   expect(outcomeOf(await ended(session))).toBe('failed error model_request_refused 1')

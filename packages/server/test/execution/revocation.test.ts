@@ -15,7 +15,7 @@ import { databaseUrl } from '../support/services/service.ts'
 import { startServiceProcess } from '../support/services/service-process.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { until } from '../support/until.ts'
-import { Gate, Resuming, spoilt, type WorkerOptions } from '../support/workspaces/resuming.ts'
+import { brokenDriver, Gate, Resuming, type WorkerOptions } from '../support/workspaces/resuming.ts'
 import { leaseOf, touch } from '../support/workspaces/workspace.ts'
 
 /** The API without a worker; each test starts its own workers. */
@@ -104,7 +104,7 @@ const neverBegun = {
 const closed = { ...revoked, resolutions: ['authority_revoked'] }
 
 describe('a run whose installation is revoked', () => {
-  it('is stopped and sealed while it is at work', async () => {
+  it('is stopped and sealed while it works', async () => {
     await work()
     const session = await begin('tool here\nhang')
     await did(session, 'here')
@@ -112,7 +112,7 @@ describe('a run whose installation is revoked', () => {
     expect(await end(session)).toEqual(revoked)
   })
 
-  it('is stopped although its agent would rather go on, and however patient cancellations are', async () => {
+  it('is stopped even if its agent would rather continue, whatever the grace for cancellations', async () => {
     await work()
     const session = await begin('tool here\nignore-cancel\nhang')
     await did(session, 'here')
@@ -120,7 +120,7 @@ describe('a run whose installation is revoked', () => {
     expect(await end(session)).toEqual(revoked)
   })
 
-  it('is stopped by the next worker where its own is killed in between', async () => {
+  it('is stopped by the next worker if its own is killed in between', async () => {
     const first = stack.use(
       await startServiceProcess({
         BERTH_ROLES: 'worker',
@@ -141,7 +141,7 @@ describe('a run whose installation is revoked', () => {
     expect(await end(session)).toEqual(revoked)
   })
 
-  it('says so although its agent has failed first, as when a gateway lets it down', async () => {
+  it('reports it even if its agent failed first, as when a gateway refuses it', async () => {
     await work()
     const session = await begin('tool here\nwait /workspace/go\nerror no model answers')
     await did(session, 'here')
@@ -150,7 +150,7 @@ describe('a run whose installation is revoked', () => {
     expect(await end(session)).toEqual(revoked)
   })
 
-  it('is let go and sealed while it waits for an answer, which nobody can give any more', async () => {
+  it('is released and sealed while it waits for an answer that nobody can give any more', async () => {
     await work()
     const session = await begin(ask)
     await reached(session, 'awaiting')
@@ -158,7 +158,7 @@ describe('a run whose installation is revoked', () => {
     expect(await end(session)).toEqual(closed)
   })
 
-  it('is denied what it asks leave for', async () => {
+  it('is denied the permission that it asks for', async () => {
     await work()
     const session = await begin('permission deploy')
     const open = "select 1 from interactions where session_id = $1 and status = 'open'"
@@ -167,7 +167,7 @@ describe('a run whose installation is revoked', () => {
     expect(await end(session)).toEqual(closed)
   })
 
-  it('ends where it is parked, and is not begun again', async () => {
+  it('ends while it is parked and does not resume', async () => {
     await work({ limits: { parkMs: 1 } })
     const session = await begin(ask)
     const live = 'select 1 from leases where session_id = $1 and ended_at is null'
@@ -185,7 +185,7 @@ describe('a run whose installation is revoked', () => {
     expect(await end(session)).toEqual(neverBegun)
   })
 
-  it('ends although another one cannot be ended, whose session is locked', async () => {
+  it('ends even if another run cannot be ended because its session is locked', async () => {
     const sessions = [await begin('say never'), await begin('say never')]
     const { connection } = resuming.test.db
     const impatient = stack.use(openDatabase({ connection, log: silentLog, statementTimeoutMs: 200 }))
@@ -216,11 +216,11 @@ describe('a run whose installation is revoked', () => {
     for (const session of sessions) expect(await end(session)).toEqual(neverBegun)
   })
 
-  it('never begins while its sandbox is being made, which is destroyed', async () => {
+  it('never begins while its sandbox is being made, and the sandbox is destroyed', async () => {
     const gate = new Gate()
     gate.shut()
     stack.defer(() => gate.open())
-    const driver = spoilt(real => ({
+    const driver = brokenDriver(real => ({
       create: async spec => {
         await real.create(spec)
         await gate.pass()
@@ -236,7 +236,7 @@ describe('a run whose installation is revoked', () => {
     await until('that no sandbox is left', async () => !(await context.driver.list()).includes(lease))
   })
 
-  it('stays completed where it was done before anybody could stop it', async () => {
+  it('stays completed if it completed before anybody could stop it', async () => {
     await work()
     const session = await begin('say done')
     expect(await end(session)).toMatchObject({ ended: 'completed completed', sealed: 1 })
@@ -263,7 +263,7 @@ describe('a member who leaves the organization', () => {
   const leave = (person: string) =>
     db().query('update memberships set revoked_at = now() where person_id = $1', [person])
 
-  it('takes along what was queued, and leaves what is at work to the organization', async () => {
+  it('ends the queued runs of the member and leaves the active ones to the organization', async () => {
     const queued = await begin('say never')
     await leave(await author(queued))
     expect(await end(queued)).toEqual(neverBegun)

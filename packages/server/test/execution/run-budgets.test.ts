@@ -86,8 +86,8 @@ async function withheldCost(api: Api, rest: string) {
 /** 60 fresh, 40 cached and 10 output tokens, by the prices above. */
 const costOfOne = (60 * 1 + 40 * 0.5 + 10 * 10) / 1e6
 
-describe('what a run used', () => {
-  it('is told with its end, to the last request', async () => {
+describe('the use of a run', () => {
+  it('is reported with its end, to the last request', async () => {
     const { run, end } = await runScript(test.api, `${ask('main/m1')}; ${ask('main/m1')}`)
     expect(run).toMatchObject({
       status: 'completed',
@@ -98,20 +98,20 @@ describe('what a run used', () => {
     expect(end).toMatchObject({ costUsd: run.costUsd, costComplete: true })
   })
 
-  it('is told to the last request, though its agent has the answer before the cost is kept', async () => {
+  it('includes the last request even if its agent has the answer before the cost is stored', async () => {
     const run = await withheldCost(test.api, 'true')
     await run.looks(async () => expect(await run.status()).toBe('running'))
     const { end } = await run.end()
     expect(end).toMatchObject({ costUsd: expect.closeTo(costOfOne, 9), costComplete: true })
   })
 
-  it('is only a part where a model has no price', async () => {
+  it('is marked incomplete if a model has no price', async () => {
     const { run } = await runScript(test.api, `${ask('main/m1')}; ${ask('main/unpriced')}`)
     expect(run.costComplete).toBe(false)
     expect(run.costUsd).toBeCloseTo(costOfOne, 9)
   })
 
-  it('is not told of a run that asked no model', async () => {
+  it('is not reported for a run that asked no model', async () => {
     const { run, end } = await runScript(test.api, 'true')
     expect([run.costUsd, run.usage, end]).toEqual([
       undefined,
@@ -132,7 +132,7 @@ describe("an organization's budget", () => {
     expect(run.costUsd).toBeCloseTo(costOfOne, 9)
   })
 
-  it('of cost is held to by what the request before has cost, though that is not kept yet', async () => {
+  it('of cost counts the previous request even if its cost is not stored yet', async () => {
     const { tenant, api } = await test.newTenant()
     await setRunBudgets(test.db.database, tenant.organizationId, { costUsd: costOfOne / 2 })
     const before = upstream.requests.length
@@ -154,7 +154,7 @@ describe("an organization's budget", () => {
     expect(upstream.requests.length).toBe(asked)
   })
 
-  it('of time stops a run, and what it left is kept', async () => {
+  it('of time stops a run and keeps its work', async () => {
     const { tenant, api } = await test.newTenant()
     await setRunBudgets(test.db.database, tenant.organizationId, { seconds: 1 })
     const { run } = await runScript(api, 'echo kept > file; sleep 60')

@@ -146,7 +146,7 @@ const cells = Object.entries(table).flatMap(([status, row]) =>
 )
 
 describe('a run', () => {
-  it.each(cells)('that is $status becomes $expected by: $command', async ({ status, command, expected }) => {
+  it.each(cells)('in status $status becomes $expected by $command', async ({ status, command, expected }) => {
     const subject = await states[status]()
     expect((await run(subject)).status).toBe(status)
     await commands[command](subject)
@@ -157,7 +157,7 @@ describe('a run', () => {
   })
 })
 
-it('ends once, also where its end is told twice', async () => {
+it('a run ends once, even if its end is reported twice', async () => {
   const { session, runId } = await states.queued()
   const ends = await context.db.transaction(async tx => {
     const twice = []
@@ -172,7 +172,7 @@ it('ends once, also where its end is told twice', async () => {
 })
 
 describe('a claim', () => {
-  it('that is taken over is worth nothing to the one that lost it', async () => {
+  it('is useless to its old holder once another has taken it over', async () => {
     const subject = await states.running()
     const lost = { ...subject }
     await takeOver(subject)
@@ -196,7 +196,7 @@ const facts = {
   'is to stop': cancel,
 }
 
-describe('an attempt that is lost', () => {
+describe('a lost attempt', () => {
   it.each([
     ['did nothing yet', false, 'queued'],
     ['did nothing yet', true, 'queued'],
@@ -216,7 +216,7 @@ describe('an attempt that is lost', () => {
   it.each([
     [false, 'queued'],
     [true, 'crashed'],
-  ])('after an earlier run, the sandbox gone with it: %s, leaves the run %s', async (sandboxLost, expected) => {
+  ])('after an earlier run whose sandbox is gone: %s, leaves the run %s', async (sandboxLost, expected) => {
     const earlier = await states.running()
     await end('completed')(earlier)
     // Stands for the lease that an earlier run leaves behind.
@@ -227,7 +227,7 @@ describe('an attempt that is lost', () => {
     expect((await run(subject)).status).toBe(expected)
   })
 
-  it('is not started again at once, and then by whoever comes first', async () => {
+  it('is not restarted at once, and later by the first worker that comes', async () => {
     const subject = await states.running()
     await lose(subject)
     const { attempts } = await until('another attempt', async () => {

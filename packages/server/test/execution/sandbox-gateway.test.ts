@@ -93,7 +93,7 @@ test("an agent reaches the gateway with its Run's credential, which is nowhere i
   await expect(kept).rejects.toMatchObject({ code: 1 })
 })
 
-test('what a Run leaves behind in the sandbox asks the gateway in the next Run only, and as that Run', async () => {
+test('a process that a Run leaves in the sandbox reaches the gateway only in the next Run, and as that Run', async () => {
   await startWorker()
   const session = await start(`
     ${models} -o first
@@ -108,7 +108,7 @@ test('what a Run leaves behind in the sandbox asks the gateway in the next Run o
   expect(asked).toEqual([minted[0], minted[1], minted[1]].map(credential => `/v1/models ${credential}`))
 })
 
-test('a worker that takes over brings a credential of its own', async () => {
+test('a worker that takes over brings its own credential', async () => {
   const first = await startWorker()
   const session = await start(`${models}; touch begun; until [ -e go ]; do sleep 0.1; done; ${models}`)
   await until('the first call', () => asked.length === 1)
@@ -120,7 +120,7 @@ test('a worker that takes over brings a credential of its own', async () => {
   expect(asked).toEqual(minted.map(credential => `/v1/models ${credential}`))
 })
 
-test('public hosts are reached by name, as far as they are open, and nothing else is', async () => {
+test('sandboxes reach exactly the open public hosts, by name', async () => {
   const dialled: string[] = []
   const network = {
     lookUp: (name: string) => Promise.reject(new Error(`looked up ${name}`)),
@@ -140,7 +140,7 @@ test('public hosts are reached by name, as far as they are open, and nothing els
   expect(dialled).toEqual(['93.184.216.34:80', '93.184.216.34:443'])
 })
 
-test("the service's own gateway answers an agent, and books it on its Run", async () => {
+test("the service's own gateway answers an agent and books the request on its Run", async () => {
   await using own = await startGatewayService({ variables: { BERTH_ROLES: 'api,gateway,worker' } })
   own.upstream.next(says({ text: 'from the model' }))
   const { api } = own.test

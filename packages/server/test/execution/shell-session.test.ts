@@ -49,7 +49,7 @@ describe('a shell session', () => {
     expect(events.findLast(event => event.type === 'svc.activity.completed')?.data).toMatchObject({ output: 'kept\n' })
   })
 
-  it('says that a script failed, with its exit code decided by the script', async () => {
+  it('reports that a script failed, with the exit code of the script', async () => {
     const session = await test.api.createSession({ runtime: 'shell' }, 'echo before; exit 3')
     const events = await test.api.runEnded(session.id, session.activeRunId ?? '')
     expect(events.at(-1)).toMatchObject({

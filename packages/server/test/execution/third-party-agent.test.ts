@@ -58,7 +58,7 @@ const data = (events: readonly Event[], type: string) =>
   events.filter(event => event.type === `svc.${type}`).map(event => event.data)
 
 describe('Gemini CLI', () => {
-  it('works on two turns of one conversation, with its own tools and a model outside', async () => {
+  it('runs two turns of one conversation with its own tools and a model outside', async () => {
     const asked = model.requests.length
     const write = { name: 'write_file', args: { file_path: '/workspace/greeting.txt', content: 'hello, harbour\n' } }
     model.script({ text: 'I will write it down.', calls: [write] }, { text: 'It is written.' })
@@ -143,7 +143,7 @@ describe('Gemini CLI', () => {
     expect([...elsewhere.requests, ...elsewhere.unexpected]).toEqual([])
   })
 
-  it('fails where its runtime does not reach the model', async () => {
+  it('fails if its runtime does not reach the model', async () => {
     const asked = model.requests.length
     const session = await test.api.createSession({ runtime: 'gemini-without-reach' }, 'Anything.')
     const events = await test.api.runEnded(session.id, session.activeRunId ?? '')

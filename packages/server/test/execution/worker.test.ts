@@ -37,7 +37,7 @@ async function startWorker(options: Options = {}): Promise<ExecutionContext> {
 
 const never = () => new Promise<never>(() => {})
 /** A driver with some of its operations replaced. */
-const spoilt = (verbs: Partial<SandboxDriver>) => (real: SandboxDriver) => ({ ...real, ...verbs })
+const brokenDriver = (verbs: Partial<SandboxDriver>) => (real: SandboxDriver) => ({ ...real, ...verbs })
 const shell = (script: string) => test.api.createSession({ runtime: 'shell' }, script)
 const ended = (session: Session, runId = session.activeRunId ?? '') => endedRun(test.api, session, runId)
 
@@ -62,8 +62,8 @@ describe('a sandbox that cannot be made', () => {
   it.each([
     ['in time, and cannot be destroyed either', { create: never, destroy: never }],
     ['at all', { create: async () => Promise.reject(new Error('no room')) }],
-  ])('%s ends the run, after a bounded number of attempts that never began', async (_, verbs) => {
-    await startWorker({ driver: spoilt(verbs), limits: { provisionMs: 100 } })
+  ])('%s ends the run after a bounded number of attempts that never began', async (_, verbs) => {
+    await startWorker({ driver: brokenDriver(verbs), limits: { provisionMs: 100 } })
     const session = await shell('true')
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('crashed engine_unreachable turn_execution_lost 3')
@@ -90,8 +90,8 @@ describe('a sandbox that cannot be made', () => {
     await until('no trace of it', async () => !(await readdir(join(test.dataDir, 'leases'))).includes(lease?.id ?? ''))
   })
 
-  it('can be left half made by a worker that dies, and another one is made', async () => {
-    await startWorker({ driver: spoilt({ create: never }), limits: { provisionMs: 600_000 } })
+  it('may be left half made by a worker that dies, and another one is made', async () => {
+    await startWorker({ driver: brokenDriver({ create: never }), limits: { provisionMs: 600_000 } })
     const session = await shell('echo done')
     await until('a lease', async () => (await leasesOf(session)).length === 1)
     await stack.disposeAsync()
@@ -102,9 +102,9 @@ describe('a sandbox that cannot be made', () => {
     expect(await leasesOf(session)).toMatchObject([{ end_reason: 'abandoned' }, { state: 'attached' }])
   })
 
-  it('does not keep a run from being cancelled', async () => {
+  it('does not prevent the cancellation of a run', async () => {
     await startWorker({
-      driver: spoilt({ create: () => Promise.reject(new Error('no room')) }),
+      driver: brokenDriver({ create: () => Promise.reject(new Error('no room')) }),
       limits: { maxAttempts: 1e6 },
     })
     const session = await shell('true')
@@ -115,7 +115,7 @@ describe('a sandbox that cannot be made', () => {
 })
 
 describe('a run that breaks every worker', () => {
-  it('ends after so many of them', async () => {
+  it('ends after a bounded number of workers', async () => {
     const session = await shell('true')
     await test.db.database.query('delete from turns where session_id = $1', [session.id])
     await startWorker({ limits: { maxHandovers: 3 } })
@@ -125,7 +125,7 @@ describe('a run that breaks every worker', () => {
     expect(rows).toEqual([{ token: 5 }])
   })
 
-  it('holds up no other run', async () => {
+  it('delays no other run', async () => {
     const poison = await shell('true')
     await test.db.database.query('delete from turns where session_id = $1', [poison.id])
     await startWorker({ limits: { concurrency: 1 } })
@@ -134,8 +134,8 @@ describe('a run that breaks every worker', () => {
   })
 })
 
-describe('a run whose worker was given up but whose agent works on', () => {
-  it('is over, and the agent ends before the next run has it', async () => {
+describe('a run whose worker lost its claim but whose agent works on', () => {
+  it('is over, and its agent ends before the next run starts', async () => {
     await startWorker()
     const session = await shell('while sleep 0.02; do echo >> ticks; done')
     await until('work', async () => {
@@ -166,7 +166,7 @@ describe('leases and sandboxes', () => {
     return lease
   }
 
-  it('an idle one expires, is destroyed, and the log says so', async () => {
+  it('an idle one expires and is destroyed, and the log says so', async () => {
     await startWorker({ limits: { leaseIdleMs: 200 } })
     const session = await shell('true')
     await ended(session)
@@ -181,7 +181,7 @@ describe('leases and sandboxes', () => {
     expect(await sandboxProcesses(test.dataDir, lease?.id ?? '')).toEqual([])
   })
 
-  it('one with a run does not expire, however long that takes', async () => {
+  it('one with a run does not expire, however long the run takes', async () => {
     await startWorker({ limits: { leaseIdleMs: 50 } })
     const session = await shell('while [ ! -e go ]; do sleep 0.02; done; echo went')
     await until('an overdue lease', async () => {
@@ -192,7 +192,7 @@ describe('leases and sandboxes', () => {
     expect(outcomeOf(await ended(session))).toBe('completed completed - 1')
   })
 
-  it('a sandbox that dies idle is expired', async () => {
+  it('a sandbox that dies while idle expires', async () => {
     await startWorker()
     const session = await shell('true')
     await ended(session)
@@ -206,14 +206,14 @@ describe('leases and sandboxes', () => {
     })
   })
 
-  it('a sandbox that no lease names is destroyed, one that cannot be does not protect the others', async () => {
+  it('a sandbox without a lease is destroyed, and one that cannot be destroyed does not protect the others', async () => {
     const stuck = crypto.randomUUID()
     const stray = crypto.randomUUID()
     let real: SandboxDriver | undefined
     const context = await workerContext(test, stack, {
       driver: driver => {
         real = driver
-        return spoilt({
+        return brokenDriver({
           destroy: id => (id === stuck ? never() : driver.destroy(id)),
           list: async () => [stuck, ...(await driver.list())],
         })(driver)
@@ -235,7 +235,7 @@ describe('claims', () => {
   const running = (session: Session) =>
     until('a running run', async () => (await test.api.session(session.id)).phase === 'running')
 
-  it('of a worker that was away too long are lost to it, and the run goes on', async () => {
+  it('of a worker that was away too long are lost to it, and the run continues', async () => {
     const context = await startWorker()
     const session = await shell('while [ ! -e go ]; do sleep 0.02; done; echo went')
     await running(session)
@@ -254,7 +254,7 @@ describe('claims', () => {
     expect(await fenceOf(session)).toBeNull()
   })
 
-  it('are given up at once by a worker that stops, and the agent goes on', async () => {
+  it('are released at once by a worker that stops, and the agent continues', async () => {
     await startWorker({ limits: { fenceMs: 600_000 } })
     const session = await shell('while [ ! -e go ]; do sleep 0.02; done; echo went')
     await running(session)

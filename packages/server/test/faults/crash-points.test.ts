@@ -194,8 +194,8 @@ function documented(phase: string): string[] {
   return [...table.matchAll(/^\| ([a-z ]+?) +\| (?!what)/gm)].map(([, name = '']) => name)
 }
 
-describe('a worker that is struck at any step', { timeout: 300_000 }, () => {
-  it('of parking a run, or of going on with it, keeps the question and the run', async () => {
+describe('a worker that crashes at any step', { timeout: 300_000 }, () => {
+  it('of parking or resuming a run keeps the question and the run', async () => {
     const rehearsal = { seal: new CrashPoint('seal', 0, 'dies'), restore: new CrashPoint('restore', 0, 'dies') }
     await driveParked([rehearsal])
     // The tests below strike the steps of sealing and restoring; this one strikes the steps that parking adds.

@@ -6,19 +6,19 @@ import { createTestDatabase, type TestDatabase } from '../support/storage/postgr
 import { type SeverableDatabase, severable } from '../support/storage/severable-database.ts'
 
 let db: TestDatabase
-let way: SeverableDatabase
+let proxy: SeverableDatabase
 let test: TestService
 let api: Api
 beforeAll(async () => {
   db = await createTestDatabase()
-  way = await severable(db)
-  const variables = { BERTH_ROLES: 'api', DATABASE_URL: databaseUrl({ ...db, connection: way.connection }) }
+  proxy = await severable(db)
+  const variables = { BERTH_ROLES: 'api', DATABASE_URL: databaseUrl({ ...db, connection: proxy.connection }) }
   test = await startTestService({ variables })
   api = new Api(test.url, (await createTenant(db.database)).apiKey)
 })
 afterAll(async () => {
   await test[Symbol.asyncDispose]()
-  await way[Symbol.asyncDispose]()
+  await proxy[Symbol.asyncDispose]()
   await db[Symbol.asyncDispose]()
 })
 
@@ -29,9 +29,9 @@ const status = async (path: string) => {
 }
 
 describe('a database that is away', () => {
-  it('is answered with 503 and a delay, whoever asks, until it is back', async () => {
+  it('gives every caller 503 and a delay until it is back', async () => {
     const session = await api.createSession({ title: 'a' })
-    await way.cut()
+    await proxy.cut()
     for (const caller of [api, new Api(test.url, 'svc_cloud_live_unknown')]) {
       const answer = await caller.get(`/v1/sessions/${session.id}`)
       expect([answer.status, answer.text, answer.headers.get('retry-after')]).toEqual([
@@ -43,7 +43,7 @@ describe('a database that is away', () => {
     expect([await status('/healthz'), await status('/readyz'), await status('/v1/openapi.json')]).toEqual([
       200, 503, 200,
     ])
-    await way.mend()
+    await proxy.mend()
     expect(await api.session(session.id)).toEqual(session)
     expect(await status('/readyz')).toBe(200)
   })

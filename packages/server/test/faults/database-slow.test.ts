@@ -42,7 +42,7 @@ const commands: readonly (readonly [name: string, command: Command])[] = [
   ['archive', (api, id) => api.call('DELETE', `/v1/sessions/${id}`)],
 ]
 
-test.each(tables)('a command that cannot get at %s in time is told to come again', async table => {
+test.each(tables)('a command that cannot reach %s in time is told to retry', async table => {
   const { api } = service
   const idle = await api.createSession()
   const busy = await Promise.all(commands.map(() => api.createSession({}, 'a')))

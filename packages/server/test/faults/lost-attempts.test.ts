@@ -14,15 +14,15 @@ import { touch, workspacePath } from '../support/workspaces/workspace.ts'
 
 const stack = new AsyncDisposableStack()
 let db: TestDatabase
-let way: SeverableDatabase
+let proxy: SeverableDatabase
 let test: TestService
 let api: Api
 beforeAll(async () => {
   const { runtimes } = stack.use(await scriptedRuntimes())
   db = stack.use(await createTestDatabase())
-  way = stack.use(await severable(db))
+  proxy = stack.use(await severable(db))
   const variables = {
-    DATABASE_URL: databaseUrl({ ...db, connection: way.connection }),
+    DATABASE_URL: databaseUrl({ ...db, connection: proxy.connection }),
     BERTH_PING_SECONDS: '3',
     BERTH_CANCEL_GRACE_SECONDS: '1',
   }
@@ -64,7 +64,7 @@ const losses = [
 ] as const
 
 describe.each(losses)('a sandbox that is %s', (_, signal) => {
-  it('before a tool call costs an attempt: the run starts again in another one', async () => {
+  it('before a tool call costs an attempt: the run starts again in another sandbox', async () => {
     const session = await api.createSession({ runtime: 'scripted' }, 'wait /workspace/go\nsay done')
     const first = await workingLease(session)
     await signalSandbox(test.dataDir, first.id, signal)
@@ -94,7 +94,7 @@ describe.each(losses)('a sandbox that is %s', (_, signal) => {
 })
 
 describe('a sandbox that is lost', () => {
-  it('in a later turn costs an attempt: it begins again from what the turn before it sealed', async () => {
+  it('in a later turn costs an attempt: it starts again from the seal of the previous turn', async () => {
     const session = await api.createSession({ runtime: 'scripted' }, 'say one')
     await ended(session)
     await until('a sealed run', async () => (await api.session(session.id)).phase === 'idle')
@@ -122,11 +122,11 @@ describe('a database that is away', () => {
     )
     await workingLease(session)
     await until('work', () => worked(session, 'began'))
-    await way.cut()
+    await proxy.cut()
     await go(session, 'away')
     await until('work without a database', () => worked(session, 'done'))
     await lapsed(session)
-    await way.mend()
+    await proxy.mend()
     await go(session, 'back')
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('completed completed - 1')
@@ -141,16 +141,16 @@ describe('a database that is away', () => {
     expect(activitiesOf(run)).toMatchObject([{ output: 'meanwhile\nafter\n' }])
   })
 
-  it('when an agent ends loses nothing of what it did', async () => {
+  it('when an agent ends loses none of its work', async () => {
     const session = await api.createSession(
       { runtime: 'scripted' },
       'wait /workspace/go\ncount 2000\ntools 50\nsay end',
     )
     await workingLease(session)
-    await way.cut()
+    await proxy.cut()
     await go(session, 'go')
     await lapsed(session)
-    await way.mend()
+    await proxy.mend()
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('completed completed - 1')
     const [counted] = run.events.filter(event => event.type === 'svc.message.created')
@@ -161,14 +161,14 @@ describe('a database that is away', () => {
     )
   })
 
-  it('again and again, wherever that strikes, neither loses nor repeats anything', async () => {
+  it('again and again, at any point, neither loses nor repeats anything', async () => {
     const session = await api.createSession(
       { runtime: 'scripted' },
       'count 500\n'.concat('tool x\ncount 300\n'.repeat(40)),
     )
     for (let cuts = 0, tools = 0; tools < 40 && cuts < 15; cuts += 1) {
-      await way.cut()
-      await way.mend()
+      await proxy.cut()
+      await proxy.mend()
       const before: number = tools
       const progressed = async () => {
         const { rows } = await db.database.query<{ n: number; over: boolean }>(

@@ -14,7 +14,7 @@ afterAll(() => db[Symbol.asyncDispose]())
 const ignored = { ignore_startup_parameters: 'statement_timeout,idle_in_transaction_session_timeout' }
 const check = (url: string) => requireOwnConnections({ connection: { connectionString: url }, log: silentLog })
 
-test('a server itself gives each connection a process of its own', async () => {
+test('a server without a pooler gives each connection its own process', async () => {
   await requireOwnConnections({ connection: db.connection, log: silentLog })
 })
 
@@ -29,7 +29,7 @@ describe.runIf(hasPgBouncer)('behind PgBouncer', () => {
     await expect(check(pooler.url)).rejects.toThrow(/^DATABASE_URL leads through a pooler .* Set pool_mode to session/)
   })
 
-  test('that refuses the parameters of a connection, the start says which to ignore', async () => {
+  test('that refuses the parameters of a connection, the start names the ones to ignore', async () => {
     await using pooler = await startPgBouncer(db, { pool_mode: 'session' })
     await expect(check(pooler.url)).rejects.toThrow(
       /^the pooler in front of the database refuses the parameter \w+: add statement_timeout and/,

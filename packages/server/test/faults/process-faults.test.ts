@@ -57,7 +57,7 @@ describe('the whole service in one process', () => {
     return Number(file.split('\n')[0])
   }
 
-  it('is killed in the middle of a seal, and of a restore: all that was sealed is there', async () => {
+  it('keeps everything that was sealed when it is killed during a seal and during a restore', async () => {
     const key = (session: Session) => [session.organizationId, session.id]
     const script = 'head -c 50000000 /dev/urandom > large; sha256sum large > sum'
     const session = await api.createSession({ runtime: 'shell' }, script)
@@ -86,7 +86,7 @@ describe('the whole service in one process', () => {
     expect([outcomeOf(ended), activitiesOf(ended)[0]?.['output']]).toEqual(['completed completed - 1', 'large: OK\n'])
   })
 
-  it('is killed in the middle of a run and started again: the same attempt goes on, and completes', async () => {
+  it('continues and completes the same attempt when it is killed during a run and started again', async () => {
     const session = await api.createSession(
       { runtime: 'shell' },
       'echo before; while [ ! -e go ]; do sleep 0.02; done; echo after',
@@ -103,7 +103,7 @@ describe('the whole service in one process', () => {
     expect(activitiesOf(run)).toMatchObject([{ output: 'before\nafter\n' }])
   })
 
-  it('lives through the death of its PostgreSQL, and so does the run', async () => {
+  it('survives the death of its PostgreSQL, and so does the run', async () => {
     const session = await api.createSession({ runtime: 'shell' }, 'while [ ! -e go ]; do sleep 0.02; done; echo after')
     await running(api, session)
     const killed = await postmaster()
@@ -157,7 +157,7 @@ describe('workers in processes of their own', () => {
 
   const go = (session: Session, name = 'go') => touch(test.db.database, test.dataDir, session, name)
 
-  it('take over from one that is killed', async () => {
+  it('take over from a killed one', async () => {
     await using pool = await workers(2)
     const session = await test.api.createSession(
       { runtime: 'scripted' },
@@ -177,7 +177,7 @@ describe('workers in processes of their own', () => {
     expect(run.run.result?.summary).toBe('the answer')
   })
 
-  it('take over at once from one that is told to stop, whatever the life of its claims', async () => {
+  it('take over at once from one that stops, whatever the life of its claims', async () => {
     await using pool = await workers(2, { BERTH_FENCE_SECONDS: '600' })
     const session = await test.api.createSession({ runtime: 'scripted' }, 'tool a\nwait /workspace/go\nsay done')
     await running(test.api, session)
@@ -189,7 +189,7 @@ describe('workers in processes of their own', () => {
     expect(startsOf(run)).toHaveLength(1)
   })
 
-  it('may be killed twenty times while an agent works: nothing is lost and nothing comes twice', {
+  it('may be killed twenty times while an agent works, and nothing is lost or repeated', {
     timeout: 600_000,
   }, async () => {
     const kills = 20

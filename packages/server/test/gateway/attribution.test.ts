@@ -92,23 +92,26 @@ const inBucket = async (key: string) => {
 }
 
 describe('a request', () => {
-  it.each(Object.keys(kinds))('with %s is let in, attributed, metered apart, and refused once revoked', async kind => {
-    const { tenant } = await gateway.test.newTenant()
-    const made = await kinds[kind]?.(tenant)
-    if (made === undefined) throw new Error('no such kind')
-    const { key, row, bucket, revoke } = made
-    expect(await inBucket(bucket)).toBe(0)
-    const answer = await ask(key)
-    expect([answer.status, answer.headers.get('ratelimit')]).toEqual([200, expect.stringContaining('"svc-ai"')])
-    expect(await lastRow(tenant.organizationId)).toMatchObject({
-      ...row,
-      organization_id: tenant.organizationId,
-      credential_kind: credentialKinds[kind],
-    })
-    expect(await inBucket(bucket)).toBe(1)
-    await revoke()
-    expect((await ask(key)).status).toBe(401)
-  })
+  it.each(Object.keys(kinds))(
+    'with %s is accepted, attributed, metered separately, and refused once revoked',
+    async kind => {
+      const { tenant } = await gateway.test.newTenant()
+      const made = await kinds[kind]?.(tenant)
+      if (made === undefined) throw new Error('no such kind')
+      const { key, row, bucket, revoke } = made
+      expect(await inBucket(bucket)).toBe(0)
+      const answer = await ask(key)
+      expect([answer.status, answer.headers.get('ratelimit')]).toEqual([200, expect.stringContaining('"svc-ai"')])
+      expect(await lastRow(tenant.organizationId)).toMatchObject({
+        ...row,
+        organization_id: tenant.organizationId,
+        credential_kind: credentialKinds[kind],
+      })
+      expect(await inBucket(bucket)).toBe(1)
+      await revoke()
+      expect((await ask(key)).status).toBe(401)
+    },
+  )
 
   it('of a Run counts for the installation of its Session', async () => {
     const { tenant, api } = await gateway.test.newTenant()
@@ -152,7 +155,7 @@ describe('a name of an end user in the request', () => {
   const named = { ...question, user: 'ann', safety_identifier: 'bob' }
   const sent = () => Object(gateway.upstream.requests.at(-1)?.body)
 
-  it('is what the use of an app counts for, the safety identifier first, and passes on as it is', async () => {
+  it('is charged with the use of an app, the safety identifier first, and is passed on unchanged', async () => {
     const { tenant } = await gateway.test.newTenant()
     const key = await signer.mint.installationToken(tenant.installationId, 'svc-ai', null)
     await ask(key, named)

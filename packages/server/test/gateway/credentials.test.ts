@@ -67,7 +67,7 @@ const endRun = (runId: string) =>
   db().query("update runs set status = 'completed', ended_at = now() where id = $1", [runId])
 
 describe('a credential', () => {
-  it('of the API is none here, and one of the gateway is none there', async () => {
+  it('of the API is refused here, and one of the gateway is refused there', async () => {
     const refused = [401, 'invalid_or_expired_credential']
     expect(await outcome(gateway.test.tenant.apiKey)).toEqual(refused)
     const { credential } = await newRun()
@@ -77,7 +77,7 @@ describe('a credential', () => {
     }
   })
 
-  it('is told its bucket also with the refusal of an organization header', async () => {
+  it('gets the state of its bucket even with the refusal of an organization header', async () => {
     const headers = { authorization: `Bearer ${gateway.aiKey}`, 'x-svc-organization': randomUUID() }
     for (const path of ['/v1/models', '/v1/nope']) {
       const answer = await fetch(gateway.test.url + path, { headers })
@@ -85,7 +85,7 @@ describe('a credential', () => {
     }
   })
 
-  it('of the gateway holds also where there is nothing', async () => {
+  it('of the gateway is checked even below unknown paths', async () => {
     const { credential } = await newRun()
     const { apiKey } = gateway.test.tenant
     const asked = [gateway.aiKey, credential, apiKey, 'svc_ai_live_none', 'svc_run_none'].map(async key => {
@@ -116,7 +116,7 @@ describe('a credential', () => {
 })
 
 describe('a credential of a Run', () => {
-  it('ends with the installation that the Session belongs to, while the Run has not ended', async () => {
+  it('ends with the installation of its Session, although the Run has not ended', async () => {
     const { tenant, api } = await gateway.test.newTenant()
     const session = await api.createSession()
     const { run } = await api.submitTurn(session.id, 'a')
@@ -131,7 +131,7 @@ describe('a credential of a Run', () => {
     expect(await outcome(credential)).toEqual([401, 'invalid_or_expired_credential'])
   })
 
-  it("stays where the Session is a person's", async () => {
+  it('stays valid if the Session belongs to a person', async () => {
     const run = await newRun()
     await db().query("update sessions set owner_kind = 'person', owner_id = gen_random_uuid() where id = $1", [
       run.sessionId,
@@ -140,8 +140,8 @@ describe('a credential of a Run', () => {
   })
 })
 
-describe('what an organization may use', () => {
-  it('is what its list names, and all without one', async () => {
+describe('the models of an organization', () => {
+  it('are those on its list, or all without a list', async () => {
     const { tenant } = await gateway.test.newTenant()
     const { aiKey } = await createAiKey(db(), tenant)
     expect(await outcome(aiKey)).toEqual([200, null])
@@ -153,7 +153,7 @@ describe('what an organization may use', () => {
   })
 })
 
-describe('what a request used', () => {
+describe('the use of a request', () => {
   it('is accounted once, whole and streamed, over both formats', async () => {
     const { aiKey, apiKeyId } = await createAiKey(db(), gateway.test.tenant)
     for (const stream of [false, true]) {
@@ -189,7 +189,7 @@ describe('what a request used', () => {
       expect((await readUsage(env, { by, since: new Date(0) })).length).toBeGreaterThan(0)
   })
 
-  it('adds up for a Run, before its answer has ended', async () => {
+  it('is added to its Run before its answer has ended', async () => {
     const run = await newRun()
     expect(await usageOfRun(db(), run)).toMatchObject({ costUsd: 0, costComplete: true, open: 0 })
     for (const stream of [false, true]) {
@@ -203,7 +203,7 @@ describe('what a request used', () => {
     expect(await usageOfRun(db(), run)).toMatchObject({ costComplete: false })
   })
 
-  it('is booked when the client leaves, and the provider is let go of', async () => {
+  it('is booked when the client leaves, and the request to the provider is aborted', async () => {
     await using other = await startGatewayService()
     other.upstream.next(streamsUntil({ text: 'hello there' }, 2, 'silence'))
     const leaving = new AbortController()
@@ -216,7 +216,7 @@ describe('what a request used', () => {
     expect((await other.requests())[0]).toMatchObject({ outcome: 'left', cost_usd: null, input_tokens: null })
   })
 
-  it('is on disk when it is kept, unless its row was there before', async () => {
+  it('is on disk once it is stored, unless its row existed before', async () => {
     const run = await newRun()
     const request = { ...requestOf(run.organizationId), sessionId: run.sessionId, runId: run.runId }
     const commit = (record: RequestRecord, flushed: boolean) =>
@@ -243,7 +243,7 @@ describe('a budget', () => {
       limitUsd,
     ])
 
-  it('of a key or an organization refuses when it is spent, until its period is over', async () => {
+  it('of a key or an organization refuses once it is spent, until its period is over', async () => {
     const { tenant } = await gateway.test.newTenant()
     const [one, two] = [await createAiKey(db(), tenant), await createAiKey(db(), tenant)]
     await setBudget(tenant.organizationId, one.apiKeyId, 'day', costUsd)
@@ -270,7 +270,7 @@ describe('a budget', () => {
     ])
   })
 
-  it('counts a request once, however often it is kept', async () => {
+  it('counts a request once, however often it is stored', async () => {
     const { organizationId } = (await gateway.test.newTenant()).tenant
     await setBudget(organizationId, null, 'total', 10)
     const settled = { ...requestOf(organizationId), outcome: 'completed', costUsd: 1 } as const
@@ -281,7 +281,7 @@ describe('a budget', () => {
     expect(rows.map(({ spent_usd }) => Number(spent_usd))).toEqual([1])
   })
 
-  it('of a Run refuses when it is spent, and where the cost would not be known', async () => {
+  it('of a Run refuses once it is spent, and if the cost would be unknown', async () => {
     const run = await newRun(1.5 * costUsd)
     expect(await outcome(run.credential, question('main/unpriced'))).toEqual([402, 'cost_unknown'])
     for (let n = 0; n < 2; n += 1) expect(await outcome(run.credential)).toEqual([200, null])
@@ -290,7 +290,7 @@ describe('a budget', () => {
 })
 
 describe('the bucket', () => {
-  it('is svc-ai, one of each installation and one of each Run', async () => {
+  it('is svc-ai: one for each installation and one for each Run', async () => {
     await using small = await startGatewayService({
       variables: { BERTH_GATEWAY_RATE_BURST: '2', BERTH_GATEWAY_RATE_PER_MINUTE: '1' },
     })

@@ -163,7 +163,7 @@ describe('a refusal has the body of OpenAI, in the order of checks', () => {
     expect(refused.error.message).not.toBe('')
   })
 
-  it('says what to do about a model that is not there', async () => {
+  it('gives the remedy for an unknown model', async () => {
     const { error } = await post(chat, { model: 'main/nope', messages })
     expect(error.message).toContain('providers')
     await using bare = await startTestService({ variables: { BERTH_ROLES: 'gateway' } })
@@ -178,15 +178,15 @@ describe('a refusal has the body of OpenAI, in the order of checks', () => {
     ])
   })
 
-  it('takes a prompt of a megabyte, and null where OpenAI does', async () => {
+  it('accepts a prompt of a megabyte, and null wherever OpenAI does', async () => {
     const body = { model: 'fast', input: 'ä'.repeat(500_000), previous_response_id: null, tools: [], metadata: null }
     const answer = await gateway.call('/v1/responses', body)
     expect(answer.status).toBe(200)
   })
 })
 
-describe('where the gateway is served', () => {
-  it('answers its own paths alone without the API, and none of them without the gateway', async () => {
+describe('the listener of the gateway', () => {
+  it("serves only the gateway's paths without the API, and none of them without the gateway", async () => {
     await using alone = await startTestService({ variables: { BERTH_ROLES: 'gateway' } })
     const codeOf = async (path: string) => {
       const answer = await fetch(alone.url + path, { headers: { authorization: `Bearer ${alone.tenant.apiKey}` } })
@@ -201,7 +201,7 @@ describe('where the gateway is served', () => {
 })
 
 describe('metrics', () => {
-  it('tell what the gateway and the service do, on a loopback port of their own', async () => {
+  it('report on the gateway and the service, on a loopback port of their own', async () => {
     await using measured = await startGatewayService({ variables: { BERTH_METRICS_PORT: '0' } })
     measured.upstream.next(says({ text: 'hello' }))
     await (await measured.call('/v1/chat/completions', { model: 'fast', messages })).text()
@@ -253,7 +253,7 @@ describe('a body', () => {
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  it('that is broken off is no fault of anybody else, however its sender is judged', async () => {
+  it("that breaks off is nobody else's fault, however its sender is judged", async () => {
     for (const bearer of [gateway.aiKey, 'x']) {
       const socket = dial()
       socket.write(head(`content-length: ${body.length}`, bearer))
@@ -263,7 +263,7 @@ describe('a body', () => {
     expect((await post('/v1/chat/completions', '{')).status).toBe(400)
   })
 
-  it('is judged after the capability', async () => {
+  it('is checked after the capability', async () => {
     const { aiKey } = await createAiKey(gateway.test.db.database, gateway.test.tenant, ['svc.cloud.access'])
     const refused = await send('POST', '/v1/chat/completions', { ...json, authorization: `Bearer ${aiKey}` }, '{')
     expect([refused.status, refused.error.code]).toEqual([403, 'insufficient_scope'])

@@ -34,7 +34,7 @@ afterAll(async () => {
 })
 
 describe('a provider without models', () => {
-  it('is asked for its list once, which says what its models can do', async () => {
+  it('is asked once for its list, which tells the abilities of its models', async () => {
     for (let n = 0; n < 2; n += 1) {
       const { data: models } = await gateway.openai.models.list()
       expect(models.filter(({ owned_by }) => owned_by === 'listed')).toMatchObject([
@@ -53,7 +53,7 @@ describe('a provider without models', () => {
     expect(lister.requests.filter(({ path }) => path === '/v1/models')).toHaveLength(1)
   })
 
-  it('serves what it lists, and Responses where it speaks Chat alone', async () => {
+  it('serves its listed models, and Responses even if it speaks only Chat', async () => {
     lister.next(says({ text: 'hello' }))
     const chat = { model: 'big', messages: [{ role: 'user' as const, content: 'a' }] }
     expect((await gateway.openai.chat.completions.create(chat)).choices[0]?.message.content).toBe('hello')
@@ -63,7 +63,7 @@ describe('a provider without models', () => {
     expect((await gateway.call('/v1/responses', { model: 'listed/other', input: 'a' })).status).toBe(404)
   })
 
-  it('that does not tell its list leaves the others as they are', async () => {
+  it('that does not answer with its list leaves the others unchanged', async () => {
     const silent = await startScriptedUpstream()
     silent.next(refuses(500))
     await using other = await startGatewayService({

@@ -24,7 +24,7 @@ const tools = calls.map(({ name }) => ({
 const chatTools = tools.map(({ name, parameters }) => ({ type: 'function' as const, function: { name, parameters } }))
 
 describe('the official library over Responses', () => {
-  it('gets an answer, with its text and under the name that was asked for', async () => {
+  it('gets an answer with its text, under the requested model name', async () => {
     gateway.upstream.next(says({ text }))
     const response = await gateway.openai.responses.create({ model: 'fast', input: 'a', metadata: { a: 'b' } })
     expect([response.output_text, response.model, response.status]).toEqual([text, 'fast', 'completed'])
@@ -60,7 +60,7 @@ describe('the official library over Chat Completions', () => {
     expect(choice?.message.tool_calls).toHaveLength(2)
   })
 
-  it('follows a stream that is cut anywhere, with usage only where it asked', async () => {
+  it('follows a stream that is cut anywhere, with usage only if requested', async () => {
     for (const include_usage of [true, false]) {
       gateway.upstream.next(drips({ text, calls }))
       const stream = await gateway.openai.chat.completions.create({
@@ -96,8 +96,8 @@ describe('the ai library', () => {
   })
 })
 
-describe('what is passed on', () => {
-  it('is the very bytes, but for the model', async () => {
+describe('the gateway', () => {
+  it('passes a request on byte for byte, except for the model', async () => {
     gateway.upstream.next(says({ text }))
     const sent = '{ "stream":true,\n "input" : "caf\\u00e9 \\"model\\":1", "model":"main/m1", "temperature": 1.0}'
     const answer = await gateway.call('/v1/responses', sent)
@@ -131,7 +131,7 @@ describe('what is passed on', () => {
         tools: [{ type: 'function', name: 'a', parameters: {}, x: 1 }, { type: 'new_tool' }],
       },
     ],
-  ])('is members and types that nobody here knows, but none at the top: %s', async (path, body) => {
+  ])('passes on members and types unknown to Berth, except at the top: %s', async (path, body) => {
     gateway.upstream.next(says({ text }))
     const passed = await gateway.call(path, { model: 'fast', ...body })
     expect([passed.status, gateway.upstream.requests.at(-1)?.body]).toEqual([200, { model: 'm1', ...body }])
@@ -142,7 +142,7 @@ describe('what is passed on', () => {
     ])
   })
 
-  it('is listed', async () => {
+  it('lists its models with their facts', async () => {
     const { data } = (await (await gateway.call('/v1/models', undefined)).json()) as { data: { id: string }[] }
     expect(data.map(({ id }) => id)).toEqual(['main/m1', 'main/unpriced', 'main/plain', 'spare/m1', 'fast'])
     expect(data[0]).toEqual({

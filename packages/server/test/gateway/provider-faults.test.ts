@@ -62,7 +62,7 @@ describe('a refusal of the provider', () => {
     [529, 503, 'upstream_overloaded'],
   ]
 
-  it.each(cases)('%i is answered as %i %s, and keeps the key to itself', async (sent, status, code) => {
+  it.each(cases)('%i is answered as %i %s and does not reveal the key', async (sent, status, code) => {
     const message = `bad key ${providerKey} and sk-****abcdefgh`
     for (const stream of [false, true]) {
       const answer = await ask(refuses(sent, message, { 'retry-after': '7' }), 'responses', stream)
@@ -73,14 +73,14 @@ describe('a refusal of the provider', () => {
     }
   })
 
-  it('is waited out where it asks for little, and tried again', async () => {
+  it('is retried after the requested wait if that is short', async () => {
     gateway.upstream.next(refuses(429, 'slow down', { 'retry-after': '0' }), says({ text: 'hello' }))
     const answer = await gateway.call(pathOf.chat, body('chat', false))
     expect(answer.status).toBe(200)
   })
 })
 
-describe('an answer that is none', () => {
+describe('an unusable answer', () => {
   const html: Behaviour = (_, response) =>
     response.writeHead(200, { 'content-type': 'text/html' }).end('<html>') as never
   const silence: Behaviour = () => {}
@@ -96,7 +96,7 @@ describe('an answer that is none', () => {
     expect([answer.status, codeIn(answer.text)]).toEqual([status, code])
   })
 
-  it('that nobody gives is told', async () => {
+  it('that never comes is reported', async () => {
     const answer = await gateway.call(pathOf.chat, body('chat', false, 'gone/m1'))
     expect([answer.status, codeIn(await answer.text())]).toEqual([502, 'upstream_unreachable'])
   })
@@ -140,7 +140,7 @@ describe('a stream that breaks', () => {
     expect(answer.text).toContain('upstream_cut')
   })
 
-  it('with an error of its own is told in our words', async () => {
+  it('with an error of its own is reported in our words', async () => {
     const said = `data: {"error":{"message":"no ${providerKey}"}}\n\n`
     const answer = await ask(sends(['data: {"choices":[]}\n\n', said]), 'chat', true)
     expect(answer.text.match(/"error"/g)).toHaveLength(1)
@@ -169,7 +169,7 @@ describe('a stream that breaks', () => {
   })
 })
 
-it('replays no signature to a provider that can make nothing of it', async () => {
+it('does not replay a signature to a provider that cannot use it', async () => {
   gateway.upstream.next(says({ text: 'ok' }))
   const called = (extra_content: object) => ({
     id: 'a',
@@ -191,7 +191,7 @@ it('replays no signature to a provider that can make nothing of it', async () =>
 })
 
 describe('a fallback', () => {
-  it('takes a request before the first byte, and under the name that was asked for', async () => {
+  it('takes over before the first byte, under the requested model name', async () => {
     gateway.upstream.next(refuses(500))
     gateway.spare.next(says({ text: 'from the spare' }))
     for (const stream of [false, true]) {
@@ -207,7 +207,7 @@ describe('a fallback', () => {
     expect(row).toMatchObject({ provider: 'spare', model: 'spare/m1', outcome: 'completed' })
   })
 
-  it('takes the place of a provider that refuses the key, which is asked once', async () => {
+  it('replaces a provider that refuses the key, which is asked once', async () => {
     const before = gateway.upstream.requests.length
     gateway.upstream.next(refuses(401))
     gateway.spare.next(says({ text: 'from the spare' }))
@@ -216,7 +216,7 @@ describe('a fallback', () => {
     expect(gateway.upstream.requests).toHaveLength(before + 1)
   })
 
-  it('is not for a request that is wrong by itself', async () => {
+  it('is not used for a request that is wrong in itself', async () => {
     gateway.upstream.next(refuses(400))
     const answer = await gateway.call(pathOf.chat, body('chat', false, 'safe'))
     expect([answer.status, codeIn(await answer.text())]).toEqual([400, 'upstream_request_refused'])
@@ -224,7 +224,7 @@ describe('a fallback', () => {
 })
 
 describe('a client that stops reading', () => {
-  it('holds its provider back, and is let go of', async () => {
+  it('slows its provider down and is disconnected', async () => {
     let written = 0
     const flood: Behaviour = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -252,7 +252,7 @@ describe('a client that stops reading', () => {
 })
 
 describe('a service that stops', () => {
-  it('lets a stream that is under way come to its end, and accounts it', async () => {
+  it('lets an open stream finish and accounts it', async () => {
     await using stopping = await startGatewayService()
     const goOn = Promise.withResolvers<void>()
     stopping.upstream.next(async (request, response) => {

@@ -152,7 +152,7 @@ describe.each(providers)("OpenAI's library, over %s", model => {
     }
   })
 
-  it('gets and streams a chat', async () => {
+  it('completes and streams a chat', async () => {
     script(model, { text: 'Hello there' }, { text: 'Looking', calls }, { calls })
     const messages = [{ role: 'user', content: 'Hi' } as const]
     const whole = await client.chat.completions.create({ model, messages })
@@ -178,7 +178,7 @@ describe.each(providers)("OpenAI's library, over %s", model => {
     expect(checkChatStream(text).calls.map(call => call.name)).toEqual(['weather', 'weather'])
   })
 
-  it('is told of the token limit', async () => {
+  it('reports the token limit', async () => {
     if (model === 'ollama') return
     script(model, { text: 'Cut', cut: true }, { text: 'Cut', cut: true })
     const response = await client.responses.create({ model, input: 'Hi', max_output_tokens: 16 })
@@ -224,7 +224,7 @@ describe.each(['anthropic', 'google'] as const)('the ai library, over %s', model
   })
 })
 
-describe.each(['anthropic', 'google'] as const)('what %s would never see', model => {
+describe.each(['anthropic', 'google'] as const)('a member that %s would never see', model => {
   it.each([
     ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hi', x: 1 }] }, 'messages[0].x'],
     ['/v1/chat/completions', { messages: [{ role: 'user', content: [{ type: 'x' }] }] }, 'messages[0].content[0].type'],
@@ -238,7 +238,7 @@ describe.each(['anthropic', 'google'] as const)('what %s would never see', model
 })
 
 describe('a chat over Anthropic', () => {
-  it('has structured answers', async () => {
+  it('returns structured answers', async () => {
     script('anthropic', { text: '{"city":"Oslo"}' })
     const { choices } = await client.chat.completions.parse({
       model: 'anthropic',
@@ -265,11 +265,11 @@ describe('a chat over Gemini', () => {
   })
 })
 
-describe('an upstream that fails', () => {
+describe('a failing upstream', () => {
   const whole = anthropicFrames({ text: 'Hello there, friend' })
   const ask = { model: 'raw', input: 'Hi' }
 
-  it('in the middle of an event has failed, in either format, and keeps what was seen', async () => {
+  it('in the middle of an event has failed in either format, and keeps the tokens seen so far', async () => {
     const text = whole.slice(0, 4).join('')
     raw.next(sends([text, whole[4]?.slice(0, 30) ?? ''], 'cut'))
     const response = checkResponsesStream(await raws('responses', ask))
@@ -306,13 +306,13 @@ describe('an upstream that fails', () => {
     expect(response).toMatchObject({ status: 'failed', output_text: 'Hello' })
   })
 
-  it('before it told its usage is booked with what it told', async () => {
+  it('before it reported its usage is booked with the usage so far', async () => {
     raw.next(sends([candidate], 'cut'))
     const response = checkResponsesStream(await raws('responses', { model: 'raw-google', input: 'Hi' }))
     expect(response['usage']).toMatchObject({ input_tokens: 7, output_tokens: 2 })
   })
 
-  it('to tell its usage until after its reason to finish has it booked', async () => {
+  it('that reports its usage only after the finish reason is booked with it', async () => {
     const finish = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
     const usage = { choices: [], usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } }
     raw.next(
@@ -329,7 +329,7 @@ describe('an upstream that fails', () => {
     expect(response).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
   })
 
-  it('with characters split across chunks says them whole', async () => {
+  it('with characters split across chunks sends them whole', async () => {
     const bytes = Buffer.from(anthropicFrames({ text: 'é😀 naïve' }).join(''))
     raw.next(sends([...bytes].map(byte => Uint8Array.of(byte))))
     expect(checkResponsesStream(await raws('responses', ask))['output_text']).toBe('é😀 naïve')
@@ -340,7 +340,7 @@ describe('an upstream that fails', () => {
     [401, 'upstream_credential_refused'],
     [429, 'upstream_rate_limited'],
     [529, 'upstream_overloaded'],
-  ])('with status %i is told by code', async (status, code) => {
+  ])('with status %i is reported by code', async (status, code) => {
     const error = JSON.stringify({ type: 'error', error: { type: 'x', message: 'says no' } })
     raw.next(
       (_, response) =>
@@ -350,7 +350,7 @@ describe('an upstream that fails', () => {
     await expect(client.responses.create({ ...ask, stream: true })).rejects.toMatchObject({ code })
   })
 
-  it("with Google's words for a refused key is told by code", async () => {
+  it("with Google's message for a refused key is reported by code", async () => {
     const details = [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }]
     const error = { code: 400, status: 'INVALID_ARGUMENT', message: 'API key not valid.', details }
     raw.next((_, response) => void response.writeHead(400).end(JSON.stringify({ error })))
@@ -360,7 +360,7 @@ describe('an upstream that fails', () => {
     }
   })
 
-  it('with HTML instead of an answer is told by code', async () => {
+  it('with HTML instead of an answer is reported by code', async () => {
     raw.next((_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'))
     for (const stream of [false, true]) {
       const answered = client.responses.create({ ...ask, stream })
@@ -368,7 +368,7 @@ describe('an upstream that fails', () => {
     }
   })
 
-  it('is left when the client leaves', async () => {
+  it('is disconnected when the client leaves', async () => {
     raw.next(sends(whole.slice(0, 5), 'silence'))
     const before = raw.abandoned
     const stream = await client.responses.create({ ...ask, stream: true })
@@ -378,8 +378,8 @@ describe('an upstream that fails', () => {
   })
 })
 
-describe('a conversation that goes on elsewhere', () => {
-  it('leaves what a translated model thought with it', async () => {
+describe('a conversation that continues with another provider', () => {
+  it('drops the reasoning of a translated model', async () => {
     script('anthropic', { thinking, text: 'Hello' })
     const { output } = await client.responses.create({ model: 'anthropic', input: 'Hi', reasoning: { effort: 'low' } })
     expect(output.map(item => item.type)).toEqual(['reasoning', 'message'])

@@ -163,7 +163,7 @@ describe.each(forms)('$name', form => {
     }
   })
 
-  it.each([false, true])('passes bytes on and books what they cost, streamed: %s', async streams => {
+  it.each([false, true])('passes bytes on and books their cost, streamed: %s', async streams => {
     upstream.next(says(form, { text: 'hello' }))
     const answer = await ask(form, streams)
     const text = await answer.text()
@@ -193,7 +193,7 @@ describe.each(forms)('$name', form => {
     [429, 429, 'upstream_rate_limited', 'rate_limit_error', 'RESOURCE_EXHAUSTED'],
     [500, 502, 'upstream_failed', 'api_error', 'INTERNAL'],
     [529, 503, 'upstream_overloaded', 'overloaded_error', 'UNAVAILABLE'],
-  ])('tells a %i of the provider as %i %s, and keeps the key to itself', async (sent, status, code, ...kinds) => {
+  ])('reports a %i of the provider as %i %s and does not reveal the key', async (sent, status, code, ...kinds) => {
     upstream.next(refuses(sent, { 'retry-after': '7' }))
     const answer = await ask(form, sent % 2 === 0)
     const text = await answer.text()
@@ -204,7 +204,7 @@ describe.each(forms)('$name', form => {
     expect(await booked(answer)).toMatchObject({ outcome: 'failed', error_code: code })
   })
 
-  it.each(['cut', 'end', 'silence'] as const)('never ends a stream well that broke by %s', async then => {
+  it.each(['cut', 'end', 'silence'] as const)('never ends a stream normally that broke by %s', async then => {
     upstream.next(sends(form.frames({ text: 'hello there' }).slice(0, form.provider === 'a' ? 4 : 1), then))
     const answer = await ask(form, true)
     const { text, whole } = await readAll(answer)
@@ -221,7 +221,7 @@ describe.each(forms)('$name', form => {
     expect(await booked(answer)).toMatchObject({ outcome: 'failed', error_code: code, cost_usd: null })
   })
 
-  it('tells an error of the provider within a stream in our words, and ends there', async () => {
+  it("reports a provider's error within a stream in our words, and ends the stream there", async () => {
     const error = { type: 'overloaded_error', code: 503, message: `no ${providerKey}` }
     const said = `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
     upstream.next(sends([...form.frames({ text: 'hello' }).slice(0, form.provider === 'a' ? 4 : 1), said]))
@@ -233,7 +233,7 @@ describe.each(forms)('$name', form => {
     expect(await booked(answer)).toMatchObject({ outcome: 'failed', cost_usd: null })
   })
 
-  it('books a stream that its client left, at a cost that nobody knows, and leaves its provider', async () => {
+  it('books a stream that its client left at an unknown cost, and disconnects from its provider', async () => {
     const before = upstream.abandoned
     // Google reports the count so far with each part.
     const soFar = '"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":1},"modelVersion"'
@@ -252,7 +252,7 @@ describe.each(forms)('$name', form => {
     expect(await booked(answer)).toMatchObject({ outcome: 'left', input_tokens: 100, output_tokens: 1, cost_usd: null })
   })
 
-  it('has no model of another kind, and says which it has of those that are open to the caller', async () => {
+  it("refuses a model of another kind and lists the caller's models that it serves", async () => {
     const { organizationId } = gateway.test.tenant
     const missing = await ask(form, false, 'a/none')
     expect([missing.status, form.refusal(await missing.text()).code]).toEqual([404, 'model_not_found'])
@@ -273,7 +273,7 @@ describe.each(forms)('$name', form => {
     await db.database.query('delete from gateway_models')
   })
 
-  it('falls back to what speaks it, and to nothing else', async () => {
+  it('falls back only to models that speak the same format', async () => {
     gateway.upstream.next(() => expect.unreachable())
     upstream.next(refuses(500), says(form, { text: 'from the other' }))
     const answer = await ask(form, true, `safe-${form.alias}`)
@@ -311,7 +311,7 @@ describe.each(forms)('$name', form => {
     expect((await fetch(`${gateway.test.url}/v1/chat/completions`, chat)).status).toBe(401)
   })
 
-  it('counts tokens, which is in no account', async () => {
+  it('counts tokens without booking them', async () => {
     upstream.next((_, response) => void response.end('{"input_tokens":7}'))
     const answer = await send(form.countPath, form.body(form.alias, false))
     expect([answer.status, await answer.text()]).toEqual([200, '{"input_tokens":7}'])
@@ -327,7 +327,7 @@ describe.each(forms)('$name', form => {
     expect((await gateway.requests()).map(({ id }) => id)).not.toContain(counted)
   })
 
-  it('is refused in its own words where the request is', async () => {
+  it('refuses an invalid request in its own format', async () => {
     const path = form.path(form.alias, true)
     const cases = [
       [send(path, {}), 400, 'invalid_request'],
@@ -347,7 +347,7 @@ describe("Anthropic's Messages alone", () => {
   const [form] = forms as readonly [Form]
   const body = form.body('claude', false)
 
-  it('passes on what its betas are named by, and no other header or parameter', async () => {
+  it('passes on the beta headers and no other header or parameter', async () => {
     upstream.next(says(form, { text: 'hello' }))
     const betas = { 'anthropic-beta': 'one-2025-01-01,two-2025-01-02', 'anthropic-version': '2024-01-01' }
     await send('/v1/messages?beta=true', body, { ...betas, 'anthropic-secret': 'x', cookie: 'y=1' })
@@ -363,7 +363,7 @@ describe("Anthropic's Messages alone", () => {
     expect((await send('/v1/messages', body, { 'anthropic-version': 'x y' })).status).toBe(400)
   })
 
-  it('counts what was written to a cache as input, and the last that was told', async () => {
+  it('counts tokens written to a cache as input, from the last report', async () => {
     const usage = { input_tokens: 5, cache_creation_input_tokens: 30, cache_read_input_tokens: 20, output_tokens: 1 }
     const last = { output_tokens: 50, output_tokens_details: { thinking_tokens: 40 }, cache_read_input_tokens: 21 }
     upstream.next(
@@ -394,7 +394,7 @@ describe("Google's generateContent alone", () => {
     expect(upstream.requests.at(-1)?.path).toBe('/v1beta/models/m1:streamGenerateContent?alt=sse')
   })
 
-  it('keeps to its paths', async () => {
+  it('serves only its own paths', async () => {
     const status = async (path: string) => (await send(path, body)).status
     upstream.next(says(form, { text: 'hello' }))
     expect(await status('/v1beta/models/g/m1:generateContent')).toBe(200)
@@ -406,7 +406,7 @@ describe("Google's generateContent alone", () => {
     expect((await fetch(`${gateway.test.url}/v1beta/nope`)).status).toBe(401)
   })
 
-  it('counts thoughts as output, and takes a refused prompt for a whole answer', async () => {
+  it('counts thoughts as output, and takes a refused prompt for a complete answer', async () => {
     const usageMetadata = {
       promptTokenCount: 10,
       toolUsePromptTokenCount: 5,
@@ -438,7 +438,7 @@ describe("Google's generateContent alone", () => {
     expect([cached.status, form.refusal(await cached.text()).code]).toEqual([400, 'invalid_request'])
   })
 
-  it('takes a bad request for a refused key where it says so', async () => {
+  it('takes a bad request for a refused key if the provider says so', async () => {
     const details = [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }]
     upstream.next(
       (_, response) => void response.writeHead(400).end(JSON.stringify({ error: { message: 'x', details } })),
@@ -448,7 +448,7 @@ describe("Google's generateContent alone", () => {
   })
 })
 
-it('models say which formats they are served in by their own provider', async () => {
+it('models list the formats in which their own provider serves them', async () => {
   const { data } = (await (await send('/v1/models', undefined)).json()) as {
     data: { id: string; native_wires: string[] }[]
   }

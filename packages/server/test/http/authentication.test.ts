@@ -18,7 +18,7 @@ describe('the bearer', () => {
     expect(service.authority.calls).toEqual([])
   })
 
-  test.each(['bearer good', 'BEARER   good'])('the scheme is read in any case: %s', async authorization => {
+  test.each(['bearer good', 'BEARER   good'])('the scheme may be in any case: %s', async authorization => {
     await using service = await startTestApp()
     expect((await service.call('GET', '/v1/sessions', { headers: { authorization } })).status).toBe(204)
     expect(service.authority.calls).toEqual([{ bearer: 'good', clientAddress: '127.0.0.1' }])
@@ -29,12 +29,15 @@ describe('the bearer', () => {
     ['the nearest', ['127.0.0.1'], '203.0.113.9'],
     ['two', ['127.0.0.0/8', '203.0.113.0/24'], '198.51.100.7'],
     ['one that is not here', ['203.0.113.9'], '127.0.0.1'],
-  ])('where it came from is what trusted proxies say, not the client: %s', async (_, trustedProxies, clientAddress) => {
-    await using service = await startTestApp({ trustedProxies })
-    const headers = { 'x-forwarded-for': '192.0.2.1, 198.51.100.7, 203.0.113.9' }
-    await service.call('GET', '/v1/sessions', { headers })
-    expect(service.authority.calls).toEqual([{ bearer: 'good', clientAddress }])
-  })
+  ])(
+    "the client's address comes from trusted proxies and not from the client: %s",
+    async (_, trustedProxies, clientAddress) => {
+      await using service = await startTestApp({ trustedProxies })
+      const headers = { 'x-forwarded-for': '192.0.2.1, 198.51.100.7, 203.0.113.9' }
+      await service.call('GET', '/v1/sessions', { headers })
+      expect(service.authority.calls).toEqual([{ bearer: 'good', clientAddress }])
+    },
+  )
 
   test('it is never logged', async () => {
     await using service = await startTestApp()
@@ -58,7 +61,7 @@ describe('the organization header', () => {
 })
 
 describe('metering', () => {
-  test('every authenticated answer tells the state of the bucket', async () => {
+  test('every authenticated answer reports the state of the bucket', async () => {
     await using service = await startTestApp()
     for (const path of ['/v1/sessions', '/v1/sessions/no-id', '/v1/nope']) {
       const { headers } = await service.call('GET', path)
@@ -88,7 +91,7 @@ describe('metering', () => {
 })
 
 describe('capabilities', () => {
-  test('the missing one is named', async () => {
+  test('a missing one is named', async () => {
     await using service = await startTestApp()
     service.authority.grant('reader', {
       ...installation,
@@ -103,7 +106,7 @@ describe('capabilities', () => {
     expect((await service.call('GET', '/v1/sessions', { headers })).status).toBe(204)
   })
 
-  test('a handler can judge the credential again without taking a token', async () => {
+  test('a handler can check the credential again without taking a token', async () => {
     await using service = await startTestApp()
     const answers: unknown[] = []
     service.answer('getSession', async request => {

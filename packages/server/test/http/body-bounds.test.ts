@@ -57,7 +57,7 @@ function openGateway(seen: GatewayRequest[] = []): GatewaySurface {
 const chat = (members: string) => `{"model":"m","messages":[{"role":"user"}]${members}}`
 
 describe('values', () => {
-  test('are counted before a body is parsed: too many are refused though it is no JSON', async () => {
+  test('are counted before a body is parsed: too many are refused even if the body is not JSON', async () => {
     await using service = await startTestApp()
     const response = await service.call('PUT', turn, { headers: json, body: `{"files":[${'{},'.repeat(30_000)}` })
     expect([response.status, await response.json()]).toEqual([
@@ -66,7 +66,7 @@ describe('values', () => {
     ])
   })
 
-  test("are counted at the gateway, which refuses in its clients' form", async () => {
+  test("are counted at the gateway, which refuses in its clients' format", async () => {
     await using service = await startTestApp({ gateway: openGateway() })
     const body = chat(`,"stop":[${'{},'.repeat(250_000)}`)
     const response = await service.call('POST', '/v1/chat/completions', { headers: json, body })
@@ -76,7 +76,7 @@ describe('values', () => {
     ])
   })
 
-  test('in text count as text', async () => {
+  test('are not counted inside text', async () => {
     await using service = await startTestApp()
     const body = JSON.stringify({ message: '[{,"\\'.repeat(15_000) })
     expect((await service.call('PUT', turn, { headers: json, body })).status).toBe(204)
@@ -106,7 +106,7 @@ describe('faults', () => {
     return (await readRefusal(response)).issues
   }
 
-  test('of a small body are all told, of a larger one the first', async () => {
+  test('of a small body are all reported, of a larger one only the first', async () => {
     expect((await tell(1000))?.length).toBeGreaterThan(1)
     expect(await tell(70_000)).toHaveLength(1)
   })
@@ -116,7 +116,7 @@ describe('a large body of the gateway', () => {
   const many = Array.from({ length: 30_000 }, (_, index) => `{"role":"user","content":${index}}`).join()
   const large = `{"model":"m","messages":[${many}],"metadata":{"__proto__":"x"},"stop":["a"]}`
 
-  test('reaches the handler as a small one does', async () => {
+  test('reaches the handler like a small one', async () => {
     const seen: GatewayRequest[] = []
     await using service = await startTestApp({ gateway: openGateway(seen) })
     expect((await service.call('POST', '/v1/chat/completions', { headers: json, body: large })).status).toBe(200)
@@ -137,14 +137,14 @@ describe('a large body of the gateway', () => {
     ['that repeats a member without end', large.replace('{', `{${'"model":"m",'.repeat(200)}`), 'invalid_request'],
     ['with an unknown member', large.replace('"stop"', '"unknown"'), 'invalid_request'],
     ['with text that cannot be stored', large.replace('"a"', '"\\u0000"'), 'invalid_request'],
-  ])('%s is refused as a small one is', async (_, body, code) => {
+  ])('%s is refused like a small one', async (_, body, code) => {
     await using service = await startTestApp({ gateway: openGateway() })
     const response = await service.call('POST', '/v1/chat/completions', { headers: json, body })
     expect([response.status, await response.json()]).toMatchObject([400, { error: { code } }])
   })
 })
 
-describe('a body that does not come to its end', () => {
+describe('a body that does not end', () => {
   const bodies = { ...defaultBodyBounds, patienceMs: 50 }
   const head = (path: string, key: string) =>
     `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Length: 1000\r\n`
@@ -171,7 +171,7 @@ describe('the budget of bodies', () => {
   const bounds = { processBytes: 100, callerBytes: 40, callerBodies: 2, patienceMs: 1000 }
   const owner = (organizationId: string, id: string) => ({ organizationId, id })
 
-  test('bounds a caller, an organization and the process, and gets all of it back', () => {
+  test('limits a caller, an organization and the process, and recovers all of it', () => {
     const budget = new BodyBudget(bounds)
     const first = budget.open(owner('a', '1'))
     expect([first.grow(40), first.grow(1)]).toEqual([true, false])
@@ -189,7 +189,7 @@ describe('the budget of bodies', () => {
     expect(budget.bytes).toBe(0)
   })
 
-  test('bounds the bodies of a caller that are arriving', () => {
+  test('limits the bodies of a caller that are arriving', () => {
     const budget = new BodyBudget(bounds)
     const claims = [1, 2, 3].map(() => budget.open(owner('a', '1')))
     expect(claims.map(claim => claim.arrive())).toEqual([true, true, false])
@@ -198,7 +198,7 @@ describe('the budget of bodies', () => {
     expect([1, 2, 3].map(() => budget.open(owner('a', '1')).arrive())).toEqual([true, true, false])
   })
 
-  test('counts a body by what came of it, and gathers it whole however it came', () => {
+  test('counts a body by its final size, and gathers it whole however it arrives', () => {
     const bytes = Buffer.from(Array.from({ length: 200_000 }, (_, index) => index % 251))
     for (const size of [1, 1000, 65_536, 200_000]) {
       const buffer = new BodyBuffer(size === 1000 ? 1_000_000 : bytes.length)
@@ -208,7 +208,7 @@ describe('the budget of bodies', () => {
     }
   })
 
-  test('has room for small bodies beside those that arrive, also if their length is not told', async () => {
+  test('has room for small bodies beside the arriving ones, even if their length is unknown', async () => {
     await using service = await startTestApp({ bodies: { ...defaultBodyBounds, callerBodies: 1 } })
     using stack = new DisposableStack()
     /** Sends the beginning of a body in chunks; reports a refusal, or that the service has read a complete body. */
@@ -231,7 +231,7 @@ describe('the budget of bodies', () => {
     expect((await Promise.all([one.answer, other.answer])).toSorted()).toEqual([204, 503])
   })
 
-  test("refuses a small body of the gateway's for want of room", async () => {
+  test("refuses a small body of the gateway's if there is no room", async () => {
     const bodies = { ...defaultBodyBounds, callerBytes: 500 }
     await using service = await startTestApp({ gateway: openGateway(), bodies })
     const ask = (padding: number) =>

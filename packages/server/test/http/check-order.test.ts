@@ -81,14 +81,14 @@ describe('the order of checks', () => {
     expect([response.status, (await readRefusal(response)).error]).toEqual([status, error])
   })
 
-  test.each(['limited', 'metering-fault'])('the organization header goes before metering (%s)', async bearer => {
+  test.each(['limited', 'metering-fault'])('the organization header is checked before metering (%s)', async bearer => {
     await using service = await startTestApp()
     const headers = { authorization: `Bearer ${bearer}`, 'x-svc-organization': 'x' }
     const response = await service.call('GET', '/v1/sessions', { headers })
     expect([response.status, await response.json()]).toEqual([400, { error: 'invalid_organization' }])
   })
 
-  test('the method goes before the path segments', async () => {
+  test('the method is checked before the path segments', async () => {
     await using service = await startTestApp()
     const response = await service.call('POST', '/v1/sessions/no-id')
     expect(response.status).toBe(405)
@@ -96,12 +96,15 @@ describe('the order of checks', () => {
     expect(await response.json()).toEqual({ error: 'method_not_allowed', allow: ['GET', 'PUT', 'PATCH', 'DELETE'] })
   })
 
-  test.each(['POST', 'OPTIONS', 'DELETE'])('the public endpoints begin at the method: %s', async method => {
-    await using service = await startTestApp()
-    const response = await fetch(`${service.origin}/v1/openapi.json`, { method })
-    expect([response.status, await response.json()]).toEqual([405, { error: 'method_not_allowed', allow: ['GET'] }])
-    expect(service.authority.calls).toEqual([])
-  })
+  test.each(['POST', 'OPTIONS', 'DELETE'])(
+    'the checks of the public endpoints begin with the method: %s',
+    async method => {
+      await using service = await startTestApp()
+      const response = await fetch(`${service.origin}/v1/openapi.json`, { method })
+      expect([response.status, await response.json()]).toEqual([405, { error: 'method_not_allowed', allow: ['GET'] }])
+      expect(service.authority.calls).toEqual([])
+    },
+  )
 
   test.each(['/v1/sessions', '/v1/openapi.json', '/v1/docs'])('there is no HEAD of %s', async path => {
     await using service = await startTestApp()

@@ -7,7 +7,7 @@ import { sessionId, startTestApp } from '../../src/http/testing/test-app.ts'
 
 const bearer = 'Authorization: Bearer good'
 
-describe('what is no request', () => {
+describe('a malformed request', () => {
   test.each([
     ['nonsense', 'NONSENSE\r\n\r\n', 400, 'malformed_request'],
     [
@@ -41,12 +41,12 @@ describe('what is no request', () => {
       400,
       'malformed_request',
     ],
-  ])('%s', async (_, bytes, status, error) => {
+  ])('is refused: %s', async (_, bytes, status, error) => {
     await using service = await startTestApp()
     expect(readRaw(await sendRaw(service.port, bytes))).toEqual({ status, body: { error } })
   })
 
-  test('a request that does not arrive in time', async () => {
+  test('is refused if it does not arrive in time', async () => {
     await using service = await startTestApp()
     service.app.server.closeAllConnections()
     const socket = connect(service.port, '127.0.0.1')
@@ -69,8 +69,8 @@ describe('two hosts', () => {
   )
 })
 
-describe('a connection that its client says it closes', () => {
-  test('closes after the answer, whatever was sent behind the request', async () => {
+describe('a connection that its client asks to close', () => {
+  test('closes after the answer, whatever the client sent after the request', async () => {
     await using service = await startTestApp()
     const asked = Promise.withResolvers<void>()
     service.answer('getSession', async () => {
@@ -87,7 +87,7 @@ describe('a connection that its client says it closes', () => {
 })
 
 describe('a client that leaves', () => {
-  test('is no fault of the service', async () => {
+  test('is not logged as a fault of the service', async () => {
     await using service = await startTestApp()
     const asked = Promise.withResolvers<void>()
     const ended = Promise.withResolvers<void>()
@@ -109,34 +109,37 @@ describe('a client that leaves', () => {
   })
 })
 
-describe('a path that the table has word for word', () => {
-  test.each(['PUT', 'PATCH', 'DELETE', 'POST'])('is no id in another: %s /v1/sessions/stream', async method => {
-    await using service = await startTestApp()
-    const response = await service.call(method, '/v1/sessions/stream', {
-      ...(method !== 'DELETE' && { body: '{}', headers: { 'content-type': 'application/json' } }),
-    })
-    expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET'])
-    expect(await response.json()).toEqual({ error: 'method_not_allowed', allow: ['GET'] })
-  })
+describe('a literal path of the table', () => {
+  test.each(['PUT', 'PATCH', 'DELETE', 'POST'])(
+    'is not taken for an id in another path: %s /v1/sessions/stream',
+    async method => {
+      await using service = await startTestApp()
+      const response = await service.call(method, '/v1/sessions/stream', {
+        ...(method !== 'DELETE' && { body: '{}', headers: { 'content-type': 'application/json' } }),
+      })
+      expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET'])
+      expect(await response.json()).toEqual({ error: 'method_not_allowed', allow: ['GET'] })
+    },
+  )
 
-  test('names each method once', async () => {
+  test('lists each method once', async () => {
     await using service = await startTestApp()
     const response = await service.call('POST', `/v1/sessions/${sessionId}`)
     expect(response.headers.get('allow')?.split(', ').toSorted()).toEqual(['DELETE', 'GET', 'PATCH', 'PUT'])
   })
 })
 
-describe('a request that goes wrong on its way', () => {
+describe('a request that fails while it arrives', () => {
   const head = (path: string) =>
     `PUT ${path} HTTP/1.1\r\nHost: a\r\n${bearer}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
 
-  test('is told so', async () => {
+  test('gets the refusal', async () => {
     await using service = await startTestApp()
     const answer = await sendRaw(service.port, `${head(`/v1/sessions/${sessionId}`)}2\r\n{"\r\nnonsense\r\n`)
     expect(readRaw(answer)).toEqual({ status: 400, body: { error: 'malformed_request' } })
   })
 
-  test('is not taken for the answer to the one before', async () => {
+  test('does not answer the previous request with its refusal', async () => {
     await using service = await startTestApp()
     service.answer('getSession', () => new Promise(() => {}))
     const first = `GET /v1/sessions/${sessionId} HTTP/1.1\r\nHost: a\r\n${bearer}\r\n\r\n`
@@ -151,7 +154,7 @@ describe('unusual requests meet the same checks', () => {
     expect(readRaw(response)).toEqual({ status: 405, body: { error: 'method_not_allowed', allow: ['GET'] } })
   })
 
-  test('a target with an origin', async () => {
+  test('a target with an origin is accepted', async () => {
     await using service = await startTestApp()
     const known = rawRequest('GET', 'http://elsewhere/v1/sessions?limit=7', [bearer])
     expect(await sendRaw(service.port, known)).toMatch(/^HTTP\/1.1 204 /)
@@ -160,12 +163,12 @@ describe('unusual requests meet the same checks', () => {
     expect(readRaw(await sendRaw(service.port, unknown)).status).toBe(401)
   })
 
-  test('an expectation no one knows', async () => {
+  test('an unknown expectation is refused', async () => {
     await using service = await startTestApp()
     expect(await sendRaw(service.port, rawRequest('GET', '/v1/sessions', [bearer, 'Expect: x']))).toMatch(/ 204 /)
   })
 
-  test('an encoded path is no way around the bearer', async () => {
+  test('an encoded path does not bypass the bearer', async () => {
     await using service = await startTestApp()
     for (const target of ['/v1/%73essions', '/%76%31/sessions', '/%761/nope']) {
       expect(readRaw(await sendRaw(service.port, rawRequest('GET', target, []))).status).toBe(401)
@@ -173,7 +176,7 @@ describe('unusual requests meet the same checks', () => {
   })
 })
 
-test('a stopping server finishes what it began and sends later requests on the same connection away', async () => {
+test('a stopping server completes open requests and refuses later ones on the same connection', async () => {
   const service = await startTestApp()
   const slow = Promise.withResolvers<void>()
   service.answer('getSession', async () => {
@@ -198,7 +201,7 @@ test('a stopping server finishes what it began and sends later requests on the s
   expect(received).toMatch(/^HTTP\/1.1 204 .*HTTP\/1.1 503 .*"error":"service_unavailable"/s)
 })
 
-test('a stopping server does not wait for a connection that was refused before its body had come', async () => {
+test('a stopping server does not wait for a connection that was refused before its body arrived', async () => {
   const service = await startTestApp()
   const body = 'a'.repeat(1_048_577)
   const json = ['Content-Type: application/json', `Content-Length: ${body.length}`, bearer]

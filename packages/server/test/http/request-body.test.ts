@@ -16,7 +16,7 @@ const issues = async (response: Response) => {
 
 describe('media types', () => {
   test.each(['application/json', 'application/json; charset=UTF-8', 'APPLICATION/JSON', 'application/vnd.x+json'])(
-    '%s is taken',
+    '%s is accepted',
     async contentType => {
       await using service = await startTestApp()
       expect((await put(service, '{}', { 'content-type': contentType })).status).toBe(204)
@@ -29,20 +29,20 @@ describe('media types', () => {
     'application/x-www-form-urlencoded',
     'garbage',
     'application/json; charset=latin1',
-  ])('%s is not', async mediaType => {
+  ])('%s is refused', async mediaType => {
     await using service = await startTestApp()
     const response = await put(service, '{}', { 'content-type': mediaType })
     expect([response.status, await response.json()]).toEqual([415, { error: 'unsupported_media_type', mediaType }])
   })
 
-  test('a body without a type is told so', async () => {
+  test('a body without a type is refused with that reason', async () => {
     await using service = await startTestApp()
     const headers = ['Authorization: Bearer good', 'Content-Length: 2']
     const response = await sendRaw(service.port, rawRequest('PUT', `/v1/sessions/${sessionId}`, headers, '{}'))
     expect(readRaw(response)).toEqual({ status: 415, body: { error: 'unsupported_media_type' } })
   })
 
-  test('a coded body is not taken', async () => {
+  test('an encoded body is refused', async () => {
     await using service = await startTestApp()
     expect((await put(service, '{}', { ...json, 'content-encoding': 'gzip' })).status).toBe(415)
   })
@@ -51,14 +51,14 @@ describe('media types', () => {
 describe('size', () => {
   const ofSize = (bytes: number) => `{"title":"${'a'.repeat(bytes - 12)}"}`
 
-  test('exactly 1 MB is read, one byte more is not', async () => {
+  test('a body of exactly 1 MB is read, and one byte more is refused', async () => {
     await using service = await startTestApp()
     expect(await issues(await put(service, ofSize(limits.bodyBytes)))).toEqual([['title']])
     const response = await put(service, ofSize(limits.bodyBytes + 1))
     expect([response.status, await response.json()]).toEqual([413, { error: 'request_entity_too_large' }])
   })
 
-  test('a body of unannounced length is measured as it comes', async () => {
+  test('a body of unannounced length is measured as it arrives', async () => {
     await using service = await startTestApp()
     const chunk = new TextEncoder().encode('a'.repeat(65_536))
     const body = new ReadableStream({
@@ -95,7 +95,7 @@ describe('parsing', () => {
     },
   )
 
-  test('an operation without a body takes none, an empty one, or an empty object', async () => {
+  test('an operation without a body accepts none, an empty one, or an empty object', async () => {
     await using service = await startTestApp()
     const cancel = (init: RequestInit) => service.call('POST', `/v1/sessions/${sessionId}/runs/${otherId}/cancel`, init)
     expect((await cancel({})).status).toBe(204)
@@ -107,7 +107,7 @@ describe('parsing', () => {
 })
 
 describe('validation', () => {
-  test('every fault is named, and nothing is mended', async () => {
+  test('every fault is named and none is corrected', async () => {
     await using service = await startTestApp()
     const body = {
       title: 1,
@@ -133,7 +133,7 @@ describe('validation', () => {
     )
   })
 
-  test('an array member is named by its number', async () => {
+  test('an array member is named by its index', async () => {
     await using service = await startTestApp()
     const body = JSON.stringify({
       message: 'a',
@@ -159,12 +159,12 @@ describe('validation', () => {
   test.each([
     ['"a\\u0000"', ['title']],
     ['"\\ud800"', ['title']],
-  ])('text that cannot be stored: %s', async (text, path) => {
+  ])('text that cannot be stored is refused: %s', async (text, path) => {
     await using service = await startTestApp()
     expect(await issues(await put(service, `{"title":${text}}`))).toEqual([path])
   })
 
-  test('names are text, too', async () => {
+  test('member names are checked like other text', async () => {
     await using service = await startTestApp()
     const [unknown, faulty] = await issues(await put(service, '{"a\\u0000":1}'))
     expect([unknown, faulty]).toEqual([['a\0'], ['a\0']])
@@ -211,7 +211,7 @@ describe('validation', () => {
     expect((await put(service, JSON.stringify({ origin: { url } }))).status).toBe(status)
   })
 
-  test('null stands where it may', async () => {
+  test('null is accepted wherever the contract allows it', async () => {
     await using service = await startTestApp()
     expect((await put(service, '{"model":null,"runtime":null,"environment":null}')).status).toBe(204)
     expect(await issues(await put(service, '{"title":null}'))).toEqual([['title']])

@@ -32,7 +32,7 @@ const session = {
 }
 
 describe('successes', () => {
-  test('a value is serialised whole, with what the contract does not name', async () => {
+  test('a value is serialised whole, including members that the contract does not name', async () => {
     await using service = await startTestApp()
     service.answer('createSession', async () => ({ status: 201, body: { session }, headers: { location: path } }))
     const response = await service.call('PUT', path, { body: '{}', headers: { 'content-type': 'application/json' } })
@@ -40,7 +40,7 @@ describe('successes', () => {
     expect(await response.json()).toEqual({ session })
   })
 
-  test('a page of what is absent and empty', async () => {
+  test('a page keeps its null and false members', async () => {
     await using service = await startTestApp()
     const page = { sessions: [session], nextCursor: null, hasMore: false }
     service.answer('listSessions', async () => ({ status: 200, body: page }))
@@ -56,7 +56,7 @@ describe('successes', () => {
     expect(await response.text()).toBe(text)
   })
 
-  test('every answer has an id of its own, is not stored and is not sniffed', async () => {
+  test('every answer has its own id and forbids storing and sniffing', async () => {
     await using service = await startTestApp()
     const { headers } = await service.call('GET', path)
     expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
@@ -125,7 +125,7 @@ describe('refusals', () => {
     },
   )
 
-  test('what no one named is told to no one, and logged with its cause and the id of the request', async () => {
+  test('an unknown error is not revealed, but logged with its cause and the id of the request', async () => {
     const { response, body, log } = await fail(new Error('outer', { cause: new Error('disk on fire') }))
     expect([response.status, body]).toEqual([500, '{"error":"internal_error"}'])
     const line = log.map(text => JSON.parse(text)).find(entry => entry.level === 50)

@@ -16,14 +16,14 @@ function routesOf(listing: string): readonly string[] {
   })
 }
 
-test('the service answers the table, the two probes and nothing else', async () => {
+test('the service serves the table, the two probes and nothing else', async () => {
   await using service = await startTestApp()
   const served = routesOf(service.app.printRoutes({ commonPrefix: false }))
   const table = operationIds.map(operationOf).map(row => `${row.method} ${routerPath(row.path)}`)
   expect([...served].sort()).toEqual([...table, 'GET /healthz', 'GET /readyz'].sort())
 })
 
-test('the service knows a model in a path, whatever its id holds', async () => {
+test('the service recognises a model in a path, whatever its id holds', async () => {
   await using service = await startTestApp()
   const bearer = { authorization: 'Bearer good' }
   for (const id of ['m', 'a/b/c', 'a%2Fb', 'a:b', 'a%3Ab', '%zz']) {
@@ -43,7 +43,7 @@ test('the probes need no bearer', async () => {
   expect([wrong.status, await wrong.json()]).toEqual([405, { error: 'method_not_allowed', allow: ['GET'] }])
 })
 
-test('readiness tells what does not answer', async () => {
+test('readiness names the needs that do not answer', async () => {
   await using service = await startTestApp({
     needs: { blobs: () => Promise.resolve(), database: () => Promise.reject(new Error('away')) },
   })

@@ -24,7 +24,7 @@ const quotas = async () =>
   ).rows
 
 describe('an operator', () => {
-  it("gives an organization's runs budgets of their own, and takes them back", async () => {
+  it("gives an organization's runs their own budgets and removes them", async () => {
     const { organizationId } = tenant
     await setBudgets(variables, organizationId, { costUsd: 2.5, turns: 40 })
     expect(await findRunBudgets(db.database, organizationId, { turns: 9, seconds: 60 })).toEqual({
@@ -36,7 +36,7 @@ describe('an operator', () => {
     expect(await findRunBudgets(db.database, organizationId, { turns: 9 })).toEqual({ turns: 9 })
   })
 
-  it('bounds what an organization spends in each period, changes it and lifts it', async () => {
+  it('limits the spending of an organization in each period, changes the limit and removes it', async () => {
     const { organizationId } = tenant
     await setQuota(variables, { organizationId, period: 'month', limitUsd: 200 })
     await setQuota(variables, { organizationId, period: 'month', limitUsd: 100 })
@@ -49,7 +49,7 @@ describe('an operator', () => {
     expect(await quotas()).toEqual([{ period: 'month', limit: 100 }])
   })
 
-  it.each(['not-an-id', randomUUID()])('is told that there is no organization or key %s', async id => {
+  it.each(['not-an-id', randomUUID()])('gets an error if there is no organization or key %s', async id => {
     await expect(setBudgets(variables, id, {})).rejects.toThrow(`there is no organization ${id}`)
     const budget = { organizationId: tenant.organizationId, apiKeyId: id, period: 'day', limitUsd: 1 } as const
     await expect(setQuota(variables, budget)).rejects.toThrow(`no key ${id}`)

@@ -26,7 +26,7 @@ afterAll(async () => {
 const files = [{ name: 'note.txt', mediaType: 'text/plain', content: Buffer.from('kept elsewhere').toString('base64') }]
 
 describe('a service whose blobs are in a bucket', () => {
-  it('keeps what it is given there, and works with it', async () => {
+  it('stores content there and works with it', async () => {
     const session = await test.api.createSession({ runtime: 'shell' })
     const { run } = await test.api.submitTurn(session.id, 'cat .berth/inputs/0/note.txt', { files })
     const events = await test.api.runEnded(session.id, run.id)
@@ -38,7 +38,7 @@ describe('a service whose blobs are in a bucket', () => {
     expect(puts.every(({ path }) => path.startsWith('/berth-test/berth/'))).toBe(true)
   })
 
-  it('says that it cannot now while the bucket is away', async () => {
+  it('answers that it is unavailable while the bucket is away', async () => {
     const session = await test.api.createSession({ runtime: 'shell' })
     const path = `/v1/sessions/${session.id}/turns/${randomUUID()}`
     const ready = async () => (await fetch(`${test.url}/readyz`)).status

@@ -55,11 +55,11 @@ describe('the role that a service works as', () => {
     'delete from schema_migrations',
     "copy (select 1) to program 'true'",
     "select pg_read_file('PG_VERSION')",
-  ])('may not: %s', async statement => {
+  ])('may not run: %s', async statement => {
     await expect(service.query(statement)).rejects.toThrow(/permission denied|must be owner/)
   })
 
-  test('reads and writes rows, also of tables that are not logged, waits on locks, tells and listens', async () => {
+  test('reads and writes rows, even of unlogged tables, waits on locks, notifies and listens', async () => {
     expect(await couldChangeEvents(service)).toBe(false)
     expect((await service.query('select 1 from events')).rowCount).toBe(1)
     await service.query("insert into rate_buckets (key, tokens, refilled_at) values ('x', 1, now())")
@@ -73,7 +73,7 @@ describe('the role that a service works as', () => {
     await service.query('listen berth')
   })
 
-  test('can start on a schema that is up to date without being its owner, and says what it lacks on another', async () => {
+  test('can start on an up-to-date schema without owning it, and names the missing privilege on another', async () => {
     await prepareDatabase(service, null)
     await db.database.query('create table kept as select * from schema_migrations')
     await db.database.query('delete from schema_migrations where number > 1')
@@ -120,7 +120,7 @@ describe('an embedded database', () => {
     await postmaster.ended
   }
 
-  test('of the release before is upgraded in place by the start', async () => {
+  test('of the previous release is upgraded in place by the start', async () => {
     await makeOldCluster()
     await using database = await openEmbedded()
     const { service } = database
@@ -130,7 +130,7 @@ describe('an embedded database', () => {
     await expect(service.query('delete from events')).rejects.toThrow('permission denied')
   })
 
-  test('whose upgrade was cut short is upgraded by the next start', async () => {
+  test('whose upgrade was interrupted is upgraded by the next start', async () => {
     await makeOldCluster()
     {
       // Killed after making the role, which holds no privilege yet.
@@ -142,7 +142,7 @@ describe('an embedded database', () => {
     expect((await database.service.query('select 1 from events')).rowCount).toBe(1)
   })
 
-  test('is left to the plain role once it is prepared', async () => {
+  test('is used only by the plain role once it is prepared', async () => {
     await using database = await openEmbedded()
     await database.service.query('select 1')
     await until('only the plain role', async () => {
@@ -175,7 +175,7 @@ describe('a server with a role for migrations', () => {
     for (const role of [owner, worker]) await other.database.query(`drop role ${role}`)
   })
 
-  test('is migrated and granted by that one, by many starts at once, and served by the other', async () => {
+  test('is migrated and granted by that role, even by concurrent starts, and served by the other', async () => {
     const starts = Array.from({ length: 4 }, async () => {
       await using service = openDatabase(as(worker))
       await prepareDatabase(service, as(owner))
@@ -188,7 +188,7 @@ describe('a server with a role for migrations', () => {
     await prepareDatabase(service, null)
   })
 
-  test('is refused while a table of the schema belongs to another role, by words that name it and the remedy', async () => {
+  test('is refused while another role owns a table of the schema, with its name and the remedy', async () => {
     await using service = openDatabase(as(worker))
     await db.database.query('create table "of another" ()')
     try {

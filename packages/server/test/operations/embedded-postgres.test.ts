@@ -103,14 +103,14 @@ describe('one service', () => {
     expect(await recall()).toBe(2)
   })
 
-  test('gives PostgreSQL nothing of its environment', async () => {
+  test('gives PostgreSQL none of its environment', async () => {
     vi.stubEnv('BERTH_MASTER_KEY', 'secret')
     await using server = await start()
     expect(readFileSync(`/proc/${server.pid}/environ`, 'latin1')).not.toContain('secret')
     vi.unstubAllEnvs()
   })
 
-  test.runIf(asRoot)('as root, runs PostgreSQL unprivileged, below a directory that only root may enter', async () => {
+  test.runIf(asRoot)('as root, runs PostgreSQL unprivileged below a directory that only root may enter', async () => {
     const closed = join(directory, 'closed')
     mkdirSync(closed, { mode: 0o700 })
     await using server = await start(join(closed, 'data'))
@@ -130,7 +130,7 @@ describe('one service', () => {
     expect(await recall(long)).toBe(2)
   })
 
-  test('starts PostgreSQL again when it is killed, and its clients go on', async () => {
+  test('restarts PostgreSQL when it is killed, and its clients continue', async () => {
     await using server = await start()
     await remember()
     await using database = open()
@@ -142,7 +142,7 @@ describe('one service', () => {
     expect(count).toBe(2)
   })
 
-  test('stops while it is starting PostgreSQL again', async () => {
+  test('can stop while it restarts PostgreSQL', async () => {
     const server = await start()
     process.kill(server.pid, 'SIGKILL')
     await server.stop()
@@ -151,7 +151,7 @@ describe('one service', () => {
 })
 
 describe('two services', () => {
-  test('two first starts at once: one serves, the other names it', async () => {
+  test('that start for the first time at once: one serves, the other names it', async () => {
     const services = await Promise.all([startService(directory), startService(directory)])
     const serving = services.filter(service => service.ready !== undefined)
     const refused = services.filter(service => service.refused !== undefined)
@@ -161,7 +161,7 @@ describe('two services', () => {
     ])
   })
 
-  test('a second start leaves the first one serving', async () => {
+  test('leave the first one serving when the second starts', async () => {
     await using _server = await start()
     await remember()
     await expect(start()).rejects.toThrow(`data directory in use by PID ${process.pid}: ${directory}`)
@@ -170,7 +170,7 @@ describe('two services', () => {
 })
 
 describe('after kill -9', () => {
-  test('of the service: PostgreSQL ends with it, and the next service starts', async () => {
+  test("the service's PostgreSQL ends with it, and the next service starts", async () => {
     const { child } = await startService(directory)
     await remember()
     await kill(child)
@@ -179,7 +179,7 @@ describe('after kill -9', () => {
     expect(readFileSync(join(directory, 'postgres', 'postgres.log'), 'utf8')).not.toContain('not properly shut down')
   })
 
-  test('of the service and its PostgreSQL', async () => {
+  test('the next service starts even if PostgreSQL was killed too', async () => {
     const { child, ready } = await startService(directory)
     await remember()
     const gone = once(child, 'exit')
@@ -190,7 +190,7 @@ describe('after kill -9', () => {
     expect(await recall()).toBe(2)
   })
 
-  test('of a service that was making its data directory', async () => {
+  test('the next service starts even if the data directory was half made', async () => {
     const { directory: below } = prepareLayout(directory)
     const begun = Promise.withResolvers<void>()
     const watcher = watch(below, (_event, name) => {
@@ -211,7 +211,7 @@ describe('after kill -9', () => {
     expect(await recall()).toBe(2)
   })
 
-  test('with a PostgreSQL that lives on: it is ended before the next one starts', async () => {
+  test('a PostgreSQL that survives is stopped before the next one starts', async () => {
     await (await start()).stop()
     const orphan = await launchPostmaster(prepareLayout(directory), {}, new AbortController().signal)
     await remember()
@@ -222,7 +222,7 @@ describe('after kill -9', () => {
   })
 })
 
-describe("what a killed PostgreSQL's files say", () => {
+describe('the files of a killed PostgreSQL', () => {
   async function crashed(): Promise<string> {
     const { child, ready } = await startService(directory)
     await remember()
@@ -236,14 +236,14 @@ describe("what a killed PostgreSQL's files say", () => {
     writeFileSync(file, readFileSync(file, 'latin1').replace(/^\d+/, String(pid)))
   }
 
-  test('a pid that another process got since is nobody', async () => {
+  test('with a pid that another process has now count as stale', async () => {
     const file = await crashed()
     claim(file, process.pid)
     await using _server = await start()
     expect(await recall()).toBe(2)
   })
 
-  test('a zombie that nobody reaps is nobody', async () => {
+  test('with the pid of an unreaped zombie count as stale', async () => {
     const file = await crashed()
     // Its child ends with the pipe after `sleep`, which reaps nothing, has taken the shell's place.
     const script = 'cat <&3 >/dev/null & echo $!; exec sleep 600'
@@ -262,7 +262,7 @@ describe("what a killed PostgreSQL's files say", () => {
     expect(await recall()).toBe(2)
   })
 
-  test('a server that someone started by hand is left alone and named', async () => {
+  test('of a server that an operator started by hand are left alone, and it is named', async () => {
     await (await start()).stop()
     const layout = prepareLayout(directory)
     const command = postgresCommand(layout, layout.data, 'INT', view => [
@@ -281,26 +281,26 @@ describe("what a killed PostgreSQL's files say", () => {
 })
 
 describe('refusals in one line', () => {
-  test('a data directory of another PostgreSQL', async () => {
+  test('names a data directory of another PostgreSQL version', async () => {
     const { data } = prepareLayout(directory)
     mkdirSync(data)
     writeFileSync(join(data, 'PG_VERSION'), '15\n')
     await expect(start()).rejects.toThrow(/is of PostgreSQL 15, this release serves 18/)
   })
 
-  test('a data directory that is a file', async () => {
+  test('names a data directory that is a file', async () => {
     writeFileSync(join(directory, 'file'), '')
     await expect(start(join(directory, 'file'))).rejects.toThrow(/a part of the path is not a directory/)
   })
 
-  test.runIf(asRoot)('a root that may not mount', async () => {
+  test.runIf(asRoot)('says that root may not mount', async () => {
     const args = ['--bounding-set=-sys_admin', '--inh-caps=-all', process.execPath, fixture, directory]
     const { stdout } = spawnSync('setpriv', args, { encoding: 'utf8' })
     const answer: Answer = JSON.parse(stdout)
     expect(answer.refused).toMatch(/needs the capability SYS_ADMIN.* or set DATABASE_URL$/)
   })
 
-  test("PostgreSQL's own reason", async () => {
+  test("gives PostgreSQL's own reason", async () => {
     const refused = startEmbeddedPostgres({
       dataDir: directory,
       log: silentLog,

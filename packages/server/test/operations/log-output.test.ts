@@ -90,14 +90,14 @@ async function stopped(child: ChildProcess): Promise<number | null> {
   return code
 }
 
-test('a service whose log is a full device serves, counts what it dropped, and stops when it is told to', async () => {
+test('a service whose log is a full device serves, counts the dropped lines, and stops when asked', async () => {
   await using service = await startLoggingTo(openSync('/dev/full', 'w'))
   await logMuch(service.url, 10)
   expect(await service.dropped()).toBeGreaterThan(10)
   expect(await stopped(service.child)).toBe(0)
 })
 
-test('a service whose log goes to a pipe that nobody reads does as well', async () => {
+test('a service whose log is a pipe that nobody reads does the same', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'berth-pipe-'))
   const path = join(directory, 'pipe')
   execFileSync('mkfifo', [path])
@@ -116,7 +116,7 @@ test('a service whose log goes to a pipe that nobody reads does as well', async 
   }
 })
 
-test('a service whose log goes to a pipe that was closed does as well', async () => {
+test('a service whose log is a closed pipe does the same', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'berth-pipe-'))
   const path = join(directory, 'pipe')
   execFileSync('mkfifo', [path])

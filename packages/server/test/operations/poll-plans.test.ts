@@ -78,12 +78,12 @@ async function planOf(poll: (db: Queryable) => Promise<unknown>): Promise<string
   return plans.join('\n')
 }
 
-it.each(Object.entries(polls))('%s are found without reading all that ever was', async (_, poll) => {
+it.each(Object.entries(polls))('%s are found without reading the whole history', async (_, poll) => {
   expect(await planOf(poll)).not.toMatch(/Seq Scan on (sessions|runs|executions|leases|interactions)\b/)
 })
 
 it.each(['claims to renew', 'Runs that wait for people'])(
-  '%s are found by the keys of a worker, whatever the others hold',
+  '%s are found by the keys of a worker, however many rows others hold',
   async name => {
     const plan = await planOf(polls[name] ?? (() => Promise.resolve()))
     expect(plan).toMatch(/executions_pkey/)

@@ -20,7 +20,7 @@ describe('a worker without models', () => {
   })
   afterAll(() => service[Symbol.asyncDispose]())
 
-  it('needs no gateway to be ready', async () => {
+  it('is ready without a gateway', async () => {
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
   })
 
@@ -32,7 +32,7 @@ describe('a worker without models', () => {
   })
 })
 
-test('a worker with models whose gateway is none is not ready, and says so', async () => {
+test('a worker with models but without a reachable gateway is not ready, and says so', async () => {
   await using service = await startTestService({ variables, config: { providers: [models] } })
   const answer = await until('what is missing', async () => {
     const response = await fetch(`${service.url}/readyz`)
@@ -41,7 +41,7 @@ test('a worker with models whose gateway is none is not ready, and says so', asy
   expect(await answer.json()).toMatchObject({ component: 'gateway' })
 })
 
-test('a service is ready once its start has made all that it makes', async () => {
+test('a service is ready only once its start has made everything', async () => {
   await using stack = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-ready-'))
   stack.defer(() => rm(dataDir, { recursive: true }))

@@ -48,7 +48,7 @@ const worker = () =>
   })
 
 describe('a worker that is killed', () => {
-  it('loses nothing that is open: it is answered while no worker is there, and the next one tells the agent', async () => {
+  it('loses no open question: people answer while no worker is there, and the next one tells the agent', async () => {
     const first = await worker()
     const [approved, asked] = [await begin('permission deploy'), await begin(form)]
     const [approval, question] = [await onlyAsked(approved), await onlyAsked(asked)]
@@ -63,7 +63,7 @@ describe('a worker that is killed', () => {
     expect(JSON.parse(String(messagesOf(other)[0]?.['text']))).toMatchObject({ content: { a: 'mine' } })
   })
 
-  it('and what is open is decided after another has taken over', async () => {
+  it('leaves its questions to be decided after another has taken over', async () => {
     const first = await worker()
     const session = await begin('permission a\npermission b')
     const approval = await onlyAsked(session)
@@ -81,8 +81,8 @@ describe('a worker that is killed', () => {
   })
 })
 
-describe('a plan that was sent back', () => {
-  it('is planned on under the next worker, with what was said to it', async () => {
+describe('a rejected plan', () => {
+  it('is planned again under the next worker, with the comments on it', async () => {
     const first = await worker()
     const session = await begin('plan Do it.')
     await reply(session, await onlyAsked(session), 'wait /workspace/go\nsay after')
@@ -96,7 +96,7 @@ describe('a plan that was sent back', () => {
   })
 })
 
-describe('what is open', () => {
+describe('an open question', () => {
   it('keeps no worker from other runs, however long it is open', async () => {
     await using stack = new AsyncDisposableStack()
     await resuming.work(stack, { limits: { concurrency: 1 } })
@@ -108,7 +108,7 @@ describe('what is open', () => {
     expect(outcomeOf(await resuming.ended(waiting))).toBe('completed completed - 1')
   })
 
-  it('ends at its deadline by the clock, with no worker there, and the agent hears of it', async () => {
+  it('expires at its deadline by the clock without a worker, and the agent is told', async () => {
     await using stack = new AsyncDisposableStack()
     const first = stack.use(await worker())
     const session = await begin('permission deploy')
@@ -143,7 +143,7 @@ describe('what is open', () => {
     expect(outcomeOf(run)).toBe('completed completed - 1')
   })
 
-  it('ends with a sandbox that is lost', async () => {
+  it('ends with a lost sandbox', async () => {
     await using stack = new AsyncDisposableStack()
     const context = await resuming.work(stack)
     const session = await begin(`tool a\n${form}`)
@@ -156,7 +156,7 @@ describe('what is open', () => {
     ])
   })
 
-  it('ends with the bound of the sandbox that a foreign agent waits in, not with the time of its run', async () => {
+  it("ends with the lifetime of the sandbox in which a foreign agent waits, not with its run's time", async () => {
     await using stack = new AsyncDisposableStack()
     await resuming.work(stack, { limits: { runMs: 1000, leaseMaxMs: 8000, leaseIdleMs: 6000 } })
     const session = await begin(form)

@@ -79,7 +79,7 @@ const form = (properties: object, required: string[] = [], message = 'Which?') =
 const conflict = (outcome?: object) => ({ error: 'cloud_interaction_conflict', ...(outcome && { outcome }) })
 
 describe('an approval', () => {
-  it('shows all of what is to be done, and is decided while the run goes on', async () => {
+  it('shows everything that is to be done, and is decided while the run continues', async () => {
     const session = await begin('permission make deploy')
     const approval = await onlyAsked(session)
     expect(approval).toEqual({
@@ -163,7 +163,7 @@ describe('an approval', () => {
     expect(said(after)).toEqual([`permission: ${choice === 'allow_chat' ? 'yes' : 'no'}`])
   })
 
-  it("that a rule of the operator's allows is nobody's to decide, and is in the log", async () => {
+  it("that an operator's rule allows needs no person, and is in the log", async () => {
     const run = await ended(await begin('permission make check --fast'))
     expect([said(run), outcomeOf(run)]).toEqual([['permission: yes'], 'completed completed - 1'])
     const [allowed, ...others] = run.events.filter(event => event.type.startsWith('svc.interaction.'))
@@ -183,7 +183,7 @@ describe('an approval', () => {
     expect(said(await ended(session))).toEqual(['permission: no'])
   })
 
-  it('that two people decide at once goes to one, and the other is told who', async () => {
+  it('that two people decide at once goes to one, and the other is told to whom', async () => {
     const session = await begin('permission deploy')
     const approval = await onlyAsked(session)
     const answers = await Promise.all([decide(session, approval, 'allow_once'), decide(session, approval, 'deny')])
@@ -193,7 +193,7 @@ describe('an approval', () => {
     await ended(session)
   })
 
-  it('holds to its key: the same decision again answers with it, any other is refused with it', async () => {
+  it('keeps its key: the same decision again returns it, and any other is refused with it', async () => {
     const session = await begin('permission deploy\nhang')
     const approval = await onlyAsked(session)
     const wrong = await decide(session, approval, 'allow_once', { requestId: 'another' })
@@ -215,7 +215,7 @@ describe('an approval', () => {
     expect((await decide(session, approval, 'deny')).status).toBe(404)
   })
 
-  it("is none of a Turn's, nor a question of a decision's", async () => {
+  it('cannot be answered by a turn, nor a question by a decision', async () => {
     const session = await begin('permission deploy')
     const approval = await onlyAsked(session)
     expect(await reply(session, approval, 'yes')).toMatchObject({ status: 409, body: conflict() })
@@ -230,7 +230,7 @@ describe('an approval', () => {
     await cancel(question)
   })
 
-  it('that its agent takes back is gone', async () => {
+  it('that its agent withdraws is gone', async () => {
     const run = await ended(await begin('hasty deploy'))
     expect(said(run)[0]).toMatch(/^permission: .*cancel/i)
     expect(interactionEvents(run.events)).toEqual([
@@ -243,7 +243,7 @@ describe('an approval', () => {
     ['no options', [], 'cancelled'],
     ['no way to allow it once', [{ optionId: 'a', name: 'A', kind: 'allow_always' }], 'cancelled'],
     ['only a way to say no', [{ optionId: 'n', name: 'N', kind: 'reject_once' }], 'n'],
-  ])('with %s is not put to people, which the log says', async (_, options, outcome) => {
+  ])('with %s is not shown to people, and the log says so', async (_, options, outcome) => {
     const run = await ended(await begin(`options ${JSON.stringify(options)}`))
     expect([said(run), interactionEvents(run.events)]).toEqual([[`permission: ${outcome}`], [['expired', 'cancelled']]])
   })
@@ -264,7 +264,7 @@ describe('an approval', () => {
 })
 
 describe('a question', () => {
-  it('suspends the run until a turn answers it, and the run goes on', async () => {
+  it('suspends the run until a turn answers it, and the run continues', async () => {
     const session = await begin(
       `say Let me ask.\n${form({ colour: { type: 'string', enum: ['red', 'blue'] } })}\ntool paint`,
     )
@@ -313,7 +313,7 @@ describe('a question', () => {
     expect(await reply(session, question, 'red')).toMatchObject({ status: 409, body: conflict() })
   })
 
-  it('refuses a form that is filled in wrongly, by the field, and stays open', async () => {
+  it('refuses a wrong answer with the name of the field, and stays open', async () => {
     const session = await begin(form({ age: { type: 'integer', minimum: 18 } }, ['age']))
     const question = await onlyAsked(session)
     const wrong = await reply(session, question, '{"age": 17}')
@@ -326,7 +326,7 @@ describe('a question', () => {
     expect(JSON.parse(String(said(await ended(session))[0]))).toEqual({ action: 'accept', content: { age: 18 } })
   })
 
-  it('that is unknown is not found', async () => {
+  it('is not found if its id is unknown', async () => {
     const session = await begin(form({}))
     await onlyAsked(session)
     expect(await reply(session, { id: 'nobody' } as Interaction, 'x')).toMatchObject({ status: 404 })
@@ -335,7 +335,7 @@ describe('a question', () => {
     await cancel(session)
   })
 
-  it('of 1 MB and without a field that can be shown is cut, and answered all the same', async () => {
+  it('of 1 MB without a field that can be shown is truncated and can still be answered', async () => {
     const session = await begin(`big ${1024 ** 2}`)
     const question = await onlyAsked(session)
     const [shown] = question.request.questions ?? []
@@ -348,7 +348,7 @@ describe('a question', () => {
     expect(said(await ended(session))).toEqual(['accept'])
   })
 
-  it('among a hundred is one of those that are put; the rest is cancelled', async () => {
+  it('among a hundred is one of those shown; the rest is cancelled', async () => {
     const session = await begin('asks 100')
     const open = await asked(session, 32)
     for (const question of open) expect((await reply(session, question, 'x')).status).toBe(202)
@@ -357,7 +357,7 @@ describe('a question', () => {
     expect(interactionEvents(run.events).filter(([, resolution]) => resolution === 'cancelled')).toHaveLength(68)
   })
 
-  it('ends at once with a cancelled run, whose agent is let go and whose work is kept', async () => {
+  it('ends at once with a cancelled run, whose agent is released and whose work is kept', async () => {
     const session = await begin(`permission a\n${form({})}`)
     await decide(session, await onlyAsked(session), 'allow_once')
     const question = await until('a question', async () =>
@@ -393,7 +393,7 @@ describe('a plan', () => {
   it.each([
     [' Approve', 'approved', ['plan: yes']],
     ['say fewer files', 'denied', ['plan: no {"feedback":"say fewer files"}', 'fewer files']],
-  ])('that is answered with %j is %s, and its agent hears of it', async (message, resolution, outcome) => {
+  ])('that is answered with %j is %s, and its agent is told', async (message, resolution, outcome) => {
     const session = await begin('plan 1. Do it.')
     const plan = await onlyAsked(session)
     expect(plan).toMatchObject({ kind: 'exit_plan_mode', request: { prompt: 'Ready?', plan: '1. Do it.' } })
@@ -404,7 +404,7 @@ describe('a plan', () => {
     expect(outcomeOf(run)).toBe('completed completed - 1')
   })
 
-  it('is shown to its last character, and one that cannot be says so', async () => {
+  it('is shown to its last character, or says that it is truncated', async () => {
     const long = 'ü'.repeat(40_000)
     const session = await begin(`plan ${long}`)
     const plan = await onlyAsked(session)
@@ -421,7 +421,7 @@ describe('a plan', () => {
     expect(opened?.data['request']).toEqual(plan.request)
   })
 
-  it('that is sent back is planned again in the same run, until one is approved', async () => {
+  it('that is rejected is planned again in the same run until one is approved', async () => {
     const session = await begin('plan 1. Do it.')
     await reply(session, await onlyAsked(session), 'plan 1. Do less.')
     const second = await until('a second plan', async () =>
@@ -440,7 +440,7 @@ describe('a plan', () => {
     ])
   })
 
-  it('that is sent back ends with its run where that is cancelled', async () => {
+  it('that is rejected ends with its run if that is cancelled', async () => {
     const session = await begin('plan 1. Do it.')
     await reply(session, await onlyAsked(session), 'hang')
     await until('a refusal', async () =>
@@ -451,8 +451,8 @@ describe('a plan', () => {
   })
 })
 
-describe('what an agent tells besides', () => {
-  it('is in the log where it has the shape that is agreed on', async () => {
+describe('other reports of an agent', () => {
+  it('are in the log if they have the agreed shape', async () => {
     const delegated = { delegationId: 'd1', status: 'completed', summary: 'found it', secret: 'x' }
     const script = [
       'say before',

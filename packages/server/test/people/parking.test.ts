@@ -74,7 +74,7 @@ const leases = async (session: Session) => {
 const said = (ended: Parameters<typeof messagesOf>[0]) =>
   messagesOf(ended).flatMap(({ role, text }) => (role === 'assistant' ? [text] : []))
 
-it('a native agent that waits gives its sandbox back, and goes on in another with the answer, as the same run', async () => {
+it('a waiting native agent gives its sandbox back, and continues in another with the answer, as the same run', async () => {
   const context = await work()
   const session = await resuming.api.createSession({}, `remember before\npresent draft\nsay asking\n${ask('a')}`)
   const now = await parked(session)
@@ -95,7 +95,7 @@ it('a native agent that waits gives its sandbox back, and goes on in another wit
   expect(messagesOf(await resuming.next(session, 'recall'))).toMatchObject([{ text: 'loaded: before' }])
 })
 
-it('the call that asked has ended once people have answered, although its process has not', async () => {
+it('a call that asked people ends once they have answered, although its process has not', async () => {
   await work()
   const calls = (ended: EndedRun) =>
     activitiesOf(ended).flatMap(({ title, status }) => (/^edit/.test(String(title)) ? [] : [[title, status]]))
@@ -118,7 +118,7 @@ it('the call that asked has ended once people have answered, although its proces
   ])
 })
 
-it('it may wait again, in each sandbox that it is given', async () => {
+it('an agent may wait again in each sandbox that it gets', async () => {
   await work()
   const session = await resuming.api.createSession({}, ask('a'))
   await parked(session)
@@ -135,7 +135,7 @@ it('it may wait again, in each sandbox that it is given', async () => {
   expect(await leases(session)).toHaveLength(3)
 })
 
-it('it is parked where its sandbox lasts no longer, however short it has waited', async () => {
+it('an agent parks when its sandbox expires, however short it has waited', async () => {
   await using short = new AsyncDisposableStack()
   await work({ limits: { parkMs: 600_000, leaseMaxMs: 8000, leaseIdleMs: 8000 } }, short)
   const session = await resuming.api.createSession({}, ask('a'))
@@ -146,7 +146,7 @@ it('it is parked where its sandbox lasts no longer, however short it has waited'
   expect(outcomeOf(await resuming.settled(session))).toBe('completed completed - 1')
 })
 
-it('an answer that comes while it is being sealed goes to the agent that asked', async () => {
+it('an answer that comes during the seal goes to the agent that asked', async () => {
   const gate = new Gate()
   await work({
     blobs: real => ({
@@ -191,7 +191,7 @@ it.each([
     'session_archived',
     [0],
   ],
-])('one that was parked can be %s, and keeps its work without a sandbox', async (_, end, resolution, kept) => {
+])('a parked run can be %s, and keeps its work without a sandbox', async (_, end, resolution, kept) => {
   const runs = new AsyncDisposableStack()
   await work({}, runs)
   const session = await resuming.api.createSession({}, `remember this\n${ask('a')}`)
@@ -206,7 +206,7 @@ it.each([
   expect(await leases(session)).toHaveLength(1)
 })
 
-it('what a run presented before it waited is its own, also where it is cancelled', async () => {
+it('files that a run presented before it waited are kept, even if it is cancelled', async () => {
   await work({ limits: { parkMs: 600_000 } })
   const session = await resuming.api.createSession({}, `present draft\n${ask('a')}`)
   await asked(session)

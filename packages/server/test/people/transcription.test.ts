@@ -91,7 +91,7 @@ describe('a recording', () => {
     expect(heard[0]?.body).toMatch(/^\/v1\/audio\/transcriptions .*name="model"\r\n\r\nwhisper\r\n/s)
   })
 
-  it('is heard by the recogniser of the machine', async () => {
+  it('is transcribed by the recogniser of the machine', async () => {
     const config = { transcription: { kind: 'offline' } }
     await using offline = await startTestService({ variables: { BERTH_ROLES: 'api' }, config })
     const parts: Part[] = [
@@ -158,7 +158,7 @@ describe('a recording', () => {
     expect(heard).toEqual([])
   })
 
-  it('of ten minutes and no more is taken', async () => {
+  it('of ten minutes and no more is accepted', async () => {
     expect((await send(await recordings.sound('sine=duration=600:sample_rate=8000'), 600_000))[0]).toBe(200)
   })
 })
@@ -184,7 +184,7 @@ describe('a form', () => {
     expect(await post(parts)).toEqual([400, { error: code }])
   })
 
-  it('may hold 20 MiB, and not a byte more', async () => {
+  it('may hold 20 MiB and not a byte more', async () => {
     const most = Buffer.concat([Buffer.from('fLaC'), Buffer.alloc(limits.audioBytes - 4)])
     expect((await send(most, 1000))[1]).toEqual({ error: 'invalid_audio' })
     expect(await send(Buffer.concat([most, Buffer.of(0)]), 1000)).toEqual([413, { error: 'audio_too_large' }])
@@ -200,7 +200,7 @@ describe('a form', () => {
       body,
     }).then(async response => `${response.status} ${((await response.json()) as { error: string }).error}`)
 
-  it('that is malformed, or none, is told apart', async () => {
+  it('that is malformed gets a different error from a missing one', async () => {
     const boundary = 'multipart/form-data; boundary=b'
     const open = '--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nfLaC'
     expect(await raw({ 'content-type': boundary }, open)).toBe('400 invalid_audio_upload')
@@ -211,7 +211,7 @@ describe('a form', () => {
     expect(await raw({ 'content-type': boundary }, open, '/v1/transcriptions?x=1')).toBe('400 invalid_request')
   })
 
-  it('that its client breaks off leaves the service well', async () => {
+  it('that its client breaks off does not harm the service', async () => {
     const head = ['POST /v1/transcriptions HTTP/1.1', 'Host: x', `Authorization: Bearer ${service.tenant.apiKey}`]
     const more = ['Content-Type: multipart/form-data; boundary=b', 'Content-Length: 1000', '', '--b\r\n']
     for (let count = 0; count < 20; count++) {
@@ -249,7 +249,7 @@ describe('transcription', () => {
     expect(await send(hello)).toEqual([503, { error: 'transcription_unavailable' }])
   })
 
-  it('judges the form before it says that it has no engine, and hears by the machine if none is named', async () => {
+  it("checks the form before it reports that it has no engine, and uses the machine's if none is named", async () => {
     await using unnamed = await startTestService({ variables: { BERTH_ROLES: 'api' } })
     const duration: Part = ['durationMs', String(helloMs())]
     const whole: Part[] = [duration, ['file', hello]]
@@ -266,7 +266,7 @@ describe('transcription', () => {
     }
   })
 
-  it('gives up a form that does not come to its end', async () => {
+  it('gives up a form that does not end', async () => {
     await using impatient = await startTestService({
       variables: { BERTH_ROLES: 'api', BERTH_BODY_PATIENCE_SECONDS: '1' },
     })
@@ -278,7 +278,7 @@ describe('transcription', () => {
     expect((await buffer(socket)).toString()).toMatch(/^HTTP\/1.1 408 .*request_timeout/s)
   })
 
-  it('says what it lacks', () => {
+  it('names the program that it lacks', () => {
     const lacking = (missing: string | null) => ({
       missing: () => missing,
       transcribe: () => Promise.reject(new Error()),

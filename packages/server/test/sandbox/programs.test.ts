@@ -120,7 +120,7 @@ describe.each(modes)('in a sandbox $mode', ({ user }) => {
   }, 60_000)
   afterAll(() => sandbox[Symbol.asyncDispose]())
 
-  it.each(programs)('there works $name', { timeout: 120_000 }, async ({ script, prints }) => {
+  it.each(programs)('a program works: $name', { timeout: 120_000 }, async ({ script, prints }) => {
     const { out } = await sandbox.run(`npm='${npm}'; mkdir -p /tmp/npm && cd "$(mktemp -d /tmp/npm/XXXX)"\n${script}`)
     expect(out.trim().split('\n').slice(-prints.split('\n').length).join('\n')).toBe(prints)
   })

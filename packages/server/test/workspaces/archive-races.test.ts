@@ -10,7 +10,7 @@ import { outcome } from '../support/runs/outcome.ts'
 import { keyOf, WorkerStandIn } from '../support/runs/states.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { until } from '../support/until.ts'
-import { Gate, Resuming, spoilt } from '../support/workspaces/resuming.ts'
+import { brokenDriver, Gate, Resuming } from '../support/workspaces/resuming.ts'
 
 /** The API without a worker: each test takes the worker's steps itself, one by one. */
 let resuming: Resuming
@@ -77,10 +77,10 @@ it('a workspace is not claimed while its session is being archived', async () =>
   expect(await held(session)).toEqual([])
 })
 
-it('a worker that holds the fence of a session makes it no sandbox once it is archived', async () => {
+it('a worker that holds the fence of an archived session makes no sandbox for it', async () => {
   await using stack = new AsyncDisposableStack()
   let made = 0
-  const driver = spoilt(real => ({
+  const driver = brokenDriver(real => ({
     create: spec => {
       made += 1
       return real.create(spec)
@@ -105,7 +105,7 @@ it('a worker that holds the fence of a session makes it no sandbox once it is ar
   expect([await held(session), made]).toEqual([[], 0])
 })
 
-it('a sandbox that an archived session holds all the same is freed by the sweeper', async () => {
+it('the sweeper frees a sandbox that an archived session still holds', async () => {
   await using stack = new AsyncDisposableStack()
   const context = await workerContext(resuming.test, stack)
   const session = await resuming.api.createSession({ runtime: 'shell' })

@@ -77,7 +77,7 @@ describe("a run's result", () => {
     expect((await content(ended.session, id)).bytes.toString()).toBe('the täglich answer')
   })
 
-  it('of exactly its cap is kept', async () => {
+  it('of exactly the cap is kept', async () => {
     const ended = await perform(`${almost}\nsay yyyy`)
     expect(ended.run.result?.summary).toHaveLength(100_000)
     const [id = ''] = ended.run.result?.artifactIds ?? []
@@ -87,7 +87,7 @@ describe("a run's result", () => {
   it.each([
     ["the agent's own", `stop end_turn {"berth":{"summary":"${'é'.repeat(50_001)}"}}`, 100_002],
     ["the agent's last message", `${almost}\nsay yyyyy`, 100_001],
-  ])('over it, %s, is omitted whole and told of; the run is none the worse', async (_, script, sizeBytes) => {
+  ])('over the cap, %s, is dropped whole with a note, and the run still succeeds', async (_, script, sizeBytes) => {
     const ended = await perform(script)
     expect(ended.run.status).toBe('completed')
     expect(ended.run.result).toBeUndefined()
@@ -98,7 +98,7 @@ describe("a run's result", () => {
     expect((await list(ended.session)).body.artifacts).toEqual([])
   })
 
-  it('is none where nothing was said', async () => {
+  it('is absent if nothing was said', async () => {
     const ended = await perform('tool a')
     expect(ended.run.result).toBeUndefined()
     expect(typesOf(ended)).not.toContain('artifact.omitted')
@@ -106,7 +106,7 @@ describe("a run's result", () => {
 })
 
 describe('the list of artifacts', () => {
-  it('has each once, oldest first, page by page, also those of one moment', async () => {
+  it('holds each once, oldest first, page by page, even those of one moment', async () => {
     const session = await test.api.createSession()
     const now = Date.now()
     const made: string[] = []
@@ -157,7 +157,7 @@ describe('the content of an artifact', () => {
     expect(headers.get('content-disposition')).toMatch(/^attachment; filename="[\w.-]+"; filename\*=UTF-8''[\w.~%-]+$/)
   })
 
-  it('is not sent to who has it', async () => {
+  it('is not sent to a caller that has it', async () => {
     const session = await test.api.createSession()
     const id = await present(session, bytes)
     const etag = (await content(session, id)).headers.get('etag') ?? ''
@@ -191,7 +191,7 @@ describe('the content of an artifact', () => {
     expect(JSON.parse(answer.bytes.toString())).toEqual({ error: 'range_not_satisfiable' })
   })
 
-  it('is sent in part only while it is what the caller has begun with', async () => {
+  it('is sent in part only while it is the content that the caller began with', async () => {
     const session = await test.api.createSession()
     const id = await present(session, bytes)
     const etag = (await content(session, id)).headers.get('etag') ?? ''
@@ -203,7 +203,7 @@ describe('the content of an artifact', () => {
     }
   })
 
-  it('of nothing is nothing, and has no part', async () => {
+  it('of nothing is empty and has no part', async () => {
     const session = await test.api.createSession()
     const id = await present(session, Buffer.alloc(0))
     expect((await content(session, id)).bytes).toHaveLength(0)
@@ -212,7 +212,7 @@ describe('the content of an artifact', () => {
 })
 
 describe('artifacts', () => {
-  it('are nobody else’s, and hang on their own session', async () => {
+  it('belong to one session of one tenant, and nobody else sees them', async () => {
     const session = await test.api.createSession()
     const id = await present(session, Buffer.from('secret'))
     const other = await test.newTenant()
@@ -233,7 +233,7 @@ describe('artifacts', () => {
     )
   })
 
-  it('are read after their session was archived', async () => {
+  it('can be read after their session was archived', async () => {
     const session = await test.api.createSession()
     const id = await present(session, Buffer.from('kept'))
     expect((await test.api.call('DELETE', `/v1/sessions/${session.id}`)).status).toBe(204)

@@ -7,7 +7,7 @@ import type { ExecutionContext } from '../../src/execution/claim/execution-conte
 import { withShortPath } from '../../src/sandboxes/egress/socket-directory.ts'
 import { activitiesOf, outcomeOf } from '../support/runs/ended-run.ts'
 import { until } from '../support/until.ts'
-import { Resuming, spoilt, type WorkerOptions } from '../support/workspaces/resuming.ts'
+import { brokenDriver, Resuming, type WorkerOptions } from '../support/workspaces/resuming.ts'
 import { leaseDirectory, leaseOf, touch, workspacePath } from '../support/workspaces/workspace.ts'
 
 let bench: Resuming
@@ -77,7 +77,7 @@ const legacy: Means = [['the freezer of cgroups of version 1', { cgroups: 'v1' }
 const signals: Means = [['signals', { cgroups: false }]]
 
 describe.each([...best, ...legacy, ...signals])('a lease between Runs, by %s', (_, options) => {
-  it('stands still with all that a Turn left running, which goes on with the next Turn', async () => {
+  it('freezes every process that a Turn left, and they continue with the next Turn', async () => {
     await work(options)
     const { session } = await bench.sealed('shell', leave('server'))
     await frozen(session)
@@ -114,7 +114,7 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
     expect(await tunnel(session)).toContain('no Run is active in this sandbox')
   })
 
-  it('is rid of what a cancelled Run detached, and keeps what was there before', async () => {
+  it('loses the detached processes of a cancelled Run and keeps earlier ones', async () => {
     await work(options)
     const word = `detached-${crypto.randomUUID()}`
     const { session } = await bench.sealed('shell', leave('server'))
@@ -134,7 +134,7 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
     expect((await stat(await path(session, 'chains.log'))).size).toBe(size)
   })
 
-  it('is frozen by the sweeper where its worker died before it could', async () => {
+  it('is frozen by the sweeper if its worker died before it could', async () => {
     await work(options)
     const { session } = await bench.sealed('shell', leave('server'))
     await frozen(session)
@@ -144,7 +144,7 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
     expect(await outputOf(session, growth('server'))).toEqual(['server grows\n'])
   })
 
-  it('goes on with other workers after all have gone', async () => {
+  it('continues with other workers after all have gone', async () => {
     const before = new AsyncDisposableStack()
     await work(options, before)
     const { session } = await bench.sealed('shell', leave('server'))
@@ -154,7 +154,7 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
     expect(await outputOf(session, growth('server'))).toEqual(['server grows\n'])
   })
 
-  it('is lost where it dies frozen, and the next Turn gets another', async () => {
+  it('is lost if it dies while frozen, and the next Turn gets another', async () => {
     await work(options)
     const { session } = await bench.sealed('shell', 'echo kept > note')
     await frozen(session)
@@ -163,7 +163,7 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
     expect(await outputOf(session, 'cat note')).toEqual(['kept\n'])
   })
 
-  it('is not lost where it was frozen under a Run by a worker that had no right to', async () => {
+  it('is not lost if a worker without the right to froze it under a Run', async () => {
     await work({ ...options, limits: { pingMs: 500, pulseMs: 100 } })
     const session = await bench.api.createSession(
       { runtime: 'shell' },
@@ -175,7 +175,7 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
     expect(outcomeOf(await bench.settled(session))).toBe('completed completed - 1')
   })
 
-  it('is frozen from the start where only its workspace was asked for', async () => {
+  it('is frozen from the start if only its workspace was requested', async () => {
     await work(options)
     const { session } = await bench.sealed('shell', 'echo kept > note')
     await bench.expire(session)
@@ -186,9 +186,9 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
   })
 })
 
-it('a lease whose state cannot be told keeps no other from being frozen', async () => {
+it('a lease whose state cannot be read keeps no other from being frozen', async () => {
   let broken: string | undefined
-  const stateOf = spoilt(real => ({
+  const stateOf = brokenDriver(real => ({
     stateOf: async leaseId => {
       if (leaseId === broken) throw new Error('struck')
       return real.stateOf(leaseId)

@@ -39,7 +39,7 @@ describe('a turn on a lease', () => {
   it.each([
     ['close to its bound', 300],
     ['past its bound that nobody has swept', -1],
-  ])('%s begins on a fresh one, with what was sealed', async (_, seconds) => {
+  ])('%s begins on a fresh one with the sealed work', async (_, seconds) => {
     await bench.work(stack, unswept)
     const { session } = await bench.sealed('shell', 'echo kept > note')
     const first = await leaseId(session)
@@ -51,7 +51,7 @@ describe('a turn on a lease', () => {
     expect(told.map(({ data }) => data['leaseId'])).toEqual([first])
   })
 
-  it('close to its bound stays on it where that alone holds what an earlier run did', async () => {
+  it('close to its bound stays on it if only that sandbox holds the work of an earlier run', async () => {
     await bench.work(stack, unswept)
     const { session } = await bench.sealed('scripted', 'say one')
     expect(outcomeOf(await bench.next(session, 'tool a\ncrash'))).toMatch(/^crashed engine_unreachable/)
@@ -61,7 +61,7 @@ describe('a turn on a lease', () => {
     expect(await leaseId(session)).toBe(first)
   })
 
-  it('that lasts longer than its idle time moves the deadline all the while', async () => {
+  it('that lasts longer than its idle time keeps extending the deadline', async () => {
     await bench.work(stack, { limits: { leaseIdleMs: 900 } })
     const session = await bench.api.createSession({ runtime: 'shell' }, 'sleep 600')
     const early = await until('an attached workspace', async () => {
@@ -82,7 +82,7 @@ describe('a run that reaches the bound of its lease', () => {
     ['shell', 'echo kept > note; sleep 600', 'exact', 'cat note', 'kept\n'],
     ['remembering', 'remember harbour\ntool a\nhang', 'exact', 'recall', 'loaded: harbour'],
     ['remembering', 'remember quay\nopen a\nignore-cancel\nhang', 'result_only', null, ''],
-  ])('has crashed, and what it left is carried on: %s, %j', async (runtime, message, fidelity, look, found) => {
+  ])('crashes, and its work is kept: %s, %j', async (runtime, message, fidelity, look, found) => {
     await bench.work(stack, { limits: { leaseMaxMs: 5000, cancelGraceMs: 300 } })
     const ended = await bench.sealed(runtime, message)
     const { session, run } = ended
@@ -106,7 +106,7 @@ describe('a run that reaches the bound of its lease', () => {
 describe('a run that awaits an answer', () => {
   const { fenceMs, pollMs } = { fenceMs: 600_000, pollMs: 600_000 }
 
-  it('is parked with its work sealed and its sandbox given back, and goes on in another', async () => {
+  it('is parked with its work sealed and its sandbox released, and continues in another', async () => {
     const worker = new AsyncDisposableStack()
     await bench.work(worker, { limits: { fenceMs } })
     const session = await bench.api.createSession(

@@ -37,7 +37,7 @@ async function content(session: Session, id: string): Promise<string> {
 }
 
 describe('files that an agent presents', () => {
-  it('are kept as they were, in order, before the run ends, and once', async () => {
+  it('are stored unchanged, in order, before the run ends, and once', async () => {
     const ended = await perform(
       [
         'mkdir -p out; echo "# one" > out/report.md; berth-present out/report.md; echo changed > out/report.md',
@@ -61,7 +61,7 @@ describe('files that an agent presents', () => {
     expect(namesOf(await bench.next(ended.session, 'true'))).toEqual([])
   })
 
-  it('are kept of a run that fails, and of one that is cancelled', async () => {
+  it('are kept even if the run fails or is cancelled', async () => {
     const failed = await perform('echo 1 > f; berth-present f; exit 3')
     expect(outcomeOf(failed)).toBe('failed error shell_exit_nonzero 1')
     expect([namesOf(failed), typesOf(failed).at(-1)]).toEqual([['f'], 'run.failed'])
@@ -100,7 +100,7 @@ describe('files that an agent presents', () => {
     )
   })
 
-  it('over a cap are left out, which fails nothing', async () => {
+  it('over a cap are left out without failing the run', async () => {
     const many = await perform('for i in $(seq 26); do echo $i > f$i; berth-present f$i; done')
     expect(many.run.status).toBe('completed')
     expect(namesOf(many)).toEqual(Array.from({ length: 24 }, (_, n) => `f${n + 1}`))
@@ -128,7 +128,7 @@ describe('files that an agent presents', () => {
     ])
   })
 
-  it('by an agent that writes the outbox itself cost it nothing but its own', async () => {
+  it("by an agent that writes the outbox itself cost only that agent's files", async () => {
     const ended = await perform(
       [
         'cd ~; mkdir .berth-outbox; cd .berth-outbox',
@@ -155,7 +155,7 @@ describe('files that an agent presents', () => {
     expect([linked.run.status, namesOf(linked)]).toEqual(['completed', []])
   })
 
-  it('are not presented again where a worker died before it had removed them', async () => {
+  it('are not presented again if a worker died before it removed them', async () => {
     const ended = await perform('echo 1 > one; berth-present one')
     const lease = leaseDirectory(bench.test.dataDir, await leaseOf(bench.test.db.database, ended.session))
     // The state after a death between the commit and the removal.

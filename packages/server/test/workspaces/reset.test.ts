@@ -47,7 +47,7 @@ async function emptied(runs = 1): Promise<Session> {
 }
 
 describe('a session that is reset', () => {
-  it('begins afresh where its first run has crashed, and its log stays and says what is lost', async () => {
+  it('starts afresh if its first run crashed, and its log stays and names the loss', async () => {
     await bench.work(stack)
     const session = await bench.api.createSession({ runtime: 'shell' }, 'echo gone > file; sleep 600')
     await until(
@@ -72,7 +72,7 @@ describe('a session that is reset', () => {
     expect(outputs(await bench.next(session, 'cat file'))).toEqual(['new\n'])
   })
 
-  it('builds on nothing of what it lost, neither files nor what was said', async () => {
+  it('builds on nothing that it lost, neither files nor messages', async () => {
     await bench.work(stack)
     const { session, run: first } = await bench.sealed('no-load', 'say old')
     const second = await bench.next(session, 'say older still')
@@ -90,7 +90,7 @@ describe('a session that is reset', () => {
     expect(told.join('\n')).not.toMatch(/old/)
   })
 
-  it('may lose its work again, and only what is new is named then', async () => {
+  it('may lose its work again, and only the new loss is named then', async () => {
     const session = await emptied(2)
     expect((await reset(session)).status).toBe(200)
     const { lostRunIds } = (await cleared(session))[1] as { lostRunIds: string[] }
@@ -98,7 +98,7 @@ describe('a session that is reset', () => {
     expect((await bench.api.session(session.id)).continuation).toEqual(fresh)
   })
 
-  it('is begun anew by its first run that is lost, as in a session of its own', async () => {
+  it('starts afresh again if its first run is lost, like a new session', async () => {
     await bench.work(stack)
     const session = await emptied()
     await bench.test.db.database.query('update sessions set runtime = $2 where id = $1', [session.id, 'shell'])
@@ -109,7 +109,7 @@ describe('a session that is reset', () => {
   })
 })
 
-describe('a session that has no need to be reset', () => {
+describe('a session that needs no reset', () => {
   const refused = '409 cloud_reset_unavailable'
   it.each<[string, string, () => Promise<Session>]>([
     ['is fresh', refused, () => bench.api.createSession()],
@@ -145,7 +145,7 @@ describe('a session that has no need to be reset', () => {
         return session
       },
     ],
-  ])('because it %s is left as it is', async (_, expected, make) => {
+  ])('is left unchanged because it %s', async (_, expected, make) => {
     const session = await make()
     const before = await bench.api.session(session.id)
     const log = await bench.api.events(session.id)
@@ -154,7 +154,7 @@ describe('a session that has no need to be reset', () => {
     expect(await bench.api.events(session.id)).toEqual(log)
   })
 
-  it('because it can be restored is left as it is, while it is sealed and after', async () => {
+  it('is left unchanged while it is sealed and after, because it can be restored', async () => {
     await bench.work(stack)
     const { session } = await bench.sealed('shell', 'echo kept > file')
     expect(outcome(await reset(session))).toBe(refused)
@@ -170,7 +170,7 @@ describe('a session that has no need to be reset', () => {
   })
 })
 
-it('of many resets and turns at once one reset counts, and the log tells of one', async () => {
+it('many resets and turns at once make one reset, and the log tells of one', async () => {
   const session = await emptied()
   const turn = () =>
     bench.api.put(`/v1/sessions/${session.id}/turns/${crypto.randomUUID()}`, { message: 'a' }).then(outcome)

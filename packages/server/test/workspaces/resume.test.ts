@@ -12,7 +12,7 @@ import { outcome } from '../support/runs/outcome.ts'
 import { WorkerStandIn } from '../support/runs/states.ts'
 import { startTestService, variablesBeside } from '../support/services/service.ts'
 import { until } from '../support/until.ts'
-import { damages, Gate, Resuming, spoilt } from '../support/workspaces/resuming.ts'
+import { brokenDriver, damages, Gate, Resuming } from '../support/workspaces/resuming.ts'
 import { signalSandbox } from '../support/workspaces/sandbox-processes.ts'
 import { leaseOf, touch } from '../support/workspaces/workspace.ts'
 
@@ -50,7 +50,7 @@ const unavailable = (reason: string) => ({
 })
 
 describe('a session whose lease has ended', () => {
-  it('goes on in a fresh sandbox with its files, modes, links and git state, and says so', async () => {
+  it('continues in a fresh sandbox with its files, modes, links and git state, and says so', async () => {
     await bench.work(stack, { limits: { leaseIdleMs: 300 } })
     const { session, run } = await bench.sealed(
       'shell',
@@ -88,7 +88,7 @@ describe('a session whose lease has ended', () => {
     expect(told[0]?.subject.runId).toBeUndefined()
   })
 
-  it('goes on from its newest run by the count of turns, whatever the clocks said', async () => {
+  it('continues from its newest run by the number of turns, whatever the clocks said', async () => {
     await bench.work(stack)
     const { session } = await bench.sealed('shell', 'echo one > file')
     const { run } = await bench.next(session, 'echo two > file')
@@ -140,7 +140,7 @@ describe('a session whose lease has ended', () => {
     expect(outputOf(await bench.next(session, 'cat note'))).toEqual(['kept\n'])
   })
 
-  it('goes on from its newest run; two checkpoints are kept, and no name of an older one', async () => {
+  it('continues from its newest run; two checkpoints are kept, and no reference to an older one', async () => {
     await bench.work(stack)
     const first = await bench.sealed('shell', `${random}; echo 1 > turn`)
     const { session } = first
@@ -154,7 +154,7 @@ describe('a session whose lease has ended', () => {
     expect(outputOf(await bench.next(session, 'cat turn'))).toEqual(['3\n'])
   })
 
-  it('seals a restored workspace again, and what was changed in it', async () => {
+  it('seals a restored workspace again with its changes', async () => {
     await bench.work(stack)
     const { session } = await bench.sealed('shell', 'echo 1 > one; echo 1 > both; touch -d 2001-01-01 both')
     await bench.expire(session)
@@ -175,7 +175,7 @@ describe('a sandbox that is lost in a later turn', () => {
     })
   }
 
-  it('before a tool call costs an attempt: the run begins again from the seal before it', async () => {
+  it('before a tool call costs an attempt: the run starts again from the seal before it', async () => {
     await bench.work(stack)
     const session = await bench.api.createSession({ runtime: 'scripted' }, 'wait /workspace/kept')
     await phase(session, 'running')
@@ -194,7 +194,7 @@ describe('a sandbox that is lost in a later turn', () => {
     expect(await bench.checkpoints(session)).toEqual([session.activeRunId, run.id])
   })
 
-  it('after a tool call ends it as crashed, and the session goes on from the run before', async () => {
+  it('after a tool call ends the run as crashed, and the session continues from the previous run', async () => {
     await bench.work(stack)
     const { session, run: first } = await bench.sealed('shell', 'echo kept > note')
     const { run } = await bench.api.submitTurn(session.id, 'echo lost > note; sleep 600')
@@ -212,10 +212,10 @@ describe('a sandbox that is lost in a later turn', () => {
     expect(outputOf(await bench.next(session, 'cat note'))).toEqual(['kept\n'])
   })
 
-  it('and that is cancelled before it begins again leaves the session with the seal before it', async () => {
+  it('and whose run is cancelled before it restarts leaves the session with the previous seal', async () => {
     const gate = new Gate()
     await bench.work(stack, {
-      driver: spoilt(real => ({
+      driver: brokenDriver(real => ({
         create: async spec => {
           await gate.pass()
           await real.create(spec)
@@ -244,7 +244,7 @@ describe('a run that is being sealed', () => {
     const { database } = bench.test.db
     const sealing = async () => (await database.query("select 1 from executions where task = 'seal'")).rows.length > 0
     await bench.work(stack, {
-      driver: spoilt(real => ({
+      driver: brokenDriver(real => ({
         trees: async id => {
           // Earlier commits store presented files.
           if (await sealing()) await gate.pass()
@@ -275,7 +275,7 @@ describe('a run that is being sealed', () => {
     expect(await bench.checkpoints(session)).toEqual([session.activeRunId, run.id])
   })
 
-  it('whose every try fails goes without: the session is free, and says what it lacks once the sandbox is gone', async () => {
+  it('is left unsealed if every try fails: the session is free, and reports the loss once the sandbox is gone', async () => {
     const blobs = (real: Blobs): Blobs =>
       new Proxy(real, {
         get(target, name: keyof Blobs) {
@@ -293,7 +293,7 @@ describe('a run that is being sealed', () => {
     expect((await bench.expire(session)).continuation).toEqual(unavailable('checkpoint_missing'))
   })
 
-  it('lets its session be archived, and is not sealed then', async () => {
+  it('lets its session be archived and is then not sealed', async () => {
     const { gate, session } = await finalizing()
     expect((await bench.api.call('DELETE', `/v1/sessions/${session.id}`)).status).toBe(204)
     const lease = await leaseId(session)
@@ -310,7 +310,7 @@ describe('a run that is being sealed', () => {
     })
   })
 
-  it('is sealed by another worker where the first one stops', async () => {
+  it('is sealed by another worker if the first one stops', async () => {
     const { gate, session } = await finalizing()
     // The worker releases its claims at once; the work that hangs at the gate then finds its claim gone.
     const stopping = stack.disposeAsync()
@@ -325,7 +325,7 @@ describe('a run that is being sealed', () => {
 
 describe('a checkpoint', () => {
   it.each(['removed', 'altered', 'cut'] as const)(
-    'of which a blob is %s is refused whole, and never offered again',
+    'of which a blob is %s is refused whole and never offered again',
     async how => {
       await bench.work(stack)
       const { session, run: sealed } = await bench.sealed('shell', `${random}; echo kept > note`)
@@ -348,7 +348,7 @@ describe('a checkpoint', () => {
     },
   )
 
-  it('that cannot be read for now is kept for later', async () => {
+  it('that cannot be read at the moment is kept for later', async () => {
     let away = false
     const blobs = (real: Blobs): Blobs =>
       new Proxy(real, {
@@ -371,7 +371,7 @@ describe('a checkpoint', () => {
     expect(outputOf(await bench.next(session, 'cat note'))).toEqual(['kept\n'])
   })
 
-  it('whose runtime is gone from the catalog is incompatible', async () => {
+  it('whose runtime has left the catalog is incompatible', async () => {
     await bench.work(stack)
     const { session } = await bench.sealed('scripted', 'say one')
     await bench.expire(session)
@@ -383,7 +383,7 @@ describe('a checkpoint', () => {
     expect((await bench.api.session(session.id)).continuation.state).toBe('restorable')
   })
 
-  it('of too many files is left out, and the count is told as a count', async () => {
+  it('of too many files is left out, and the report gives the number of files', async () => {
     await bench.work(stack, { checkpointLimits: { workspace: { ...workspaceLimits, files: 3 } } })
     const { session } = await bench.sealed('shell', 'mkdir d && echo a > d/a && echo b > d/b && echo c > d/c')
     const told = (await bench.api.events(session.id)).at(-1)
@@ -394,7 +394,7 @@ describe('a checkpoint', () => {
     expect(told?.data['sizeBytes']).toBeLessThanOrEqual(6)
   })
 
-  it('over its cap is left out, and the session goes on while its sandbox lives', async () => {
+  it('over its cap is left out, and the session continues while its sandbox lives', async () => {
     await bench.work(stack, { checkpointLimits: { workspace: { ...workspaceLimits, storedBytes: 1000 } } })
     const { session, run } = await bench.sealed('shell', random)
     const told = (await bench.api.events(session.id)).at(-1)
@@ -438,7 +438,7 @@ describe('a host that is gone', () => {
     return promise
   }
 
-  it('gives up its runs to the others, once it was not heard of for long and they were', async () => {
+  it('loses its runs to the others once it has been silent for long while they were not', async () => {
     const session = await bench.api.createSession({ runtime: 'shell' }, 'echo done')
     const by = { holder: gone, host: gone, now: new Date(), expiresAt: new Date(0) }
     expect(await claimQueued(bench.test.db.database, by, 10)).toHaveLength(1)
@@ -462,7 +462,7 @@ describe('a host that is gone', () => {
     expect(outcomeOf(await bench.ended(session))).toBe('completed completed - 2')
   })
 
-  it('loses its sandboxes, and their sessions go on from what was sealed', async () => {
+  it('loses its sandboxes, and their sessions continue from their seals', async () => {
     const { host } = await bench.work(stack)
     await heard(host, '0', '1 day')
     await heard(gone, '0', '1 day')
@@ -473,7 +473,7 @@ describe('a host that is gone', () => {
     expect(outputOf(await bench.next(session, 'cat note'))).toEqual(['kept\n'])
   })
 
-  it('is heard of without a gap for as long as it announces itself', async () => {
+  it('is seen without a gap as long as it announces itself', async () => {
     const { db, clock, host } = await bench.work(stack)
     await heard(host, '30 seconds', '1 hour')
     const since = async () => {

@@ -92,7 +92,7 @@ describe('a session on a repository', () => {
     ])
   })
 
-  it('shares what was fetched: a second one downloads nothing, and two at once download once', async () => {
+  it('shares downloads: a second session downloads nothing, and two at once download once', async () => {
     const big = await repository(async gitDir => {
       const noise = Array.from({ length: 40_000 }, () => Math.random().toString(36)).join('\n')
       await commitTo(gitDir, 'main', await tipOf(gitDir, 'main'), { noise })
@@ -110,7 +110,7 @@ describe('a session on a repository', () => {
     expect(server.gitBytes - before - once).toBeLessThan(20_000)
   })
 
-  it('goes on in a fresh sandbox with its commits, though the mirror is gone', async () => {
+  it('continues in a fresh sandbox with its commits even if the mirror is gone', async () => {
     const { source, gitDir } = await repository()
     const session = await start(
       source,
@@ -129,7 +129,7 @@ describe('a session on a repository', () => {
     expect(output(again)).toBe('## mine\n?? dirty\n7\n')
   })
 
-  it('is put right when the mirror is broken', async () => {
+  it('is repaired if the mirror is broken', async () => {
     const { source } = await repository()
     await run(await start(source, 'true'))
     const before = new Set(await mirrors())
@@ -142,7 +142,7 @@ describe('a session on a repository', () => {
     expect(output(await run(await start(source, './greet.sh again')))).toBe('Hello, again\n')
   })
 
-  it('waits for a host that is away, and ends with a code where it stays away', async () => {
+  it('waits for a host that is away, and ends with a code if it stays away', async () => {
     const away = await repository()
     server.fail({ when: /^GET \/o\/.*git-upload-pack|^GET \/o\/.*info\/refs/, answer: { status: 503 }, times: 2 })
     expect(outcomeOf(await run(await start(away.source, 'true')))).toBe('completed completed - 1')
@@ -155,7 +155,7 @@ describe('a session on a repository', () => {
     server.mend()
   })
 
-  it('cannot continue where its repository is no longer to be had, until it is granted again', async () => {
+  it('cannot continue while its repository is unavailable, until it is granted again', async () => {
     const { source, grant, account, named } = await repository()
     const session = await start(source, 'echo kept > kept')
     await run(session)
@@ -217,7 +217,7 @@ describe('a hostile repository', () => {
     },
   )
 
-  it('cannot write through a link of its own', async () => {
+  it('cannot write through its own symbolic link', async () => {
     const { source } = await repository(async gitDir => {
       const link = await gitText(['hash-object', '-w', '--stdin'], { gitDir, input: '/home/agent' })
       const file = await gitText(['hash-object', '-w', '--stdin'], { gitDir, input: 'evil' })

@@ -9,7 +9,7 @@ import { outcome, tally } from '../support/runs/outcome.ts'
 import { WorkerStandIn } from '../support/runs/states.ts'
 import { startTestService, variablesBeside } from '../support/services/service.ts'
 import { until } from '../support/until.ts'
-import { damages, Gate, Resuming, spoilt } from '../support/workspaces/resuming.ts'
+import { brokenDriver, damages, Gate, Resuming } from '../support/workspaces/resuming.ts'
 import { leaseOf } from '../support/workspaces/workspace.ts'
 
 const opened = new AsyncDisposableStack()
@@ -80,7 +80,7 @@ const secondsLeft = ({ body }: Answer<{ session: Session }>) =>
   (Date.parse(body.session.workspace.expiresAt ?? '') - Date.now()) / 1000
 
 describe('an attached workspace', () => {
-  it('with a third of its idle time left is answered as it is, whatever runs', async () => {
+  it('with a third of its idle time left is returned unchanged, whatever runs', async () => {
     const session = await attached()
     await leave(session, 25)
     const before = await bench.api.session(session.id)
@@ -109,7 +109,7 @@ describe('an attached workspace', () => {
     expect(secondsLeft(answer)).toBeLessThan(19)
   })
 
-  it('past its bound is none any more', async () => {
+  it('counts as none past its bound', async () => {
     const session = await attached()
     await leave(session, -5, -5)
     expect(outcome(await restore(session, impatient))).toBe('503 cloud_workspace_unavailable')
@@ -117,7 +117,7 @@ describe('an attached workspace', () => {
     expect((await bench.api.events(session.id)).map(event => event.type)).toEqual(['svc.workspace.expired'])
   })
 
-  it('with a run and little time is not renewed: the run does that', async () => {
+  it('with a run and little time is not renewed, because the run renews it', async () => {
     const session = await attached()
     const { run } = await bench.api.submitTurn(session.id, 'true')
     await standIn.start(session, run.id)
@@ -127,14 +127,14 @@ describe('an attached workspace', () => {
   })
 })
 
-describe('a session that has no workspace to give', () => {
-  it('because it is archived is not found, also while it was attached', async () => {
+describe('a session that has no workspace to return', () => {
+  it('is not found if it is archived, even while it was attached', async () => {
     const session = await attached()
     await bench.api.call('DELETE', `/v1/sessions/${session.id}`)
     expect(outcome(await restore(session))).toBe('404 cloud_session_not_found')
   })
 
-  it("is another tenant's to nobody else", async () => {
+  it('is not found by another tenant', async () => {
     const session = await attached()
     const other = await bench.test.newTenant()
     expect(outcome(await restore(session, other.api))).toBe('404 cloud_session_not_found')
@@ -143,14 +143,14 @@ describe('a session that has no workspace to give', () => {
     )
   })
 
-  it('because nothing was sealed cannot be resumed', async () => {
+  it('cannot be resumed if nothing was sealed', async () => {
     const session = await bench.api.createSession({ runtime: 'shell' }, 'true')
     await standIn.start(session, session.activeRunId ?? '')
     await standIn.end(session, session.activeRunId ?? '')
     expect(outcome(await restore(session))).toBe('409 cloud_resume_unavailable')
   })
 
-  it('while its run is being sealed says so, with or without a turn that waits for that', async () => {
+  it('says so while its run is being sealed, with or without a turn that waits for that', async () => {
     const session = await attached()
     const { run } = await bench.api.submitTurn(session.id, 'true')
     await standIn.start(session, run.id)
@@ -172,14 +172,14 @@ describe('a session that has no workspace to give', () => {
 })
 
 describe('a session whose run is bringing its workspace up', () => {
-  it('is waited for, and given up after the wait', async () => {
+  it('is waited for, up to the limit of the wait', async () => {
     const session = await bench.api.createSession({ runtime: 'shell' }, 'true')
     const answer = await restore(session, impatient)
     expect([outcome(answer), answer.headers.get('retry-after')]).toEqual(['503 cloud_workspace_starting', '2'])
     expect(await leaseCount(session)).toBe(0)
   })
 
-  it('is answered once that is done', async () => {
+  it('is answered once the workspace is up', async () => {
     const session = await bench.api.createSession({ runtime: 'shell' }, 'echo done')
     const answer = restore(session)
     await bench.work(stack)
@@ -189,8 +189,8 @@ describe('a session whose run is bringing its workspace up', () => {
   })
 })
 
-describe('a workspace that is asked for', () => {
-  it('and was never there is made, and the next turn runs in it', async () => {
+describe('a requested workspace', () => {
+  it('that never existed is made, and the next turn runs in it', async () => {
     await bench.work(stack)
     const session = await bench.api.createSession({ runtime: 'shell' })
     expect(await restore(session)).toMatchObject({
@@ -202,7 +202,7 @@ describe('a workspace that is asked for', () => {
     expect(await leaseId(session)).toBe(lease)
   })
 
-  it('and has expired is restored, and the next turn runs in it', async () => {
+  it('that has expired is restored, and the next turn runs in it', async () => {
     await bench.work(stack)
     const session = await expired()
     const answer = await restore(session)
@@ -218,14 +218,14 @@ describe('a workspace that is asked for', () => {
     expect(await leaseCount(session)).toBe(2)
   })
 
-  it('by many at once is one sandbox', async () => {
+  it('that many request at once is one sandbox', async () => {
     await bench.work(stack)
     const session = await expired()
     expect(tally(await Promise.all(Array.from({ length: 6 }, () => restore(session))))).toEqual({ 200: 6 })
     expect(await leaseCount(session)).toBe(2)
   })
 
-  it('and a turn at the same time get one sandbox, with what was sealed', async () => {
+  it('and a turn at the same time get one sandbox, with the sealed work', async () => {
     await bench.work(stack)
     for (const turnFirst of [true, false]) {
       const session = await expired()
@@ -242,7 +242,7 @@ describe('a workspace that is asked for', () => {
 
   it('of a session that is archived meanwhile is not found, and no sandbox stays', async () => {
     const gate = new Gate()
-    const holding = spoilt(real => ({
+    const holding = brokenDriver(real => ({
       create: async spec => {
         await gate.pass()
         await real.create(spec)
@@ -269,9 +269,9 @@ describe('a workspace that is asked for', () => {
     expect((await bench.api.session(session.id)).workspace.state).toBe('expired')
   })
 
-  it('and cannot be made is unavailable, to all who have asked, until it can', async () => {
+  it('that cannot be made is unavailable to all who requested it, until it can be made', async () => {
     let broken = false
-    const driver = spoilt(real => ({
+    const driver = brokenDriver(real => ({
       create: spec => (broken ? Promise.reject(new Error('no room')) : real.create(spec)),
     }))
     await bench.work(stack, { driver })
@@ -288,7 +288,7 @@ describe('a workspace that is asked for', () => {
     expect((await restore(session)).status).toBe(200)
   })
 
-  it('where nobody makes sandboxes is unavailable, and is made once somebody does', async () => {
+  it('is unavailable while nobody makes sandboxes, and is made once somebody does', async () => {
     const session = await bench.api.createSession({ runtime: 'shell' })
     const answer = await restore(session, impatient)
     expect([outcome(answer), answer.headers.get('retry-after')]).toEqual(['503 cloud_workspace_unavailable', '2'])
@@ -297,10 +297,10 @@ describe('a workspace that is asked for', () => {
     expect(await leaseCount(session)).toBe(1)
   })
 
-  it('and takes long is starting, and the one that was begun is answered later', async () => {
+  it('that takes long is reported as starting, and a later request gets it', async () => {
     const gate = new Gate()
     gate.shut()
-    const driver = spoilt(real => ({
+    const driver = brokenDriver(real => ({
       create: async spec => {
         await gate.pass()
         await real.create(spec)
@@ -327,7 +327,7 @@ describe('a workspace that is asked for', () => {
   it('is taken over from a worker that stops', async () => {
     const gate = new Gate()
     gate.shut()
-    const driver = spoilt(() => ({ create: () => gate.pass() }))
+    const driver = brokenDriver(() => ({ create: () => gate.pass() }))
     const first = stack.use(new AsyncDisposableStack())
     await bench.work(first, { driver })
     const session = await bench.api.createSession({ runtime: 'shell' })
