@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Looks until what it sees is there, and answers it.
- * @param look answers undefined or false while it is not
+ * Polls until `look` returns a value, and returns that.
+ * @param look returns undefined or false as long as the value is missing
  */
 export async function until<T>(
   what: string,

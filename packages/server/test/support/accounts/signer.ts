@@ -9,7 +9,7 @@ import type { Database } from '../../../src/storage/postgres/database.ts'
 
 const day = 86_400_000
 
-/** Signs tokens as the account service of a deployment does, with keys in its own table. */
+/** Makes a signer that works as the account service does, with its keys in the database's table. */
 export async function startSigner(
   db: Database,
   authUrl: string,
@@ -59,7 +59,7 @@ export async function signInPerson(
   return { personId, membershipId, signInId, organizationId, email }
 }
 
-/** The claims of a person's access token. */
+/** Returns the claims of a person's access token. */
 export const personClaims = ({ membershipId, signInId, organizationId }: SignedIn) => ({
   aud: 'svc-cloud',
   client_id: 'svc-cloud',
@@ -69,6 +69,6 @@ export const personClaims = ({ membershipId, signInId, organizationId }: SignedI
   scope: 'openid svc.cloud.access',
 })
 
-/** An access token of a person. */
+/** Signs an access token of a person. */
 export const personToken = (mint: Mint, person: SignedIn): Promise<string> =>
   mint.sign(tokenTypes.person, person.personId, personClaims(person), 600)

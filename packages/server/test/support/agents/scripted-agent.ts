@@ -39,7 +39,7 @@ import {
  *     present NAME              presents a file of that name and content
  *     permission TITLE          asks for permission and says the outcome
  *     options JSON              asks for permission with these options, and says the outcome
- *     hasty TITLE               asks for permission, takes that back at once and says what came of it
+ *     hasty TITLE               asks for permission, withdraws the request at once and says the outcome
  *     leave TITLE               asks for permission and goes on without waiting
  *     plan TEXT                 asks to leave plan mode and says the outcome
  *     ask JSON                  asks people to fill in a form (`message`, `requestedSchema`) and says the answer; `%NAME%`
@@ -210,7 +210,7 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
   endless: async turn => {
     for (let i = 0; ; i += 1) {
       await message(turn, `line ${i} `)
-      // A pipe that takes everything at once would otherwise keep a cancellation from being read.
+      // The pipe may take everything at once; without this pause, the agent would not read a cancellation.
       if (i % 100 === 0) await nextTurnOfTheLoop()
       stopIfCancelled(turn)
     }
@@ -267,7 +267,7 @@ const choices = [
   { optionId: 'no', name: 'Reject', kind: 'reject_once' },
 ] as const
 
-/** The chosen option, with what came along; or `cancelled`. */
+/** Asks for permission and returns the chosen option with its extras, or `cancelled`. */
 async function permission(
   turn: Turn,
   toolCall: ToolCallUpdate,
@@ -354,7 +354,7 @@ async function fileOrCancel(turn: Turn, path: string): Promise<void> {
   }
 }
 
-/** Past the SDK's writer, which is idle while an instruction runs. */
+/** Bypasses the SDK's writer, which is idle while an instruction runs. */
 function raw(bytes: Buffer): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   process.stdout.write(bytes, () => resolve())

@@ -7,7 +7,7 @@ import { NATIVE_RUNTIME, type RuntimeEntry } from '../../../src/runtimes/catalog
 
 const source = fileURLToPath(new URL('./scripted-agent.ts', import.meta.url))
 
-/** As the configuration file has it. */
+/** An entry of the configuration file. */
 interface ScriptedRuntime {
   readonly id: string
   readonly command: readonly string[]
@@ -15,7 +15,7 @@ interface ScriptedRuntime {
   readonly state?: readonly string[]
 }
 
-/** A catalog entry as the service makes it of the configuration. */
+/** Makes the catalog entry that the service makes from the configuration. */
 export const entryOf = ({ id, command, mounts = [], state = [] }: ScriptedRuntime): RuntimeEntry => ({
   id,
   name: id,
@@ -27,16 +27,16 @@ export const entryOf = ({ id, command, mounts = [], state = [] }: ScriptedRuntim
   stateless: false,
 })
 
-/** Catalog entries whose agent is the scripted one. */
+/** Catalog entries that run the scripted agent. */
 export interface ScriptedRuntimes extends AsyncDisposable {
   /**
-   * For `config.runtimes`: `scripted`, one for each of the agent's flags by its name, and `remembering`, whose state is
-   * sealed.
+   * For `config.runtimes`: `scripted`, one runtime named after each flag of the agent, and `remembering`, whose state
+   * is sealed.
    */
   readonly runtimes: readonly ScriptedRuntime[]
 }
 
-/** Bundles the scripted agent to where sandboxes can see it. */
+/** Bundles the scripted agent into a directory that sandboxes can see. */
 export async function scriptedRuntimes(): Promise<ScriptedRuntimes> {
   const directory = await mkdtemp(join(tmpdir(), 'berth-agent-'))
   const agent = join(directory, 'agent.js')
@@ -63,7 +63,7 @@ export async function scriptedRuntimes(): Promise<ScriptedRuntimes> {
   }
 }
 
-/** The scripted agent in the native one's place, with a conversation that is sealed. */
+/** Puts the scripted agent in the place of the native one, with a conversation that is sealed. */
 export async function nativeStandIn(): Promise<AsyncDisposable & { readonly entry: RuntimeEntry }> {
   const scripted = await scriptedRuntimes()
   const remembering = scripted.runtimes.find(({ id }) => id === 'remembering')

@@ -9,10 +9,7 @@ export interface Answer<Body = Record<string, unknown>> {
   readonly headers: Headers
 }
 
-/**
- * Plain calls of the API as a caller would make them, without retries or interpretation. Whatever it answers is held to the
- * contract.
- */
+/** Plain calls of the API, without retries or interpretation. Every answer must conform to the contract. */
 export class Api {
   readonly url: string
   readonly key: string
@@ -53,7 +50,7 @@ export class Api {
     return this.call<Body>('PUT', path, body)
   }
 
-  /** Creates a Session; with a message, its first Turn. */
+  /** Creates a Session; a message becomes its first Turn. */
   async createSession(body: Record<string, unknown> = {}, message?: string): Promise<Session> {
     const initialTurn = message === undefined ? {} : { initialTurn: { id: randomUUID(), message } }
     const answer = await this.put<{ session: Session }>(`/v1/sessions/${randomUUID()}`, { ...body, ...initialTurn })
@@ -78,7 +75,7 @@ export class Api {
     return (await this.get<{ run: Run }>(`/v1/sessions/${sessionId}/runs/${runId}`)).body.run
   }
 
-  /** The whole log, page by page. */
+  /** Reads the whole log, page by page. */
   async events(sessionId: string): Promise<Event[]> {
     const all: Event[] = []
     for (;;) {
@@ -91,7 +88,7 @@ export class Api {
     }
   }
 
-  /** Waits for the Run to end, by reading the stream, and answers the whole log. */
+  /** Reads the stream until an Event satisfies `done`, and returns the whole log. */
   async eventsUntil(sessionId: string, done: (event: Event) => boolean, timeoutMs = 60_000): Promise<Event[]> {
     const deadline = AbortSignal.timeout(timeoutMs)
     let seen = 0
@@ -107,7 +104,7 @@ export class Api {
           if (done(event)) return this.events(sessionId)
         }
       } catch {
-        // The stream broke: follow it again from where it was.
+        // The stream broke: continue from the last Event.
       }
     }
     throw new Error(`the log of ${sessionId} did not get there within ${timeoutMs} ms`)
@@ -121,7 +118,7 @@ export class Api {
 
 export const isTerminal = (event: Event): boolean => /^svc\.run\.(completed|failed|cancelled|crashed)$/.test(event.type)
 
-/** Events of a stream's `data:` lines. */
+/** Yields the Events in the `data:` lines of a stream. */
 export async function* parseStream(body: ReadableStream<Uint8Array>): AsyncGenerator<Event> {
   let rest = ''
   for await (const chunk of body.pipeThrough(new TextDecoderStream())) {

@@ -19,7 +19,10 @@ function issuesOf(schema: TSchema, value: unknown): string | null {
   return issues.length === 0 ? null : JSON.stringify(issues)
 }
 
-/** Holds an answer of the API to its row of the route table. @throws where the contract has no such answer */
+/**
+ * Checks an answer of the API against its operation in the contract.
+ * @throws Error if the contract has no such answer
+ */
 export function mustConform(seen: Seen): void {
   const fault = faultOf(seen)
   if (fault === null) return
@@ -30,7 +33,7 @@ export function mustConform(seen: Seen): void {
 const parameters = ({ path }: Operation): number => path.split('{').length
 
 function faultOf({ method, path, status, body }: Seen): string | null {
-  // A path that says a word goes before one with a parameter in its place, as in the router.
+  // As in the router, a literal segment wins over a parameter.
   const [row] = operationsAt(path.split('?', 1)[0] ?? '')
     .map(operationOf)
     .filter(candidate => candidate.method === method)
@@ -39,7 +42,7 @@ function faultOf({ method, path, status, body }: Seen): string | null {
   return status >= 400 ? faultOfRefusal(row, status, body) : faultOfSuccess(row, status, body)
 }
 
-/** Refusals of what is no request that the contract could judge. */
+/** Refusals of requests that are too broken for the contract to judge. */
 const ofProtocol = new Set<unknown>([
   'malformed_request',
   'request_timeout',
@@ -61,10 +64,13 @@ function faultOfSuccess(row: Operation, status: number, body: unknown): string |
   return issuesOf(success.schema, body)
 }
 
-/** What tests append by themselves (`log-writer.ts`). */
+/** Type of the Events that tests append themselves (`log-writer.ts`). */
 const TEST_TYPE = 'svc.test'
 
-/** Holds an Event to its entry of the catalog. @throws where its type, visibility or data is not of it */
+/**
+ * Checks an Event against its entry in the catalog.
+ * @throws Error if its type, visibility or data does not match
+ */
 export function mustBeOfCatalog(event: Event): void {
   if (event.type === TEST_TYPE) return
   const kind = Object.hasOwn(eventCatalog, event.type) ? eventCatalog[event.type as EventType] : null

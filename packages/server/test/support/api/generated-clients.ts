@@ -8,7 +8,7 @@ import type { OpenApiDocument } from '@berth/contract'
 import openapiTypeScript, { astToString } from 'openapi-typescript'
 import { generateApi } from 'swagger-typescript-api'
 
-/** One call of an operation with nothing in it that the document does not require. */
+/** One call of an operation with only the parts that the document requires. */
 export interface MinimalCall {
   readonly operationId: string
   readonly method: string
@@ -16,13 +16,13 @@ export interface MinimalCall {
   readonly isForm: boolean
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
-  /** Whether the operation has query parameters that are all optional. */
+  /** True if the operation has query parameters and all of them are optional. */
   readonly optionalQuery: boolean
   readonly body: Readonly<Record<string, unknown>>
   readonly key: string
 }
 
-/** Writes a generated client and `program.ts`, which makes the calls with it and prints the statuses by operation. */
+/** Writes a generated client, and `program.ts`, which calls it and prints the statuses by operation. */
 type Generator = (
   document: OpenApiDocument,
   calls: readonly MinimalCall[],
@@ -36,9 +36,9 @@ const program = (start: string, calls: readonly string[]) =>
   `${start}\nconst statuses: Record<string, number> = {}\n${calls.join('\n')}\nconsole.log(JSON.stringify(statuses))\n`
 
 /**
- * Types for each path, called through a typed `fetch`. A binary member of a form is a string here. The generator is told
- * that its types are for requests: by itself it takes every member with a default for one that is always there, as it
- * is in answers.
+ * Types for each path, called through a typed `fetch`. A binary member of a form is a string here. An option says that
+ * the types are for requests: by default the generator takes every member with a default as always present, which is
+ * true only of answers.
  */
 const openapiFetch: Generator = async (document, calls, { origin, directory }) => {
   const types = astToString(await openapiTypeScript(json(document), { silent: true, defaultNonNullable: false }))
@@ -63,7 +63,7 @@ const bodySerializer = (body: Readonly<Record<string, unknown>>) => {
   await writeFile(join(directory, 'program.ts'), program(start, lines))
 }
 
-/** A class with a method for each operation. It takes `:name` of a path for a parameter and asks for it. */
+/** A class with a method for each operation. The generator takes `:name` in a path for a parameter and requires it. */
 const apiClass: Generator = async (document, calls, { origin, directory }) => {
   const spec = JSON.parse(json(document)) as Parameters<typeof generateApi>[0] extends { spec?: infer Spec }
     ? Spec
@@ -98,19 +98,19 @@ const statusOf = async (call: Promise<Response>) => {
   await writeFile(join(directory, 'program.ts'), program(start, lines))
 }
 
-/** The generators, by the package that is the client's base. */
+/** The generators, by the package that the client is based on. */
 export const generators = { 'openapi-typescript': openapiFetch, 'swagger-typescript-api': apiClass } as const
 
 const run = promisify(execFile)
 const require = createRequire(import.meta.url)
 const modules = dirname(dirname(require.resolve('openapi-fetch/package.json')))
-/** The workspace's own: the generators bring older ones. */
+/** The workspace's compiler: the generators bring older ones. */
 const compiler = join(modules, 'typescript', 'bin', 'tsc')
 
 /**
  * Generates a client, checks the types of a program that makes the calls, and runs it.
  * @returns the statuses by operation
- * @throws Error with what the compiler or the program said
+ * @throws Error with the output of the compiler or the program
  */
 export async function callGenerated(
   generator: keyof typeof generators,

@@ -2,7 +2,7 @@ import type { OpenApiDocument } from '@berth/contract'
 
 type Node = Readonly<Record<string, unknown>>
 
-/** Texts of which every pattern, format and length of the document takes one. */
+/** Texts of which at least one fits every pattern, format and length in the document. */
 const texts = [
   'a',
   '0',
@@ -18,8 +18,8 @@ const formats: Readonly<Record<string, RegExp>> = {
 }
 
 /**
- * The least value that a schema takes: no member that is not required or that has a default, the shortest list, the first
- * of several.
+ * Returns the least value that a schema accepts: only required members without a default, the shortest list, the first
+ * of several choices.
  * @throws Error for a schema that nothing here fits
  */
 export function minimalValue(document: OpenApiDocument, schema: Node): unknown {

@@ -10,7 +10,7 @@ export interface Tenant {
   readonly apiKey: string
 }
 
-/** An organization with one installation and one API key. */
+/** Makes an organization with one installation and one API key. */
 export async function createTenant(db: Database, held: readonly Capability[] = capabilities): Promise<Tenant> {
   const organizationId = randomUUID()
   const slug = `app-${organizationId.slice(0, 8)}`
@@ -24,7 +24,7 @@ export async function createTenant(db: Database, held: readonly Capability[] = c
   return { organizationId, appSlug: slug, ...(await createInstallation(db, organizationId, slug, held)) }
 }
 
-/** Another installation of an organization, with a key of its own. */
+/** Makes another installation of an organization, with its own key. */
 export async function createInstallation(
   db: Database,
   organizationId: string,

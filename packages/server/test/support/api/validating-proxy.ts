@@ -5,30 +5,33 @@ import type { OpenApiDocument } from '@berth/contract'
 import addFormats from 'ajv-formats'
 import { type Document, OpenAPIBackend } from 'openapi-backend'
 
-/** What the proxy did with one request. */
+/** One request that passed through the proxy. */
 export interface Exchange {
   readonly operationId: string
-  /** Of the service; undefined where the proxy refused the request. */
+  /** Status of the service's answer; undefined if the proxy refused the request. */
   readonly status: number | undefined
-  /** Why the proxy refused the request or the response; empty where it passed both. */
+  /** Reasons for which the proxy refused the request or the response; empty if it passed both. */
   readonly refusals: readonly string[]
 }
 
 /**
- * A proxy that judges requests and responses by a document, with a validator that shares nothing with the service: what
- * breaks the document gets 422 in place of an answer.
+ * A proxy that validates requests and responses against a document, with a validator that shares no code with the
+ * service. It answers 422 in place of anything that breaks the document.
  */
 export interface ValidatingProxy extends AsyncDisposable {
   readonly origin: string
   readonly exchanges: readonly Exchange[]
 }
 
-/** @param target origin of the service that published the document */
+/**
+ * Starts the proxy.
+ * @param target origin of the service that published the document
+ */
 export async function startValidatingProxy(document: OpenApiDocument, target: string): Promise<ValidatingProxy> {
   const backend = new OpenAPIBackend({
-    // It resolves references in place.
+    // The validator resolves references in place.
     definition: structuredClone(document) as unknown as Document,
-    // Its own judgement of documents knows OpenAPI 3.0 only.
+    // Its own check of documents knows only OpenAPI 3.0.
     quick: true,
     ajvOpts: { allErrors: true },
     customizeAjv: ajv => addFormats.default(ajv),
@@ -78,7 +81,7 @@ export async function startValidatingProxy(document: OpenApiDocument, target: st
   }
 }
 
-/** The body as the validator judges it. Members of a form are text: what reads as a number is one. */
+/** Parses the body for the validator. Members of a form are text; one that reads as a number becomes one. */
 async function readBody(mediaType: string, bytes: Uint8Array<ArrayBuffer>): Promise<object> {
   const body = new Response(bytes, { headers: { 'content-type': mediaType } })
   if (mediaType.startsWith('application/json')) return (await body.json()) as object

@@ -1,16 +1,16 @@
 import { gatewayLimits, limits, type OperationId, operationOf } from '@berth/contract'
 
-/** Makes a body, which is only there while it is sent. */
+/** A function that makes a body, so that the body takes memory only while it is sent. */
 export interface BadBody {
   readonly name: string
-  /** Kind of the provider whose model it asks for; null at the API. */
+  /** Kind of the provider whose model the body asks for; null at the API. */
   readonly kind: Kind | null
   make(): Buffer
 }
 
 type Kind = 'openai' | 'anthropic' | 'google'
 
-/** JSON text of a value, which the repeated `unit` fills up to any size. */
+/** JSON text of a value. The `unit` repeats to fill it up to any size. */
 interface BadValue {
   readonly head: string
   readonly unit: string
@@ -24,10 +24,10 @@ const deep = (levels: number) => padded('['.repeat(levels), ']'.repeat(levels))
 const members = (count: number) =>
   padded(`{${Array.from({ length: count }, (_, index) => `"k${index}":1`).join()}`, '}')
 
-/** As many as there is room for, which is far beyond what a body may hold. */
+/** As many as fit, far more than a body may hold. */
 const wideBeyond = (): BadValue => ({ head: '[', unit: '{},', tail: '{}]' })
 
-/** Just beneath what a body may hold, for the members beside the bad one hold values too. */
+/** Just below the limit of values in a body, because the members beside the bad one hold values too. */
 const [apiValues, gatewayValues] = [19_900, 199_000]
 
 const values: Readonly<Record<string, () => BadValue>> = {
@@ -51,7 +51,10 @@ function filled(others: object, member: string, { head, unit, tail }: BadValue, 
   return Buffer.concat([start, Buffer.alloc(room - (room % Buffer.byteLength(unit)), unit), end])
 }
 
-/** Every member of an operation's body in turn, and a member too many, each as wide, deep or long as the API allows. */
+/**
+ * Bodies in which each member of the operation in turn, or an unknown member, is as wide, deep or long as the API
+ * allows.
+ */
 export function badApiBodies(operation: OperationId, valid: object): readonly BadBody[] {
   const names = [...Object.keys(operationOf(operation).body?.properties ?? {}), 'unknown']
   return names.flatMap(member =>
@@ -76,7 +79,10 @@ const turns = () => wide('{"role":"user","content":"a"}', gatewayValues / 3)
 const asking = (kind: Kind) => ({ model: `${kind}/m`, max_tokens: 1, messages: [{ role: 'user', content: 'a' }] })
 const responding = (kind: Kind) => ({ model: `${kind}/m`, input: 'a' })
 
-/** Few for each operation: each takes the machine a second. Models of other kinds than the dialect's are translated. */
+/**
+ * Few for each operation, because each takes the machine a second. Models of a kind other than the dialect's are
+ * translated.
+ */
 export const badGatewayBodies = {
   createChatCompletion: [
     large('openai', 'escaped quotes', asking('openai'), 'messages', () => said('\\"')),

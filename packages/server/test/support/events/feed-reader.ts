@@ -10,13 +10,13 @@ interface Notice {
   }
 }
 
-/** Less than the slow poll, which would hide that nothing else brought a notice. */
+/** Shorter than the slow poll: a notice that only the poll delivers must fail the test. */
 const DEADLINE_MS = 60_000
 
-/** One stream of the feed of changed Sessions, read as it comes. */
+/** One stream of the feed of changed Sessions, read as it arrives. */
 export class FeedReader implements AsyncDisposable {
   readonly notices: Notice[] = []
-  /** The first cursor, which comes before any notice where the feed starts now. */
+  /** The first cursor. It precedes every notice if the feed starts now. */
   readonly opened: Promise<number>
   readonly wasReset: Promise<void>
   resets = 0
@@ -45,7 +45,7 @@ export class FeedReader implements AsyncDisposable {
     return this.notices.map(({ data }) => data.sessionId)
   }
 
-  /** Resolves once a notice has shown the Session there or further. */
+  /** Resolves once a notice has shown the Session at that sequence or later. */
   async reached(sessionId: string, sequence: number): Promise<void> {
     const shows = ({ data }: Notice) => data.sessionId === sessionId && (data.lastEventSequence ?? -1) >= sequence
     await until(`${sessionId} at ${sequence}`, () => this.notices.some(shows), DEADLINE_MS)

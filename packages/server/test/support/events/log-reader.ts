@@ -3,13 +3,13 @@ import type { StoredEvent } from '../../../src/sessions/streams/event-sql.ts'
 import { until } from '../until.ts'
 import { type OpenedStream, openStream } from './stream.ts'
 
-/** How a stream ended: whole, with the `retry:` it asked for, or cut off. */
+/** The end of a stream: whole, with the `retry:` that it asked for, or cut off. */
 export interface LogEnd {
   readonly whole: boolean
   readonly retryMs: number | null
 }
 
-/** One stream of a Session's Events, read as it comes until it ends or is left. */
+/** One stream of a Session's Events, read as it arrives until it ends or the reader leaves. */
 export class LogReader implements AsyncDisposable {
   readonly received: StoredEvent[] = []
   readonly ended: Promise<LogEnd>
@@ -24,7 +24,10 @@ export class LogReader implements AsyncDisposable {
     )
   }
 
-  /** @throws where the stream is refused */
+  /**
+   * Opens the stream.
+   * @throws Error if the service refuses it
+   */
   static async open(at: { url: string; apiKey: string }, key: SessionKey, after = 0): Promise<LogReader> {
     const stream = await openStream(`${at.url}/v1/sessions/${key.sessionId}/events/stream`, {
       authorization: `Bearer ${at.apiKey}`,
@@ -38,7 +41,7 @@ export class LogReader implements AsyncDisposable {
     return this.received.map(({ sequence }) => sequence)
   }
 
-  /** Resolves once the Event with that sequence has come. */
+  /** Resolves once the Event with that sequence has arrived. */
   async reached(sequence: number, deadlineMs?: number): Promise<void> {
     await until(`event ${sequence}`, () => (this.received.at(-1)?.sequence ?? 0) >= sequence, deadlineMs)
   }

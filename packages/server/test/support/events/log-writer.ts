@@ -8,7 +8,7 @@ import { PostgresWakeups, topics } from '../../../src/storage/postgres/wakeups.t
 import { silentLog } from '../services/log.ts'
 import type { TestDatabase } from '../storage/postgres.ts'
 
-/** Appends to logs as a worker in another process does: its own transactions, its own NOTIFY. */
+/** Appends to logs as a worker in another process does: in its own transactions and with its own NOTIFY. */
 export class LogWriter implements AsyncDisposable {
   readonly #db: TestDatabase
   readonly #wakeups: PostgresWakeups
@@ -26,7 +26,10 @@ export class LogWriter implements AsyncDisposable {
     return new LogWriter(db, wakeups)
   }
 
-  /** One transaction with that many Events, each with another number. @returns the newest sequence */
+  /**
+   * Appends that many Events, each with its own number, in one transaction.
+   * @returns the newest sequence
+   */
   async append(key: SessionKey, count = 1, data: Record<string, unknown> = {}): Promise<number> {
     const drafts: EventDraft[] = []
     for (let n = 0; n < count; n += 1) drafts.push({ type: 'svc.test', data: { number: this.#number(), ...data } })
@@ -51,7 +54,7 @@ export class LogWriter implements AsyncDisposable {
   }
 }
 
-/** The whole log of a Session as the table has it. */
+/** Reads the whole log of a Session from the table. */
 export async function storedLog({ database }: TestDatabase, key: SessionKey): Promise<StoredEvent[]> {
   const all: StoredEvent[] = []
   for (;;) {

@@ -3,22 +3,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const betweenReadsMs = 10
 
-/** A tenant that reads one thing again and again. */
+/** A tenant that reads one resource again and again. */
 export interface PacedReader {
-  /** What it reads, and its key. */
+  /** URL of the resource, and the tenant's key. */
   readonly url: string
   readonly key: string
-  /** The service's process, for whose main thread it counts how long that waits for a processor. */
+  /** Pid of the service's process. The reader measures how long its main thread waits for a processor. */
   readonly pid: number
 }
 
 /**
  * Reads until some work is done, and at least a number of times.
  *
- * A read that takes long keeps the reads from being made that would have fallen due meanwhile. Each of them counts as well,
- * with what it would have waited; else a service that hangs for a second would have one slow read.
- * @returns milliseconds of each read, without those in which the service or this process waited for a processor, which on a
- *   busy machine are most of them and tell nothing of the service
+ * A slow read delays the reads that fall due meanwhile. Each of them counts as well, with the time that it would have
+ * waited; otherwise a service that hangs for a second would have only one slow read.
+ * @returns milliseconds of each read, less the time in which the service or this process waited for a processor; on a
+ * busy machine that is most of it, and says nothing about the service
  */
 export async function readWhile(
   { url, key, pid }: PacedReader,
@@ -45,13 +45,13 @@ export async function readWhile(
   return times
 }
 
-/** How long a process's main thread was ready to run and did not, since it began. */
+/** Milliseconds that a process's main thread was ready but did not run, since it started. */
 function waitedMs(pid: number): number {
   const [, waitedNs] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')
   return Number(waitedNs) / 1e6
 }
 
-/** The nearest-rank percentile. */
+/** Returns the nearest-rank percentile. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN

@@ -1,4 +1,4 @@
-/** One message of a stream, as its lines say. */
+/** One message of a stream. */
 export interface StreamFrame {
   readonly id: string | undefined
   readonly data: string | undefined
@@ -10,13 +10,13 @@ export interface StreamFrame {
 export interface OpenedStream extends AsyncDisposable {
   readonly status: number
   readonly headers: Headers
-  /** The next block, comments included; undefined at the end. */
+  /** Reads the next block, comments included; returns undefined at the end. */
   next(): Promise<string | undefined>
-  /** The next messages; fewer where the stream ends before. */
+  /** Reads the next messages; returns fewer if the stream ends first. */
   take(count: number): Promise<StreamFrame[]>
 }
 
-/** Opens a stream; disposing of it leaves. */
+/** Opens a stream; disposing of it disconnects. */
 export async function openStream(url: string, headers: Record<string, string>): Promise<OpenedStream> {
   const leaving = new AbortController()
   const response = await fetch(url, { headers, signal: leaving.signal })

@@ -22,19 +22,19 @@ import { PostgresWakeups } from '../../../src/storage/postgres/wakeups.ts'
 import { silentLog } from '../services/log.ts'
 import type { TestDatabase } from '../storage/postgres.ts'
 
-/** The API of one process with what it streams laid open; the service keeps these parts to itself. */
+/** The API of one process with access to its streaming parts, which the service keeps private. */
 export interface StreamingApp extends AsyncDisposable {
   readonly url: string
   readonly streams: EventStreams
   readonly budget: StreamBudget
   readonly statements: StatementLog
-  /** Sends nothing and takes nothing any more. */
+  /** Stops sending and accepting. */
   close(): Promise<void>
 }
 
 export interface StreamingAppOptions {
   readonly allowance?: { readonly perAuthority: number; readonly perProcess: number }
-  /** Whom the bearers stand for; the database says so by default. */
+  /** Resolves bearers to principals; by default the database does. */
   readonly authority?: Authority
 }
 
@@ -93,7 +93,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
   return { url, streams, budget, statements, close, [Symbol.asyncDispose]: close }
 }
 
-/** A database that counts its named statements, and holds back those that a test wants to. */
+/** A database that counts its named statements and can delay some of them. */
 export class StatementLog implements Database {
   readonly #db: Database
   readonly #counts = new Map<string, number>()
@@ -107,7 +107,7 @@ export class StatementLog implements Database {
     return this.#counts.get(name) ?? 0
   }
 
-  /** Statements of that name, or their answers, wait until the returned function is called. */
+  /** Delays statements of that name, or their answers, until the test calls the returned function. */
   hold(name: string, what: 'statement' | 'answer' = 'statement'): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#held[what].set(name, promise)

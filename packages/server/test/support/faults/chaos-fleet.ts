@@ -26,13 +26,13 @@ const settings = {
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
 }
 
-/** How long anything may take while parts of the service are away now and then. */
+/** Deadline of any operation while parts of the service are away now and then. */
 const PATIENCE_MS = 180_000
 
 const kinds = ['api', 'worker', 'worker', 'database', 'sandbox', 'sandbox', 'sandbox'] as const
 type Kind = (typeof kinds)[number]
 
-/** A process that is killed and started again. */
+/** A process that the chaos run kills and starts again. */
 class Restartable {
   readonly dataDir: string
   readonly #variables: Readonly<Record<string, string>>
@@ -47,7 +47,7 @@ class Restartable {
     return this.#running?.url ?? 'http://127.0.0.1:9'
   }
 
-  /** Again and again: the database may be away. */
+  /** Tries again and again: the database may be away. */
   async start(): Promise<void> {
     const started = () => startServiceProcess(this.#variables).catch(() => false as const)
     this.#running = await until('a process', started, PATIENCE_MS)
@@ -59,7 +59,7 @@ class Restartable {
   }
 }
 
-/** The API, two workers that are hosts of their own, their database and the sandboxes, and what kills them all. */
+/** Runs the API, two workers with a host each, their database and the sandboxes, and kills them at random. */
 export class Fleet implements AsyncDisposable {
   readonly kills: Record<Kind, number> = { api: 0, worker: 0, database: 0, sandbox: 0 }
   readonly db: PooledDatabase
@@ -120,12 +120,12 @@ export class Fleet implements AsyncDisposable {
     return new Api(this.#front.url, this.#apiKey)
   }
 
-  /** With another credential. */
+  /** Returns a client with another credential. */
   as(credential: string): Api {
     return new Api(this.#front.url, credential)
   }
 
-  /** Asks until the service is there and answers otherwise than that something is away. */
+  /** Repeats a request until the service answers something other than that a part is away. */
   ask<Body>(method: string, path: string, body?: unknown): Promise<Answer<Body>> {
     const look = async () => {
       const answer = await this.api.call<Body>(method, path, body).catch(() => undefined)
@@ -141,9 +141,10 @@ export class Fleet implements AsyncDisposable {
   ended(session: Session, runId: string): Promise<EndedRun> {
     return until(
       `the end of run ${runId}`,
-      // The log is read at once, so that the service must stay for that: else it is read again.
+      // The service may die while the log is read; then the log is read again.
       async () =>
-        (await this.run(session, runId)).endedAt !== undefined && endedRun(this.api, session, runId).catch(refuseLies),
+        (await this.run(session, runId)).endedAt !== undefined &&
+        endedRun(this.api, session, runId).catch(rethrowInvalidLog),
       PATIENCE_MS,
     )
   }
@@ -166,7 +167,7 @@ export class Fleet implements AsyncDisposable {
     })
   }
 
-  /** @returns whether there was anything to kill */
+  /** Returns true if there was something to kill. */
   async #kill(kind: Kind): Promise<boolean> {
     const host = this.#hosts[randomInt(this.#hosts.length)]
     if (host === undefined) return false
@@ -193,8 +194,8 @@ export class Fleet implements AsyncDisposable {
   }
 }
 
-/** A log that breaks its word is what this looks for; a service that was killed while it was read is not. */
-function refuseLies(error: unknown): false {
-  if (error instanceof Error && error.message.startsWith('the log breaks its word')) throw error
+/** Only an invalid log is an error here; a service that was killed while it was read is not. */
+function rethrowInvalidLog(error: unknown): false {
+  if (error instanceof Error && error.message.startsWith('the log breaks an invariant')) throw error
   return false
 }

@@ -8,28 +8,30 @@ import { Fleet } from './chaos-fleet.ts'
 export interface ChaosOptions {
   readonly sessions: number
   readonly durationMs: number
-  /** Between two kills, on average. */
+  /** Average time between two kills. */
   readonly everyMs: number
 }
 
-/** What a chaos run has done; where its proofs do not hold it throws. */
+/** Counts of a chaos run. The run throws if a proof fails. */
 export interface ChaosReport {
   readonly kills: Readonly<Record<string, number>>
-  /** Runs by how they ended. */
+  /** Number of Runs by status. */
   readonly runs: Readonly<Record<string, number>>
   readonly restores: number
-  /** Questions by how they ended. */
+  /** Number of questions by status. */
   readonly questions: Readonly<Record<string, number>>
   readonly presentedFiles: number
-  /** Sessions whose first work was lost before anything was sealed, so that they honestly could not go on. */
+  /** Number of Sessions that lost their first work before any seal, and so cannot continue. */
   readonly neverSealed: number
 }
 
 /**
- * Gives Sessions Turn after Turn while the API, two workers, their database and their sandboxes are killed at random; every
- * third Session's agent presents a file and asks people, who answer or cancel. Proves then, for each: a log without a gap, one terminal
- * event for each Run, every byte that completed Runs have written, files presented once and by their own Run; and for all:
- * no question that is still open, no credential of a Run that outlives it, no sandbox without a lease.
+ * Gives Sessions Turn after Turn while it kills the API, two workers, their database and their sandboxes at random. The
+ * agent of every third Session presents a file and asks people, who answer or cancel.
+ *
+ * Then proves for each Session: its log has no gap, each Run has one terminal event, every byte that completed Runs
+ * wrote is there, and each file was presented once and by its own Run. Proves for all: no question is open, no
+ * credential outlives its Run, and no sandbox lacks a lease.
  */
 export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   await using fleet = await Fleet.open()
@@ -62,19 +64,23 @@ function count(names: readonly string[]): Record<string, number> {
   return counts
 }
 
-/** What Turns of a Session do, and what is to be true of their Runs. */
+/** The work of a Session's Turns, and the checks of their Runs. */
 interface Work {
   readonly runtime: string
   message(turnId: string): string
-  /** While the Run goes on. */
+  /** Acts while the Run is active. */
   attend?(fleet: Fleet, session: Session, run: Run): Promise<void>
-  /** @param completed Turns of the Session whose Runs completed before this one. @throws where something is lost */
+  /**
+   * Checks an ended Run.
+   * @param completed Turns of the Session whose Runs completed before this one
+   * @throws Error if something is lost
+   */
   check(ended: EndedRun, turnId: string, completed: readonly string[]): void
 }
 
 const working: Work = {
   runtime: 'shell',
-  // Fails unless all that earlier Runs wrote is there to the byte.
+  // Fails unless everything that earlier Runs wrote is there to the byte.
   message: id =>
     [
       'set -e',
@@ -117,7 +123,7 @@ const asking: Work = {
   check(ended, turnId, completed) {
     const presented = presentedBy(ended)
     const told = ended.run.status === 'crashed' && presented.length === 0 ? [] : [turnId]
-    // A Run that was cancelled before it had asked may have had no time to present.
+    // A Run that was cancelled before it asked may not have had time to present.
     const early = ended.run.status === 'cancelled' && presented.length === 0
     if (!early && JSON.stringify(presented) !== JSON.stringify(told))
       throw new Error(`run ${ended.run.id} of turn ${turnId} has presented ${presented} (${ended.run.status})`)
@@ -133,14 +139,14 @@ const presentedBy = ({ events }: EndedRun) =>
     type === 'svc.artifact.created' && data['kind'] === 'presented_file' ? [data['name']] : [],
   )
 
-/** One Session that is given Turn after Turn; where it honestly cannot go on, another one in its place. */
+/** Gives one Session Turn after Turn. If the Session cannot continue for a valid reason, it makes another. */
 class Course {
   readonly ended: EndedRun[] = []
   restores = 0
   neverSealed = 0
   readonly #fleet: Fleet
   readonly #work: Work
-  /** Of a Run each, made while it went on. */
+  /** One credential for each Run, minted while the Run was active. */
   readonly #credentials: string[] = []
   #session: Session | null = null
   /** Turns of the Session whose Runs completed, in order. */
@@ -159,7 +165,7 @@ class Course {
     while (!storm.aborted) await this.#turn()
   }
 
-  /** Once more when all is calm. */
+  /** Runs one more Turn after the faults have ended. */
   async prove(): Promise<void> {
     const session = this.#session
     if (session === null) return
@@ -196,7 +202,7 @@ class Course {
     return ended
   }
 
-  /** As a worker does for the Run; the database may be away. */
+  /** Mints a credential as a worker does for its Run; the database may be away. */
   async #mint(session: Session, run: Run): Promise<void> {
     const { rows } = await this.#fleet.db
       .query<{ organization_id: string }>('select organization_id from sessions where id = $1', [session.id])
@@ -216,7 +222,7 @@ class Course {
     return body.session
   }
 
-  /** Allowed only while no Run of the Session has completed: what one has done must never be out of reach. */
+  /** A Session may refuse only while none of its Runs has completed: completed work must never be out of reach. */
   #refused(session: Session, text: string): null {
     if (this.#completed.length > 0 || !text.includes('cloud_resume_unavailable')) {
       throw new Error(

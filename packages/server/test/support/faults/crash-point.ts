@@ -6,20 +6,20 @@ import type { Database, Result, Statement } from '../../../src/storage/postgres/
 import { DatabaseUnavailable } from '../../../src/storage/postgres/database-errors.ts'
 
 /**
- * `dies`: the worker is gone once the step is done. `fails`: the step is refused once, and the worker lives.
- * `unanswered`: the step is done, and the worker, which lives, is told that it was not.
+ * `dies`: the worker is gone after the step. `fails`: the step is refused once, and the worker lives. `unanswered`: the
+ * step succeeds, but the worker, which lives, is told that it failed.
  */
 export type CrashMode = 'dies' | 'fails' | 'unanswered'
 
-/** Steps are counted from the first one of this name. */
+/** Steps are counted from the first one with this name. */
 export type CrashPhase = 'seal' | 'restore'
 
 /**
- * A worker's world that ends, or fails once, at one step: every call by which it touches something outside itself is a
- * step. After its death none of its calls gets through, which is all that the others can tell of a killed process.
+ * Wraps a worker's dependencies so that it dies, or fails once, at one step. Every call that touches something outside
+ * the worker is a step. After the death no call gets through, as if the process had been killed.
  */
 export class CrashPoint {
-  /** Names of the steps that were taken, in order. */
+  /** Names of the steps so far, in order. */
   readonly steps: string[] = []
   readonly #phase: CrashPhase
   readonly #at: number
@@ -27,7 +27,10 @@ export class CrashPoint {
   readonly #death = new AbortController()
   #counting: boolean
 
-  /** @param at the step, from 1; 0 for none */
+  /**
+   * Sets the step at which the fault strikes.
+   * @param at number of the step, from 1; 0 for none
+   */
   constructor(phase: CrashPhase, at: number, mode: CrashMode) {
     this.#phase = phase
     this.#at = at
@@ -35,12 +38,12 @@ export class CrashPoint {
     this.#counting = phase === 'restore'
   }
 
-  /** Whether the step was come to. */
+  /** True if the worker has reached the step. */
   get struck(): boolean {
     return this.steps.length >= this.#at
   }
 
-  /** Aborts what runs in this process for a worker that is dead. */
+  /** Aborts the work that this process does for a dead worker. */
   get signal(): AbortSignal {
     return this.#death.signal
   }
@@ -56,7 +59,7 @@ export class CrashPoint {
 
   async #step<T>(name: string, refusal: () => Error, work: () => Promise<T>): Promise<T> {
     this.#death.signal.throwIfAborted()
-    // How many commits the agent's last words come in is a matter of their timing: in a row they are one step.
+    // Timing decides into how many commits the agent's last messages fall, so consecutive commits count as one step.
     const more = this.#phase === 'seal' && name === 'commit' && this.steps.at(-1) === name
     if (!this.#counting || more) return work()
     const struck = this.steps.push(name) === this.#at
@@ -111,7 +114,7 @@ export class CrashPoint {
         return this.#step('find the trees', broken, () => real.trees(leaseId))
       },
       freeze: leaseId => this.#step('freeze the sandbox', broken, () => real.freeze(leaseId)),
-      // The watch over a Run does it too, at its own pace, which is no step.
+      // The Run's watchdog also calls this, at its own pace, so the call is no step.
       thaw: async leaseId => {
         this.#death.signal.throwIfAborted()
         return real.thaw(leaseId)

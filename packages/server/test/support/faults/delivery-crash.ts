@@ -7,17 +7,20 @@ import { DatabaseUnavailable } from '../../../src/storage/postgres/database-erro
 import type { CrashMode } from './crash-point.ts'
 
 /**
- * The world of one worker that delivers, which ends, or fails once, at one step: every call by which it touches something
- * outside itself. After its death none of its calls gets through.
+ * Wraps the dependencies of one delivering worker so that it dies, or fails once, at one step. Every call that touches
+ * something outside the worker is a step. After the death no call gets through.
  */
 export class DeliveryCrash {
-  /** Names of the steps that were taken, in order. */
+  /** Names of the steps so far, in order. */
   readonly steps: string[] = []
   readonly #at: number
   readonly #mode: CrashMode
   readonly #death = new AbortController()
 
-  /** @param at the step, from 1; 0 for none */
+  /**
+   * Sets the step at which the fault strikes.
+   * @param at number of the step, from 1; 0 for none
+   */
   constructor(at: number, mode: CrashMode) {
     this.#at = at
     this.#mode = mode
@@ -27,7 +30,7 @@ export class DeliveryCrash {
     return this.steps.length >= this.#at
   }
 
-  /** Aborts what runs in this process for a worker that is dead. */
+  /** Aborts the work that this process does for a dead worker. */
   get signal(): AbortSignal {
     return this.#death.signal
   }

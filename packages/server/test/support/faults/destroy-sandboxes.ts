@@ -2,7 +2,7 @@ import { createBubblewrapDriver } from '../../../src/sandboxes/bubblewrap/create
 import { defaultBounds } from '../../../src/sandboxes/bubblewrap/options.ts'
 import { silentLog } from '../services/log.ts'
 
-/** Sandboxes outlive the service by design; a test's must not outlive the test. */
+/** Destroys the sandboxes of a test: by design they outlive the service, but they must not outlive the test. */
 export async function destroySandboxes(dataDir: string): Promise<void> {
   await using driver = await createBubblewrapDriver({
     dataDir,

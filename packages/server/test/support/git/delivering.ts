@@ -7,17 +7,20 @@ import { until } from '../until.ts'
 import { workspacePath } from '../workspaces/workspace.ts'
 import { grantRepository } from './grants.ts'
 
-/** A repository of a host, and what an installation may use of it. */
+/** A repository on a host, and the access that an installation gets. */
 export interface Granted {
   readonly host: string
   readonly provider: string
   readonly account: string
   readonly repository: Pick<HostRepository, 'repositoryId' | 'fullName'>
-  /** Where the host keeps it. */
+  /** Path of the repository on the host. */
   readonly gitDir: string
 }
 
-/** Grants the repository to the test's installation. @returns the grant's id */
+/**
+ * Grants the repository to the test's installation.
+ * @returns the id of the grant
+ */
 export async function grant(test: TestService, to: Granted): Promise<string> {
   const { host, provider, account, repository } = to
   const made = await grantRepository(
@@ -43,7 +46,7 @@ export class Delivering {
     this.baseOid = baseOid
   }
 
-  /** A Session on the repository, its sandbox attached and no Run under way. */
+  /** Makes a Session on the repository, with its sandbox attached and no active Run. */
   static async begin(test: TestService, from: Granted & { readonly grantId: string }): Promise<Delivering> {
     const source = { grantId: from.grantId, repositoryId: from.repository.repositoryId }
     const session = await test.api.createSession({ runtime: 'shell', source }, 'true')
@@ -61,7 +64,7 @@ export class Delivering {
     return `/v1/sessions/${this.session.id}${rest}`
   }
 
-  /** Runs a script as the agent would. */
+  /** Runs a script in the place of the agent. */
   async shell(script: string): Promise<void> {
     const { run: made } = await this.api.submitTurn(this.session.id, `cd /workspace/project\n${script}`)
     await this.api.runEnded(this.session.id, made.id)
@@ -78,7 +81,7 @@ export class Delivering {
     return this.api.put(this.path(`/publications/${id}`), body)
   }
 
-  /** Publishes what is there, or a revision, and waits for the end. */
+  /** Publishes the current changes, or a revision, and waits for the end. */
   async publish(body: object = {}): Promise<Publication> {
     const id = randomUUID()
     const revision = 'revision' in body ? {} : { revision: (await this.review()).revision }
@@ -113,13 +116,13 @@ export class Delivering {
     })
   }
 
-  /** What the log says of a Publication and its Merges: the types of its Events, without their first word. */
+  /** Lists the types of a Publication's Events and of its Merges' Events, without their first word. */
   async toldOf(publicationId: string): Promise<string[]> {
     const events = (await this.told()).filter(({ data }) => data['publicationId'] === publicationId)
     return events.map(({ type }) => type.replace('svc.', ''))
   }
 
-  /** The log's words on deliveries. */
+  /** Lists the log's Events about deliveries. */
   async told(): Promise<Event[]> {
     const events = await this.api.events(this.session.id)
     return events.filter(({ type, data }) => type.startsWith('svc.publication.') || data['publicationId'] !== undefined)

@@ -7,7 +7,7 @@ import type { MergeStrategy } from '@berth/contract'
 import { mergeCommits } from '../../../src/git/merge-commits.ts'
 import { gitText, runGit } from '../../../src/git/run-git.ts'
 
-/** One repository that the server has. */
+/** A repository on the server. */
 export interface ServedRepository {
   readonly id: number
   /** `owner/name`; a test may rename it. */
@@ -15,10 +15,10 @@ export interface ServedRepository {
   readonly gitDir: string
   private: boolean
   defaultBranch: string
-  /** Branch names that take no push, and whose pull requests are blocked while `blocked` is set. */
+  /** Branches that refuse pushes. While `blocked` is set, their pull requests are blocked. */
   readonly protected: Set<string>
   blocked: boolean
-  /** Installations that reach it. */
+  /** Installations that may reach the repository. */
   readonly installations: Set<string>
 }
 
@@ -36,31 +36,31 @@ interface ServedPull {
   mergeCommitOid: string | null
 }
 
-/** A fault to answer with instead: a status, silence, no answer, or after the work was done half of the answer. */
+/** A fault to answer with: a status, silence, no answer, or half of the answer after the work is done. */
 export interface Fault {
-  /** Requests it meets: `GET /repositories/7`; git's are `GET /owner/name.git/…`. */
+  /** Requests that it affects: `GET /repositories/7`; git's are `GET /owner/name.git/…`. */
   readonly when: RegExp
   readonly answer:
     | 'never'
     | 'cut'
     | 'half'
     | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: unknown }
-  /** How many requests; all of them unless said. */
+  /** Number of requests; all of them by default. */
   readonly times?: number
 }
 
 /**
- * A GitHub of a test's own, on loopback: the part of its REST interface that an App needs, and git over http by
- * `git http-backend`. Tokens are real in that they expire, belong to an installation and open what it reaches.
+ * A test's own GitHub on loopback: the part of its REST interface that an App needs, and git over HTTP by `git
+ * http-backend`. Its tokens expire, belong to an installation and open only the repositories of that installation.
  */
 export class GitHubServer implements AsyncDisposable {
   readonly appId = '7'
   readonly privateKey: string
   /** Every request, as `METHOD /path`. */
   readonly requests: string[] = []
-  /** Bytes of packs and refs that git was sent. */
+  /** Bytes of packs and refs sent to git. */
   gitBytes = 0
-  /** How long tokens live. */
+  /** Life of tokens. */
   tokenMs = 3_600_000
   readonly pulls: ServedPull[] = []
   readonly #publicKey
@@ -86,12 +86,12 @@ export class GitHubServer implements AsyncDisposable {
     return server
   }
 
-  /** What the settings call `baseUrl`. */
+  /** Value of the setting `baseUrl`. */
   get url(): string {
     return this.#url
   }
 
-  /** Puts a bare repository on the server. */
+  /** Adds a bare repository to the server. */
   addRepository(repository: {
     id: number
     fullName: string
@@ -123,7 +123,7 @@ export class GitHubServer implements AsyncDisposable {
     this.#faults = []
   }
 
-  /** Makes every token that was given out one that the server does not know. */
+  /** Makes the server forget every token that it has issued. */
   revokeTokens(): void {
     this.#tokens.clear()
   }
@@ -285,7 +285,7 @@ export class GitHubServer implements AsyncDisposable {
     return { id: Number(installation), account: { login: first?.fullName.split('/')[0] } }
   }
 
-  /** What an installation reaches, told to the App alone. */
+  /** Lists the repositories that an installation reaches; only the App may ask. */
   #reached(installation: string, request: IncomingMessage): ServedRepository[] {
     const [head = '', claims = '', signature = ''] =
       request.headers.authorization?.replace(/^bearer /i, '').split('.') ?? []
@@ -349,7 +349,7 @@ export class GitHubServer implements AsyncDisposable {
     await this.#backend(request, response, url, join(repository.gitDir), rest ?? '/')
   }
 
-  /** The common gateway interface of git itself. */
+  /** Runs git's own CGI program. */
   async #backend(
     request: IncomingMessage,
     response: ServerResponse,
@@ -428,7 +428,7 @@ async function readJson(request: IncomingMessage): Promise<Record<string, unknow
   return text === '' ? {} : JSON.parse(text)
 }
 
-/** Answers whose connection is closed in their middle. */
+/** Answers whose connection closes in the middle. */
 const halved = new WeakSet<ServerResponse>()
 
 function reply(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {

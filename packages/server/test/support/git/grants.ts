@@ -4,7 +4,7 @@ import { connectAccount, type HostAccount } from '../../../src/repositories/conn
 import { type Grantee, upsertGrants } from '../../../src/repositories/grant-sql.ts'
 import type { Queryable } from '../../../src/storage/postgres/database.ts'
 
-/** Grants one repository of an account to an installation, without a look at its host. */
+/** Grants one repository of an account to an installation, without asking its host. */
 export async function grantRepository(
   db: Queryable,
   grantee: Grantee,

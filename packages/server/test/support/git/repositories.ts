@@ -13,7 +13,10 @@ const ada = {
   GIT_COMMITTER_EMAIL: 'ada@example.com',
 }
 
-/** Makes the bundled sample, a bare repository with history, at `<root>/<owner>/<name>.git`. @returns where it lies */
+/**
+ * Makes the bundled sample, a bare repository with history, at `<root>/<owner>/<name>.git`.
+ * @returns its path
+ */
 export async function sampleRepository(root: string, fullName = 'sample/greeter'): Promise<string> {
   const gitDir = join(root, `${fullName}.git`)
   await mkdir(gitDir, { recursive: true })
@@ -22,12 +25,12 @@ export async function sampleRepository(root: string, fullName = 'sample/greeter'
   return gitDir
 }
 
-/** The commit that a branch is at. */
+/** Returns the commit at the tip of a branch. */
 export const tipOf = (gitDir: string, branch: string) => gitText(['rev-parse', `refs/heads/${branch}`], { gitDir })
 
 /**
- * Commits files on top of a commit and puts a branch there.
- * @param files content by path at the top of the tree; null removes
+ * Commits files on top of a commit and points a branch at the result.
+ * @param files content by path at the top of the tree; null removes the file
  */
 export async function commitTo(
   gitDir: string,
@@ -50,5 +53,5 @@ export async function commitTo(
   return oid
 }
 
-/** What a file holds at a commit. */
+/** Reads a file at a commit. */
 export const fileAt = (gitDir: string, oid: string, path: string) => gitText(['show', `${oid}:${path}`], { gitDir })

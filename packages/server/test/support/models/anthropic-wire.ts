@@ -5,7 +5,7 @@ interface Block {
   readonly [field: string]: unknown
 }
 
-/** Anthropic's `messages`, whole or as server-sent events. */
+/** Anthropic's `messages`, complete or as server-sent events. */
 export const anthropicWire: WireFormat = {
   asksForReply: ({ method, path }) => method === 'POST' && /^(\/v1)?\/messages(\?|$)/.test(path),
 
@@ -27,10 +27,10 @@ export const anthropicWire: WireFormat = {
   },
 }
 
-/** What the scripted model says it used. */
+/** Usage that the scripted model reports. */
 export const anthropicUsage = { input_tokens: 60, cache_read_input_tokens: 40, output_tokens: 10 } as const
 
-/** A streamed reply, an event each. */
+/** A streamed reply, one event per frame. */
 export function anthropicFrames(reply: ModelReply, model = 'scripted'): string[] {
   const opening = { ...message(model), content: [], stop_reason: null, usage: { ...anthropicUsage, output_tokens: 1 } }
   return [
@@ -46,7 +46,7 @@ export function anthropicFrames(reply: ModelReply, model = 'scripted'): string[]
   ]
 }
 
-/** What the roles of a request's messages are, and the types of what they hold. */
+/** Lists the roles of a request's messages and the types of their contents. */
 export function anthropicTranscript(request: ModelRequest | undefined): string[] {
   type Message = { readonly role: string; readonly content: string | readonly Block[] }
   const { messages } = (request?.body ?? { messages: [] }) as { readonly messages: readonly Message[] }
@@ -108,7 +108,7 @@ function blockFrames(block: Block, index: number): string[] {
   }
 }
 
-/** In two, so that clients have something to put together. */
+/** Splits text in two, so that clients have to join the halves. */
 function halves(text: unknown): string[] {
   const whole = String(text)
   const middle = Math.ceil(whole.length / 2)

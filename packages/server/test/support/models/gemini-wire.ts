@@ -12,10 +12,7 @@ interface Body {
   readonly contents: readonly { readonly role: string; readonly parts: readonly Part[] }[]
 }
 
-/**
- * The conversation that a request carries, a line for each part, without what Gemini CLI tells the model of the
- * machine it runs on.
- */
+/** Returns the conversation in a request, one line for each part, without Gemini CLI's description of the machine. */
 export function geminiTranscript(request: ModelRequest | undefined): string[] {
   const { contents } = (request?.body ?? { contents: [] }) as Body
   return contents.flatMap(({ role, parts }) =>
@@ -27,7 +24,7 @@ export function geminiTranscript(request: ModelRequest | undefined): string[] {
   )
 }
 
-/** Google's `generateContent`, whole or as server-sent events. */
+/** Google's `generateContent`, complete or as server-sent events. */
 export const geminiWire: WireFormat = {
   asksForReply: ({ method, path }) =>
     method === 'POST' && /^\/v1(beta)?\/models\/[^/:]+:(generateContent|streamGenerateContent)(\?|$)/.test(path),
@@ -44,13 +41,13 @@ export const geminiWire: WireFormat = {
   },
 }
 
-/** A streamed reply, an event each. */
+/** A streamed reply, one event per frame. */
 export const geminiFrames = (reply: ModelReply): string[] => [
   ...partsOf(reply).map(part => event(chunk([part]))),
   event(lastChunk([{ text: '' }], reply)),
 ]
 
-/** Text comes in two halves, so that clients have something to put together. */
+/** Splits text in two halves, so that clients have to join them. */
 function partsOf({ text = '', calls = [], thinking }: ModelReply): Part[] {
   const middle = Math.ceil(text.length / 2)
   const halves = [text.slice(0, middle), text.slice(middle)].filter(half => half !== '')
@@ -66,7 +63,7 @@ function chunk(parts: readonly Part[]) {
   return { candidates: [{ index: 0, content: { role: 'model', parts } }], modelVersion: 'scripted' }
 }
 
-/** Why the model stopped and what it used come with the end. */
+/** The last chunk also holds the stop reason and the usage. */
 function lastChunk(parts: readonly Part[], { cut }: ModelReply) {
   return {
     candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: cut ? 'MAX_TOKENS' : 'STOP' }],

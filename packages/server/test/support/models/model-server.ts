@@ -2,23 +2,23 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 
-/** A tool that the model asks for. */
+/** A tool call that the model makes. */
 export interface ToolCall {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
 }
 
-/** What the model says to one request: text, tool calls, or text and then tool calls. */
+/** The model's reply to one request: text, tool calls, or text and then tool calls. */
 export interface ModelReply {
   readonly text?: string
   readonly calls?: readonly ToolCall[]
-  /** What it thinks first, and the provider's seal on it, where the wire has such. */
+  /** The reasoning before the reply, and the provider's signature if the format has one. */
   readonly thinking?: { readonly text: string; readonly signature: string }
-  /** It was stopped by the token limit. */
+  /** True if the token limit cut the reply off. */
   readonly cut?: boolean
 }
 
-/** A request as it came. */
+/** A request as it arrived. */
 export interface ModelRequest {
   readonly method: string
   readonly path: string
@@ -26,22 +26,22 @@ export interface ModelRequest {
   readonly body: unknown
 }
 
-/** How a provider's API puts a reply. */
+/** Writes replies in a provider's format. */
 export interface WireFormat {
-  /** Whether this is a request for a reply, as opposed to whatever else clients of the API ask for. */
+  /** Returns true if the request asks for a reply; clients of the API also send others. */
   asksForReply(request: ModelRequest): boolean
-  /** Writes the reply whole, in the form that the request asks for. */
+  /** Writes the complete reply in the form that the request asks for. */
   write(reply: ModelReply, request: ModelRequest, response: ServerResponse): void
 }
 
-/** A model whose every word is scripted, served on loopback in a provider's wire format. */
+/** A model with scripted replies, served on loopback in a provider's wire format. */
 export interface ModelServer extends AsyncDisposable {
   readonly origin: string
-  /** Requests that were answered from the script, in order. */
+  /** Requests that the script answered, in order. */
   readonly requests: readonly ModelRequest[]
-  /** Requests that the script had no answer to; they were refused. */
+  /** Requests that the script had no reply to; the server refused them. */
   readonly unexpected: readonly ModelRequest[]
-  /** Adds replies to the end of the script; each answers one request. */
+  /** Appends replies to the script; each answers one request. */
   script(...replies: readonly ModelReply[]): void
 }
 
@@ -56,7 +56,7 @@ export async function startModelServer(wire: WireFormat): Promise<ModelServer> {
     const reply = wire.asksForReply(request) ? script.shift() : undefined
     if (reply === undefined) {
       unexpected.push(request)
-      // No status that clients try again on.
+      // Not a status on which clients retry.
       response.writeHead(400, { 'content-type': 'text/plain' }).end('the script has no answer to this\n')
       return
     }

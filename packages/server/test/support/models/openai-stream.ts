@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 
 type Json = Record<string, unknown>
 
-/** An event of a stream: its name, where it has one, and its data. */
+/** An event of a stream: its data and, if it has one, its name. */
 export interface StreamEvent {
   readonly event: string | undefined
   readonly data: string
 }
 
-/** Takes a whole server-sent event stream apart. */
+/** Parses a whole server-sent event stream. */
 export function readEvents(text: string): StreamEvent[] {
   assert.ok(text === '' || text.endsWith('\n\n'), 'the last event is whole')
   return text
@@ -53,7 +53,7 @@ interface OpenItem {
  * | open, its parts closed | `output_item.done` with the same id | done |
  * | done | nothing | |
  *
- * A response that completed or is incomplete has every item done, and its `output` is what the items said. One that
+ * A response that completed or is incomplete has every item done, and its `output` is the sum of the items. One that
  * failed may leave items open.
  * @returns the final response
  */
@@ -179,7 +179,7 @@ function takePartEvent(type: string, body: Json, open: OpenItem): void {
   }
 }
 
-/** Fields that the official clients take for granted. */
+/** Fields that the official clients rely on. */
 const resourceFields = [
   'background',
   'created_at',
@@ -207,7 +207,7 @@ const resourceFields = [
   'usage',
 ]
 
-/** A response resource is whole, whatever its state. */
+/** Checks that a response resource is complete, whatever its state. */
 export function checkResource(response: Json): void {
   for (const field of resourceFields) assert.ok(field in response, `a response has ${field}`)
   assert.equal(response['object'], 'response')
@@ -219,20 +219,20 @@ export function checkResource(response: Json): void {
   assert.equal(response['error'] !== null, response['status'] === 'failed')
 }
 
-/** What a stream of chunks adds up to. */
+/** The sum of a stream of chunks. */
 export interface ChatStream {
   readonly content: string
   readonly calls: readonly { readonly id: string; readonly name: string; readonly args: string }[]
   readonly finishReason: string | undefined
   readonly usage: unknown
-  /** The error that ended it. */
+  /** The error that ended the stream. */
   readonly error: Json | undefined
 }
 
 /**
  * The life of a streamed chat completion, as a machine: the role; content, and fragments of calls, each of which is
- * named by its first fragment at the next index; one reason to finish; usage, if it was asked for; `[DONE]`. An error
- * may come at any time after the role, and is the end.
+ * named by its first fragment at the next index; one reason to finish; usage, if the request asked for it; `[DONE]`. An
+ * error may come at any time after the role and ends the stream.
  */
 export function checkChatStream(text: string, options: { readonly includeUsage?: boolean } = {}): ChatStream {
   const events = readEvents(text)

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { ModelReply, ModelRequest, WireFormat } from './model-server.ts'
 
-/** What the scripted model says it used. */
+/** Usage that the scripted model reports. */
 export const scriptedUsage = { input: 100, cached: 40, output: 10, reasoning: 4 } as const
 
-/** OpenAI's two formats, Responses and Chat Completions, whole or as server-sent events. */
+/** OpenAI's two formats, Responses and Chat Completions, complete or as server-sent events. */
 export const openaiWire: WireFormat = {
   asksForReply: ({ method, path }) => method === 'POST' && /^(\/v1)?\/(responses|chat\/completions)$/.test(path),
 
@@ -29,19 +29,19 @@ export const streams = (request: ModelRequest): boolean => bodyOf(request).strea
 
 const speaksChat = (request: ModelRequest): boolean => request.path.endsWith('/chat/completions')
 
-/** The answer in one JSON object. */
+/** Returns the answer as one JSON object. */
 export function wholeAnswer(reply: ModelReply, request: ModelRequest): Record<string, unknown> {
   return speaksChat(request)
     ? chatCompletion(reply, bodyOf(request).model ?? '')
     : response(reply, request, 'completed')
 }
 
-/** The answer as frames, the last of which ends it. */
+/** Returns the answer as frames; the last frame ends it. */
 export function framesOf(reply: ModelReply, request: ModelRequest): string[] {
   return speaksChat(request) ? chatFrames(reply, request) : responseFrames(reply, request)
 }
 
-/** Text in two parts or more, so that clients have something to put together. */
+/** Splits text into two parts or more, so that clients have to join them. */
 function pieces(text: string): string[] {
   const middle = Math.ceil(text.length / 2)
   return [text.slice(0, middle), text.slice(middle)].filter(piece => piece !== '')
@@ -145,7 +145,7 @@ const messageItem = (text: string, status: 'completed' | 'in_progress'): OutputI
   content: status === 'completed' ? [textPart(text)] : [],
 })
 
-/** The whole response resource, as OpenAI sends it: without `output_text`, which is a convenience of its SDKs. */
+/** The complete response resource as OpenAI sends it: without `output_text`, which OpenAI's SDKs add. */
 function response(reply: ModelReply, request: ModelRequest, status: 'completed' | 'in_progress') {
   return {
     id: 'resp_scripted',

@@ -8,11 +8,11 @@ const run = promisify(execFile)
 
 /** Recordings for tests, made by programs of the system. */
 export interface Recordings extends AsyncDisposable {
-  /** Somebody says this, as WAV. The voice is one that the offline recogniser understands. */
+  /** Returns the text as spoken WAV. The offline recogniser understands the voice. */
   speech(text: string): Promise<Buffer>
-  /** Sound by a source of ffmpeg's, such as `sine=duration=2`. */
+  /** Returns the sound of one of ffmpeg's sources, such as `sine=duration=2`. */
   sound(source: string): Promise<Buffer>
-  /** The same recording in another container. */
+  /** Returns the same recording in another container. */
   as(recording: Buffer, name: string, ...options: readonly string[]): Promise<Buffer>
 }
 

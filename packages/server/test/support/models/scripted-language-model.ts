@@ -2,7 +2,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Stream
 import type { ResolvedModel, TranslatedCall } from '../../../src/gateway/providers/upstream.ts'
 import { MasterKey } from '../../../src/storage/master-key.ts'
 
-/** A provider's package whose stream is scripted; an error ends it as a broken connection does. */
+/** Stands in for a provider's package and streams a script; an error ends the stream as a broken connection does. */
 export function scriptedLanguageModel(
   parts: readonly (LanguageModelV4StreamPart | Error)[],
   kind: ResolvedModel['kind'] = 'anthropic',
@@ -49,7 +49,7 @@ export function usage(input: number, output: number) {
 
 const key = new MasterKey(Buffer.alloc(32, 7))
 
-/** What a translated call needs beside the request. */
+/** The parts of a translated call besides the request. */
 export function translatedCall(
   call: Pick<TranslatedCall, 'wire' | 'body' | 'languageModel'> & {
     readonly model?: Partial<ResolvedModel>

@@ -4,21 +4,21 @@ import { json } from 'node:stream/consumers'
 import type { ModelReply, ModelRequest } from './model-server.ts'
 import { beginStream, framesOf, openaiWire, streams } from './openai-wire.ts'
 
-/** What the upstream does with one request. It may do anything to the response, also nothing. */
+/** Answers one request. It may do anything to the response, or nothing. */
 export type Behaviour = (request: ModelRequest, response: ServerResponse) => void | Promise<void>
 
-/** An upstream of which a test decides every byte, on loopback. */
+/** An upstream on loopback that sends exactly the bytes that a test chooses. */
 export interface ScriptedUpstream extends AsyncDisposable {
-  /** With `/v1`, as a provider's base URL is written. */
+  /** Base URL of the provider, including `/v1`. */
   readonly baseUrl: string
   readonly requests: readonly ModelRequest[]
-  /** Connections of requests whose client went before the response had ended. */
+  /** Number of connections whose client left before the response had ended. */
   readonly abandoned: number
-  /** Decides what the next requests meet, one each; the last one given stays. */
+  /** Sets the behaviour of the next requests, one each; the last one stays. */
   next(...behaviours: readonly [Behaviour, ...Behaviour[]]): void
 }
 
-/** Says the reply as OpenAI would. */
+/** Replies as OpenAI would. */
 export const says =
   (reply: ModelReply): Behaviour =>
   (request, response) =>
@@ -32,7 +32,7 @@ export const refuses =
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
   }
 
-/** Sends these bytes as a stream, and then `then`: ends it, cuts the connection or goes silent. */
+/** Sends these bytes as a stream, then does `then`: ends it, cuts the connection or falls silent. */
 export const sends =
   (pieces: readonly (string | Uint8Array)[], then: 'end' | 'cut' | 'silence' = 'end'): Behaviour =>
   async (_, response) => {
@@ -50,7 +50,7 @@ export const streamsUntil =
     await sends(framesOf(reply, request).slice(0, frames), then)(request, response)
   }
 
-/** Streams a reply byte by byte: every event and every character is cut somewhere. */
+/** Streams a reply byte by byte, so that every event and every character is split somewhere. */
 export const drips =
   (reply: ModelReply): Behaviour =>
   async (request, response) => {

@@ -2,21 +2,21 @@ import type { Event, Run, Session } from '@berth/contract'
 import { type Api, isTerminal } from '../api/api.ts'
 import { until } from '../until.ts'
 
-/** A Run that is over, with what was appended for it. */
+/** An ended Run and its Events. */
 export interface EndedRun {
   readonly session: Session
   readonly run: Run
-  /** Without the user's message. */
+  /** The Events without the user's message. */
   readonly events: readonly Event[]
 }
 
 /**
- * Waits for the end of a Run, and holds the log to what it promises whatever happened: no gap, one terminal event, none
- * of this Run behind it, one start for each attempt that began, and one end for each tool call.
+ * Waits for the end of a Run and checks the invariants of its log: no gap, one terminal event and none of this Run's
+ * after it, one start for each attempt, and one end for each tool call.
  */
 export async function endedRun(api: Api, session: Session, runId: string, timeoutMs?: number): Promise<EndedRun> {
   const over = async () => {
-    // The service may be away, and be reached again in a moment.
+    // The service may be away for a moment.
     const now = await api.run(session.id, runId).catch(() => undefined)
     return now?.endedAt !== undefined && now
   }
@@ -33,11 +33,11 @@ export async function endedRun(api: Api, session: Session, runId: string, timeou
   }
   const promised = { gaps: [], terminal: [run.status], last: `svc.run.${run.status}`, attemptsTwice: 0, openCalls: [] }
   if (JSON.stringify(facts) !== JSON.stringify(promised))
-    throw new Error(`the log breaks its word: ${JSON.stringify(facts)}`)
+    throw new Error(`the log breaks an invariant: ${JSON.stringify(facts)}`)
   return { session, run, events }
 }
 
-/** What the log says of tool calls that is not a start, an end, and what they did. */
+/** Lists the tool calls whose Events are not exactly a start, an end and the completed activity. */
 function openCalls(events: readonly Event[]): readonly (readonly [activity: unknown, told: readonly string[]])[] {
   const calls = Map.groupBy(
     events.filter(({ type }) => type === 'svc.run.progress' || type === 'svc.activity.completed'),
@@ -53,7 +53,7 @@ function openCalls(events: readonly Event[]): readonly (readonly [activity: unkn
   })
 }
 
-/** Status of the Run, why it stopped, its code and its attempts, in one line to compare. */
+/** Formats status, stop reason, code and attempts of the Run as one line for comparison. */
 export const outcomeOf = ({ run }: EndedRun) =>
   [run.status, run.stopReason ?? '-', run.errorCode ?? '-', run.attempts].join(' ')
 

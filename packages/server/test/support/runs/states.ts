@@ -8,7 +8,7 @@ import { markRunning } from '../../../src/sessions/runs/run-sql.ts'
 import { lockSession } from '../../../src/sessions/session/session-sql.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
 
-/** What only a worker brings about, done in its place: for tests of the API that need the state and no sandbox. */
+/** Stands in for a worker: brings about states that only a worker can, for tests of the API that need no sandbox. */
 export class WorkerStandIn {
   readonly #db: Database
 
@@ -16,7 +16,7 @@ export class WorkerStandIn {
     this.#db = db
   }
 
-  /** Attaches a sandbox that is not there, for a minute. */
+  /** Attaches a sandbox that does not exist, for a minute. */
   async attach(session: Session): Promise<void> {
     await this.#db.transaction(async tx => {
       const id = randomUUID()
@@ -33,7 +33,7 @@ export class WorkerStandIn {
     })
   }
 
-  /** Ends the lease as a sandbox that was lost. */
+  /** Ends the lease as if its sandbox were lost. */
   async loseSandbox(session: Session): Promise<void> {
     await this.#db.transaction(async tx => {
       await lockSession(tx, keyOf(session))
@@ -46,7 +46,7 @@ export class WorkerStandIn {
     await this.#db.transaction(tx => markRunning(tx, keyOf(session), runId, new Date()))
   }
 
-  /** With `seal`, whoever has claimed it goes on to seal it. */
+  /** Ends the Run. With `seal`, the worker that claimed it then seals it. */
   async end(
     session: Session,
     runId: string,
@@ -59,7 +59,7 @@ export class WorkerStandIn {
     })
   }
 
-  /** Lets a Session have admitted that many Turns. */
+  /** Sets the number of Turns that the Session has admitted. */
   async countTurns(session: Session, count: number): Promise<void> {
     await this.#db.query('update sessions set turn_count = $3 where organization_id = $1 and id = $2', [
       session.organizationId,

@@ -5,7 +5,7 @@ import type { Api } from '../api/api.ts'
 
 const LOOK_EVERY_MS = 50
 
-/** Stands in for a person who allows each thing that a Session's agent asks for, until it is disposed of. */
+/** Stands in for a person who grants every approval of a Session until it is disposed of. */
 export function allowAll(api: Api, sessionId: string): AsyncDisposable {
   const path = `/v1/sessions/${sessionId}/interactions`
   const gone = new AbortController()

@@ -1,6 +1,6 @@
 /**
- * A stand-in for the service, to be killed: holds an embedded PostgreSQL on the directory given and says so in one line
- * of JSON.
+ * A stand-in for the service, made to be killed. It holds an embedded PostgreSQL on the given directory and reports it
+ * in one line of JSON.
  */
 
 import { StartError } from '../../../src/kit/start-error.ts'

@@ -11,23 +11,23 @@ import { createAiKey } from './gateway-service.ts'
 import { databaseUrl } from './service.ts'
 import { startServiceProcess } from './service-process.ts'
 
-/** Who calls a service: an organization with a key for the API and one for the gateway. */
+/** A caller: an organization with one key for the API and one for the gateway. */
 interface Caller {
   readonly apiKey: string
   readonly aiKey: string
 }
 
-/** API and gateway as a process of their own, whose event loop and memory are nobody else's. */
+/** API and gateway as a process of their own, so that a test can measure its event loop and memory. */
 export interface GatewayProcess extends AsyncDisposable {
   readonly url: string
   readonly port: number
   readonly pid: number
   newCaller(): Promise<Caller>
-  /** Memory that the process has resident, in bytes. */
+  /** Resident memory of the process, in bytes. */
   residentBytes(): number
 }
 
-/** Answers of a provider, by the path that they are asked for at. */
+/** A provider's answers, by the path of the request. */
 const answers: readonly (readonly [path: RegExp, answer: object])[] = [
   [/count_?tokens/i, { input_tokens: 1, totalTokens: 1 }],
   [/\/messages/, { id: 'm', type: 'message', role: 'assistant', content: [], usage: {} }],
@@ -36,7 +36,9 @@ const answers: readonly (readonly [path: RegExp, answer: object])[] = [
   [/\/chat\/completions/, { id: 'c', object: 'chat.completion', choices: [], usage: {} }],
 ]
 
-/** Starts it on a database of its own. Its providers are one of each kind, and answer without looking at what is asked. */
+/**
+ * Starts the process on its own database. It has one provider of each kind; they answer without reading the request.
+ */
 export async function startGatewayProcess(variables: Readonly<Record<string, string>> = {}): Promise<GatewayProcess> {
   await using stack = new AsyncDisposableStack()
   const provider = createServer((incoming, response) => {

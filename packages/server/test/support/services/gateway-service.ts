@@ -7,10 +7,10 @@ import { createInstallation, type Tenant } from '../api/tenant.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from '../models/scripted-upstream.ts'
 import { startTestService, type TestService } from './service.ts'
 
-/** The key of the scripted provider, which nobody but it may ever see. */
+/** The key of the scripted provider, which nobody else may ever see. */
 export const providerKey = 'sk-provider-secret-0123456789'
 
-/** A service whose models are the scripted upstream's. */
+/** A service whose models the scripted upstream serves. */
 export interface GatewayService extends AsyncDisposable {
   readonly test: TestService
   readonly upstream: ScriptedUpstream
@@ -19,13 +19,13 @@ export interface GatewayService extends AsyncDisposable {
   /** Key of `test.tenant` for the gateway. */
   readonly aiKey: string
   readonly openai: OpenAI
-  /** Calls the gateway as no library would. */
+  /** Calls the gateway directly, without a client library. */
   call(path: string, body: unknown, options?: { key?: string; signal?: AbortSignal }): Promise<Response>
-  /** What was accounted, the latest last. */
+  /** Reads the ledger, latest entry last. */
   requests(): Promise<Readonly<Record<string, unknown>>[]>
 }
 
-/** Another key of the gateway, of an installation that holds what is given. */
+/** Makes another gateway key, of an installation with the given capabilities. */
 export async function createAiKey(
   db: Database,
   tenant: Pick<Tenant, 'organizationId' | 'appSlug'>,

@@ -6,18 +6,21 @@ import { until } from '../until.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 
-/** The service as a process of its own, to be killed. */
+/** The service as a process of its own, so that a test can kill it. */
 export interface ServiceProcess extends AsyncDisposable {
   readonly pid: number
-  /** Of the listener; meaningless in a process without one. */
+  /** URL of the listener; meaningless in a process without one. */
   readonly url: string
-  /** Every line that it has said. */
+  /** Every line of its output. */
   readonly lines: readonly string[]
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal and waits for the process to end. */
   kill(signal?: NodeJS.Signals): Promise<void>
 }
 
-/** Starts the service and waits until it is ready. @param variables the settings; the environment has nothing else */
+/**
+ * Starts the service and waits until it is ready.
+ * @param variables the settings; the environment has no others
+ */
 export async function startServiceProcess(variables: Readonly<Record<string, string>>): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [MAIN], {
     env: {
@@ -54,7 +57,7 @@ export async function startServiceProcess(variables: Readonly<Record<string, str
   }
 }
 
-/** @returns the base URL that the service logs once it is ready */
+/** Returns the base URL that the service logs once it is ready. */
 async function readiness(child: ChildProcess, lines: string[]): Promise<string> {
   if (child.stdout === null || child.stderr === null) throw new Error('the service has no streams')
   const { promise, resolve, reject } = Promise.withResolvers<string>()
@@ -64,7 +67,7 @@ async function readiness(child: ChildProcess, lines: string[]): Promise<string> 
     const entry: { msg?: string; baseUrl?: string } = JSON.parse(line)
     if (entry.msg === 'Berth is ready') resolve(entry.baseUrl ?? '')
   }
-  // Read to the end: a full pipe would stop the service.
+  // Read the output to its end: a full pipe would stop the service.
   createInterface(child.stdout).on('line', said)
   createInterface(child.stderr).on('line', said)
   child.once('error', reject)

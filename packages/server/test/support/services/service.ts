@@ -10,28 +10,28 @@ import { createTenant, type Tenant } from '../api/tenant.ts'
 import { destroySandboxes } from '../faults/destroy-sandboxes.ts'
 import { createTestDatabase, type TestDatabase } from '../storage/postgres.ts'
 
-/** The whole service in this process: real PostgreSQL, real HTTP, real sandboxes. */
+/** The whole service in this process, with real PostgreSQL, HTTP and sandboxes. */
 export interface TestService extends AsyncDisposable {
   readonly service: RunningService
   readonly url: string
   readonly dataDir: string
   readonly db: TestDatabase
   readonly tenant: Tenant
-  /** Calls with the key of `tenant`. */
+  /** Calls the API with the key of `tenant`. */
   readonly api: Api
-  /** Another organization with an installation of its own. */
+  /** Makes another organization with its own installation. */
   newTenant(): Promise<{ tenant: Tenant; api: Api }>
 }
 
-/** A URL for a database behind a unix socket, as an operator would write it. */
+/** Returns the URL, as an operator would write it, of a database behind a unix socket. */
 export function databaseUrl({ connection }: Pick<TestDatabase, 'connection'>): string {
   const { host, port, user, database } = connection
   return `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`
 }
 
 /**
- * Settings that every test starts from: a free port, room in the buckets, claims that lapse quickly, and sandboxes from
- * which nothing leaves this machine.
+ * Default settings of tests: a free port, generous rate limits, claims that lapse quickly, and sandboxes that cannot
+ * reach anything beyond this machine.
  */
 export const testVariables = {
   BERTH_PORT: '0',
@@ -45,7 +45,7 @@ export const testVariables = {
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
 } as const
 
-/** Settings by which another process, with a data directory of its own, serves beside a service that is there. */
+/** Returns settings for another process that serves beside an existing service, with its own data directory. */
 export function variablesBeside({ db, dataDir }: Pick<TestService, 'db' | 'dataDir'>) {
   return {
     DATABASE_URL: databaseUrl(db),
@@ -53,14 +53,14 @@ export function variablesBeside({ db, dataDir }: Pick<TestService, 'db' | 'dataD
   }
 }
 
-/** Starts the service on a database and a data directory of its own. Dispose of it in `afterAll`. */
+/** Starts the service on its own database and data directory. Dispose of it in `afterAll`. */
 export async function startTestService(
   options: {
     variables?: Record<string, string>
     config?: object
-    /** Puts into the data directory what an operator would have put there. */
+    /** Fills the data directory as an operator would before the start. */
     prepare?: (dataDir: string) => Promise<void>
-    /** Writes down where the database is. */
+    /** Chooses the spelling of the database's URL. */
     url?: (db: TestDatabase) => string
   } = {},
 ): Promise<TestService> {

@@ -31,7 +31,7 @@ const bounds: SandboxBounds = {
   diskBytes: 256 * 1024 ** 2,
 }
 
-/** None is short: a test that is about one says so, and no other comes to it on a busy machine. */
+/** No limit is short, so none fires by chance on a busy machine; a test about a limit sets it. */
 const limits: ExecutionLimits = {
   fenceMs: 1000,
   concurrency: 8,
@@ -54,7 +54,10 @@ const limits: ExecutionLimits = {
   sweepMs: 50,
 }
 
-/** What a worker of a test's own needs, beside a service that has none. Knows the `shell` runtime, and those given. */
+/**
+ * Makes the context of a worker that a test runs beside a service without one. It knows the `shell` runtime and those
+ * given.
+ */
 export async function workerContext(
   { db, dataDir }: Pick<TestService, 'db' | 'dataDir'>,
   stack: AsyncDisposableStack,

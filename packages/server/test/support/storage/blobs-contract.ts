@@ -12,11 +12,11 @@ import {
   type IdentifiedBlobs,
 } from '../../../src/storage/blobs/blobs.ts'
 
-/** What a store under the contract is given by its own test. */
+/** A store under test, which its own test file provides. */
 export interface BlobsUnderTest {
-  /** A store that holds nothing. */
+  /** Makes an empty store. */
   make(): Promise<IdentifiedBlobs>
-  /** Alters the content kept under a digest behind the store's back. */
+  /** Alters the content of a digest behind the store's back. */
   corrupt(sha256: string): Promise<void>
 }
 
@@ -24,17 +24,17 @@ function digest(content: Uint8Array): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
-/** Everything that a store lists. */
+/** Lists the whole store. */
 export async function entries(blobs: CollectableBlobs): Promise<BlobEntry[]> {
   return Array.fromAsync(blobs.list())
 }
 
-/** Everything that a store lists as set aside. */
+/** Lists all blobs that are set aside. */
 export async function asideEntries(blobs: CollectableBlobs): Promise<AsideEntry[]> {
   return Array.fromAsync(blobs.listAside())
 }
 
-/** The tests that every implementation of Blobs passes; call inside a `describe`. */
+/** Declares the tests that every implementation of Blobs must pass; call it inside a `describe`. */
 export function blobsContract(subject: BlobsUnderTest): void {
   const absent = digest(Buffer.from('absent'))
 

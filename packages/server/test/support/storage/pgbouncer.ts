@@ -7,16 +7,19 @@ import { join } from 'node:path'
 import { until } from '../until.ts'
 import type { TestDatabase } from './postgres.ts'
 
-/** Whether PgBouncer is installed; `script/test` sees to it. */
+/** True if PgBouncer is installed; `script/test` installs it. */
 export const hasPgBouncer = spawnSync('pgbouncer', ['--version']).status === 0
 
-/** The real PgBouncer in front of a test's database. @returns its URL */
+/**
+ * Starts the real PgBouncer in front of a test's database.
+ * @returns its URL
+ */
 export async function startPgBouncer(
   { connection }: TestDatabase,
   settings: Readonly<Record<string, string>>,
 ): Promise<{ readonly url: string } & AsyncDisposable> {
   await using stack = new AsyncDisposableStack()
-  // The server's socket is closed to the user that PgBouncer insists on being.
+  // PgBouncer insists on running as a user to whom the server's socket is closed, so a relay connects for it.
   const relay = createServer(client => {
     const server = connect(join(connection.host, `.s.PGSQL.${connection.port}`))
     for (const [from, to] of [

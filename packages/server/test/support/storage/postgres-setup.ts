@@ -8,13 +8,13 @@ import { prepareDatabase } from '../../../src/storage/postgres/database-roles.ts
 import { openDatabase } from '../../../src/storage/postgres/pool.ts'
 import { silentLog } from '../services/log.ts'
 
-/** What test files are told of the run's server. */
+/** Address and users of the run's server, which setup provides to the test files. */
 export interface TestServer {
   readonly host: string
   readonly port: number
   /** The superuser. */
   readonly user: string
-  /** What a service works as. */
+  /** The role of the service. */
   readonly serviceUser: string
   readonly template: string
 }
@@ -28,7 +28,7 @@ declare module 'vitest' {
 const prefix = 'berth-test-postgres-'
 const template = 'berth_template'
 
-/** Starts one PostgreSQL for the whole run, with a migrated template that no one can connect to any more. */
+/** Starts one PostgreSQL for the whole run, with a migrated template that accepts no connections any more. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await removeLeftovers()
   const dataDir = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`))
@@ -53,7 +53,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** A run that was killed took its server with it, but not its directory. */
+/** A killed run ends its server but leaves its directory behind. */
 async function removeLeftovers(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(name.startsWith(prefix) ? name.slice(prefix.length).split('-')[0] : Number.NaN)

@@ -6,20 +6,20 @@ import './postgres-setup.ts'
 
 /** A migrated database that nobody else uses. */
 export interface TestDatabase extends AsyncDisposable {
-  /** As a service works, by a role that owns nothing; of an empty database, by the superuser. */
+  /** Connection of the service, as a role that owns nothing; for an empty database, as the superuser. */
   readonly connection: {
     readonly host: string
     readonly port: number
     readonly user: string
     readonly database: string
   }
-  /** The superuser's, for what a test does itself. */
+  /** Connection of the superuser, for statements of the test itself. */
   readonly database: PooledDatabase
 }
 
 /**
- * Makes a database for one test file by copying the run's migrated template; `empty` leaves the schema out. Dispose of it
- * at the end: `afterAll(() => test[Symbol.asyncDispose]())`.
+ * Makes a database for one test file by copying the run's migrated template; `empty` leaves the schema out. Dispose of
+ * it at the end: `afterAll(() => test[Symbol.asyncDispose]())`.
  */
 export async function createTestDatabase(options: { empty?: boolean } = {}): Promise<TestDatabase> {
   const { template, serviceUser, ...server } = inject('testServer')
@@ -33,7 +33,7 @@ export async function createTestDatabase(options: { empty?: boolean } = {}): Pro
     database,
     async [Symbol.asyncDispose]() {
       await database.close()
-      // With force: a test that lost a connection on purpose must not keep the database.
+      // With force: a connection that a test broke on purpose must not keep the database.
       await administer(`drop database if exists ${name} with (force)`)
     },
   }

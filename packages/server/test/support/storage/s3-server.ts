@@ -14,41 +14,44 @@ export interface S3Request {
   readonly query: URLSearchParams
 }
 
-/** What goes wrong with a request. */
+/** A fault in the answer to a request. */
 export type S3Fault =
-  /** The store refuses, and does nothing. */
+  /** The store refuses and does nothing. */
   | { readonly kind: 'answer'; readonly status: number; readonly code: string; readonly body?: string }
   /** The connection breaks while the request is sent. */
   | { readonly kind: 'cut' }
-  /** The store does what was asked, and the connection breaks before its answer. */
+  /** The store does its work, and the connection breaks before the answer. */
   | { readonly kind: 'lose-answer' }
-  /** The body of the answer breaks off after so many bytes, without or with the lie that this was all. */
+  /**
+   * The body of the answer breaks off after that many bytes. `shorten` also announces that length, so the body looks
+   * whole.
+   */
   | { readonly kind: 'truncate' | 'shorten'; readonly bytes: number }
-  /** The body of the answer brings so many bytes, then nothing. */
+  /** The body of the answer brings that many bytes, then nothing. */
   | { readonly kind: 'stall'; readonly bytes: number }
-  /** The store first waits. */
+  /** The store waits before it answers. */
   | { readonly kind: 'hold'; readonly until: Promise<unknown> }
 
-/** An S3 server on loopback whose requests can be made to fail. */
+/** An S3 server on loopback that can inject faults. */
 export interface S3Server extends AsyncDisposable {
   readonly requests: readonly S3Request[]
-  /** Asked for every request. */
+  /** Chooses the fault of every request. */
   fault: (request: S3Request) => S3Fault | undefined
-  /** A place in its bucket that nothing else uses. */
+  /** Returns a location in its bucket that nothing else uses. */
   location(prefix?: string): S3Location
-  /** Refuses connections, and breaks those that stand. */
+  /** Refuses new connections and breaks existing ones. */
   stop(): Promise<void>
-  /** As it was before it was stopped, at the same port. */
+  /** Serves the same data again at the same port. */
   resume(): Promise<void>
 }
 
-/** Letters that need care in a signature stand in the secret. */
+/** The secret holds characters that need escapes in a signature. */
 const credentials = { accessKeyId: 'AKIDTEST', secretAccessKey: 'c2VjcmV0/+with=signs' }
 const bucket = 'berth-test'
 
 /**
- * The store itself is fauxqs, which takes every request for good; the front before it asks for the key of the one who
- * signed and for a signed digest that fits the body, keeps the condition of a put, and makes the faults.
+ * The store itself is fauxqs, which accepts every request. The proxy before it checks the signer's key and the signed
+ * digest of the body, honours the condition of a put, and injects the faults.
  */
 export async function startS3Server(): Promise<S3Server> {
   const store = buildApp({ logger: false })
@@ -60,7 +63,7 @@ export async function startS3Server(): Promise<S3Server> {
   const front = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy())
   })
-  /** The refusal of a put whose condition is that there is no such object; only such puts count as making one. */
+  /** Refuses a put that requires a missing object if the object exists; only such puts count as creating one. */
   const unmet = (request: IncomingMessage, { path }: S3Request) => {
     if (request.headers['if-none-match'] !== '*') return undefined
     if (putOnce.has(path)) return { kind: 'answer', status: 412, code: 'PreconditionFailed', body: undefined } as const

@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestDatabase } from './postgres.ts'
 
-/** A way to a test's database that can be cut and mended. */
+/** A proxy of a test's database that can be cut and restored. */
 export interface SeverableDatabase extends AsyncDisposable {
-  /** The database by this way. */
+  /** Connection through the proxy. */
   readonly connection: TestDatabase['connection']
-  /** Drops every connection; new ones are refused. */
+  /** Drops every connection and refuses new ones. */
   cut(): Promise<void>
   mend(): Promise<void>
 }
 
-/** Stands between a service and its database, on a unix socket of its own. */
+/** Puts a proxy with its own unix socket between a service and its database. */
 export async function severable({ connection }: Pick<TestDatabase, 'connection'>): Promise<SeverableDatabase> {
   const directory = await mkdtemp(join(tmpdir(), 'berth-database-'))
   const socketName = `.s.PGSQL.${connection.port}`

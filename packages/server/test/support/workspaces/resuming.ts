@@ -13,15 +13,15 @@ import { until } from '../until.ts'
 
 export type WorkerOptions = Omit<NonNullable<Parameters<typeof workerContext>[2]>, 'runtimes'>
 
-/** A driver whose verbs are replaced. */
-export const spoilt =
+/** Returns a driver with some of its operations replaced. */
+export const brokenDriver =
   (verbs: (real: SandboxDriver) => Partial<SandboxDriver>) =>
   (real: SandboxDriver): SandboxDriver => ({ ...real, ...verbs(real) })
 
-/** Holds up whoever passes while it is shut. */
+/** Blocks every caller while it is shut. */
 export class Gate {
   #open: PromiseWithResolvers<void> | null = null
-  /** How many have come to it while it was shut. */
+  /** Number of callers that arrived while it was shut. */
   waiting = 0
 
   shut(): void {
@@ -41,7 +41,7 @@ export class Gate {
   }
 }
 
-/** The API in this process, and workers that a test starts, spoils and stops as it likes. */
+/** The API in this process, and workers that a test starts, breaks and stops. */
 export class Resuming implements AsyncDisposable {
   readonly test: TestService
   readonly #runtimes: readonly Parameters<typeof entryOf>[0][]
@@ -70,7 +70,7 @@ export class Resuming implements AsyncDisposable {
     return this.test.api
   }
 
-  /** A worker and a sweeper that end with the stack. */
+  /** Starts a worker and a sweeper that stop with the stack. */
   async work(stack: AsyncDisposableStack, options: WorkerOptions = {}): Promise<ExecutionContext> {
     const context = await workerContext(this.test, stack, { ...options, runtimes: this.#runtimes.map(entryOf) })
     for (const service of [new Worker(context), new Sweeper(context)]) await stack.use(service).start()
@@ -81,13 +81,13 @@ export class Resuming implements AsyncDisposable {
     return endedRun(this.api, session, runId)
   }
 
-  /** A Session with one Run, ended and past its sealing. */
+  /** Makes a Session with one Run that has ended and been sealed. */
   async sealed(runtime: string, message: string): Promise<EndedRun> {
     const session = await this.api.createSession({ runtime }, message)
     return this.settled(session, session.activeRunId)
   }
 
-  /** One more Turn, ended and past its sealing. */
+  /** Runs one more Turn until it has ended and been sealed. */
   async next(session: Session, message: string): Promise<EndedRun> {
     const { run } = await this.api.submitTurn(session.id, message)
     return this.settled(session, run.id)
@@ -99,7 +99,7 @@ export class Resuming implements AsyncDisposable {
     return ended
   }
 
-  /** Lets the lease be due, and waits until a sweeper has ended it. */
+  /** Makes the lease due and waits until a sweeper has ended it. */
   async expire(session: Session): Promise<Session> {
     await this.test.db.database.query(
       "update leases set expires_at = 'epoch' where session_id = $1 and ended_at is null",
@@ -115,7 +115,7 @@ export class Resuming implements AsyncDisposable {
     })
   }
 
-  /** Runs whose checkpoint is kept, the oldest first. */
+  /** Lists the Runs whose checkpoint is kept, oldest first. */
   async checkpoints(session: Session): Promise<string[]> {
     const { rows } = await this.test.db.database.query<{ run_id: string }>(
       'select run_id from checkpoints where session_id = $1 order by sealed_at',
@@ -124,7 +124,7 @@ export class Resuming implements AsyncDisposable {
     return rows.map(row => row.run_id)
   }
 
-  /** Files of the blobs that a Run's checkpoint names. */
+  /** Lists the files of the blobs that a Run's checkpoint names. */
   async blobFiles(session: Session, runId: string): Promise<string[]> {
     const { rows } = await this.test.db.database.query<{ sha256: string }>(
       'select sha256 from checkpoint_blobs where session_id = $1 and run_id = $2 order by sha256',
@@ -138,7 +138,7 @@ export class Resuming implements AsyncDisposable {
   }
 }
 
-/** Ways to lose a blob. */
+/** Functions that damage or remove a blob. */
 export const damages = {
   removed: (path: string) => rm(path),
   altered: (path: string) => writeFile(path, 'x'.repeat(100), { flag: 'r+' }),

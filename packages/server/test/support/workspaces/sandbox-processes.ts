@@ -3,7 +3,7 @@ import { leaseFiles } from '../../../src/sandboxes/bubblewrap/files/lease-files.
 import { groupOf } from '../../../src/sandboxes/bubblewrap/launch/blank.ts'
 import { instanceOf } from '../../../src/sandboxes/linux/instance.ts'
 
-/** Pids of everything that runs in a lease's sandbox, by the cgroup it is in. */
+/** Lists the pids of all processes in a lease's sandbox, found by their cgroup. */
 export async function sandboxProcesses(dataDir: string, leaseId: string): Promise<number[]> {
   const group = groupOf(leaseFiles(instanceOf(dataDir), leaseId))
   if (group === undefined) return []
@@ -12,7 +12,7 @@ export async function sandboxProcesses(dataDir: string, leaseId: string): Promis
   return pids.filter((_, index) => groups[index]?.includes(`/${group}\n`) === true)
 }
 
-/** Sends a signal to every process of a sandbox; those that have just ended are passed over. */
+/** Sends a signal to every process of a sandbox; skips those that have just ended. */
 export async function signalSandbox(dataDir: string, leaseId: string, signal: NodeJS.Signals): Promise<void> {
   const pids = await sandboxProcesses(dataDir, leaseId)
   if (pids.length === 0) throw new Error(`nothing runs in sandbox ${leaseId}`)
@@ -20,7 +20,7 @@ export async function signalSandbox(dataDir: string, leaseId: string, signal: No
     try {
       process.kill(pid, signal)
     } catch {
-      // Ended with its parent.
+      // The process ended with its parent.
     }
   }
 }

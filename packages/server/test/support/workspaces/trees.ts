@@ -24,13 +24,15 @@ import type { Blobs } from '../../../src/storage/blobs/blobs.ts'
 import { FileBlobs } from '../../../src/storage/blobs/file-blobs.ts'
 
 const root = join(import.meta.dirname, '../../../../..')
-/** In no range that a driver of this host takes its uids from. */
+/** Outside every range from which a driver on this host takes its uids. */
 const foreignUid = 190_017
 
-/** Whose the trees of a test are: as root somebody else's, as anybody our own in a user namespace. */
+/**
+ * Owners of a test's trees: another user and our own namespace if the test runs as root, else only our own namespace.
+ */
 export const owners: readonly (number | undefined)[] = process.getuid?.() === 0 ? [foreignUid, undefined] : [undefined]
 
-/** A temporary directory with a blob store, and ways to make, seal, restore and look at trees in it. */
+/** A temporary directory with a blob store, and functions to make, seal, restore and inspect trees in it. */
 export class TreeLab implements Disposable {
   readonly dir: string
   readonly program: TreeProgram = {
@@ -51,7 +53,7 @@ export class TreeLab implements Disposable {
     return new TreeLab(await FileBlobs.open(join(dir, 'blobs')), dir, uid)
   }
 
-  /** The bundle as its sources are now. */
+  /** Builds the bundle from its current sources. */
   static build(): void {
     execFileSync(process.execPath, ['script/build.ts'], { cwd: root, stdio: 'ignore' })
   }
@@ -64,7 +66,7 @@ export class TreeLab implements Disposable {
     return { path: this.path(name), ...(this.uid !== undefined && { uid: this.uid }) }
   }
 
-  /** Makes a tree of paths and what lies there; a content that is an object is a special file or link. */
+  /** Makes a tree from paths and entries; an object stands for a special file or link. */
   make(name: string, entries: Readonly<Record<string, Entry>>): string {
     const base = this.path(name)
     mkdirSync(base)
@@ -76,7 +78,7 @@ export class TreeLab implements Disposable {
 
   /** Gives everything below a directory to the trees' owner. */
   own(name: string): void {
-    // By a program that goes deeper than one path can say.
+    // chown(1) can reach files whose path is longer than a system call takes.
     if (this.uid !== undefined) execFileSync('chown', ['-hR', `${this.uid}:${this.uid}`, this.path(name)])
   }
 
@@ -91,7 +93,7 @@ export class TreeLab implements Disposable {
     })
   }
 
-  /** Seals what must fit. */
+  /** Seals a tree that must fit its limits. */
   async sealed(name: string, options: Partial<SealOptions> = {}): Promise<SealedTree> {
     const result = await this.seal(name, options)
     if (result.kind !== 'sealed') throw new Error(`over the cap of ${result.cap}`)
@@ -122,7 +124,7 @@ export class TreeLab implements Disposable {
   }
 }
 
-/** What `TreeLab.make` puts at a path. */
+/** An entry that `TreeLab.make` puts at a path. */
 export type Entry =
   | string
   | Buffer
@@ -150,7 +152,7 @@ function makeFileOrDirectory(full: Buffer, entry: Exclude<Entry, string | Buffer
   if (entry.mode !== undefined) chmodSync(full, entry.mode)
 }
 
-/** Everything that a checkpoint keeps of a tree, by path with one character per byte. */
+/** Describes everything that a checkpoint keeps of a tree, by path, with one character per byte. */
 export function look(base: string): Record<string, string> {
   const found: Record<string, string> = {}
   const links = new Map<number, string>()
@@ -160,7 +162,7 @@ export function look(base: string): Record<string, string> {
       const path = prefix + name
       const full = Buffer.from(`${base}/${path}`, 'latin1')
       const stats = lstatSync(full)
-      // By way of microseconds, which is what a seal keeps.
+      // Round to microseconds, the precision that a seal keeps.
       const times = Math.round(Math.round(stats.mtimeMs * 1000) / 1000)
       const mode = (stats.mode & 0o777).toString(8)
       if (stats.isDirectory()) {
@@ -182,7 +184,7 @@ export function look(base: string): Record<string, string> {
   return found
 }
 
-/** Small caps, with others as given. */
+/** Returns small limits, with the given ones changed. */
 export function limited(limits: Partial<CheckpointLimits>): CheckpointLimits {
   return { ...workspaceLimits, ...limits }
 }

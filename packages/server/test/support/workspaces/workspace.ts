@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Session } from '@berth/contract'
 import type { Queryable } from '../../../src/storage/postgres/database.ts'
 
-/** The newest lease of a Session. */
+/** Returns the newest lease of a Session. */
 export async function leaseOf(db: Queryable, session: Session): Promise<string> {
   const { rows } = await db.query<{ id: string }>(
     'select id from leases where organization_id = $1 and session_id = $2 order by created_at desc limit 1',
@@ -14,15 +14,15 @@ export async function leaseOf(db: Queryable, session: Session): Promise<string> 
   return lease.id
 }
 
-/** Where this host has the files of a sandbox. */
+/** Returns the directory on this host with the files of a sandbox. */
 export const leaseDirectory = (dataDir: string, leaseId: string) => join(dataDir, 'leases', leaseId)
 
-/** Where this host has a file of a Session's workspace. */
+/** Returns the path on this host of a file in a Session's workspace. */
 export async function workspacePath(db: Queryable, dataDir: string, session: Session, name: string): Promise<string> {
   return join(leaseDirectory(dataDir, await leaseOf(db, session)), 'disk/files/workspace', name)
 }
 
-/** Makes a file in the workspace, for which the agent waits. */
+/** Makes the file in the workspace that the agent waits for. */
 export async function touch(db: Queryable, dataDir: string, session: Session, name: string): Promise<void> {
   await writeFile(await workspacePath(db, dataDir, session, name), '')
 }
