@@ -19,7 +19,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     writes: ['accounts', 'identity/development'],
     reads: ['identity', 'admin', 'gateway/accounting', 'repositories', 'sessions/runs'],
   },
-  api_keys: { writes: ['accounts', 'identity/development'], reads: ['gateway/accounting'] },
+  api_keys: { writes: ['accounts', 'identity/development', 'identity/guard'], reads: ['gateway/accounting'] },
   external_identities: { writes: ['accounts'] },
   sign_ins: { writes: ['accounts'] },
   oidc_records: { writes: ['accounts'] },

@@ -64,6 +64,8 @@ export const errors = {
   },
   membership_not_found: { status: 404, cause: 'The organization has no such member.' },
   installation_intent_not_found: { status: 404, cause: 'The app has no such intent.' },
+  integration_not_found: { status: 404, cause: 'The organization has no such integration.' },
+  api_key_not_found: { status: 404, cause: 'The integration has no such active key.' },
   model_not_found: { status: 404, cause: 'No provider serves this model to the caller.' },
   method_not_allowed: { status: 405, cause: 'The path does not support the method; `allow` lists the supported ones.' },
   representation_not_acceptable: { status: 406, cause: 'No available media type matches `Accept`.' },
@@ -98,6 +100,7 @@ export const errors = {
   cloud_publication_not_mergeable: { status: 409, cause: 'The Publication has no pull request, or has not succeeded.' },
   cloud_publication_merge_conflict: { status: 409, cause: 'A Merge with this id was created with a different body.' },
   app_slug_taken: { status: 409, cause: 'Another app has, or had, this slug.' },
+  api_key_limit_reached: { status: 409, cause: 'The integration has two active keys of this kind.' },
   app_key_limit_reached: { status: 409, cause: 'The app has ten active keys; revoke one first.' },
   last_administrator: {
     status: 409,

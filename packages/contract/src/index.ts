@@ -30,6 +30,7 @@ export { Model, ModelList } from './gateway/model.ts'
 export { CreateResponse } from './gateway/responses-request.ts'
 export { gatewayLimits } from './gateway/shared-fields.ts'
 export { Identity } from './identity.ts'
+export type { ApiKey, Installation, Integration } from './installation.ts'
 export type { InstallationIntent } from './installation-intent.ts'
 export {
   type Approval,

@@ -8,6 +8,7 @@ import { discoveryOperations } from './operations/discovery.ts'
 import { eventOperations } from './operations/event.ts'
 import { gatewayOperations } from './operations/gateway.ts'
 import { identityOperations } from './operations/identity.ts'
+import { installationOperations } from './operations/installation.ts'
 import { installationIntentOperations } from './operations/installation-intent.ts'
 import { interactionOperations } from './operations/interaction.ts'
 import { publicationOperations } from './operations/publication.ts'
@@ -33,6 +34,7 @@ export const routes = {
   ...appOperations,
   ...appTokenOperations,
   ...installationIntentOperations,
+  ...installationOperations,
 } as const satisfies Record<string, Operation>
 
 export type OperationId = keyof typeof routes

@@ -1,6 +1,8 @@
 import { Assertions } from '../accounts/apps/assertion.ts'
 import { appHandlers } from '../accounts/apps/routes.ts'
 import { tokenHandlers } from '../accounts/apps/token-routes.ts'
+import { installationHandlers } from '../accounts/installations/routes.ts'
+import { integrationHandlers } from '../accounts/integrations/routes.ts'
 import { intentHandlers } from '../accounts/intents/routes.ts'
 import { Mint } from '../accounts/signing/mint.ts'
 import type { SigningKeys } from '../accounts/signing/signing-keys.ts'
@@ -23,5 +25,7 @@ export function accountHandlers(
     ...appHandlers(context, { development: listener.loopback && !production }),
     ...tokenHandlers(context, { assertions, mint }),
     ...intentHandlers(context, { assertions, authUrl }),
+    ...installationHandlers(context),
+    ...integrationHandlers(context),
   }
 }

@@ -37,6 +37,14 @@ export async function endConnection(db: Queryable, id: string, now: Date): Promi
   await db.query('update host_connections set revoked_at = $2 where id = $1 and revoked_at is null', [id, now])
 }
 
+/** Ends all connections of an installation, and with them its grants. */
+export async function endConnectionsOf(db: Queryable, installationId: string, now: Date): Promise<void> {
+  await db.query('update host_connections set revoked_at = $2 where installation_id = $1 and revoked_at is null', [
+    installationId,
+    now,
+  ])
+}
+
 /** A connection with one of its grants, or with none. */
 export interface AccountRow extends ConnectionRow {
   readonly ended: boolean

@@ -1,9 +1,8 @@
 import type { Context } from '../../context.ts'
 import type { AccountHandlers } from '../../http/routing/handler.ts'
-import type { PersonPrincipal } from '../../identity/guard/principal.ts'
 import { invalidField, refusal } from '../../kit/refusal.ts'
-import { type AuditEntry, appendAudit } from '../audit/append.ts'
-import { personActor } from '../audit/person-actor.ts'
+import { appendAudit } from '../audit/append.ts'
+import { personEntry } from '../audit/person-entry.ts'
 import { listAppKeys, revokeAppKey } from './app-key-sql.ts'
 import { hasApp, insertApp, listApps, toApp } from './app-sql.ts'
 import { readPublicKey } from './public-key.ts'
@@ -30,7 +29,11 @@ export function appHandlers(
       const made = await db.transaction(async tx => {
         const inserted = await insertApp(tx, app, clock.now())
         if (inserted === null) throw refusal('app_slug_taken')
-        await appendAudit(tx, entry(principal, clientAddress, 'app.created', slug), clock.now())
+        await appendAudit(
+          tx,
+          personEntry(principal, clientAddress, 'app.created', { target: `app ${slug}` }),
+          clock.now(),
+        )
         return inserted
       })
       return { status: 201, body: { success: true, app: toApp(made) } }
@@ -52,7 +55,10 @@ export function appHandlers(
       const { kid } = key
       const isNew = await db.transaction(async tx => {
         const added = await registerKey(tx, { ...key, organizationId, membershipId, slug }, clock.now())
-        const told = entry(principal, clientAddress, 'app.key_registered', slug, { kid })
+        const told = personEntry(principal, clientAddress, 'app.key_registered', {
+          target: `app ${slug}`,
+          details: { kid },
+        })
         if (added) await appendAudit(tx, told, clock.now())
         return added
       })
@@ -73,29 +79,10 @@ export function appHandlers(
       await db.transaction(async tx => {
         if (!(await hasApp(tx, principal.organizationId, slug))) throw refusal('app_not_found')
         if (!(await revokeAppKey(tx, slug, kid, clock.now()))) throw refusal('app_key_not_found')
-        await appendAudit(tx, entry(principal, clientAddress, 'app.key_revoked', slug, { kid }), clock.now())
+        const about = { target: `app ${slug}`, details: { kid } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'app.key_revoked', about), clock.now())
       })
       return { status: 204 }
     },
-  }
-}
-
-/** What a person did to an app. */
-function entry(
-  principal: PersonPrincipal,
-  address: string,
-  action: string,
-  slug: string,
-  details: Readonly<Record<string, unknown>> = {},
-): AuditEntry {
-  const { organizationId } = principal
-  return {
-    organizationId,
-    actor: personActor(principal),
-    action,
-    target: `app ${slug}`,
-    address,
-    outcome: 'done',
-    details,
   }
 }

@@ -5,6 +5,7 @@ import type { TokenVerifier } from '../tokens/token-verifier.ts'
 import { addressBucket } from './address-bucket.ts'
 import { grantedCapabilities } from './granted-capabilities.ts'
 import { judge } from './judge.ts'
+import { KeyUse } from './key-use.ts'
 import { type Bucket, limited, metering } from './metering.ts'
 import { type Presented, present } from './presented.ts'
 import type { Authority, Principal, Verdict } from './principal.ts'
@@ -19,6 +20,7 @@ interface JudgementRow {
   readonly role: Role | null
   readonly permissions: string[] | null
   readonly membership_id: string | null
+  readonly api_key_id: string | null
   readonly cloud_access: boolean | null
   readonly expires_at: Date | null
   readonly rate_burst: number | null
@@ -34,6 +36,7 @@ export class DatabaseAuthority implements Authority {
   readonly #db: Queryable
   readonly #clock: Clock
   readonly #tokens: TokenVerifier
+  readonly #keyUse: KeyUse
   readonly #buckets: { readonly authority: Bucket; readonly edge: Bucket }
 
   constructor(
@@ -45,6 +48,7 @@ export class DatabaseAuthority implements Authority {
     this.#db = db
     this.#clock = clock
     this.#tokens = tokens
+    this.#keyUse = new KeyUse(db, clock)
     this.#buckets = buckets
   }
 
@@ -80,6 +84,7 @@ export class DatabaseAuthority implements Authority {
       case 'svc-cloud':
         return limited(row.outcome, bucket, remaining)
       case 'granted':
+        if (row.api_key_id !== null) await this.#keyUse.note(row.api_key_id)
         return {
           kind: 'granted',
           principal: principalOf(row, presented),

@@ -6,6 +6,7 @@ import { addressBucket } from './address-bucket.ts'
 import type { GatewayAuthority, GatewayCaller, GatewayVerdict } from './gateway-caller.ts'
 import { grantedCapabilities } from './granted-capabilities.ts'
 import { judge } from './judge.ts'
+import { KeyUse } from './key-use.ts'
 import { type Bucket, limited, metering } from './metering.ts'
 import { present } from './presented.ts'
 
@@ -51,6 +52,7 @@ export class DatabaseGatewayAuthority implements GatewayAuthority {
   readonly #db: Queryable
   readonly #clock: Clock
   readonly #tokens: TokenVerifier
+  readonly #keyUse: KeyUse
   readonly #buckets: { readonly gateway: Bucket; readonly edge: Bucket }
   /** Batches whose statement is running. */
   readonly #batches = new Map<string, Batch>()
@@ -64,6 +66,7 @@ export class DatabaseGatewayAuthority implements GatewayAuthority {
     this.#db = db
     this.#clock = clock
     this.#tokens = tokens
+    this.#keyUse = new KeyUse(db, clock)
     this.#buckets = buckets
   }
 
@@ -87,6 +90,7 @@ export class DatabaseGatewayAuthority implements GatewayAuthority {
       batch.waiting = []
       try {
         const row = await this.#ask(batch, together.length)
+        if (row.api_key_id !== null) await this.#keyUse.note(row.api_key_id)
         for (const [index, verdict] of together.entries()) verdict.resolve(this.#verdict(row, index))
       } catch (error) {
         for (const verdict of together) verdict.reject(error)
