@@ -1,8 +1,9 @@
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import { pathOf } from './request/request-path.ts'
 
-/** Pages whose path contains a secret: one-time links, and the intents of apps. */
-const secretPath = /^(\/+(?:links|install|api\/+apps\/+installation-intents)\/).+/i
+/** Pages whose path contains a secret: one-time links, the intents of apps, and the steps of a sign-in. */
+const secretPath =
+  /^(\/+(?:links|install|api\/+apps\/+installation-intents|interaction|oidc\/+auth|oidc\/+device(?!\/+auth$))\/).+/i
 
 const withoutSecrets = (path: string): string => path.replace(secretPath, '$1:secret')
 

@@ -7,6 +7,8 @@ import { style } from './style.ts'
 const styleSheet = new Html(style)
 const styleHash = createHash('sha256').update(style).digest('base64')
 
+const mark = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="12" cy="5" r="2"/><path d="M12 7v14M8 11h8M4 13c0 5 3.5 8 8 8s8-3 8-8"/></svg>`
+
 /** A page of the account service, without its frame. */
 export interface Page {
   readonly title: string
@@ -14,25 +16,26 @@ export interface Page {
 }
 
 /**
- * Sends a page that runs no script, loads nothing, appears in no frame and is not stored.
+ * Headers of a page that runs no script, loads nothing, appears in no frame and is not stored.
  *
  * The policy has no `form-action`: Chromium and Safari also apply it to redirects after a form, so it would block the
  * redirect back to a client.
  */
-export function sendPage(reply: FastifyReply, status: number, page: Page): FastifyReply {
-  return reply
-    .code(status)
-    .headers({
-      'content-type': 'text/html; charset=utf-8',
-      'cache-control': 'no-store',
-      'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; frame-ancestors 'none'; base-uri 'none'`,
-      'referrer-policy': 'no-referrer',
-      'x-frame-options': 'DENY',
-    })
-    .send(framed(page).text)
+export const pageHeaders: Readonly<Record<string, string>> = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-store',
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; frame-ancestors 'none'; base-uri 'none'`,
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
 }
 
-function framed({ title, content }: Page): Html {
+/** Sends a page with its headers. */
+export function sendPage(reply: FastifyReply, status: number, page: Page): FastifyReply {
+  return reply.code(status).headers(pageHeaders).send(renderPage(page))
+}
+
+/** Renders a page in its frame. */
+export function renderPage({ title, content }: Page): string {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -43,12 +46,15 @@ function framed({ title, content }: Page): Html {
 <style>${styleSheet}</style>
 </head>
 <body>
+<header class="mark">${mark}<span>Berth</span></header>
 <main>
-<p class="mark">Berth</p>
 <h1>${title}</h1>
 ${content}
 </main>
 </body>
 </html>
-`
+`.text
 }
+
+/** A page of one sentence or two. */
+export const plainPage = (title: string, words: string): Page => ({ title, content: html`<p>${words}</p>` })

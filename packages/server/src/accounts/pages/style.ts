@@ -1,28 +1,52 @@
-/** The one style sheet of the account pages: light and dark by the browser's preference, no font and no image. */
+/** Style of every page of the account service. Pages embed it, and their policy allows it by digest. */
 export const style = `
-:root { color-scheme: light dark; --page: light-dark(#f6f6f4, #141514); --card: light-dark(#fff, #1d1f1d);
-  --text: light-dark(#1a1c1a, #ecefec); --quiet: light-dark(#5c625c, #9da59d); --line: light-dark(#dcdedb, #343834);
-  --accent: light-dark(#1f6f54, #58c49c); --on-accent: light-dark(#fff, #0d1d17); --wrong: light-dark(#a3261d, #ff9d94) }
-* { box-sizing: border-box }
-body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 24px 16px; background: var(--page);
-  color: var(--text); font: 16px/1.5 system-ui, sans-serif }
-main { width: 100%; max-width: 26rem; padding: 32px; background: var(--card); border: 1px solid var(--line);
-  border-radius: 14px; box-shadow: 0 1px 2px rgb(0 0 0 / 4%), 0 12px 32px rgb(0 0 0 / 6%) }
-.mark { margin: 0 0 24px; font-weight: 650; letter-spacing: .02em; color: var(--accent) }
-h1 { margin: 0 0 8px; font-size: 1.4rem; line-height: 1.25; letter-spacing: -.01em }
-p { margin: 0 0 16px; color: var(--quiet); overflow-wrap: anywhere }
-p strong { color: var(--text); font-weight: 600 }
-form { display: grid; gap: 16px; margin-top: 24px }
-label { display: grid; gap: 6px; font-weight: 550; font-size: .925rem }
-small { font-weight: 400; color: var(--quiet) }
-input { width: 100%; padding: 10px 12px; font: inherit; color: inherit; background: var(--page);
-  border: 1px solid var(--line); border-radius: 8px }
-input:focus-visible, button:focus-visible, a:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
-button { padding: 11px 16px; font: inherit; font-weight: 600; color: var(--on-accent); background: var(--accent);
-  border: 1px solid transparent; border-radius: 8px; cursor: pointer }
-button:hover { filter: brightness(1.07) }
-button.quiet { color: inherit; background: none; border-color: var(--line) }
-.wrong { margin: 16px 0 0; padding: 10px 12px; color: var(--wrong); border: 1px solid currentColor; border-radius: 8px }
-a { color: var(--accent) }
-code { font: .9em ui-monospace, monospace; color: var(--text) }
+:root { color-scheme: light dark; --ink: #17202b; --soft: #566273; --line: #d9e0e8; --edge: #8794a5; --paper: #ffffff; --ground: #eef2f6;
+  --glow: #dbe8f4; --accent: #0b5a8f; --accent-ink: #ffffff; --accent-deep: #084670; --wash: #f4f7fa; --bad: #a3261d; --bad-wash: #fdf0ee;
+  --shadow: 0 1px 2px rgb(20 40 60 / .06), 0 16px 40px -12px rgb(20 40 60 / .18); }
+@media (prefers-color-scheme: dark) { :root { --ink: #e7edf4; --soft: #9dabba; --line: #2b3744; --edge: #647486; --paper: #161e27; --ground: #0d1319;
+  --glow: #15293a; --accent: #6db8ee; --accent-ink: #06202f; --accent-deep: #93ccf5; --wash: #1c2630; --bad: #ff9d92; --bad-wash: #33201f;
+  --shadow: 0 1px 2px rgb(0 0 0 / .4), 0 16px 40px -12px rgb(0 0 0 / .6); } }
+*, *::before, *::after { box-sizing: border-box; }
+html { height: 100%; -webkit-text-size-adjust: 100%; }
+body { margin: 0; min-height: 100%; display: flex; flex-direction: column; align-items: center; justify-content: center; gap: 1.5rem; padding: 2rem 1rem;
+  color: var(--ink); background: var(--ground) radial-gradient(60rem 34rem at 50% -8rem, var(--glow), transparent) no-repeat;
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+.mark { display: flex; align-items: center; gap: .6rem; font-weight: 650; font-size: 1.15rem; letter-spacing: -.01em; }
+.mark svg { width: 1.75rem; height: 1.75rem; color: var(--accent); }
+main { width: 100%; max-width: 25.5rem; padding: 2rem; border: 1px solid var(--line); border-radius: 16px; background: var(--paper); box-shadow: var(--shadow); }
+h1 { margin: 0; font-size: 1.4rem; line-height: 1.25; font-weight: 650; letter-spacing: -.015em; text-wrap: balance; }
+p { margin: .5rem 0 0; color: var(--soft); text-wrap: pretty; }
+p strong { color: var(--ink); font-weight: 600; overflow-wrap: anywhere; }
+form { margin: 1.5rem 0 0; }
+label { display: block; margin: 1rem 0 0; font-weight: 550; font-size: .92rem; }
+label > input { display: block; width: 100%; margin: .375rem 0 0; }
+label > small { display: block; margin: .375rem 0 0; color: var(--soft); font-weight: 400; }
+form > button { width: 100%; margin: 1.5rem 0 0; }
+code { padding: .1em .35em; border-radius: 5px; background: var(--wash); font: .9em/1.4 ui-monospace, SFMono-Regular, Menlo, monospace; }
+input[type=email], input[type=password], input[type=text] { min-height: 2.9rem; padding: .5rem .8rem; border: 1px solid var(--edge); border-radius: 9px;
+  color: inherit; background: var(--paper); font: inherit; font-size: 1rem; font-weight: 400; }
+input.code { font: 600 1.35rem/1.2 ui-monospace, SFMono-Regular, Menlo, monospace; letter-spacing: .18em; text-align: center; }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+.buttons { display: flex; flex-direction: column; gap: .6rem; margin: 1.5rem 0 0; }
+button { min-height: 2.9rem; padding: .5rem 1rem; border: 1px solid transparent; border-radius: 9px; color: var(--accent-ink); background: var(--accent); font: inherit;
+  font-weight: 600; cursor: pointer; overflow-wrap: anywhere; }
+button:hover { background: var(--accent-deep); }
+button.second { color: var(--ink); background: transparent; border-color: var(--line); font-weight: 550; }
+button.second:hover { background: var(--wash); }
+.wrong { margin: 1.25rem 0 0; padding: .7rem .9rem; border-radius: 9px; border-left: 4px solid var(--bad); color: var(--bad); background: var(--bad-wash); font-size: .94rem; }
+fieldset { margin: 1.25rem 0 0; padding: 0; border: 0; min-width: 0; }
+legend { padding: 0; font-weight: 550; font-size: .92rem; }
+label.choice { font-weight: 400; font-size: 1rem; display: flex; align-items: center; gap: .75rem; margin: .5rem 0 0; padding: .75rem .9rem; border: 1px solid var(--line); border-radius: 10px; cursor: pointer; }
+label.choice:hover { background: var(--wash); }
+label.choice:has(:checked) { border-color: var(--accent); background: var(--wash); }
+label.choice > input { flex: none; width: 1.1rem; height: 1.1rem; margin: 0; min-height: 0; accent-color: var(--accent); }
+label.choice span { min-width: 0; overflow-wrap: anywhere; }
+label.choice small { display: block; color: var(--soft); }
+dl { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: .4rem 1rem; margin: 1.25rem 0 0; padding: .9rem 1rem; border-radius: 10px; background: var(--wash); font-size: .94rem; }
+dt { color: var(--soft); }
+dd { margin: 0; overflow-wrap: anywhere; }
+.user-code { margin: 1.25rem 0 0; padding: 1rem; border-radius: 10px; background: var(--wash); text-align: center; color: var(--ink);
+  font: 650 1.75rem/1.2 ui-monospace, SFMono-Regular, Menlo, monospace; letter-spacing: .12em; }
+@media (max-width: 30rem) { body { justify-content: flex-start; padding-top: 2.5rem; } main { padding: 1.5rem 1.25rem; } }
+@media (forced-colors: active) { main, button, label.choice { border: 1px solid; } }
 `

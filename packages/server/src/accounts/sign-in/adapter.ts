@@ -1,0 +1,119 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Adapter, AdapterPayload } from 'oidc-provider'
+import type { Clock } from '../../kit/clock.ts'
+import type { MasterKey } from '../../storage/master-key.ts'
+import type { Database } from '../../storage/postgres/database.ts'
+import {
+  consumeRecord,
+  deleteRecord,
+  deleteRecordsOfGrant,
+  putRecord,
+  readRecord,
+  type StoredRecord,
+} from './record-sql.ts'
+import { endSignIn } from './sign-in-sql.ts'
+
+/** What the adapters of all kinds of records share. */
+export interface RecordStore {
+  readonly db: Database
+  readonly clock: Clock
+  readonly masterKey: MasterKey
+  /** Makes the error for a code or token that another request has used at the same moment. */
+  readonly alreadyUsed: () => Error
+}
+
+/** When the request that is being served arrived. */
+export const arrivals = new AsyncLocalStorage<Date>()
+
+/**
+ * Keeps one kind of the OpenID provider's records. Ids are stored as digests and payloads sealed, since a payload
+ * names its own id and those of other records. So a copy of the database completes nobody's sign-in.
+ *
+ * The id of a grant is the id of a sign-in: the end of the one is the end of the other.
+ */
+export class RecordAdapter implements Adapter {
+  readonly #kind: string
+  readonly #store: RecordStore
+
+  constructor(kind: string, store: RecordStore) {
+    this.#kind = kind
+    this.#store = store
+  }
+
+  async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
+    const { db, clock, masterKey } = this.#store
+    await putRecord(db, {
+      kind: this.#kind,
+      id,
+      payload: masterKey.seal(JSON.stringify(payload), `oidc/${this.#kind}`).toString('base64'),
+      grantId: payload.grantId,
+      userCode: payload.userCode,
+      // Only sessions are looked up by it, and an interaction carries the one of its session.
+      uid: this.#kind === 'Session' ? payload.uid : undefined,
+      expiresAt: expiresIn ? new Date(clock.now().getTime() + expiresIn * 1000) : null,
+    })
+  }
+
+  /**
+   * Of several requests that present one refresh token at the same moment, one succeeds and the others are refused. A
+   * token that was consumed before the request arrived is returned as consumed, and the provider ends the sign-in.
+   * @throws the error that `alreadyUsed` makes
+   */
+  async find(id: string): Promise<AdapterPayload | undefined> {
+    const record = await this.#read('digest', id)
+    const arrived = arrivals.getStore()
+    if (
+      this.#kind === 'RefreshToken' &&
+      arrived !== undefined &&
+      record?.consumed_at &&
+      record.consumed_at >= arrived
+    ) {
+      throw this.#store.alreadyUsed()
+    }
+    return this.#open(record)
+  }
+
+  async findByUid(uid: string): Promise<AdapterPayload | undefined> {
+    return this.#open(await this.#read('uid_digest', uid))
+  }
+
+  async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
+    return this.#open(await this.#read('user_code_digest', userCode))
+  }
+
+  /**
+   * The provider has read the record before, so without the comparison every one of several requests would succeed.
+   * @throws the error that `alreadyUsed` makes
+   */
+  async consume(id: string): Promise<void> {
+    const { db, clock, alreadyUsed } = this.#store
+    if (!(await consumeRecord(db, this.#kind, id, clock.now()))) throw alreadyUsed()
+  }
+
+  async destroy(id: string): Promise<void> {
+    const { db, clock } = this.#store
+    if (this.#kind !== 'Grant') return deleteRecord(db, this.#kind, id)
+    await db.transaction(async tx => {
+      await deleteRecord(tx, this.#kind, id)
+      await endSignIn(tx, id, clock.now())
+    })
+  }
+
+  async revokeByGrantId(grantId: string): Promise<void> {
+    await deleteRecordsOfGrant(this.#store.db, this.#kind, grantId)
+  }
+
+  #read(by: 'digest' | 'user_code_digest' | 'uid_digest', value: string): Promise<StoredRecord | null> {
+    return readRecord(this.#store.db, this.#kind, by, value, this.#store.clock.now())
+  }
+
+  #open(record: StoredRecord | null): AdapterPayload | undefined {
+    if (record === null) return undefined
+    const { masterKey } = this.#store
+    const opened = masterKey.open(Buffer.from(record.payload.sealed, 'base64'), `oidc/${this.#kind}`)
+    return {
+      ...JSON.parse(opened.toString()),
+      ...(record.consumed_at !== null && { consumed: Math.floor(record.consumed_at.getTime() / 1000) }),
+    }
+  }
+}

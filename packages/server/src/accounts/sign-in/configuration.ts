@@ -1,0 +1,150 @@
+import { hash } from 'node:crypto'
+import { capabilities } from '@berth/contract'
+import type { Adapter, Configuration, Interaction, interactionPolicy, JWK, RefreshToken, Session } from 'oidc-provider'
+import { cloudClient, issuerOf } from '../../identity/tokens/token-types.ts'
+import type { Clock } from '../../kit/clock.ts'
+import type { MasterKey } from '../../storage/master-key.ts'
+import type { Database } from '../../storage/postgres/database.ts'
+import type { SigningKeys } from '../signing/signing-keys.ts'
+import { CLOUD_RESOURCE, clients } from './clients.ts'
+import {
+  showDeviceConnected,
+  showError,
+  showSignedOut,
+  showSignOut,
+  showUserCodeConfirmation,
+  showUserCodeInput,
+} from './provider-pages.ts'
+import { readEnabledPerson, readStanding, touchSignIn } from './sign-in-sql.ts'
+
+const MINUTE = 60
+const DAY = 86_400
+const ACCESS_TOKEN_SECONDS = 600
+const REFRESH_IDLE_SECONDS = 14 * DAY
+const SIGN_IN_SECONDS = 90 * DAY
+
+/** What the OpenID provider works with. */
+export interface SignInContext {
+  readonly db: Database
+  readonly clock: Clock
+  readonly masterKey: MasterKey
+  readonly keys: SigningKeys
+  /** Known once the service listens. */
+  readonly authUrl: () => string
+}
+
+/** Where a person answers one question of a sign-in. */
+export const interactionPath = (id: string): string => `/interaction/${id}`
+
+/** Everything in which this provider differs from the defaults of `oidc-provider`. */
+export function providerConfiguration(
+  context: SignInContext,
+  adapter: (kind: string) => Adapter,
+  policy: interactionPolicy.DefaultPolicy,
+): Configuration {
+  const { db, clock, masterKey, keys } = context
+  const authUrl = context.authUrl()
+  const prefix = new URL(authUrl).pathname.replace(/\/$/, '')
+  return {
+    adapter,
+    clients,
+    jwks: { keys: privateKeys(keys) },
+    cookies: cookies(authUrl, masterKey),
+    interactions: { policy, url: (_ctx, { uid }) => `${prefix}${interactionPath(uid)}` },
+    // Guards and refreshes judge the same rows: whoever has left gets no new token, whatever they still hold.
+    findAccount: async (_ctx, accountId, token) => {
+      const grantId = token !== undefined && 'grantId' in token ? token.grantId : undefined
+      const may = typeof grantId === 'string' ? await readStanding(db, grantId) : await readEnabledPerson(db, accountId)
+      return may === null ? undefined : { accountId, claims: () => ({ sub: accountId }) }
+    },
+    // Each authorization is a sign-in of its own, so a grant is taken over only from its own consent.
+    loadExistingGrant: async ctx => {
+      const granted = ctx.oidc.result?.consent?.grantId
+      return granted === undefined ? undefined : ctx.oidc.provider.Grant.find(granted)
+    },
+    extraTokenClaims: async (_ctx, token) => {
+      if (!('grantId' in token) || typeof token.grantId !== 'string') return undefined
+      const standing = await readStanding(db, token.grantId)
+      if (standing === null) throw new Error('a token was made for a sign-in that has ended')
+      await touchSignIn(db, token.grantId, clock.now())
+      return { sid: token.grantId, membership: standing.membership_id, organization: standing.organization_id }
+    },
+    extraParams: ['organization'],
+    scopes: ['openid', 'offline_access'],
+    responseTypes: ['code'],
+    pkce: { required: () => true },
+    clientBasedCORS: () => false,
+    issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    expiresWithSession: async (_ctx, { scopes }) => !scopes.has('offline_access'),
+    rotateRefreshToken: true,
+    renderError: showError,
+    features: {
+      devInteractions: { enabled: false },
+      userinfo: { enabled: false },
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      revocation: { enabled: true },
+      rpInitiatedLogout: { enabled: true, logoutSource: showSignOut, postLogoutSuccessSource: showSignedOut },
+      deviceFlow: {
+        enabled: true,
+        charset: 'base-20',
+        mask: '****-****',
+        userCodeInputSource: showUserCodeInput,
+        userCodeConfirmSource: showUserCodeConfirmation,
+        successSource: showDeviceConnected,
+      },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: async () => CLOUD_RESOURCE,
+        useGrantedResource: async () => true,
+        getResourceServerInfo: async () => ({
+          scope: capabilities.join(' '),
+          audience: cloudClient,
+          accessTokenTTL: ACCESS_TOKEN_SECONDS,
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: 'RS256' } },
+        }),
+      },
+    },
+    ttl: {
+      AccessToken: ACCESS_TOKEN_SECONDS,
+      AuthorizationCode: MINUTE,
+      DeviceCode: 10 * MINUTE,
+      IdToken: ACCESS_TOKEN_SECONDS,
+      Interaction: (_ctx: unknown, _interaction: Interaction) => 30 * MINUTE,
+      Session: (_ctx: unknown, _session: Session) => REFRESH_IDLE_SECONDS,
+      Grant: SIGN_IN_SECONDS,
+      // Past the bound the grant has expired as well, so one second is as good as none.
+      RefreshToken: (_ctx: unknown, token: RefreshToken) =>
+        Math.max(1, Math.min(REFRESH_IDLE_SECONDS, SIGN_IN_SECONDS - token.totalLifetime())),
+    },
+  }
+}
+
+/** The key that signs now goes first: the provider signs with the first that fits. */
+function privateKeys(keys: SigningKeys): JWK[] {
+  return keys.published.map(
+    ({ kid, privateKey }) => ({ ...privateKey.export({ format: 'jwk' }), kid, alg: 'RS256', use: 'sig' }) as JWK,
+  )
+}
+
+/**
+ * Cookies ignore ports, so their names carry a digest of the issuer: two deployments on one host would otherwise sign
+ * one another's people out.
+ */
+function cookies(authUrl: string, masterKey: MasterKey): NonNullable<Configuration['cookies']> {
+  const issuer = issuerOf(authUrl)
+  const own = hash('sha256', issuer, 'hex').slice(0, 12)
+  const secure = new URL(authUrl).protocol === 'https:'
+  const options = { httpOnly: true, sameSite: 'lax', secure, signed: true } as const
+  return {
+    names: {
+      session: `${secure ? '__Host-' : ''}berth_session_${own}`,
+      interaction: `${secure ? '__Secure-' : ''}berth_interaction_${own}`,
+      resume: `${secure ? '__Secure-' : ''}berth_resume_${own}`,
+    },
+    keys: [masterKey.digest(`cookies/${issuer}`).toString('base64url')],
+    long: { ...options, path: '/' },
+    short: options,
+  }
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto'
+import { capabilities } from '@berth/contract'
+import type { Interaction, Provider } from 'oidc-provider'
+import type { Clock } from '../../kit/clock.ts'
+import type { Database } from '../../storage/postgres/database.ts'
+import { appendAudit } from '../audit/append.ts'
+import { CLOUD_RESOURCE } from './clients.ts'
+import { insertSignIn, listMembershipsToChoose, type MembershipToChoose } from './sign-in-sql.ts'
+
+/** Returns the memberships that a request may be for: all live ones, or those of the organization that it names. */
+export async function choicesOf(
+  db: Database,
+  { params }: Interaction,
+  personId: string,
+): Promise<readonly MembershipToChoose[]> {
+  const { organization } = params
+  const all = await listMembershipsToChoose(db, personId)
+  return organization === undefined ? all : all.filter(choice => choice.organization_id === organization)
+}
+
+/** Who approves a sign-in, for which membership, and from where. */
+export interface Approval {
+  readonly person: { readonly id: string; readonly name: string }
+  readonly membership: MembershipToChoose
+  readonly address: string
+  readonly userAgent: string | null
+}
+
+/**
+ * Makes the sign-in that a person approved, and the provider's grant of the same id.
+ * @returns the id of the grant
+ */
+export async function approve(
+  { db, clock }: { readonly db: Database; readonly clock: Clock },
+  provider: Provider,
+  interaction: Interaction,
+  { person, membership, address, userAgent }: Approval,
+): Promise<string> {
+  const { client_id: client, scope } = interaction.params
+  const clientId = String(client)
+  const id = randomUUID()
+  const grant = new provider.Grant({ accountId: person.id, clientId })
+  grant.jti = id
+  grant.addOIDCScope(String(scope ?? 'openid'))
+  grant.addResourceScope(CLOUD_RESOURCE, capabilities.join(' '))
+  const now = clock.now()
+  await db.transaction(async tx => {
+    await insertSignIn(tx, { id, personId: person.id, membership, clientId, address, userAgent }, now)
+    const entry = {
+      organizationId: membership.organization_id,
+      actor: { kind: 'person', id: person.id, name: person.name },
+      action: 'sign_in.started',
+      target: `sign_in ${id}`,
+      address,
+      outcome: 'done',
+      details: { clientId },
+    } as const
+    await appendAudit(tx, entry, now)
+  })
+  await grant.save()
+  await endReplaced(provider, interaction, clientId)
+  return id
+}
+
+/**
+ * Ends the sign-in that this one replaces. A browser's session remembers one grant of each client; a sign-in that ends
+ * with the session would otherwise live on when nothing knows it any more.
+ */
+async function endReplaced(provider: Provider, { session }: Interaction, clientId: string): Promise<void> {
+  if (session === undefined) return
+  const found = await provider.Session.findByUid(session.uid)
+  const { grantId, persistsLogout } = found?.authorizations?.[clientId] ?? {}
+  if (grantId === undefined || persistsLogout) return
+  const replaced = await provider.Grant.find(grantId)
+  await replaced?.destroy()
+}

@@ -1,0 +1,89 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { refuseEmptyBucket } from '../../http/guard/guard.ts'
+import { pathOf } from '../../http/request/request-path.ts'
+import type { IssuanceMeter } from '../../identity/guard/issuance-meter.ts'
+import type { Clock } from '../../kit/clock.ts'
+import { isSameOrigin } from '../pages/same-origin.ts'
+import { arrivals } from './adapter.ts'
+import type { OpenIdProvider } from './provider.ts'
+
+const MOUNT = '/oidc'
+/** Paths that issue tokens and codes to programs. */
+const issuing: ReadonlySet<string> = new Set(['/oidc/token', '/oidc/device/auth'])
+/** Paths to which the provider's own pages post. */
+const posted: ReadonlySet<string> = new Set(['/oidc/device', '/oidc/session/end/confirm'])
+
+/** What the routes of the provider need. */
+export interface OidcRoutes {
+  readonly provider: OpenIdProvider
+  readonly meter: Pick<IssuanceMeter, 'take'>
+  readonly clock: Clock
+  readonly authUrl: () => string
+}
+
+/**
+ * Mounts the OpenID provider: everything under `/oidc/`, and discovery also at the root. The provider reads bodies and
+ * writes answers itself, so Fastify hands over before it parses anything.
+ */
+export function registerOidcRoutes(app: FastifyInstance, routes: OidcRoutes): void {
+  const hand = (innerOf: (url: string) => string) => async (request: FastifyRequest, reply: FastifyReply) => {
+    const arrivedAt = routes.clock.now()
+    const path = pathOf(request.url)
+    if (request.method === 'POST') {
+      if (issuing.has(path)) {
+        const verdict = await routes.meter.take(request.ip)
+        if (verdict.kind === 'limited') return refuseLimited(reply, verdict)
+      }
+      if (posted.has(path) && !isSameOrigin(request.headers, routes.authUrl())) {
+        return reply
+          .code(403)
+          .send({ error: 'access_denied', error_description: 'this form was sent from another site' })
+      }
+    }
+    const provider = await routes.provider.get()
+    reply.hijack()
+    const { raw } = request
+    const url = raw.url
+    settle(raw, routes.authUrl(), innerOf(request.url), request.ip)
+    try {
+      await arrivals.run(arrivedAt, () => provider.callback()(raw, reply.raw))
+    } finally {
+      // The log line names the path as it arrived.
+      raw.url = url
+    }
+  }
+  const handler = () => {
+    throw new Error('the OpenID provider did not answer')
+  }
+  app.all(`${MOUNT}/*`, { onRequest: hand(url => url.slice(MOUNT.length)), handler })
+  app.get('/.well-known/openid-configuration', { onRequest: hand(url => url), handler })
+}
+
+/**
+ * Gives the provider the one truth about where it is: it would otherwise build its URLs from what the client claims, and
+ * a spoofed `Host` would end up in metadata and redirects. Without `Origin` it sends no CORS headers.
+ */
+function settle(raw: IncomingMessage & { originalUrl?: string }, authUrl: string, inner: string, ip: string): void {
+  const { host, protocol, pathname } = new URL(authUrl)
+  const { headers } = raw
+  headers.host = host
+  headers['x-forwarded-proto'] = protocol.slice(0, -1)
+  headers['x-forwarded-for'] = ip
+  delete headers['x-forwarded-host']
+  delete headers['forwarded']
+  delete headers.origin
+  raw.url = inner
+  raw.originalUrl = `${pathname.replace(/\/$/, '')}${MOUNT}${inner}`
+}
+
+function refuseLimited(
+  reply: FastifyReply,
+  verdict: Extract<Awaited<ReturnType<IssuanceMeter['take']>>, { kind: 'limited' }>,
+): FastifyReply {
+  const { headers = {}, code } = refuseEmptyBucket(verdict.metering, verdict.retryAfterSeconds)
+  return reply
+    .code(429)
+    .headers(headers)
+    .send({ error: code, error_description: `too many requests; try again in ${verdict.retryAfterSeconds} s` })
+}

@@ -1,0 +1,47 @@
+import { type Html, html } from '../../pages/html.ts'
+import type { Page } from '../../pages/layout.ts'
+
+const autofocus = html` autofocus`
+
+/** A message about the last attempt, read out at once. */
+export const alert = (message: string | null): Html | null =>
+  message === null ? null : html`<p class="wrong" role="alert">${message}</p>`
+
+/** The page that asks for email and password. */
+export const signInPage = (form: {
+  readonly csrf: string
+  readonly email: string
+  readonly message: string | null
+}): Page => ({
+  title: 'Sign in',
+  content: html`${alert(form.message)}
+<form method="post">
+<input type="hidden" name="csrf" value="${form.csrf}">
+<label>Email<input type="email" name="email" value="${form.email}" autocomplete="username" maxlength="254" required${form.email === '' ? autofocus : null}></label>
+<label>Password<input type="password" name="password" autocomplete="current-password" maxlength="1024" required${form.email === '' ? null : autofocus}></label>
+<div class="buttons">
+<button type="submit" name="decision" value="sign-in">Sign in</button>
+<button class="second" type="submit" name="decision" value="cancel" formnovalidate>Cancel</button>
+</div>
+</form>`,
+})
+
+/** The page that asks for the code of the second factor. */
+export const secondFactorPage = (form: {
+  readonly csrf: string
+  readonly factor: string
+  readonly message: string | null
+}): Page => ({
+  title: 'One more step',
+  content: html`<p>Enter the six digits that your authenticator shows now.</p>
+${alert(form.message)}
+<form method="post">
+<input type="hidden" name="csrf" value="${form.csrf}">
+<input type="hidden" name="factor" value="${form.factor}">
+<label>Code<input class="code" type="text" name="code" inputmode="numeric" autocomplete="one-time-code" maxlength="10" required autofocus></label>
+<div class="buttons">
+<button type="submit" name="decision" value="verify">Continue</button>
+<button class="second" type="submit" name="decision" value="cancel" formnovalidate>Cancel</button>
+</div>
+</form>`,
+})

@@ -1,0 +1,64 @@
+import type { Provider } from 'oidc-provider'
+import { issuerOf } from '../../identity/tokens/token-types.ts'
+import type { Log } from '../../kit/log.ts'
+import { RecordAdapter, type RecordStore } from './adapter.ts'
+import { providerConfiguration, type SignInContext } from './configuration.ts'
+import { replaceScriptedForm } from './provider-pages.ts'
+
+/**
+ * The OpenID provider of this process. It is made at the first request, because loading it takes long and the issuer is
+ * known only once the service listens; and made anew when the signing keys change.
+ */
+export class OpenIdProvider {
+  readonly #context: SignInContext
+  readonly #log: Log
+  #made: Promise<Provider> | undefined
+
+  constructor(context: SignInContext, log: Log) {
+    this.#context = context
+    this.#log = log
+    context.keys.onChange(() => {
+      this.#made = undefined
+    })
+  }
+
+  get(): Promise<Provider> {
+    this.#made ??= this.#make().catch(error => {
+      this.#made = undefined
+      throw error
+    })
+    return this.#made
+  }
+
+  async #make(): Promise<Provider> {
+    const { Provider, errors, interactionPolicy } = await import('oidc-provider')
+    const store: RecordStore = {
+      ...this.#context,
+      alreadyUsed: () => new errors.InvalidGrant('used by another request at the same moment'),
+    }
+    const policy = interactionPolicy.base()
+    policy
+      .get('login')
+      ?.checks.add(
+        new interactionPolicy.Check(
+          'account_ended',
+          'the person of this session can no longer sign in',
+          'login_required',
+          ({ oidc }) => oidc.session?.accountId !== undefined && oidc.account === undefined,
+        ),
+      )
+    const adapter = (kind: string) => new RecordAdapter(kind, store)
+    const provider = new Provider(
+      issuerOf(this.#context.authUrl()),
+      providerConfiguration(this.#context, adapter, policy),
+    )
+    // The mount sets the headers that this trusts.
+    provider.proxy = true
+    provider.use(async (ctx, next) => {
+      await next()
+      replaceScriptedForm(ctx)
+    })
+    provider.on('server_error', (_ctx, error) => this.#log.error({ err: error }, 'the OpenID provider failed'))
+    return provider
+  }
+}

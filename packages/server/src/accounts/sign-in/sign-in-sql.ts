@@ -1,0 +1,132 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+
+/** A person as the sign-in page needs them. */
+export interface PersonToSignIn {
+  readonly id: string
+  readonly password_hash: string | null
+  readonly disabled_at: Date | null
+  readonly totp_secret: Buffer | null
+}
+
+/** A membership that a sign-in may be for. */
+export interface MembershipToChoose {
+  readonly id: string
+  readonly organization_id: string
+  readonly organization: string
+  readonly role: string
+}
+
+/** What a live sign-in stands for. */
+export interface SignInStanding {
+  readonly membership_id: string
+  readonly organization_id: string
+}
+
+export interface NewSignIn {
+  readonly id: string
+  readonly personId: string
+  readonly membership: MembershipToChoose
+  readonly clientId: string
+  readonly address: string
+  readonly userAgent: string | null
+}
+
+export async function findPersonByEmail(db: Queryable, email: string): Promise<PersonToSignIn | null> {
+  const { rows } = await db.query<PersonToSignIn>({
+    name: 'find-person-to-sign-in',
+    text: 'select id, password_hash, disabled_at, totp_secret from people where lower(email) = lower($1)',
+    values: [email],
+  })
+  return rows[0] ?? null
+}
+
+/** Returns name and email of a person who may sign in; null if they are disabled or gone. */
+export async function readEnabledPerson(db: Queryable, id: string): Promise<{ name: string; email: string } | null> {
+  const { rows } = await db.query<{ name: string; email: string }>({
+    name: 'read-enabled-person',
+    text: 'select name, email from people where id::text = $1 and disabled_at is null',
+    values: [id],
+  })
+  return rows[0] ?? null
+}
+
+/** Stores a password's new hash, unless the password was changed meanwhile. */
+export async function replacePasswordHash(db: Queryable, id: string, before: string, after: string): Promise<void> {
+  await db.query({
+    name: 'replace-password-hash',
+    text: 'update people set password_hash = $3 where id = $1 and password_hash = $2',
+    values: [id, before, after],
+  })
+}
+
+/** Marks a step of a second factor as used. @returns false if this step or a later one was used before */
+export async function useTotpStep(db: Queryable, id: string, step: number): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'use-totp-step',
+    text: 'update people set totp_step = $2 where id = $1 and (totp_step is null or totp_step < $2)',
+    values: [id, step],
+  })
+  return rowCount > 0
+}
+
+/** Returns the live memberships of a person, the last used first. */
+export async function listMembershipsToChoose(db: Queryable, personId: string): Promise<MembershipToChoose[]> {
+  const { rows } = await db.query<MembershipToChoose>({
+    name: 'list-memberships-to-choose',
+    text: `
+      select m.id, m.organization_id, o.name as organization, m.role
+      from memberships m join organizations o on o.id = m.organization_id join people p on p.id = m.person_id
+      where m.person_id = $1 and m.revoked_at is null and o.suspended_at is null and p.disabled_at is null
+      order by m.last_used_at desc nulls last, m.created_at, m.id`,
+    values: [personId],
+  })
+  return rows
+}
+
+export async function insertSignIn(tx: Queryable, signIn: NewSignIn, now: Date): Promise<void> {
+  const { id, personId, membership, clientId, address, userAgent } = signIn
+  await tx.query({
+    name: 'insert-sign-in',
+    text: `
+      insert into sign_ins
+        (id, person_id, membership_id, organization_id, client_id, address, user_agent, created_at, last_used_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
+    values: [id, personId, membership.id, membership.organization_id, clientId, address, userAgent, now],
+  })
+  await tx.query({
+    name: 'touch-membership',
+    text: 'update memberships set last_used_at = $2 where id = $1',
+    values: [membership.id, now],
+  })
+}
+
+/** Returns what a sign-in stands for; null once it, its membership, person or organization has ended. */
+export async function readStanding(db: Queryable, signInId: string): Promise<SignInStanding | null> {
+  const { rows } = await db.query<SignInStanding>({
+    name: 'read-sign-in-standing',
+    text: `
+      select s.membership_id, s.organization_id
+      from sign_ins s join memberships m on m.id = s.membership_id join people p on p.id = s.person_id
+        join organizations o on o.id = s.organization_id
+      where s.id::text = $1 and s.ended_at is null and m.revoked_at is null and p.disabled_at is null
+        and o.suspended_at is null`,
+    values: [signInId],
+  })
+  return rows[0] ?? null
+}
+
+export async function touchSignIn(db: Queryable, signInId: string, now: Date): Promise<void> {
+  await db.query({
+    name: 'touch-sign-in',
+    text: 'update sign_ins set last_used_at = $2 where id::text = $1',
+    values: [signInId, now],
+  })
+}
+
+export async function endSignIn(db: Queryable, signInId: string, now: Date): Promise<void> {
+  await db.query({
+    name: 'end-sign-in',
+    text: 'update sign_ins set ended_at = $2 where id::text = $1 and ended_at is null',
+    values: [signInId, now],
+  })
+}
