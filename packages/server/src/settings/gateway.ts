@@ -25,7 +25,7 @@ export function readGateway(env: Environment): GatewaySettings {
       env,
       'BERTH_GATEWAY_RATE',
       { burst: 600, perMinute: 6000 },
-      { limited: 'Model requests that an installation or a Run may send' },
+      { limited: 'Model requests that an installation, an end user, a membership or a Run may send' },
     ),
     bodyBytes: env.integer('BERTH_GATEWAY_BODY_BYTES', 32 * 1024 ** 2, 'Largest body of a model request.', {
       least: 1024,
