@@ -92,7 +92,8 @@ const statusOf = async (call: Promise<Response>) => {
       ...(optionalQuery ? ['{}'] : []),
       `{ headers: ${headersOf(call)} }`,
     ]
-    const group = path.startsWith('/v1beta/') ? 'v1Beta' : 'v1'
+    const [, first] = path.split('/')
+    const group = first === 'v1beta' ? 'v1Beta' : first
     return `statuses.${operationId} = await statusOf(client.${group}.${operationId}(${given.join(', ')}))`
   })
   await writeFile(join(directory, 'program.ts'), program(start, lines))
