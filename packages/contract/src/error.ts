@@ -62,6 +62,7 @@ export const errors = {
     status: 404,
     cause: 'There is no such organization, or it is not the one of the credential.',
   },
+  sign_in_not_found: { status: 404, cause: 'The person has no such sign-in.' },
   membership_not_found: { status: 404, cause: 'The organization has no such member.' },
   installation_intent_not_found: { status: 404, cause: 'The app has no such intent.' },
   integration_not_found: { status: 404, cause: 'The organization has no such integration.' },

@@ -83,6 +83,7 @@ export type {
   Success,
 } from './operation.ts'
 export { errorCodesOf } from './operation-errors.ts'
+export type { AuditRecord, Invitation, Member, SignIn } from './organization.ts'
 export {
   CreatePublication,
   deliveries,

@@ -11,6 +11,7 @@ import { identityOperations } from './operations/identity.ts'
 import { installationOperations } from './operations/installation.ts'
 import { installationIntentOperations } from './operations/installation-intent.ts'
 import { interactionOperations } from './operations/interaction.ts'
+import { organizationOperations } from './operations/organization.ts'
 import { publicationOperations } from './operations/publication.ts'
 import { repositoryOperations } from './operations/repository.ts'
 import { sessionOperations } from './operations/session.ts'
@@ -31,6 +32,7 @@ export const routes = {
   ...repositoryOperations,
   ...transcriptionOperations,
   ...identityOperations,
+  ...organizationOperations,
   ...appOperations,
   ...appTokenOperations,
   ...installationIntentOperations,

@@ -4,6 +4,8 @@ import { tokenHandlers } from '../accounts/apps/token-routes.ts'
 import { installationHandlers } from '../accounts/installations/routes.ts'
 import { integrationHandlers } from '../accounts/integrations/routes.ts'
 import { intentHandlers } from '../accounts/intents/routes.ts'
+import { organizationHandlers } from '../accounts/organizations/routes.ts'
+import { signInHandlers } from '../accounts/people/sign-in-routes.ts'
 import { Mint } from '../accounts/signing/mint.ts'
 import type { SigningKeys } from '../accounts/signing/signing-keys.ts'
 import type { Context } from '../context.ts'
@@ -22,6 +24,8 @@ export function accountHandlers(
   const assertions = new Assertions(db, clock, issuer)
   const mint = new Mint(keys, clock, issuer)
   return {
+    ...organizationHandlers(context, authUrl),
+    ...signInHandlers(context),
     ...appHandlers(context, { development: listener.loopback && !production }),
     ...tokenHandlers(context, { assertions, mint }),
     ...intentHandlers(context, { assertions, authUrl }),
