@@ -69,7 +69,7 @@ export async function serve(
   const start = (service: Service): Promise<void> => stack.use(service).start()
   stack.use(knownSecrets.add(...secretsOf(settings)))
   await mkdir(settings.dataDir, { recursive: true, mode: 0o700 }).catch(error => {
-    throw toStartError(error, `the data directory ${settings.dataDir} cannot be made`)
+    throw toStartError(error, `the data directory ${settings.dataDir} cannot be created`)
   })
 
   // Parts that all roles share.

@@ -44,7 +44,9 @@ export async function openDeploymentDatabase(
     throw new StartError(`the database cannot be used: ${error.message}`, { cause: error })
   }
   if (settings.production && owner === null && (await couldChangeEvents(db))) {
-    log.warn('the database role owns the log of events and could change it: docs/operations.md parts the roles')
+    log.warn(
+      'the database role owns the event log and could change it: give the service a role of its own (docs/operations.md)',
+    )
   }
   return { db, options }
 }
@@ -108,7 +110,7 @@ async function openBlobs(
 ): Promise<IdentifiedBlobs> {
   if (store.kind === 'file') {
     return FileBlobs.open(store.directory).catch(error => {
-      throw toStartError(error, `blobs cannot be kept in ${store.directory}`)
+      throw toStartError(error, `blobs cannot be stored in ${store.directory}`)
     })
   }
   // The SDK takes a tenth of a second to load, so load it only if the deployment uses S3.

@@ -93,7 +93,7 @@ export class Environment {
     for (const name of Object.keys(this.#variables)) {
       if (!name.startsWith('BERTH_') || this.#declared.has(name) || clientVariables.has(name)) continue
       const near = [...this.#declared.keys()].find(known => isNear(known, name))
-      throw new StartError(`${name} is not a setting${near === undefined ? '' : `: is ${near} meant?`}`)
+      throw new StartError(`${name} is not a setting${near === undefined ? '' : `; did you mean ${near}?`}`)
     }
   }
 }

@@ -79,7 +79,7 @@ describe('the environment', () => {
     [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL must be a postgres:// URL'],
     [{ BERTH_METRICS_PORT: '-1' }, 'BERTH_METRICS_PORT must be a port from 0 to 65535'],
     [{ BERTH_CONFIG: '/none.json' }, 'BERTH_CONFIG names /none.json, which does not exist'],
-    [{ BERTH_PROT: '1' }, 'BERTH_PROT is not a setting: is BERTH_PORT meant?'],
+    [{ BERTH_PROT: '1' }, 'BERTH_PROT is not a setting; did you mean BERTH_PORT?'],
     [{ BERTH_COLOUR: '' }, 'BERTH_COLOUR is not a setting'],
     [{ BERTH_LEASE_IDLE_SECONDS: '20000' }, 'BERTH_LEASE_IDLE_SECONDS must not be above BERTH_LEASE_MAX_SECONDS'],
     [{ BERTH_STREAM_MIN_SECONDS: '601' }, 'BERTH_STREAM_MIN_SECONDS must not be above BERTH_STREAM_MAX_SECONDS'],

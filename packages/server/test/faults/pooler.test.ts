@@ -26,7 +26,7 @@ describe.runIf(hasPgBouncer)('behind PgBouncer', () => {
     ['that has several connections open', { min_pool_size: '5', server_round_robin: '1' }],
   ])('in transaction mode %s, the start is refused', async (_how, settings) => {
     await using pooler = await startPgBouncer(db, { ...ignored, pool_mode: 'transaction', ...settings })
-    await expect(check(pooler.url)).rejects.toThrow(/^DATABASE_URL leads through a pooler .* Set pool_mode to session/)
+    await expect(check(pooler.url)).rejects.toThrow(/^DATABASE_URL goes through a pooler .* Set pool_mode to session/)
   })
 
   test('that refuses the parameters of a connection, the start names the ones to ignore', async () => {

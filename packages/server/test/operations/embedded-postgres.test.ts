@@ -285,7 +285,7 @@ describe('refusals in one line', () => {
     const { data } = prepareLayout(directory)
     mkdirSync(data)
     writeFileSync(join(data, 'PG_VERSION'), '15\n')
-    await expect(start()).rejects.toThrow(/is of PostgreSQL 15, this release serves 18/)
+    await expect(start()).rejects.toThrow(/is of PostgreSQL 15, but this release runs 18/)
   })
 
   test('names a data directory that is a file', async () => {

@@ -305,7 +305,7 @@ export class S3Blobs implements IdentifiedBlobs {
         await this.#client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }))
       }
     } catch (err) {
-      this.#log.warn({ err }, 'uploads that died were not cleared from the bucket')
+      this.#log.warn({ err }, 'abandoned uploads could not be removed from the bucket')
     }
   }
 

@@ -42,7 +42,7 @@ describe.each(stores)('%s', (_kind, make) => {
     await using second = await createTestDatabase()
     await second.database.query('update deployment set blob_store = gen_random_uuid()')
     await expect(requireOwnStore(second.database, blobs, 'here')).rejects.toThrow(
-      /^BERTH_BLOBS: here is marked .* and belongs to another database, the store of this one is marked .*: give every process on this database the same BERTH_BLOBS/,
+      /^BERTH_BLOBS: here is marked .* and belongs to another database; the store of this one is marked .*: give every process on this database the same BERTH_BLOBS/,
     )
   })
 

@@ -57,5 +57,5 @@ function describe(found: string | undefined, expected: string): string {
   const remedy = 'give every process on this database the same BERTH_BLOBS (docs/operations.md)'
   return found === undefined
     ? `is not the blob store of this database, which is marked ${expected}: ${remedy}`
-    : `is marked ${found} and belongs to another database, the store of this one is marked ${expected}: ${remedy}`
+    : `is marked ${found} and belongs to another database; the store of this one is marked ${expected}: ${remedy}`
 }

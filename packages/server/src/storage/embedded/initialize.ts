@@ -87,7 +87,7 @@ function checkVersion(layout: Layout): void {
   }
   if (version === majorVersion) return
   throw new StartError(
-    `${layout.data} is of PostgreSQL ${version}, this release serves ${majorVersion}: dump and restore it`,
+    `${layout.data} is of PostgreSQL ${version}, but this release runs ${majorVersion}: dump and restore it`,
   )
 }
 

@@ -40,6 +40,6 @@ export function explain(output: string): string {
     lines.find(line => /\b(FATAL|PANIC):/.test(line)) ??
     lines.find(line => /\berror:/i.test(line)) ??
     lines.findLast(line => line !== '')
-  if (telling === undefined) return 'it said nothing'
+  if (telling === undefined) return 'it logged no reason'
   return telling.replace(/^.*?\b(?:FATAL|PANIC|error):\s*/i, '')
 }

@@ -57,7 +57,7 @@ describe('the key file', () => {
     await writeFile(file(), 'nonsense', { mode: 0o600 })
     await expect(load()).rejects.toThrow('is not 32 bytes in base64')
     await chmod(file(), 0o644)
-    await expect(load()).rejects.toThrow('is open to others: chmod 600 it')
+    await expect(load()).rejects.toThrow('is open to other users: chmod 600 it')
   })
 
   test('is not made again if it was lost, and nothing is written', async () => {

@@ -75,7 +75,7 @@ async function keeping<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw toStartError(error, `the master key ${path} cannot be kept`)
+    throw toStartError(error, `the master key ${path} cannot be read or created`)
   }
 }
 

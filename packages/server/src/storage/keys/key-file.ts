@@ -14,7 +14,7 @@ export async function readKeyFile(path: string): Promise<Buffer | undefined> {
     throw error
   })
   if (found === undefined) return undefined
-  if ((found.mode & 0o077) !== 0) throw new StartError(`the master key ${path} is open to others: chmod 600 it`)
+  if ((found.mode & 0o077) !== 0) throw new StartError(`the master key ${path} is open to other users: chmod 600 it`)
   const key = parseMasterKey((await readFile(path, 'utf8')).trim())
   if (key === undefined) throw new StartError(`the master key ${path} is not 32 bytes in base64 or hexadecimal digits`)
   return key

@@ -103,7 +103,7 @@ async function requireSameDatabase(db: Queryable, administration: Queryable): Pr
 async function requirePlainRole(db: Queryable, role: string): Promise<void> {
   if (!(await couldChangeEvents(db))) return
   throw new StartError(
-    `BERTH_MIGRATION_URL parts the roles of the database, but ${role} of DATABASE_URL owns the schema, is a member of its owner, or is a superuser: give the service a role of its own (docs/operations.md)`,
+    `BERTH_MIGRATION_URL asks for separate database roles, but ${role} of DATABASE_URL owns the schema, is a member of its owner, or is a superuser: give the service a role of its own (docs/operations.md)`,
   )
 }
 

@@ -58,15 +58,15 @@ test('refuses a schema that is newer than the release', async () => {
   await add('0002_more.sql', 'insert into things values (2)')
   await migrate(made.database, { directory })
   await rm(join(directory, '0002_more.sql'))
-  await expect(migrate(made.database, { directory })).rejects.toThrow('is at migration 2, this release knows 1')
+  await expect(migrate(made.database, { directory })).rejects.toThrow(
+    'is at migration 2, but this release knows only 1',
+  )
 })
 
 test('refuses a migration that has changed since it was applied', async () => {
   await migrate(made.database, { directory })
   await add('0001_things.sql', 'create table things (id bigint primary key)')
-  await expect(migrate(made.database, { directory })).rejects.toThrow(
-    /0001_things\.sql was applied with another content/,
-  )
+  await expect(migrate(made.database, { directory })).rejects.toThrow(/0001_things\.sql was applied with other content/)
 })
 
 test.each(['0003_gap.sql', '2_short.sql', '0002-dash.sql'])('%s is out of order', async name => {

@@ -95,11 +95,11 @@ function nextOf(
     const known = migrations[index]
     if (known === undefined) {
       throw new StartError(
-        `the database is at migration ${applied.at(-1)?.number}, this release knows ${migrations.length}: start a newer release`,
+        `the database is at migration ${applied.at(-1)?.number}, but this release knows only ${migrations.length}: start a newer release`,
       )
     }
     if (known.number !== row.number || known.sha256 !== row.sha256) {
-      throw new StartError(`migration ${row.name} was applied with another content than this release's ${known.name}`)
+      throw new StartError(`migration ${row.name} was applied with other content than this release's ${known.name}`)
     }
   }
   return migrations[applied.length]

@@ -35,7 +35,7 @@ export async function requireOwnConnections(options: DatabaseOptions): Promise<v
     )
   }
   throw new StartError(
-    'DATABASE_URL leads through a pooler that shares connections of the server, such as PgBouncer in transaction mode: wake-ups and prepared statements fail there. Set pool_mode to session, or name the server itself (docs/operations.md)',
+    'DATABASE_URL goes through a pooler that shares connections of the server, such as PgBouncer in transaction mode: wake-ups and prepared statements fail there. Set pool_mode to session, or name the server itself (docs/operations.md)',
   )
 }
 
