@@ -18,6 +18,7 @@ h1 { margin: 0; font-size: 1.4rem; line-height: 1.25; font-weight: 650; letter-s
 p { margin: .5rem 0 0; color: var(--soft); text-wrap: pretty; }
 p strong { color: var(--ink); font-weight: 600; overflow-wrap: anywhere; }
 form { margin: 1.5rem 0 0; }
+form + p { margin-top: 1.25rem; font-size: .92rem; }
 label { display: block; margin: 1rem 0 0; font-weight: 550; font-size: .92rem; }
 label > input { display: block; width: 100%; margin: .375rem 0 0; }
 label > small { display: block; margin: .375rem 0 0; color: var(--soft); font-weight: 400; }

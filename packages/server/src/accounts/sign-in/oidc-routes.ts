@@ -62,7 +62,7 @@ export function registerOidcRoutes(app: FastifyInstance, routes: OidcRoutes): vo
 
 /**
  * Gives the provider the one truth about where it is: it would otherwise build its URLs from what the client claims, and
- * a spoofed `Host` would end up in metadata and redirects. Without `Origin` it sends no CORS headers.
+ * a spoofed `Host` would end up in metadata and redirects.
  */
 function settle(raw: IncomingMessage & { originalUrl?: string }, authUrl: string, inner: string, ip: string): void {
   const { host, protocol, pathname } = new URL(authUrl)
@@ -72,7 +72,6 @@ function settle(raw: IncomingMessage & { originalUrl?: string }, authUrl: string
   headers['x-forwarded-for'] = ip
   delete headers['x-forwarded-host']
   delete headers['forwarded']
-  delete headers.origin
   raw.url = inner
   raw.originalUrl = `${pathname.replace(/\/$/, '')}${MOUNT}${inner}`
 }

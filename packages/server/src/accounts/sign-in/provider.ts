@@ -57,6 +57,8 @@ export class OpenIdProvider {
     provider.use(async (ctx, next) => {
       await next()
       replaceScriptedForm(ctx)
+      // The provider opens its metadata and keys to every origin. No page of another origin needs this service.
+      for (const name of Object.keys(ctx.response.headers)) if (name.startsWith('access-control-')) ctx.remove(name)
     })
     provider.on('server_error', (_ctx, error) => this.#log.error({ err: error }, 'the OpenID provider failed'))
     return provider
