@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import type { Logger } from 'pino'
+import { accountChores } from './accounts/account-chores.ts'
 import { openAccount } from './composition/account.ts'
 import { openApi } from './composition/api.ts'
 import { provideDevelopment } from './composition/development.ts'
@@ -130,7 +131,12 @@ export async function serve(
     const worker = await openWorker(context, settings, { url, sandboxRequests, ...(ownGateway && here) }, stack)
     for (const service of worker.services) await start(service)
     platform.push(...worker.platform)
-    await start(new Housekeeper(context, blobs, { blobGraceMs: settings.blobs.graceMs }))
+    await start(
+      new Housekeeper(context, blobs, {
+        blobGraceMs: settings.blobs.graceMs,
+        chores: accountChores(context, settings.accounts),
+      }),
+    )
   }
   const { metricsPort } = settings.logging
   const metrics = metricsPort === undefined ? null : stack.use(await serveMetrics(registry, metricsPort, log))

@@ -22,13 +22,19 @@ export class Housekeeper extends LoopingService {
   readonly #chores: readonly Chore[]
   readonly #stopping = new AbortController()
 
-  constructor(context: Context, blobs: CollectableBlobs, options: { readonly blobGraceMs: number }) {
+  /** @param options `chores` of later folders, which this one cannot import */
+  constructor(
+    context: Context,
+    blobs: CollectableBlobs,
+    options: { readonly blobGraceMs: number; readonly chores: readonly Chore[] },
+  ) {
     super(LOOK_MS)
     this.#context = context
     this.#chores = [
       forgetFullBuckets(context),
       forgetCredentials(context),
       collectGarbage(context, blobs, options.blobGraceMs),
+      ...options.chores,
     ]
   }
 

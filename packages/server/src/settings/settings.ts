@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { StartError } from '../kit/start-error.ts'
+import { type AccountSettings, readAccounts } from './accounts.ts'
 import { type BlobSettings, readBlobs } from './blob-store.ts'
 import type { Config } from './config-file.ts'
 import { type DatabaseSettings, readDatabase } from './database.ts'
@@ -50,6 +51,7 @@ export interface Settings {
   readonly delivery: DeliverySettings
   readonly sandboxes: SandboxSettings
   readonly streams: StreamSettings
+  readonly accounts: AccountSettings
 }
 
 type Variables = Readonly<Record<string, string | undefined>>
@@ -122,6 +124,7 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
     delivery: readDelivery(env),
     sandboxes: readSandboxes(env, config),
     streams: readStreams(env),
+    accounts: readAccounts(env),
   }
 }
 

@@ -1,0 +1,19 @@
+import type { Environment } from './environment.ts'
+
+const DAY_MS = 86_400_000
+
+/** Settings of the account service. */
+export interface AccountSettings {
+  /** How long an entry of the audit log is kept. */
+  readonly auditMs: number
+}
+
+/** Reads the settings of the account service. */
+export function readAccounts(env: Environment): AccountSettings {
+  // The trigger that guards the log lets nothing go that is younger than 30 days.
+  const days = env.integer('BERTH_AUDIT_DAYS', 400, 'Days that an entry of the audit log is kept.', {
+    least: 31,
+    most: 36_500,
+  })
+  return { auditMs: days * DAY_MS }
+}
