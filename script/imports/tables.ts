@@ -11,7 +11,7 @@ export interface TableAccess {
  */
 export const tables: Readonly<Record<string, TableAccess>> = {
   // Identity.
-  organizations: { writes: ['accounts', 'identity/development'], reads: ['admin'] },
+  organizations: { writes: ['accounts', 'identity/development'], reads: ['admin', 'repositories', 'sessions/runs'] },
   people: { writes: ['accounts', 'identity/development'] },
   memberships: { writes: ['accounts', 'identity/development'], reads: ['sessions/runs'] },
   apps: { writes: ['accounts', 'identity/development'] },

@@ -112,6 +112,21 @@ describe('a run whose installation is revoked', () => {
     expect(await end(session)).toEqual(revoked)
   })
 
+  it.each([
+    ['its organization is suspended', 'update organizations set suspended_at = $2 where id = $1'],
+    [
+      'the installation loses product access',
+      `update installations set capabilities = array_remove(capabilities, 'svc.cloud.access')
+       where organization_id = $1 and $2::timestamptz is not null`,
+    ],
+  ])('is stopped and sealed when %s', async (_, statement) => {
+    await work()
+    const session = await begin('tool here\nhang')
+    await did(session, 'here')
+    await db().query(statement, [session.organizationId, new Date()])
+    expect(await end(session)).toEqual(revoked)
+  })
+
   it('is stopped even if its agent would rather continue, whatever the grace for cancellations', async () => {
     await work()
     const session = await begin('tool here\nignore-cancel\nhang')
@@ -260,6 +275,21 @@ describe('a member who leaves the organization', () => {
     ])
     return person
   }
+  it('keeps their queued runs if they have come back', async () => {
+    const session = await begin('say done')
+    const person = await author(session)
+    await db().transaction(async tx => {
+      await tx.query('update memberships set revoked_at = now() where person_id = $1', [person])
+      await tx.query(
+        `insert into memberships (id, organization_id, person_id, role, created_at)
+         values (gen_random_uuid(), $1, $2, 'member', now())`,
+        [session.organizationId, person],
+      )
+    })
+    await work()
+    expect((await end(session)).ended).toBe('completed completed')
+  })
+
   const leave = (person: string) =>
     db().query('update memberships set revoked_at = now() where person_id = $1', [person])
 

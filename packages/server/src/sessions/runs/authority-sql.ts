@@ -2,9 +2,9 @@ import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /**
- * Returns SQL that is true if a Run has lost its authority. Either the installation that owns its Session was revoked,
- * or the person who submitted its Turn left the organization before the Run began. A Run that has begun continues when
- * a member leaves.
+ * Returns SQL that is true if a Run has lost its authority. Its organization was suspended; or the installation that
+ * owns its Session was revoked, or lost product access; or the person who submitted its Turn left the organization
+ * before the Run began and has not come back. A Run that has begun continues when a member leaves.
  *
  * @param run alias of a row of `runs`
  */
@@ -12,12 +12,18 @@ export const hasLostAuthority = (run: string): string => `(
   exists (
     select 1 from sessions o join installations i on i.id = o.owner_id
     where o.organization_id = ${run}.organization_id and o.id = ${run}.session_id
-      and o.owner_kind = 'app_installation' and i.revoked_at is not null)
+      and o.owner_kind = 'app_installation'
+      and (i.revoked_at is not null or not i.capabilities @> '{svc.cloud.access}'))
+  or exists (
+    select 1 from organizations g where g.id = ${run}.organization_id and g.suspended_at is not null)
   or (${run}.started_at is null and exists (
     select 1 from turns t
     join memberships m on m.organization_id = t.organization_id and m.person_id = t.author_id
     where t.organization_id = ${run}.organization_id and t.session_id = ${run}.session_id and t.id = ${run}.turn_id
-      and t.author_kind = 'person' and m.revoked_at is not null)))`
+      and t.author_kind = 'person' and m.revoked_at is not null
+      and not exists (
+        select 1 from memberships live
+        where live.organization_id = m.organization_id and live.person_id = m.person_id and live.revoked_at is null))))`
 
 export interface RunKey extends SessionKey {
   readonly runId: string
