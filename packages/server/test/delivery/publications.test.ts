@@ -301,8 +301,9 @@ describe('a cursor', () => {
     await writeFile(join(at.project, 'a'), 'a')
     const { id } = await at.publish()
     await at.merge(id)
-    const lists = operationIds.map(operationOf).flatMap(({ method, path, query }) => {
-      if (method !== 'GET' || !Object.hasOwn(query?.properties ?? {}, 'cursor')) return []
+    const lists = operationIds.map(operationOf).flatMap(({ access, method, path, query }) => {
+      // The audit log is for people; the tests of organizations hold its cursor to the same.
+      if (access !== 'bearer' || method !== 'GET' || !Object.hasOwn(query?.properties ?? {}, 'cursor')) return []
       return [path.replace('{sessionId}', at.session.id).replace('{publicationId}', id)]
     })
     expect(lists).toHaveLength(6)
