@@ -1,3 +1,4 @@
+import { InstallRoutes } from '../accounts/intents/page/install-routes.ts'
 import { mountLinks } from '../accounts/links/link-routes.ts'
 import { RecordSweeper } from '../accounts/sign-in/record-sweeper.ts'
 import { mountSignIn } from '../accounts/sign-in/sign-in.ts'
@@ -31,7 +32,9 @@ export async function openAccount(
     meter,
     mount: app => {
       mountLinks(app, context, meter)
-      mountSignIn(app, { db, clock, masterKey, keys, authUrl }, meter, log)
+      const signIn = { db, clock, masterKey, keys, authUrl }
+      const provider = mountSignIn(app, signIn, meter, log)
+      new InstallRoutes(signIn, provider).register(app)
     },
   }
 }

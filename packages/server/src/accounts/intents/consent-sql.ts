@@ -9,6 +9,10 @@ export interface Decider {
   readonly permissions: readonly Permission[]
 }
 
+/** Returns whether a member may decide what is installed in the organization. */
+export const mayInstall = ({ role, permissions }: Pick<Decider, 'role' | 'permissions'>): boolean =>
+  role === 'admin' || permissions.includes('organization.integrations.manage')
+
 /** Reads a membership that stands. @returns null if it, its person or its organization has ended */
 export async function findDecider(tx: Queryable, membershipId: string): Promise<Decider | null> {
   const { rows } = await tx.query<{

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { credentialDigest } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { appendAudit } from '../audit/append.ts'
-import { findDecider, insertSetupAuthority, installApp } from './consent-sql.ts'
+import { findDecider, insertSetupAuthority, installApp, mayInstall } from './consent-sql.ts'
 import { authorizeIntent, expireIntent, lockPending, type PendingIntent } from './intent-sql.ts'
 
 /** How long an app can read the result of a consent, in milliseconds. */
@@ -21,6 +21,7 @@ export type Decision =
  * Decides an intent for a member's organization, once. The membership is read in the same transaction, so that somebody
  * who has just left decides nothing.
  * @param intentId the secret id
+ * @param address where the person is, for the audit log
  */
 export async function decideIntent(
   tx: Queryable,
@@ -28,15 +29,16 @@ export async function decideIntent(
   membershipId: string,
   approve: boolean,
   now: Date,
+  address?: string,
 ): Promise<Decision> {
   const digest = credentialDigest(intentId)
   const intent = await lockPending(tx, digest, now)
   if (intent === null) return { kind: 'gone' }
   const decider = await findDecider(tx, membershipId)
-  const allowed = decider?.role === 'admin' || decider?.permissions.includes('organization.integrations.manage')
-  if (decider === null || allowed !== true) return { kind: 'forbidden' }
+  if (decider === null || !mayInstall(decider)) return { kind: 'forbidden' }
   const { organizationId, personId } = decider
-  const entry = { organizationId, actor: { kind: 'person', id: personId, name: null } } as const
+  const actor = { kind: 'person', id: personId, name: null } as const
+  const entry = { organizationId, actor, ...(address !== undefined && { address }) }
   const redirect = redirectOf(intent)
   if (!approve) {
     await expireIntent(tx, digest, now)

@@ -115,6 +115,30 @@ export async function lockPending(tx: Queryable, digest: Buffer, now: Date): Pro
   return { appSlug, capabilities, redirectUrl, state }
 }
 
+/** What a person sees of an intent before they decide it. */
+export interface IntentToShow {
+  readonly slug: string
+  readonly name: string
+  /** Name of the organization that publishes the app. */
+  readonly publisher: string
+  readonly capabilities: readonly string[]
+}
+
+/** Reads an intent that waits for a decision. @returns null as `lockPending` does */
+export async function findIntentToShow(db: Queryable, digest: Buffer, now: Date): Promise<IntentToShow | null> {
+  const { rows } = await db.query<IntentToShow>({
+    name: 'find-intent-to-show',
+    text: `
+      select a.slug, a.name, o.name as publisher, n.capabilities
+      from installation_intents n
+      join apps a on a.slug = n.app_slug join organizations o on o.id = a.organization_id
+      where n.digest = $1 and n.status = 'pending' and n.expires_at > $2
+        and a.deleted_at is null and o.suspended_at is null`,
+    values: [digest, now],
+  })
+  return rows[0] ?? null
+}
+
 /** Ends an intent that was denied. */
 export async function expireIntent(tx: Queryable, digest: Buffer, now: Date): Promise<void> {
   await tx.query({

@@ -43,6 +43,9 @@ label.choice:has(:checked) { border-color: var(--accent); background: var(--wash
 label.choice > input { flex: none; width: 1.1rem; height: 1.1rem; margin: 0; min-height: 0; accent-color: var(--accent); }
 label.choice span { min-width: 0; overflow-wrap: anywhere; }
 label.choice small { display: block; color: var(--soft); }
+ul { margin: .75rem 0 0; padding: 0 0 0 1.2rem; }
+li { margin: .4rem 0 0; overflow-wrap: anywhere; }
+li small { display: block; color: var(--soft); }
 dl { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: .4rem 1rem; margin: 1.25rem 0 0; padding: .9rem 1rem; border-radius: 10px; background: var(--wash); font-size: .94rem; }
 dt { color: var(--soft); }
 dd { margin: 0; overflow-wrap: anywhere; }

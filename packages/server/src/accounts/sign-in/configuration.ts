@@ -129,12 +129,14 @@ function privateKeys(keys: SigningKeys): JWK[] {
 }
 
 /**
- * Cookies ignore ports, so their names carry a digest of the issuer: two deployments on one host would otherwise sign
- * one another's people out.
+ * The part of a cookie's name that tells deployments apart. Cookies ignore ports: two deployments on one host would
+ * otherwise sign one another's people out.
  */
+export const issuerMark = (authUrl: string): string => hash('sha256', issuerOf(authUrl), 'hex').slice(0, 12)
+
 function cookies(authUrl: string, masterKey: MasterKey): NonNullable<Configuration['cookies']> {
   const issuer = issuerOf(authUrl)
-  const own = hash('sha256', issuer, 'hex').slice(0, 12)
+  const own = issuerMark(authUrl)
   const secure = new URL(authUrl).protocol === 'https:'
   const options = { httpOnly: true, sameSite: 'lax', secure, signed: true } as const
   return {

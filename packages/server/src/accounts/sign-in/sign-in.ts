@@ -6,14 +6,15 @@ import { InteractionRoutes } from './interaction-routes.ts'
 import { registerOidcRoutes } from './oidc-routes.ts'
 import { OpenIdProvider } from './provider.ts'
 
-/** Adds people's sign-in to the listener: the OpenID provider and its pages. */
+/** Adds people's sign-in to the listener: the OpenID provider, which it returns, and its pages. */
 export function mountSignIn(
   app: FastifyInstance,
   context: SignInContext,
   meter: Pick<IssuanceMeter, 'take'>,
   log: Log,
-): void {
+): OpenIdProvider {
   const provider = new OpenIdProvider(context, log)
   registerOidcRoutes(app, { provider, meter, clock: context.clock, authUrl: context.authUrl })
   new InteractionRoutes(context, provider).register(app)
+  return provider
 }

@@ -16,6 +16,8 @@ export interface AppKeyPair {
 /** A service with its account service, and people of its organizations. */
 export interface Accounts extends AsyncDisposable {
   readonly test: TestService
+  /** The key with which the service seals. */
+  readonly masterKey: MasterKey
   /** The issuer of this deployment: the audience of assertions. */
   readonly issuer: string
   /** Someone of an organization, by default the tenant's, with the permissions given. */
@@ -28,15 +30,17 @@ export interface Accounts extends AsyncDisposable {
 /** Starts the API and the account service in this process. */
 export async function startAccounts(options: Parameters<typeof startTestService>[0] = {}): Promise<Accounts> {
   const { variables, ...more } = options
-  const masterKey = randomBytes(32)
+  const key = randomBytes(32)
+  const masterKey = new MasterKey(key)
   const test = await startTestService({
     ...more,
-    variables: { BERTH_ROLES: 'api,account,gateway', BERTH_MASTER_KEY: masterKey.toString('hex'), ...variables },
+    variables: { BERTH_ROLES: 'api,account,gateway', BERTH_MASTER_KEY: key.toString('hex'), ...variables },
   })
   const { authUrl } = test.service.settings.urls
-  const signer = await startSigner(test.db.database, authUrl, new MasterKey(masterKey))
+  const signer = await startSigner(test.db.database, authUrl, masterKey)
   return {
     test,
+    masterKey,
     issuer: signer.issuer,
     async person({ organizationId = test.tenant.organizationId, ...standing }) {
       const who = await signInPerson(test.db.database, organizationId, standing)
