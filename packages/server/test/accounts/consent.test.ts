@@ -280,7 +280,15 @@ describe('the page of an intent', () => {
     expect(name).toMatch(/^berth_install_[0-9a-f]{12}$/)
     const fresh = await fetch((await ask()).authorizeUrl)
     expect(fresh.headers.get('set-cookie')).toMatch(/; Path=\/install; Max-Age=900; HttpOnly; SameSite=Lax$/)
-    browser.cookies.set(name, { value: `${cookie?.value.slice(0, -4)}AAAA`, path: '/install' })
-    expect((await browser.get((await ask()).authorizeUrl)).text).toContain('name="password"')
+    const shown = async (value: string) => {
+      browser.cookies.set(name, { value, path: '/install' })
+      return (await browser.get((await ask()).authorizeUrl)).text
+    }
+    const own = JSON.parse(accounts.masterKey.open(Buffer.from(cookie?.value ?? '', 'base64url'), name).toString())
+    const until = (instant: number) =>
+      accounts.masterKey.seal(JSON.stringify({ ...own, until: instant }), name).toString('base64url')
+    expect(await shown(until(Date.now() + 60_000))).toContain('Install Tidy')
+    expect(await shown(until(Date.now() - 1))).toContain('name="password"')
+    expect(await shown(`${cookie?.value.slice(0, -4)}AAAA`)).toContain('name="password"')
   })
 })
