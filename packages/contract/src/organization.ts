@@ -3,8 +3,8 @@ import { permissions, roles } from './capability.ts'
 import { closed, DateTime, nullable, OpenObject, open, openString, Sha256, Uuid } from './scalar.ts'
 
 const success = Type.Literal(true)
-const Role = Type.Union(roles.map(role => Type.Literal(role)))
-const Permissions = Type.Array(Type.Union(permissions.map(permission => Type.Literal(permission))), {
+const Role = Type.Enum(roles, { type: 'string' })
+const Permissions = Type.Array(Type.Enum(permissions, { type: 'string' }), {
   maxItems: permissions.length,
   uniqueItems: true,
   description: 'What the member may administer beside the role. An administrator holds every permission.',
