@@ -87,6 +87,20 @@ describe('an invitation', () => {
     expect(await holds(email, password)).toBe(true)
   })
 
+  it('bounds guesses at the password of an account, however often that account is invited', async () => {
+    const email = 'guessed@example.test'
+    await send(await invite(email), { name: 'Guessed', password })
+    const { tenant } = await test.newTenant()
+    const url = await invite(email, tenant.organizationId)
+    const guesses: number[] = []
+    for (let guess = 0; guess < 6; guess += 1)
+      guesses.push((await send(url, { password: `wrong guess ${guess}` })).status)
+    expect(guesses).toEqual([422, 422, 422, 422, 422, 429])
+    const limited = await send(url, { password })
+    expect([limited.status, Number(limited.headers.get('retry-after')) > 0]).toEqual([429, true])
+    expect(await membersOf(tenant.organizationId, email)).toEqual([])
+  })
+
   it('ends after a day, with its organization, and with the next invitation of the same email', async () => {
     const yesterday = new Date(Date.now() - 24 * 60 * 60_000 - 1000)
     expect((await open(await invite('late@example.test', undefined, yesterday))).status).toBe(404)

@@ -5,6 +5,7 @@ import { appendAudit } from '../audit/append.ts'
 import { insertMembership, liveOrganizationsOf } from '../organizations/memberships.ts'
 import { hashPassword, verifyPassword } from '../people/password.ts'
 import { endSignIns, findPersonByEmail, insertPerson, type Person, setPassword } from '../people/person.ts'
+import { PasswordThrottle } from '../sign-in/throttle.ts'
 import { consumeLink, type OneTimeLink } from './one-time-link.ts'
 
 /** What became of a form that followed a link. */
@@ -14,6 +15,8 @@ export type Followed =
   | { readonly kind: 'dead' }
   /** The account exists already, and this is not its password. */
   | { readonly kind: 'wrong_password' }
+  /** Too many passwords were tried for this account, or from this address. */
+  | { readonly kind: 'limited'; readonly retryAfterSeconds: number }
 
 interface Sent {
   readonly secret: string
@@ -29,7 +32,8 @@ class DeadLink extends Error {}
  * of their account, and makes them a member.
  *
  * An invitation never sets the password of an account that exists. Otherwise any administrator could take over an
- * account of another organization by inviting its email and following the link.
+ * account of another organization by inviting its email and following the link. For the same reason guesses at that
+ * password are bounded as those of a sign-in are, by the same buckets.
  *
  * @throws ApiError 503 if too many passwords are being hashed
  */
@@ -41,6 +45,8 @@ export async function acceptInvitation(
 ): Promise<Followed> {
   const known = await findPersonByEmail(db, link.email)
   if (known !== null) {
+    const retryAfterSeconds = await new PasswordThrottle(db, clock).take(sent.address, link.email)
+    if (retryAfterSeconds !== null) return { kind: 'limited', retryAfterSeconds }
     const { holds } = await verifyPassword(known.passwordHash, sent.password)
     if (!holds || known.disabled) return { kind: 'wrong_password' }
   }

@@ -56,13 +56,18 @@ export function mountLinks(app: FastifyInstance, { db, clock }: Context, meter: 
   app.post<{ Params: { secret: string } }>(url, { errorHandler: sendFailure }, follow)
 }
 
-function answer({ kind }: Followed, link: OneTimeLink, reply: FastifyReply): FastifyReply {
-  switch (kind) {
+function answer(followed: Followed, link: OneTimeLink, reply: FastifyReply): FastifyReply {
+  switch (followed.kind) {
     case 'done':
       return sendPage(reply, 200, doneLinkPage)
     case 'dead':
       return sendPage(reply, 404, deadLinkPage)
     case 'wrong_password':
       return sendPage(reply, 422, linkPage(link, true, 'This is not the password of your account.'))
+    case 'limited': {
+      const { retryAfterSeconds } = followed
+      reply.header('retry-after', String(retryAfterSeconds))
+      return sendPage(reply, 429, linkPage(link, true, `Too many attempts. Try again in ${retryAfterSeconds} seconds.`))
+    }
   }
 }
