@@ -1,6 +1,5 @@
 import { InstallRoutes } from '../accounts/intents/page/install-routes.ts'
 import { mountLinks } from '../accounts/links/link-routes.ts'
-import { RecordSweeper } from '../accounts/sign-in/record-sweeper.ts'
 import { mountSignIn } from '../accounts/sign-in/sign-in.ts'
 import { SigningKeys } from '../accounts/signing/signing-keys.ts'
 import type { Context } from '../context.ts'
@@ -25,7 +24,6 @@ export async function openAccount(
   const times = { signMs: 30 * DAY_MS, publishAheadMs: DAY_MS, tokenMs: TOKEN_MS }
   const keys = stack.use(new SigningKeys(db, clock, masterKey, times))
   await keys.start(error => log.error({ err: error }, 'the signing keys could not be read or renewed'))
-  stack.use(new RecordSweeper(db, clock, error => log.warn({ err: error }, 'expired records could not be deleted')))
   const meter = new IssuanceMeter(db, clock, settings.limits.issuance)
   return {
     handlers: accountHandlers(context, settings, { keys, authUrl }),

@@ -2,7 +2,6 @@ import { randomBytes, randomUUID, scryptSync } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '../../src/accounts/people/password.ts'
-import { RecordSweeper } from '../../src/accounts/sign-in/record-sweeper.ts'
 import { totpCode, totpStep } from '../../src/accounts/sign-in/totp.ts'
 import { requireDeploymentKey } from '../../src/storage/keys/deployment-key.ts'
 import { Browser, formOf, pkce, type Shown } from '../support/accounts/browser.ts'
@@ -154,16 +153,6 @@ describe('signing in with a browser', () => {
       expect(stored).not.toContain(secret)
     }
   })
-})
-
-it('forgets records of the provider that have expired', async () => {
-  const { db } = test
-  await client.signIn(await newPerson())
-  const future = { now: () => new Date(Date.now() + 91 * 86_400_000) }
-  const count = async () => (await db.database.query('select 1 from oidc_records')).rows.length
-  expect(await count()).toBeGreaterThan(0)
-  await new RecordSweeper(db.database, future, error => expect(error).toBeUndefined())[Symbol.asyncDispose]()
-  expect(await count()).toBe(0)
 })
 
 describe('a wrong attempt', () => {

@@ -76,8 +76,3 @@ export async function deleteRecordsOfGrant(db: Queryable, kind: string, grantId:
     values: [kind, digestOf(grantId)],
   })
 }
-
-/** Deletes records that have expired. */
-export async function forgetRecords(db: Queryable, now: Date): Promise<void> {
-  await db.query({ text: 'delete from oidc_records where expires_at <= $1', values: [now] })
-}
