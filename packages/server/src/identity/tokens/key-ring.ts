@@ -3,7 +3,9 @@ import type { Clock } from '../../kit/clock.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /** An unknown key id makes the ring read the table again, at most this often: anybody can invent key ids. */
-const REREAD_MS = 10_000
+const UNKNOWN_MS = 10_000
+/** The ring also reads the table again this long after it last did, so that a key removed there signs for nobody. */
+const KNOWN_MS = 60_000
 
 /** The public keys of this deployment's tokens, as the table has them. */
 export class KeyRing {
@@ -20,7 +22,8 @@ export class KeyRing {
 
   /** Returns the key with this id while tokens that it signed can be valid; undefined for any other. */
   async find(kid: string): Promise<KeyObject | undefined> {
-    if (!this.#keys.has(kid) && this.#clock.now().getTime() - this.#readAtMs >= REREAD_MS) {
+    const ageMs = this.#clock.now().getTime() - this.#readAtMs
+    if (ageMs >= (this.#keys.has(kid) ? KNOWN_MS : UNKNOWN_MS)) {
       this.#reading ??= this.#read().finally(() => {
         this.#reading = null
       })
@@ -40,7 +43,11 @@ export class KeyRing {
     this.#keys = new Map(
       rows.map(({ kid, public_jwk, ends_at }) => [
         kid,
-        { key: createPublicKey({ key: public_jwk, format: 'jwk' }), endsAtMs: Number(ends_at) },
+        {
+          // An id is the digest of its key. The same object serves on, so that verified tokens stay remembered.
+          key: this.#keys.get(kid)?.key ?? createPublicKey({ key: public_jwk, format: 'jwk' }),
+          endsAtMs: Number(ends_at),
+        },
       ]),
     )
     this.#readAtMs = now.getTime()

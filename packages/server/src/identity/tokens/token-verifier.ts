@@ -88,7 +88,7 @@ export class TokenVerifier {
     const digest = hash('sha256', bearer, 'base64')
     const known = this.#remembered.get(digest)
     if (known !== undefined) {
-      // A key that the table no longer names takes its tokens along.
+      // A key that is removed from the table takes its tokens along, within a minute.
       if (this.#holds(known.token) && (await this.#keys.find(known.kid)) === known.key) return known.token
       this.#remembered.delete(digest)
       if (!this.#holds(known.token)) return null
