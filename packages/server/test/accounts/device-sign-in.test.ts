@@ -64,15 +64,25 @@ it('tells a device that the person cancelled, and takes no code that is wrong or
   expect(again.text).toContain('This code is wrong')
 })
 
-it('leaves a browser signed in at one deployment while it signs out of another on the same host', async () => {
+it('leaves a browser signed in at one deployment while it signs in to and out of another on the same host', async () => {
   await using other = await startTestService({ variables: { BERTH_ROLES: 'api,account' } })
+  const there = await signInPerson(other.db.database, other.tenant.organizationId)
+  await other.db.database.query('update people set email = $2, password_hash = $3 where id = $1', [
+    there.personId,
+    person.email,
+    await hashPassword(person.password),
+  ])
   const { browser } = await client.signIn(person)
   // Browsers send the cookies of a host to every port of it.
   const shared = new Browser(other.url)
   for (const [name, cookie] of browser.cookies) shared.cookies.set(name, cookie)
   const page = await shared.get(new CloudClient(other.url).authorizeUrl(pkce().challenge))
   expect(page.text).toContain('name="password"')
+  expect((await shared.submit(page, { email: person.email, password: person.password })).text).toContain('Continue as')
   for (const [name, cookie] of shared.cookies) browser.cookies.set(name, cookie)
+  expect((await browser.get(client.authorizeUrl(pkce().challenge))).text).toContain('Continue as')
+  const out = await shared.get(`${other.url}/oidc/session/end`)
+  expect((await shared.submit(out)).text).toContain('Signed out')
   expect((await browser.get(client.authorizeUrl(pkce().challenge))).text).toContain('Continue as')
 })
 
