@@ -22,7 +22,12 @@ test('its example is a valid configuration file', () => {
   expect(config.runtimes).toHaveLength(1)
 })
 
-const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...globSync('docs/**/*.md', { cwd: root }).sort()]
+const pages = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  ...globSync(['docs/**/*.md', 'examples/**/*.md'], { cwd: root }).sort(),
+]
 
 describe('every path and every link leads somewhere', () => {
   test.each(pages)('in %s', path => {

@@ -15,6 +15,9 @@ test_requirements=(
   chromium:chromium
   /usr/bin/python3:python3
   pgbouncer:pgbouncer
+  curl:curl
+  jq:jq
+  openssl:openssl
 )
 
 # Prints the packages of missing programs and files, each once. Arguments: requirements besides the common ones.

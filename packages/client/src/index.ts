@@ -7,6 +7,7 @@ export type {
   Event,
   EventPage,
   Fence,
+  InstallationIntent,
   Interaction,
   InteractionList,
   Merge,
@@ -28,6 +29,7 @@ export type {
   TurnPage,
   UpdateSession,
 } from '@berth/contract'
+export type { AppOptions } from './app-calls.ts'
 export { type BerthClient, type ClientOptions, createClient } from './client.ts'
 export type {
   CursorQuery,
@@ -41,6 +43,7 @@ export { BerthConnectionError, BerthError } from './error.ts'
 export { followSession } from './follow.ts'
 export type { FollowOptions, Interruption } from './follow-options.ts'
 export { type FollowRunOptions, followRun, isTerminalRunEvent } from './follow-run.ts'
+export { createInstallationIntents, type InstallationIntents } from './installation-intents.ts'
 export {
   createInstallationTokens,
   type InstallationTokenOptions,

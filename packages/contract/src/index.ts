@@ -31,7 +31,7 @@ export { CreateResponse } from './gateway/responses-request.ts'
 export { gatewayLimits } from './gateway/shared-fields.ts'
 export { Identity } from './identity.ts'
 export type { ApiKey, Installation, Integration } from './installation.ts'
-export type { InstallationIntent } from './installation-intent.ts'
+export type { CreateInstallationIntent, InstallationIntent } from './installation-intent.ts'
 export {
   type Approval,
   type ApprovalOption,

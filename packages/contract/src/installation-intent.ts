@@ -52,3 +52,4 @@ export const ReadInstallationIntent = Type.Object(
 )
 
 export type InstallationIntent = Static<typeof InstallationIntent>
+export type CreateInstallationIntent = Static<typeof CreateInstallationIntent>
