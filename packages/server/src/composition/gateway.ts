@@ -7,7 +7,8 @@ import { gatewayHandlers } from '../gateway/routes.ts'
 import { callTranslated } from '../gateway/translate/call-translated.ts'
 import { HandedOver } from '../http/gateway/handed-over.ts'
 import type { GatewaySurface } from '../http/gateway/routes.ts'
-import { DatabaseGatewayAuthority } from '../identity/guard/gateway-authority.ts'
+import { BatchingGatewayAuthority } from '../identity/guard/gateway-authority.ts'
+import { DatabaseGatewayJudge } from '../identity/guard/gateway-judge.ts'
 import type { TokenVerifier } from '../identity/tokens/token-verifier.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { MasterKey } from '../storage/master-key.ts'
@@ -41,10 +42,9 @@ export function openGateway(
     handedOver: new HandedOver(),
     settableMembers: setMembers,
     settled: runId => made.booking.settled(runId),
-    authority: new DatabaseGatewayAuthority(context.db, context.clock, tokens, {
-      gateway: gateway.rate,
-      edge: limits.edge,
-    }),
+    authority: new BatchingGatewayAuthority(
+      new DatabaseGatewayJudge(context.db, context.clock, tokens, { gateway: gateway.rate, edge: limits.edge }),
+    ),
     bodyLimitBytes: gateway.bodyBytes,
     clientPatienceMs: gateway.clientPatienceMs,
     graceMs: GRACE_MS,
