@@ -30,7 +30,8 @@ export async function openAccount(
     meter,
     mount: app => {
       mountLinks(app, context, meter)
-      const signIn = { db, clock, masterKey, keys, authUrl }
+      const { refreshGraceMs } = settings.accounts
+      const signIn = { db, clock, masterKey, keys, authUrl, refreshGraceMs }
       const provider = mountSignIn(app, signIn, meter, log)
       new InstallRoutes(signIn, provider).register(app)
     },

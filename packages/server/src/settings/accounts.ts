@@ -6,6 +6,8 @@ const DAY_MS = 86_400_000
 export interface AccountSettings {
   /** How long an entry of the audit log is kept. */
   readonly auditMs: number
+  /** How long a refresh token that was used may be used again. */
+  readonly refreshGraceMs: number
 }
 
 /** Reads the settings of the account service. */
@@ -15,5 +17,11 @@ export function readAccounts(env: Environment): AccountSettings {
     least: 31,
     most: 36_500,
   })
-  return { auditMs: days * DAY_MS }
+  const grace = env.integer(
+    'BERTH_REFRESH_GRACE_SECONDS',
+    0,
+    'Seconds in which a used refresh token works again, for clients that lose answers. Theft within them is not noticed.',
+    { least: 0, most: 60 },
+  )
+  return { auditMs: days * DAY_MS, refreshGraceMs: grace * 1000 }
 }

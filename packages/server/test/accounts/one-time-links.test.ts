@@ -129,6 +129,19 @@ describe('an invitation', () => {
     expect(rows.some(({ row }) => row.includes(secret))).toBe(false)
   })
 
+  it('of one new email to two organizations makes one account, if both are accepted at the same moment', async () => {
+    const email = 'twice-new@example.test'
+    const { tenant } = await test.newTenant()
+    const urls = [await invite(email), await invite(email, tenant.organizationId)]
+    const answers = await Promise.all(urls.map(url => send(url, { name: 'New', password })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422])
+    const beaten = answers.findIndex(({ status }) => status === 422)
+    expect(await answers[beaten]?.text()).toContain('Enter the password of that account')
+    expect((await send(urls[beaten] ?? '', { password })).status).toBe(200)
+    expect(await membersOf(test.tenant.organizationId, email)).toHaveLength(1)
+    expect(await membersOf(tenant.organizationId, email)).toHaveLength(1)
+  })
+
   it('makes one member of two who follow it at the same moment', async () => {
     const url = await invite('race@example.test')
     const answers = await Promise.all([send(url, { name: 'A', password }), send(url, { name: 'B', password })])

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../kit/clock.ts'
 import type { Database, Queryable } from '../../storage/postgres/database.ts'
 import { appendAudit } from '../audit/append.ts'
-import { insertMembership, liveOrganizationsOf } from '../organizations/memberships.ts'
+import { insertMembership } from '../organizations/memberships.ts'
 import { hashPassword, verifyPassword } from '../people/password.ts'
-import { endSignIns, findPersonByEmail, insertPerson, type Person, setPassword } from '../people/person.ts'
+import { endEverySession, findPersonByEmail, insertPerson, type Person, setPassword } from '../people/person.ts'
+import { recordPerson } from '../people/record-person.ts'
 import { PasswordThrottle } from '../sign-in/throttle.ts'
 import { consumeLink, type OneTimeLink } from './one-time-link.ts'
 
@@ -15,6 +16,8 @@ export type Followed =
   | { readonly kind: 'dead' }
   /** The account exists already, and this is not its password. */
   | { readonly kind: 'wrong_password' }
+  /** Somebody has made an account of this email meanwhile, by another invitation; this one still works. */
+  | { readonly kind: 'account_made' }
   /** Too many passwords were tried for this account, or from this address. */
   | { readonly kind: 'limited'; readonly retryAfterSeconds: number }
 
@@ -26,6 +29,7 @@ interface Sent {
 }
 
 class DeadLink extends Error {}
+class AccountMade extends Error {}
 
 /**
  * Accepts an invitation: makes the person with this name and password, or lets a person who exists prove the password
@@ -53,7 +57,9 @@ export async function acceptInvitation(
   const passwordHash = known === null ? await hashPassword(sent.password) : null
   return whileAlive(db, sent.secret, clock, async (tx, now) => {
     const person: Pick<Person, 'id' | 'name'> = known ?? { id: randomUUID(), name: sent.name }
-    if (known === null) await insertPerson(tx, { ...person, email: link.email, passwordHash }, now)
+    if (known === null && !(await insertPerson(tx, { ...person, email: link.email, passwordHash }, now))) {
+      throw new AccountMade()
+    }
     const { organizationId, role, permissions } = link
     const membershipId = await insertMembership(tx, { organizationId, personId: person.id, role, permissions }, now)
     if (membershipId === null) return
@@ -74,7 +80,7 @@ export async function acceptInvitation(
 }
 
 /**
- * Sets a person's password by a link, and ends their sign-ins.
+ * Sets a person's password by a link, and ends their sign-ins and the sessions of their browsers.
  *
  * @throws ApiError 503 if too many passwords are being hashed
  */
@@ -87,21 +93,10 @@ export async function resetPassword(
   const passwordHash = await hashPassword(sent.password)
   return whileAlive(db, sent.secret, clock, async (tx, now) => {
     const name = await setPassword(tx, link.personId, passwordHash)
-    await endSignIns(tx, { personId: link.personId }, now)
-    for (const organizationId of await liveOrganizationsOf(tx, link.personId)) {
-      await appendAudit(
-        tx,
-        {
-          organizationId,
-          actor: { kind: 'person', id: link.personId, name },
-          action: 'person.password_set',
-          target: `person/${link.personId}`,
-          address: sent.address,
-          outcome: 'done',
-        },
-        now,
-      )
-    }
+    await endEverySession(tx, link.personId, now)
+    const actor = { kind: 'person', id: link.personId, name } as const
+    const entry = { actor, action: 'person.password_set', address: sent.address, outcome: 'done' } as const
+    await recordPerson(tx, link.personId, entry, now)
   })
 }
 
@@ -121,6 +116,7 @@ async function whileAlive(
     return { kind: 'done' }
   } catch (error) {
     if (error instanceof DeadLink) return { kind: 'dead' }
+    if (error instanceof AccountMade) return { kind: 'account_made' }
     throw error
   }
 }

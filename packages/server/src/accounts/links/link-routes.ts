@@ -64,6 +64,10 @@ function answer(followed: Followed, link: OneTimeLink, reply: FastifyReply): Fas
       return sendPage(reply, 404, deadLinkPage)
     case 'wrong_password':
       return sendPage(reply, 422, linkPage(link, true, 'This is not the password of your account.'))
+    case 'account_made': {
+      const made = 'An account with this email was made a moment ago. Enter the password of that account.'
+      return sendPage(reply, 422, linkPage(link, true, made))
+    }
     case 'limited': {
       const { retryAfterSeconds } = followed
       reply.header('retry-after', String(retryAfterSeconds))

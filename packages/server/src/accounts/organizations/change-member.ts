@@ -3,7 +3,7 @@ import { refusal } from '../../kit/refusal.ts'
 import { isUuid } from '../../kit/uuid.ts'
 import type { Database, Queryable } from '../../storage/postgres/database.ts'
 import { type Actor, appendAudit } from '../audit/append.ts'
-import { endSignIns } from '../people/person.ts'
+import { endSignInsOfMembership } from '../people/person.ts'
 import { listMembers, lockMembers, type Member, requireAnotherAdministrator } from './memberships.ts'
 
 /** Who changes a member, from where, and when. */
@@ -53,7 +53,7 @@ export function removeMember(db: Database, key: MemberKey, by: By): Promise<void
     const member = await lockedMember(tx, key)
     if (member.role === 'admin') await requireAnotherAdministrator(tx, key.organizationId, member.personId)
     await tx.query('update memberships set revoked_at = $2 where id = $1', [member.id, by.now])
-    await endSignIns(tx, { membershipId: member.id }, by.now)
+    await endSignInsOfMembership(tx, member.id, by.now)
     await record(tx, key, by, 'member.removed', {})
   })
 }

@@ -42,7 +42,10 @@ export function bootstrap(
     }
     const organizationId = await insertOrganization(tx, first.organization, now)
     const personId = randomUUID()
-    await insertPerson(tx, { id: personId, email: first.email, name: first.name, passwordHash: null }, now)
+    const { email, name } = first
+    if (!(await insertPerson(tx, { id: personId, email, name, passwordHash: null }, now))) {
+      throw new StartError(`somebody has the email ${email} already`)
+    }
     const membershipId = await insertMembership(tx, { organizationId, personId, role: 'admin', permissions }, now)
     if (membershipId === null) throw new Error('the first person is a member already')
     const target = `membership/${membershipId}`

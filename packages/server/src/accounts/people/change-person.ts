@@ -1,9 +1,10 @@
 import { StartError } from '../../kit/start-error.ts'
 import type { Database, Queryable } from '../../storage/postgres/database.ts'
-import { appendAudit, operator } from '../audit/append.ts'
+import { operator } from '../audit/append.ts'
 import { type IssuedLink, issueReset } from '../links/one-time-link.ts'
-import { liveOrganizationsOf, requireAnotherAdministrator } from '../organizations/memberships.ts'
-import { endSignIns, findPersonByEmail, type Person } from './person.ts'
+import { requireAnotherAdministrator } from '../organizations/memberships.ts'
+import { endEverySession, findPersonByEmail, type Person } from './person.ts'
+import { recordPerson } from './record-person.ts'
 
 /**
  * Disables a person everywhere, and ends their sign-ins.
@@ -18,7 +19,7 @@ export function disablePerson(db: Database, email: string, now: Date): Promise<v
       await requireAnotherAdministrator(tx, organizationId, person.id)
     }
     await tx.query('update people set disabled_at = $2 where id = $1', [person.id, now])
-    await endSignIns(tx, { personId: person.id }, now)
+    await endEverySession(tx, person.id, now)
     await record(tx, person, 'person.disabled', now)
   })
 }
@@ -45,7 +46,7 @@ export function resetPerson(db: Database, email: string, forgetSecondFactor: boo
     if (person.disabled) throw new StartError(`${email} is disabled; berth admin person enable ${email} comes first`)
     if (forgetSecondFactor) {
       await tx.query('update people set totp_secret = null, totp_step = null where id = $1', [person.id])
-      await endSignIns(tx, { personId: person.id }, now)
+      await endEverySession(tx, person.id, now)
       await record(tx, person, 'person.second_factor_removed', now)
     }
     await record(tx, person, 'person.reset_issued', now)
@@ -68,10 +69,6 @@ async function administeredBy(tx: Queryable, personId: string): Promise<readonly
   return rows.map(row => row.organization_id)
 }
 
-/** Tells every organization of the person, and the deployment if there is none. */
-async function record(tx: Queryable, { id }: Person, action: string, now: Date): Promise<void> {
-  const organizations = await liveOrganizationsOf(tx, id)
-  for (const organizationId of organizations.length === 0 ? [null] : organizations) {
-    await appendAudit(tx, { organizationId, actor: operator, action, target: `person/${id}`, outcome: 'done' }, now)
-  }
+function record(tx: Queryable, { id }: Person, action: string, now: Date): Promise<void> {
+  return recordPerson(tx, id, { actor: operator, action, outcome: 'done' }, now)
 }

@@ -7,6 +7,10 @@ export interface Person {
   readonly name: string
   readonly passwordHash: string | null
   readonly disabled: boolean
+  /** Sealed; null without a second factor. */
+  readonly totpSecret: Buffer | null
+  /** Sessions that began before it have ended, in seconds of the epoch. */
+  readonly sessionsSince: number
 }
 
 interface PersonRow {
@@ -15,30 +19,59 @@ interface PersonRow {
   readonly name: string
   readonly password_hash: string | null
   readonly disabled_at: Date | null
+  readonly totp_secret: Buffer | null
+  readonly sessions_since: number
 }
 
 /** Finds a person by email, in whatever case it is written. */
-export async function findPersonByEmail(db: Queryable, email: string): Promise<Person | null> {
+export function findPersonByEmail(db: Queryable, email: string): Promise<Person | null> {
+  return findPerson(db, 'lower(email) = lower($1)', email)
+}
+
+/** Finds a person by id. */
+export function findPersonById(db: Queryable, id: string): Promise<Person | null> {
+  return findPerson(db, 'id = $1', id)
+}
+
+async function findPerson(
+  db: Queryable,
+  by: 'lower(email) = lower($1)' | 'id = $1',
+  value: string,
+): Promise<Person | null> {
   const { rows } = await db.query<PersonRow>({
-    name: 'find-person-by-email',
-    text: 'select id, email, name, password_hash, disabled_at from people where lower(email) = lower($1)',
-    values: [email],
+    name: by === 'id = $1' ? 'find-person-by-id' : 'find-person-by-email',
+    text: `select id, email, name, password_hash, disabled_at, totp_secret, sessions_since from people where ${by}`,
+    values: [value],
   })
   const [row] = rows
   if (row === undefined) return null
-  const { id, name } = row
-  return { id, name, email: row.email, passwordHash: row.password_hash, disabled: row.disabled_at !== null }
+  const { id, email, name } = row
+  return {
+    id,
+    email,
+    name,
+    passwordHash: row.password_hash,
+    disabled: row.disabled_at !== null,
+    totpSecret: row.totp_secret,
+    sessionsSince: row.sessions_since,
+  }
 }
 
-/** Adds a person; without a password hash they cannot sign in until they have followed a link. */
-export async function insertPerson(tx: Queryable, person: Omit<Person, 'disabled'>, now: Date): Promise<void> {
-  await tx.query('insert into people (id, email, name, password_hash, created_at) values ($1, $2, $3, $4, $5)', [
-    person.id,
-    person.email,
-    person.name,
-    person.passwordHash,
-    now,
-  ])
+/**
+ * Adds a person; without a password hash they cannot sign in until they have followed a link.
+ * @returns false if somebody has the email already, which changes nothing
+ */
+export async function insertPerson(
+  tx: Queryable,
+  { id, email, name, passwordHash }: Pick<Person, 'id' | 'email' | 'name' | 'passwordHash'>,
+  now: Date,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `insert into people (id, email, name, password_hash, created_at) values ($1, $2, $3, $4, $5)
+     on conflict (lower(email)) do nothing`,
+    [id, email, name, passwordHash, now],
+  )
+  return rowCount === 1
 }
 
 /** Sets a password. @returns the person's name */
@@ -52,12 +85,26 @@ export async function setPassword(tx: Queryable, personId: string, passwordHash:
   return row.name
 }
 
-/** Ends sign-ins of a person or of a membership; their tokens are refused on the next request. */
-export async function endSignIns(
-  tx: Queryable,
-  of: { readonly personId: string } | { readonly membershipId: string },
-  now: Date,
-): Promise<void> {
-  const [column, id] = 'personId' in of ? ['person_id', of.personId] : ['membership_id', of.membershipId]
-  await tx.query(`update sign_ins set ended_at = $2 where ${column} = $1 and ended_at is null`, [id, now])
+/** Ends the sign-ins of a membership; their tokens are refused on the next request. */
+export async function endSignInsOfMembership(tx: Queryable, membershipId: string, now: Date): Promise<void> {
+  await tx.query('update sign_ins set ended_at = $2 where membership_id = $1 and ended_at is null', [membershipId, now])
+}
+
+/**
+ * Ends everything that a person has signed in to: sign-ins with their tokens, and the sessions of browsers.
+ *
+ * Sessions carry the second in which they began, or the person's `sessions_since` if that is later. The new value is
+ * above both, so it ends exactly the sessions of before, even those of the same second.
+ *
+ * @returns the new `sessions_since`; a session that is to go on takes it over
+ */
+export async function endEverySession(tx: Queryable, personId: string, now: Date): Promise<number> {
+  await tx.query('update sign_ins set ended_at = $2 where person_id = $1 and ended_at is null', [personId, now])
+  const { rows } = await tx.query<{ sessions_since: number }>(
+    'update people set sessions_since = greatest(sessions_since, $2::bigint) + 1 where id = $1 returning sessions_since',
+    [personId, Math.floor(now.getTime() / 1000)],
+  )
+  const [row] = rows
+  if (row === undefined) throw new Error('sessions were ended of a person who is not there')
+  return row.sessions_since
 }

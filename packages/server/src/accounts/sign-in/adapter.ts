@@ -20,6 +20,8 @@ export interface RecordStore {
   readonly masterKey: MasterKey
   /** Makes the error for a code or token that another request has used at the same moment. */
   readonly alreadyUsed: () => Error
+  /** How long a refresh token that was consumed may be used again. */
+  readonly refreshGraceMs: number
 }
 
 /** When the request that is being served arrived. */
@@ -56,11 +58,13 @@ export class RecordAdapter implements Adapter {
 
   /**
    * Of several requests that present one refresh token at the same moment, one succeeds and the others are refused. A
-   * token that was consumed before the request arrived is returned as consumed, and the provider ends the sign-in.
+   * token that was consumed before the request arrived is returned as consumed, and the provider ends the sign-in. Within
+   * the deployment's grace it is returned as if nobody had used it.
    * @throws the error that `alreadyUsed` makes
    */
   async find(id: string): Promise<AdapterPayload | undefined> {
     const record = await this.#read('digest', id)
+    if (record !== null && this.#isInGrace(record)) return this.#open({ ...record, consumed_at: null })
     const arrived = arrivals.getStore()
     if (
       this.#kind === 'RefreshToken' &&
@@ -87,7 +91,10 @@ export class RecordAdapter implements Adapter {
    */
   async consume(id: string): Promise<void> {
     const { db, clock, alreadyUsed } = this.#store
-    if (!(await consumeRecord(db, this.#kind, id, clock.now()))) throw alreadyUsed()
+    if (await consumeRecord(db, this.#kind, id, clock.now())) return
+    // The first use stays on record, so the grace is not prolonged.
+    const record = await this.#read('digest', id)
+    if (record === null || !this.#isInGrace(record)) throw alreadyUsed()
   }
 
   async destroy(id: string): Promise<void> {
@@ -101,6 +108,12 @@ export class RecordAdapter implements Adapter {
 
   async revokeByGrantId(grantId: string): Promise<void> {
     await deleteRecordsOfGrant(this.#store.db, this.#kind, grantId)
+  }
+
+  #isInGrace({ consumed_at: consumedAt }: StoredRecord): boolean {
+    const { clock, refreshGraceMs } = this.#store
+    if (this.#kind !== 'RefreshToken' || consumedAt === null) return false
+    return clock.now().getTime() - consumedAt.getTime() < refreshGraceMs
   }
 
   #read(by: 'digest' | 'user_code_digest' | 'uid_digest', value: string): Promise<StoredRecord | null> {

@@ -31,6 +31,8 @@ export interface SignInContext {
   readonly keys: SigningKeys
   /** Known once the service listens. */
   readonly authUrl: () => string
+  /** How long a refresh token that was used may be used again. */
+  readonly refreshGraceMs: number
 }
 
 /** Where a person answers one question of a sign-in. */
@@ -52,9 +54,11 @@ export function providerConfiguration(
     cookies: cookies(authUrl, masterKey),
     interactions: { policy, url: (_ctx, { uid }) => `${prefix}${interactionPath(uid)}` },
     // Guards and refreshes judge the same rows: whoever has left gets no new token, whatever they still hold.
-    findAccount: async (_ctx, accountId, token) => {
+    findAccount: async (ctx, accountId, token) => {
       const grantId = token !== undefined && 'grantId' in token ? token.grantId : undefined
-      const may = typeof grantId === 'string' ? await readStanding(db, grantId) : await readEnabledPerson(db, accountId)
+      const began = ctx.oidc.session?.loginTs ?? 0
+      const may =
+        typeof grantId === 'string' ? await readStanding(db, grantId) : await readEnabledPerson(db, accountId, began)
       return may === null ? undefined : { accountId, claims: () => ({ sub: accountId }) }
     },
     // Each authorization is a sign-in of its own, so a grant is taken over only from its own consent.

@@ -1,27 +1,21 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Interaction, InteractionResults, Provider } from 'oidc-provider'
 import { ApiError } from '../../kit/api-error.ts'
-import { appendAudit } from '../audit/append.ts'
 import { sendFailure } from '../pages/failure.ts'
 import { readForm } from '../pages/form.ts'
+import { formToken, isOwnForm } from '../pages/form-token.ts'
 import { pageHeaders, plainPage, sendPage } from '../pages/layout.ts'
-import { isSameOrigin } from '../pages/same-origin.ts'
 import { interactionPath, type SignInContext } from './configuration.ts'
 import { approve, choicesOf } from './consent-step.ts'
 import { consentPage } from './pages/consent-page.ts'
-import { secondFactorPage, signInPage } from './pages/sign-in-page.ts'
-import { type Attempt, PasswordStep } from './password-step.ts'
 import type { OpenIdProvider } from './provider.ts'
+import { SignInForm, type SignInPlace } from './sign-in-form.ts'
 import { readEnabledPerson } from './sign-in-sql.ts'
 
 /** What one request of an interaction works with. */
-interface Step {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
+interface Step extends SignInPlace {
   readonly provider: Provider
   readonly interaction: Interaction
-  readonly csrf: string
 }
 
 const declined = { error: 'access_denied', error_description: 'the person declined' }
@@ -30,12 +24,12 @@ const declined = { error: 'access_denied', error_description: 'the person declin
 export class InteractionRoutes {
   readonly #context: SignInContext
   readonly #provider: OpenIdProvider
-  readonly #passwords: PasswordStep
+  readonly #signInForm: SignInForm
 
   constructor(context: SignInContext, provider: OpenIdProvider) {
     this.#context = context
     this.#provider = provider
-    this.#passwords = new PasswordStep(context)
+    this.#signInForm = new SignInForm(context)
   }
 
   register(app: FastifyInstance): void {
@@ -47,7 +41,7 @@ export class InteractionRoutes {
     app.post(url, { errorHandler: refuse }, async (request, reply) => {
       const form = await readForm(request)
       const step = await this.#step(request, reply)
-      if (!this.#isOwnForm(step, form)) return sendPage(reply, 403, outOfDate)
+      if (!isOwnForm(request, form, step.csrf, this.#context.authUrl())) return sendPage(reply, 403, outOfDate)
       if (form.get('decision') === 'cancel') return this.#finish(step, declined)
       if (step.interaction.prompt.name === 'login') return this.#signIn(step, form)
       return this.#continue(step, form)
@@ -60,49 +54,21 @@ export class InteractionRoutes {
     const interaction = await provider.interactionDetails(request.raw, reply.raw)
     const { id } = request.params as { readonly id: string }
     if (interaction.uid !== id) throw new ApiError(400, 'malformed_request')
-    const bound = `form/${interaction.uid}/${interaction.prompt.name}/${interaction.session?.accountId ?? ''}`
-    const csrf = this.#context.masterKey.digest(bound).toString('base64url')
-    return { request, reply, provider, interaction, csrf }
+    const bound = `interaction/${interaction.uid}/${interaction.prompt.name}/${interaction.session?.accountId ?? ''}`
+    const csrf = formToken(this.#context.masterKey, bound)
+    return { request, reply, provider, interaction, csrf, bound, page: 'interaction' }
   }
 
-  /** Returns whether the page of this interaction sent the form. */
-  #isOwnForm({ request, csrf }: Step, form: URLSearchParams): boolean {
-    if (!isSameOrigin(request.headers, this.#context.authUrl())) return false
-    const [given, expected] = [Buffer.from(form.get('csrf') ?? ''), Buffer.from(csrf)]
-    return given.length === expected.length && timingSafeEqual(given, expected)
-  }
-
-  #askToSignIn({ reply, interaction, csrf }: Step): FastifyReply {
-    const { login_hint: hint } = interaction.params
-    return sendPage(reply, 200, signInPage({ csrf, email: typeof hint === 'string' ? hint : '', message: null }))
+  #askToSignIn(step: Step): FastifyReply {
+    const { login_hint: hint } = step.interaction.params
+    return this.#signInForm.ask(step, typeof hint === 'string' ? hint : '')
   }
 
   async #signIn(step: Step, form: URLSearchParams): Promise<FastifyReply> {
-    const { request, interaction, reply, csrf } = step
-    const factor = form.get('factor')
-    const email = (form.get('email') ?? '').trim()
-    const attempt =
-      factor === null
-        ? await this.#passwords.password(interaction.uid, request.ip, email, form.get('password') ?? '')
-        : await this.#passwords.secondFactor(interaction.uid, request.ip, factor, form.get('code') ?? '')
-    const again = (message: string, status: number) =>
-      factor === null
-        ? sendPage(reply, status, signInPage({ csrf, email, message }))
-        : sendPage(reply, status, secondFactorPage({ csrf, factor, message }))
-    switch (attempt.kind) {
-      case 'signed-in':
-        return this.#finish(step, { login: { accountId: attempt.personId, amr: [...attempt.methods] } })
-      case 'second-factor':
-        return sendPage(reply, 200, secondFactorPage({ csrf, factor: attempt.factor, message: null }))
-      case 'too-late':
-        return sendPage(reply, 401, signInPage({ csrf, email, message: 'That took too long. Sign in once more.' }))
-      case 'limited':
-        reply.header('retry-after', String(attempt.retryAfterSeconds))
-        return again(`Too many attempts. Try again in ${attempt.retryAfterSeconds} seconds.`, 429)
-      case 'wrong':
-        await this.#recordRefusal(request.ip, attempt)
-        return again(factor === null ? 'Email or password is wrong.' : 'This code is wrong, or was used before.', 401)
-    }
+    const proven = await this.#signInForm.take(step, form)
+    if (proven === null) return step.reply
+    const { personId: accountId, began: ts, methods } = proven
+    return this.#finish(step, { login: { accountId, ts, amr: [...methods] } })
   }
 
   async #askToContinue(step: Step): Promise<FastifyReply> {
@@ -131,12 +97,16 @@ export class InteractionRoutes {
     return this.#finish(step, { consent: { grantId } })
   }
 
-  /** Returns the person of this browser and the memberships to choose from; null if there is none. */
-  async #standing({ interaction }: Step) {
-    const id = interaction.session?.accountId
-    if (id === undefined) return null
+  /**
+   * Returns the person of this browser and the memberships to choose from; null if there is none. A session that has
+   * ended since it signed in, by a new password for example, approves nothing.
+   */
+  async #standing({ provider, interaction }: Step) {
+    const { accountId: id, uid } = interaction.session ?? {}
+    if (id === undefined || uid === undefined) return null
     const { db } = this.#context
-    const found = await readEnabledPerson(db, id)
+    const session = await provider.Session.findByUid(uid)
+    const found = await readEnabledPerson(db, id, session?.loginTs ?? 0)
     const [first, ...others] = await choicesOf(db, interaction, id)
     if (found === null || first === undefined) return null
     return { person: { id, ...found }, memberships: [first, ...others] as const }
@@ -145,13 +115,6 @@ export class InteractionRoutes {
   async #finish({ request, reply, provider }: Step, result: InteractionResults): Promise<FastifyReply> {
     const next = await provider.interactionResult(request.raw, reply.raw, result)
     return reply.headers(pageHeaders).redirect(next, 303)
-  }
-
-  async #recordRefusal(address: string, { personId }: Extract<Attempt, { kind: 'wrong' }>): Promise<void> {
-    const { db, clock } = this.#context
-    const actor = { kind: 'person', id: personId, name: null } as const
-    const entry = { organizationId: null, actor, action: 'sign_in.refused', address, outcome: 'refused' } as const
-    await appendAudit(db, entry, clock.now())
   }
 }
 

@@ -2,26 +2,36 @@ import type { Clock } from '../../kit/clock.ts'
 import { type MasterKey, UnsealError } from '../../storage/master-key.ts'
 import type { Database } from '../../storage/postgres/database.ts'
 import { hashPassword, verifyPassword } from '../people/password.ts'
-import { findPersonByEmail, type PersonToSignIn, replacePasswordHash, useTotpStep } from './sign-in-sql.ts'
+import { findPersonByEmail, findPersonById, type Person } from '../people/person.ts'
+import { stepOfCode } from '../second-factor/totp.ts'
+import { replacePasswordHash, useTotpStep } from './sign-in-sql.ts'
 import { PasswordThrottle } from './throttle.ts'
-import { stepOfCode } from './totp.ts'
 
 /** Time between the password and the code of the second factor. */
 const FACTOR_MS = 5 * 60_000
 
+/** A person who has proved who they are. */
+export interface Proven {
+  readonly personId: string
+  /** When their session begins, in seconds of the epoch. */
+  readonly began: number
+  /** Authentication methods (RFC 8176). */
+  readonly methods: readonly string[]
+}
+
 /** The outcome of one attempt to sign in. */
 export type Attempt =
-  | { readonly kind: 'signed-in'; readonly personId: string; readonly methods: readonly string[] }
-  /** The password holds; `factor` proves that to the next step of the same interaction. */
+  | { readonly kind: 'signed-in'; readonly proven: Proven }
+  /** The password holds; `factor` proves that to the next step of the same form. */
   | { readonly kind: 'second-factor'; readonly factor: string }
   /** `personId` is null if nobody has that email. */
   | { readonly kind: 'wrong'; readonly personId: string | null }
   | { readonly kind: 'limited'; readonly retryAfterSeconds: number }
-  /** The password was given too long ago. */
+  /** The first step was taken too long ago, or the password has been changed since. */
   | { readonly kind: 'too-late' }
 
 interface Factor {
-  readonly email: string
+  readonly proven: Proven
   readonly until: number
 }
 
@@ -39,44 +49,61 @@ export class PasswordStep {
     this.#throttle = new PasswordThrottle(db, clock)
   }
 
-  /** @throws ApiError 503 if too many passwords are being hashed */
-  async password(interaction: string, address: string, email: string, password: string): Promise<Attempt> {
+  /**
+   * @param bound names the form: the factor that follows holds for no other
+   * @throws ApiError 503 if too many passwords are being hashed
+   */
+  async password(bound: string, address: string, email: string, password: string): Promise<Attempt> {
     const retryAfterSeconds = await this.#throttle.take(address, email)
     if (retryAfterSeconds !== null) return { kind: 'limited', retryAfterSeconds }
     const person = await findPersonByEmail(this.#db, email)
-    const stored = person?.password_hash ?? null
+    const stored = person?.passwordHash ?? null
     const { holds, rehash } = await verifyPassword(stored, password)
-    if (!holds || person === null || stored === null || person.disabled_at !== null) {
+    if (!holds || person === null || stored === null || person.disabled) {
       return { kind: 'wrong', personId: person?.id ?? null }
     }
     if (rehash) await replacePasswordHash(this.#db, person.id, stored, await hashPassword(password))
-    if (person.totp_secret === null) return { kind: 'signed-in', personId: person.id, methods: ['pwd'] }
-    const factor: Factor = { email, until: this.#clock.now().getTime() + FACTOR_MS }
-    const sealed = this.#masterKey.seal(JSON.stringify(factor), factorContext(interaction))
+    return this.afterFirst(bound, person, ['pwd'])
+  }
+
+  /** Goes on after a person's first factor: to the second one if they have one. */
+  afterFirst(
+    bound: string,
+    { id, sessionsSince, totpSecret }: Person,
+    methods: readonly string[],
+  ): Extract<Attempt, { kind: 'signed-in' | 'second-factor' }> {
+    const now = this.#clock.now().getTime()
+    // Of the row that the first factor was compared with: a session of an old password must not outlive its change.
+    const proven = { personId: id, began: Math.max(Math.floor(now / 1000), sessionsSince), methods }
+    if (totpSecret === null) return { kind: 'signed-in', proven }
+    const factor: Factor = { proven, until: now + FACTOR_MS }
+    const sealed = this.#masterKey.seal(JSON.stringify(factor), factorContext(bound))
     return { kind: 'second-factor', factor: sealed.toString('base64url') }
   }
 
-  /** @param sealed the `factor` of the password's attempt */
-  async secondFactor(interaction: string, address: string, sealed: string, code: string): Promise<Attempt> {
-    const factor = this.#openFactor(interaction, sealed)
+  /** @param sealed the `factor` of the first step's attempt */
+  async secondFactor(bound: string, address: string, sealed: string, code: string): Promise<Attempt> {
+    const factor = this.#openFactor(bound, sealed)
     if (factor === null || factor.until <= this.#clock.now().getTime()) return { kind: 'too-late' }
-    const retryAfterSeconds = await this.#throttle.take(address, factor.email)
+    const { proven } = factor
+    const person = await findPersonById(this.#db, proven.personId)
+    if (person === null || person.disabled || person.totpSecret === null) return { kind: 'too-late' }
+    if (proven.began < person.sessionsSince) return { kind: 'too-late' }
+    const retryAfterSeconds = await this.#throttle.take(address, person.email)
     if (retryAfterSeconds !== null) return { kind: 'limited', retryAfterSeconds }
-    const person = await findPersonByEmail(this.#db, factor.email)
-    if (person === null || person.disabled_at !== null || person.totp_secret === null) return { kind: 'too-late' }
-    if (!(await this.#takesCode(person, person.totp_secret, code))) return { kind: 'wrong', personId: person.id }
-    return { kind: 'signed-in', personId: person.id, methods: ['pwd', 'otp'] }
+    if (!(await this.#takesCode(person.id, person.totpSecret, code))) return { kind: 'wrong', personId: person.id }
+    return { kind: 'signed-in', proven: { ...proven, methods: [...proven.methods, 'otp'] } }
   }
 
   /** Takes each code once. */
-  async #takesCode({ id }: PersonToSignIn, sealed: Buffer, code: string): Promise<boolean> {
+  async #takesCode(id: string, sealed: Buffer, code: string): Promise<boolean> {
     const step = stepOfCode(this.#masterKey.open(sealed, `totp/${id}`), code, this.#clock.now())
     return step !== null && (await useTotpStep(this.#db, id, step))
   }
 
-  #openFactor(interaction: string, sealed: string): Factor | null {
+  #openFactor(bound: string, sealed: string): Factor | null {
     try {
-      const opened = this.#masterKey.open(Buffer.from(sealed, 'base64url'), factorContext(interaction))
+      const opened = this.#masterKey.open(Buffer.from(sealed, 'base64url'), factorContext(bound))
       return JSON.parse(opened.toString())
     } catch (error) {
       if (error instanceof UnsealError) return null
@@ -85,4 +112,4 @@ export class PasswordStep {
   }
 }
 
-const factorContext = (interaction: string): string => `second-factor/${interaction}`
+const factorContext = (bound: string): string => `second-factor/${bound}`

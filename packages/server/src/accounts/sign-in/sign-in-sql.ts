@@ -1,13 +1,5 @@
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** A person as the sign-in page needs them. */
-export interface PersonToSignIn {
-  readonly id: string
-  readonly password_hash: string | null
-  readonly disabled_at: Date | null
-  readonly totp_secret: Buffer | null
-}
-
 /** A membership that a sign-in may be for. */
 export interface MembershipToChoose {
   readonly id: string
@@ -31,21 +23,19 @@ export interface NewSignIn {
   readonly userAgent: string | null
 }
 
-export async function findPersonByEmail(db: Queryable, email: string): Promise<PersonToSignIn | null> {
-  const { rows } = await db.query<PersonToSignIn>({
-    name: 'find-person-to-sign-in',
-    text: 'select id, password_hash, disabled_at, totp_secret from people where lower(email) = lower($1)',
-    values: [email],
-  })
-  return rows[0] ?? null
-}
-
-/** Returns name and email of a person who may sign in; null if they are disabled or gone. */
-export async function readEnabledPerson(db: Queryable, id: string): Promise<{ name: string; email: string } | null> {
+/**
+ * Returns name and email of a person who may sign in; null if they are disabled or gone.
+ * @param began the second in which the person's session began; null if the session has ended since
+ */
+export async function readEnabledPerson(
+  db: Queryable,
+  id: string,
+  began: number,
+): Promise<{ name: string; email: string } | null> {
   const { rows } = await db.query<{ name: string; email: string }>({
     name: 'read-enabled-person',
-    text: 'select name, email from people where id::text = $1 and disabled_at is null',
-    values: [id],
+    text: 'select name, email from people where id::text = $1 and disabled_at is null and sessions_since <= $2',
+    values: [id, began],
   })
   return rows[0] ?? null
 }

@@ -1,5 +1,5 @@
 import { addressBucket } from '../../identity/guard/address-bucket.ts'
-import type { Bucket } from '../../identity/guard/metering.ts'
+import { type Bucket, retryAfterSeconds, takeToken } from '../../identity/guard/metering.ts'
 import type { Clock } from '../../kit/clock.ts'
 import { credentialDigest } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
@@ -29,13 +29,8 @@ export class PasswordThrottle {
     )
   }
 
-  async #take(key: string, { burst, perMinute }: Bucket): Promise<number | null> {
-    const { rows } = await this.#db.query<{ granted: boolean; remaining: number }>({
-      name: 'meter-password',
-      text: 'select granted, remaining from take_token($1, $2, $3, $4)',
-      values: [key, burst, perMinute, this.#clock.now()],
-    })
-    const { granted = false, remaining = 0 } = rows[0] ?? {}
-    return granted ? null : Math.max(1, Math.ceil(((1 - remaining) * 60) / perMinute))
+  async #take(name: string, bucket: Bucket): Promise<number | null> {
+    const { granted, remaining } = await takeToken(this.#db, name, bucket, this.#clock.now())
+    return granted ? null : retryAfterSeconds(bucket, remaining)
   }
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { addressBucket } from './address-bucket.ts'
-import { type Bucket, limited, metering } from './metering.ts'
+import { type Bucket, limited, metering, takeToken } from './metering.ts'
 import { type Metering, MeteringFault } from './principal.ts'
 
 /** Meters whoever has tokens issued, by the client's address: there is no credential to meter by yet. */
@@ -24,14 +24,9 @@ export class IssuanceMeter {
     | { readonly kind: 'granted'; readonly metering: Metering }
     | { readonly kind: 'limited'; readonly metering: Metering; readonly retryAfterSeconds: number }
   > {
-    const { burst, perMinute } = this.#bucket
     try {
-      const { rows } = await this.#db.query<{ granted: boolean; remaining: number }>({
-        name: 'meter-issuance',
-        text: 'select granted, remaining from take_token($1, $2, $3, $4)',
-        values: [`issuance/${addressBucket(clientAddress)}`, burst, perMinute, this.#clock.now()],
-      })
-      const { granted = false, remaining = 0 } = rows[0] ?? {}
+      const bucket = `issuance/${addressBucket(clientAddress)}`
+      const { granted, remaining } = await takeToken(this.#db, bucket, this.#bucket, this.#clock.now())
       return granted
         ? { kind: 'granted', metering: metering('svc-auth-token', this.#bucket, remaining) }
         : limited('svc-auth-token', this.#bucket, remaining)

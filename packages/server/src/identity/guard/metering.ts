@@ -1,3 +1,4 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
 import type { Metering } from './principal.ts'
 
 /** Size and refill of a token bucket. */
@@ -22,6 +23,25 @@ export function limited(policy: Metering['policy'], bucket: Bucket, remaining: n
   return {
     kind: 'limited',
     metering: metering(policy, bucket, remaining),
-    retryAfterSeconds: Math.max(1, Math.ceil(((1 - remaining) * 60) / bucket.perMinute)),
+    retryAfterSeconds: retryAfterSeconds(bucket, remaining),
   } as const
+}
+
+/** Returns the seconds until an empty bucket holds a token again; at least one. */
+export const retryAfterSeconds = ({ perMinute }: Bucket, remaining: number): number =>
+  Math.max(1, Math.ceil(((1 - remaining) * 60) / perMinute))
+
+/** Takes a token from the bucket of this name. */
+export async function takeToken(
+  db: Queryable,
+  name: string,
+  { burst, perMinute }: Bucket,
+  now: Date,
+): Promise<{ readonly granted: boolean; readonly remaining: number }> {
+  const { rows } = await db.query<{ granted: boolean; remaining: number }>({
+    name: 'take-token',
+    text: 'select granted, remaining from take_token($1, $2, $3, $4)',
+    values: [name, burst, perMinute, now],
+  })
+  return rows[0] ?? { granted: false, remaining: 0 }
 }

@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest'
+import { hashPassword } from '../../src/accounts/people/password.ts'
+import { CloudClient, lasting } from '../support/accounts/client.ts'
+import { signInPerson } from '../support/accounts/signer.ts'
+import { Api } from '../support/api/api.ts'
+import { startTestService } from '../support/services/service.ts'
+
+const password = 'correct horse battery'
+
+async function startWithGrace(seconds: number) {
+  const variables = { BERTH_ROLES: 'api,account', BERTH_REFRESH_GRACE_SECONDS: String(seconds) }
+  const test = await startTestService({ variables })
+  const client = new CloudClient(test.url)
+  const person = await signInPerson(test.db.database, test.tenant.organizationId)
+  const hash = await hashPassword(password)
+  await test.db.database.query('update people set password_hash = $2 where id = $1', [person.personId, hash])
+  const { tokens } = await client.signIn({ ...person, password }, lasting)
+  return {
+    refresh: async (token = tokens.refresh_token) => {
+      const { status, body } = await client.refresh(token)
+      const lives = async () => (await new Api(test.url, String(body['access_token'])).get('/v1/me')).status === 200
+      return { status, lives }
+    },
+    /** Lets time go by for every token that was used. */
+    wait: (time: number) =>
+      test.db.database.query(
+        `update oidc_records set consumed_at = consumed_at - make_interval(secs => $1) where kind = 'RefreshToken'`,
+        [time],
+      ),
+    [Symbol.asyncDispose]: () => test[Symbol.asyncDispose](),
+  }
+}
+
+it('with a grace of ten seconds a used refresh token works again, until they have passed since its first use', async () => {
+  await using client = await startWithGrace(10)
+  const answers = await Promise.all([1, 2, 3].map(() => client.refresh()))
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+  await client.wait(9)
+  const last = await client.refresh()
+  expect([last.status, await last.lives()]).toEqual([200, true])
+  await client.wait(2)
+  expect((await client.refresh()).status).toBe(400)
+  expect(await last.lives()).toBe(false)
+})
+
+it('without a grace a refresh token that was used a moment ago ends the sign-in', async () => {
+  await using client = await startWithGrace(0)
+  const first = await client.refresh()
+  expect([first.status, await first.lives()]).toEqual([200, true])
+  expect((await client.refresh()).status).toBe(400)
+  expect(await first.lives()).toBe(false)
+})
