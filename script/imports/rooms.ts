@@ -29,6 +29,7 @@ export const rooms: Rooms = [
   'webhooks',
   'delivery',
   'sessions',
+  'cloud',
   'schedules',
   'admin',
   'execution',

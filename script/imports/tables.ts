@@ -35,7 +35,15 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   // Sessions and everything that belongs to one.
   sessions: {
     writes: ['sessions/session', 'sessions/log', 'sessions/runs', 'sessions/turns', 'repositories'],
-    reads: ['sessions/streams', 'sessions/leases', 'sessions/merges', 'checkpoints', 'delivery', 'execution/workspace'],
+    reads: [
+      'sessions/streams',
+      'sessions/leases',
+      'sessions/merges',
+      'sessions/publications',
+      'checkpoints',
+      'delivery',
+      'execution/workspace',
+    ],
   },
   session_secrets: { writes: ['sessions/log'] },
   events: { writes: ['sessions/log'], reads: ['sessions/streams', 'execution'] },

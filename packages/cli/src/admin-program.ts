@@ -15,7 +15,7 @@ export function addAdmin(program: Command): void {
     .description("administer a deployment; run it on the service's machine, with the service's settings")
   addPeople(admin, io)
   addSpending(admin)
-  addGrants(admin.command('grant').description('control which repositories an installation may use'))
+  addGrants(admin.command('grant').description('control which repositories an installation or organization may use'))
   addRules(admin.command('rule').description('protect branches of the repositories in the data directory'))
   addChecks(admin.command('check').description('record and list checks of commits in the data directory'))
 }
@@ -68,13 +68,14 @@ function addSpending(admin: Command): void {
 function addGrants(grant: Command): void {
   grant
     .command('add')
-    .description('let an installation use the repositories of an account on a Git host')
-    .argument('<installation>', 'id of the Berth installation, as GET /v1/me returns it')
+    .description('let an installation or an organization use the repositories of an account on a Git host')
+    .argument('[installation]', 'id of the installation (or --organization)')
+    .option('--organization <id>', "let the organization's people use them")
     .option('--account <id>', "on GitHub, the id of the App's installation: the last part of its settings URL")
     .option('--host <id>', 'such as github:github.com or local (default: the configured host, if there is one)')
     .option('--repository <owner/name>', 'grant only this repository; repeat for several (default: all)', collect)
     .option('--json', 'print the account as JSON')
-    .action(async (installationId: string, options: GrantOptions) => {
+    .action(async (installationId: string | undefined, options: GrantOptions) => {
       const { addGrant } = await import('./commands/grants.ts')
       await addGrant(installationId, options, io)
     })

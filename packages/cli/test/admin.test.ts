@@ -32,6 +32,8 @@ test("every operator's command appears in the help", async () => {
 })
 
 test.each([
+  [['grant', 'add'], /name either an installation or --organization/],
+  [['grant', 'add', 'a', '--organization', 'b'], /name either an installation or --organization/],
   [['check', 'record', 'a/b', 'c', 'tests', 'passed'], /Allowed choices are pending, success, failure/],
   [['bootstrap', '--email', 'a@b'], /required option '--organization <name>' not specified/],
   [['bootstrap', '--email', 'nobody', '--organization', 'A'], /^berth: "nobody" is no email\n$/],

@@ -96,6 +96,7 @@ export {
   publicationStatuses,
 } from './publication.ts'
 export {
+  type LocalPull,
   Repository,
   RepositoryGrant,
   RepositoryGrantPage,

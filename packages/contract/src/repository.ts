@@ -71,6 +71,7 @@ export const LocalPull = Type.Object(
 
 export const LocalPullEnvelope = Type.Object({ pull: LocalPull }, { title: 'LocalPullEnvelope', ...open })
 
+export type LocalPull = Static<typeof LocalPull>
 export type Repository = Static<typeof Repository>
 export type RepositoryPage = Static<typeof RepositoryPage>
 export type RepositoryGrant = Static<typeof RepositoryGrant>

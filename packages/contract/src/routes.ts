@@ -3,6 +3,7 @@ import type { AssertionOperation, GatewayOperation, GuardedOperation, Operation,
 import { appOperations } from './operations/app.ts'
 import { appTokenOperations } from './operations/app-token.ts'
 import { artifactOperations } from './operations/artifact.ts'
+import { cloudOperations } from './operations/cloud.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
 import { eventOperations } from './operations/event.ts'
@@ -37,6 +38,7 @@ export const routes = {
   ...appTokenOperations,
   ...installationIntentOperations,
   ...installationOperations,
+  ...cloudOperations,
 } as const satisfies Record<string, Operation>
 
 export type OperationId = keyof typeof routes

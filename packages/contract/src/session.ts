@@ -122,6 +122,7 @@ export const Session = Type.Object(
       description: 'For display only, because it may lag behind. Base decisions on the Run and on Events.',
     }),
     createdBy: Creator,
+    initiatedBy: Type.Optional(Creator),
     activeRunId: Type.Optional(
       Type.String({ format: 'uuid', description: 'The Run that has not ended; absent if there is none.' }),
     ),

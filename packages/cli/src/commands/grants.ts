@@ -1,3 +1,4 @@
+import { UsageError } from '../failure.ts'
 import type { AdminIo } from '../io.ts'
 import { withServer } from '../server-module.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
@@ -21,6 +22,7 @@ interface GrantsModule {
 }
 
 export interface GrantOptions {
+  readonly organization?: string
   readonly account?: string
   readonly host?: string
   readonly repository?: readonly string[]
@@ -30,14 +32,21 @@ export interface GrantOptions {
 const withGrants = <Result>(work: (module: GrantsModule) => Promise<Result>) =>
   withServer('@berth/server/admin-grants', work)
 
-/** Grants an installation an account of a Git host; the service asks the host first. */
+/**
+ * Grants an installation or an organization an account of a Git host; the service asks the host first.
+ * @throws UsageError unless exactly one of the two is named
+ */
 export async function addGrant(
-  installationId: string,
-  { repository = [], json, account, host }: GrantOptions,
+  installationId: string | undefined,
+  { repository = [], json, account, host, organization }: GrantOptions,
   { env, print }: AdminIo,
 ): Promise<void> {
+  if ((installationId === undefined) === (organization === undefined)) {
+    throw new UsageError('name either an installation or --organization')
+  }
+  const receiver = installationId === undefined ? { organizationId: organization } : { installationId }
   const named = { ...(account !== undefined && { account }), ...(host !== undefined && { host }) }
-  const order = { installationId, repositories: repository, ...named }
+  const order = { ...receiver, repositories: repository, ...named }
   const granted = await withGrants(module => module.addGrant(env, order))
   for (const line of json ? [jsonLine(granted)] : accountLines(granted, false)) print(line)
 }

@@ -64,12 +64,15 @@ export const repositoryOperations = {
     errors: ['invalid_input', 'cloud_repository_grant_not_found'],
   }),
   getLocalPull: operation({
-    ...shared,
+    tag: 'Repositories',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
     method: 'GET',
     path: '/v1/local-repositories/{repositoryId}/pulls/{number}',
     summary: 'Read a pull request of a local repository',
     description:
-      'Returns a pull request of a repository that the service itself hosts, with the reasons that keep it from being merged.',
+      'Returns a pull request of a repository that the service itself hosts, with the reasons that keep it from being merged. ' +
+      'The caller sees the Session that published it, or holds a grant of the repository.',
     params: Type.Object({
       repositoryId: Type.String({ pattern: '^[0-9]{1,18}$' }),
       number: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }),

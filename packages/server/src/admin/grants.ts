@@ -1,3 +1,4 @@
+import { provideOwnInstallation } from '../accounts/installations/own-installation.ts'
 import { type GitHost, GitHostError } from '../git-hosts/git-host.ts'
 import type { GitHosts } from '../git-hosts/git-hosts.ts'
 import { LOCAL_ACCOUNT, LOCAL_HOST } from '../git-hosts/local/local-host.ts'
@@ -7,13 +8,16 @@ import { StartError } from '../kit/start-error.ts'
 import { isUuid } from '../kit/uuid.ts'
 import { endGrants, replaceGrants } from '../repositories/end-grants.ts'
 import { grantAccount } from '../repositories/grant-account.ts'
+import type { Grantee } from '../repositories/grant-sql.ts'
 import { type GrantedAccount, listAccounts } from '../repositories/granted-accounts.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import { type Variables, withDatabase } from './database.ts'
 
-/** The grant that an installation is to get. */
-export interface GrantOrder {
-  readonly installationId: string
+/** Whom a grant is for: an installation, or an organization itself, whose people then work on the repositories. */
+type Receiver = { readonly installationId: string } | { readonly organizationId: string }
+
+/** The grant that somebody is to get. */
+export type GrantOrder = Receiver & {
   /** Id of a host; by default the only one that the configuration names. */
   readonly host?: string
   /** On a GitHub host, the id of the App's installation there. */
@@ -23,14 +27,14 @@ export interface GrantOrder {
 }
 
 /**
- * Grants an installation an account of a Git host, or repositories of it. Idempotent.
+ * Grants an installation or an organization an account of a Git host, or repositories of it. Idempotent.
  *
  * @returns the account with everything that it grants
  * @throws StartError in one line, for an operator to correct
  */
 export function addGrant(variables: Variables, order: GrantOrder): Promise<GrantedAccount> {
   return withDatabase(variables, async (db, { dataDir, urls, config }) => {
-    const grantee = { installationId: order.installationId, organizationId: await organizationOf(db, order) }
+    const grantee = await granteeOf(db, order)
     await using stack = new AsyncDisposableStack()
     const deployment = { db, clock: systemClock, dataDir, baseUrl: () => urls.baseUrl }
     const host = hostOf(openGitHosts(deployment, config.gitHosts, stack), order)
@@ -54,11 +58,9 @@ export function addGrant(variables: Variables, order: GrantOrder): Promise<Grant
  * @throws StartError
  */
 export function readGrants(variables: Variables, installationId?: string): Promise<GrantedAccount[]> {
-  return withDatabase(variables, async db => {
-    if (installationId === undefined) return listAccounts(db)
-    await organizationOf(db, { installationId })
-    return listAccounts(db, { installationId })
-  })
+  return withDatabase(variables, async db =>
+    listAccounts(db, installationId === undefined ? {} : await granteeOf(db, { installationId })),
+  )
 }
 
 /**
@@ -86,14 +88,27 @@ function requireIds(...ids: string[]): void {
   for (const id of ids) if (!isUuid(id)) throw new StartError(`${id} is no id; berth admin grant list shows them`)
 }
 
-async function organizationOf(db: Database, { installationId }: { readonly installationId: string }): Promise<string> {
+/** Finds the installation that holds the grants; an organization's own is made at its first use. */
+async function granteeOf(db: Database, of: Receiver): Promise<Grantee> {
+  if ('organizationId' in of) {
+    const { organizationId } = of
+    const text = 'select 1 from organizations where id = $1'
+    if (!isUuid(organizationId) || (await db.query({ text, values: [organizationId] })).rows.length === 0) {
+      throw new StartError(`there is no organization ${organizationId}; berth admin organization list shows them`)
+    }
+    return {
+      organizationId,
+      installationId: (await provideOwnInstallation({ db, clock: systemClock }, organizationId)).id,
+    }
+  }
+  const { installationId } = of
   const text = 'select organization_id from installations where id = $1 and revoked_at is null'
   const { rows } = isUuid(installationId)
     ? await db.query<{ organization_id: string }>({ text, values: [installationId] })
     : { rows: [] }
   const [found] = rows
   if (found === undefined) throw new StartError(`there is no installation ${installationId}`)
-  return found.organization_id
+  return { organizationId: found.organization_id, installationId }
 }
 
 function hostOf(hosts: GitHosts, { host: wanted }: GrantOrder): GitHost {

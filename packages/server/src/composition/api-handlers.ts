@@ -1,4 +1,5 @@
 import { identityHandlers } from '../accounts/me.ts'
+import { cloudHandlers } from '../cloud/routes.ts'
 import type { Context } from '../context.ts'
 import { discoveryHandlers, type Platform } from '../discovery/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
@@ -36,5 +37,6 @@ export function apiHandlers(
     ...repositoryHandlers(context),
     ...transcriptionHandlers(transcription),
     ...identityHandlers(context),
+    ...cloudHandlers(context),
   }
 }

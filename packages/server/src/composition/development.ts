@@ -1,3 +1,4 @@
+import { provideOwnInstallation } from '../accounts/installations/own-installation.ts'
 import { isEmptyDeployment } from '../accounts/people/bootstrap.ts'
 import type { Context } from '../context.ts'
 import { provideDevelopmentTenant, renewDevelopmentUrls } from '../identity/development/development-file.ts'
@@ -6,7 +7,7 @@ import { grantLocal } from '../repositories/grant-local.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /**
- * Makes the development tenant in an empty database and grants it the repositories of this machine.
+ * Makes the development tenant in an empty database and grants it and its people the repositories of this machine.
  * @param answersApi true if this process serves the URLs that it writes to `dev.json`
  * @returns the tenant's secrets if this start made it; null otherwise, and always outside development
  */
@@ -27,6 +28,12 @@ export async function provideDevelopment(
   const tenant = await provideDevelopmentTenant(context.db, file, context.clock.now())
   if (answersApi) await renewDevelopmentUrls(context.db, file)
   const installation = await findDevelopmentInstallation(context.db)
-  if (installation !== null) await grantLocal(context, installation)
+  if (installation !== null) {
+    const { organizationId } = installation
+    await grantLocal(context, installation)
+    const own = await provideOwnInstallation(context, organizationId)
+    // Only once: its connections are the administrators' to change.
+    if (own.isNew) await grantLocal(context, { organizationId, installationId: own.id })
+  }
   return tenant
 }

@@ -1,6 +1,4 @@
 import type { Context } from '../context.ts'
-import { GitHostError } from '../git-hosts/git-host.ts'
-import { LOCAL_HOST } from '../git-hosts/local/local-host.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { decodeCursor, pageOf } from '../kit/list-cursor.ts'
@@ -8,12 +6,12 @@ import { refusal } from '../kit/refusal.ts'
 import { findActiveGrant } from './active-grant.ts'
 import { grantWhole, pageRepositories } from './expand-grants.ts'
 import { toGrant } from './grant.ts'
-import { findGrantOf, type Grantee, listGrants } from './grant-sql.ts'
+import { type Grantee, listGrants } from './grant-sql.ts'
 
 /** The name of the list of grants in its cursors. */
 const GRANTS = 'repository-grants'
 
-type Operations = 'listRepositories' | 'listRepositoryGrants' | 'getActiveRepositoryGrant' | 'getLocalPull'
+type Operations = 'listRepositories' | 'listRepositoryGrants' | 'getActiveRepositoryGrant'
 
 /** Serves repositories and grants over HTTP. */
 export function repositoryHandlers(context: Context): Pick<Handlers, Operations> {
@@ -33,18 +31,6 @@ export function repositoryHandlers(context: Context): Pick<Handlers, Operations>
       const grant = await findActiveGrant(context.db, granteeOf(principal), params.grantId)
       if (grant === null) throw refusal('cloud_repository_grant_not_found')
       return { status: 200, body: { grant: toGrant(grant) } }
-    },
-    getLocalPull: async ({ principal, params: { repositoryId, number }, signal }) => {
-      const grant = await findGrantOf(context.db, granteeOf(principal), { host: LOCAL_HOST, repositoryId })
-      const host = context.gitHosts.find(LOCAL_HOST)
-      if (grant === null || host === null) throw refusal('cloud_repository_grant_not_found')
-      try {
-        const pull = await host.readPull({ account: grant.account, repositoryId }, Number(number), signal)
-        return { status: 200, body: { pull: { ...pull, blockers: [...pull.blockers] } } }
-      } catch (error) {
-        if (!(error instanceof GitHostError) || error.kind !== 'not_found') throw error
-        throw refusal('cloud_repository_grant_not_found')
-      }
     },
   }
 }

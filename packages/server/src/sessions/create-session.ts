@@ -16,6 +16,7 @@ import { insertTurn } from './turns/insert-turn.ts'
 /**
  * Creates a Session, with its first Turn if there is one. The same body again returns the Session as it is now, even if
  * it is archived or its runtime or Git host is gone. The host is asked before anything is locked.
+ * @param sourceOwner provides the installation that owns a person's Session with a `source`; null: people may have none
  * @throws ApiError 409 `cloud_session_conflict` for another body
  * @throws ApiError 404 if another owner uses the id
  * @throws ApiError 400 if the runtime or model does not exist
@@ -26,6 +27,7 @@ export async function createSession(
   principal: Principal,
   key: SessionKey,
   body: CreateSession,
+  { sourceOwner = null }: { readonly sourceOwner?: (() => Promise<string>) | null } = {},
 ): Promise<{ created: boolean; session: Session }> {
   const hash = requestHash({ ...body, runtime: body.runtime === 'native' ? null : body.runtime })
   const replay = async () => {
@@ -35,19 +37,21 @@ export async function createSession(
   }
   if ((await findSession(context.db, key)) !== null) return replay()
 
-  if (body.source !== undefined && principal.kind !== 'app_installation') {
-    throw refusal('installation_principal_required')
-  }
+  const handedOver = body.source !== undefined && principal.kind === 'person'
+  if (handedOver && sourceOwner === null) throw refusal('installation_principal_required')
   if (body.environment) throw refusal('environment_forbidden')
   const runtime = await settleRuntime(context, context.db, body.runtime)
   const model = settleModel(context, body.model, runtime)
-  const grantee = { organizationId: key.organizationId, installationId: principal.id }
+  const owner: Pick<Principal, 'kind' | 'id'> =
+    handedOver && sourceOwner !== null ? { kind: 'app_installation', id: await sourceOwner() } : principal
+  const grantee = { organizationId: key.organizationId, installationId: owner.id }
   const source = body.source === undefined ? null : await resolveSource(context, grantee, body.source)
   const now = context.clock.now()
   const row = await context.db.transaction(async tx => {
     const inserted = await insertSession(tx, {
       key,
-      owner: principal,
+      owner,
+      initiatedBy: owner === principal ? null : principal.id,
       requestHash: hash,
       title: body.title === undefined ? deriveTitle(body.initialTurn?.message) : ownCredentials.text(body.title),
       origin: body.origin ?? null,

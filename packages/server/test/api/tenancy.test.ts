@@ -32,7 +32,10 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   decideInteraction: { requestId: 'taken', choice: 'allow_once', idempotencyKey: 'over' },
 }
 
-const sessionScoped = guardedOperationIds.filter(id => guardedOperationOf(id).path.includes('{sessionId}'))
+/** Operations that installations may call; the others are for people alone. */
+const forInstallations = guardedOperationIds.filter(id => guardedOperationOf(id).principal !== 'person')
+const forPeople = guardedOperationIds.filter(id => !forInstallations.includes(id))
+const sessionScoped = forInstallations.filter(id => guardedOperationOf(id).path.includes('{sessionId}'))
 
 /** Returns the capability that an operation needs besides product access. */
 function capabilityOf(id: GuardedOperationId): Capability {
@@ -207,7 +210,7 @@ async function hang(organizationId: string, { sessionId, runId, artifactId, ...i
 }
 
 describe('an operation', () => {
-  it.each(guardedOperationIds)('requires its one capability: %s', async id => {
+  it.each(forInstallations)('requires its one capability: %s', async id => {
     const capability = capabilityOf(id)
     const without = await installationWith(capabilities.filter(held => held !== capability))
     expect(await call(id, without.apiKey, noTarget)).toEqual([
@@ -216,14 +219,19 @@ describe('an operation', () => {
     ])
   })
 
-  it.each(guardedOperationIds)('requires no other capability besides product access: %s', async id => {
+  it.each(forInstallations)('requires no other capability besides product access: %s', async id => {
     const narrow = await installationWith([accessCapability, capabilityOf(id)])
     const [status] = await call(id, narrow.apiKey, { ...noTarget, sessionId: randomUUID() })
     // The media type of a form is checked only after these checks.
     expect(guardedOperationOf(id).form === undefined ? [200, 201, 404] : [415]).toContain(status)
   })
 
-  it.each(guardedOperationIds)('is not found without product access: %s', async id => {
+  it.each(forPeople)('refuses the credential of an installation: %s', async id => {
+    const { apiKey } = await installationWith(capabilities)
+    expect(await call(id, apiKey, noTarget)).toEqual([401, { error: 'invalid_or_expired_credential' }])
+  })
+
+  it.each(forInstallations)('is not found without product access: %s', async id => {
     const outside = await installationWith(capabilities.filter(held => held !== accessCapability))
     expect(await call(id, outside.apiKey, noTarget)).toEqual([403, { error: 'cloud_access_denied' }])
   })

@@ -38,4 +38,4 @@ export function routableTarget(target: string): string {
 }
 
 /** Returns whether a path belongs to the API, where even an unknown path requires a bearer first. */
-export const isApiPath = (path: string): boolean => /^\/v1(?:beta)?(?:\/|$)/.test(path)
+export const isApiPath = (path: string): boolean => /^\/(?:v1(?:beta)?|cloud)(?:\/|$)/.test(path)

@@ -87,6 +87,28 @@ export async function hasOpenPublication(db: Queryable, key: SessionKey): Promis
 }
 
 /**
+ * Returns true if a Session has published a pull request of a local repository, on `publications_of_pull`.
+ * @param ownerId only Sessions of this owner; null for people, who see all of the organization's
+ */
+export async function hasPublishedPull(
+  db: Queryable,
+  organizationId: string,
+  ownerId: string | null,
+  { repositoryId, number }: { readonly repositoryId: string; readonly number: string },
+): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'has-published-pull',
+    text: `
+      select 1 from publications p join sessions s on s.organization_id = p.organization_id and s.id = p.session_id
+      where p.organization_id = $1 and p.result is not null and p.result -> 'pullRequest' ->> 'number' = $4
+        and s.source ->> 'kind' = 'local' and s.source ->> 'repositoryId' = $3
+        and ($2::uuid is null or s.owner_id = $2) limit 1`,
+    values: [organizationId, ownerId, repositoryId, number],
+  })
+  return rows.length > 0
+}
+
+/**
  * The Publications that workers share; the index of those that are due is `publications_due`. Of each Session one at a
  * time is claimed, in the order of their admission. One that is not prepared yet is claimed only on the host of the
  * Session's sandbox, or on any host if there is none. `$4` is the host.

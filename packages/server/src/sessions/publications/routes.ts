@@ -1,12 +1,13 @@
 import type { Context } from '../../context.ts'
 import type { Handlers } from '../../http/routing/handler.ts'
 import { admitPublication } from './admit-publication.ts'
+import { readLocalPull } from './local-pull.ts'
 import { pagePublications, readPublication } from './read-publication.ts'
 
 /** Serves Publications over HTTP. */
 export function publicationHandlers(
   context: Context,
-): Pick<Handlers, 'listPublications' | 'createPublication' | 'getPublication'> {
+): Pick<Handlers, 'listPublications' | 'createPublication' | 'getPublication' | 'getLocalPull'> {
   return {
     listPublications: async ({ principal, params, query }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
@@ -24,5 +25,9 @@ export function publicationHandlers(
         body: { publication: await readPublication(context, principal, key, params.publicationId) },
       }
     },
+    getLocalPull: async ({ principal, params, signal }) => ({
+      status: 200,
+      body: { pull: await readLocalPull(context, principal, params, signal) },
+    }),
   }
 }

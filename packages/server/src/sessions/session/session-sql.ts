@@ -75,6 +75,7 @@ export async function isArchived(db: Queryable, key: SessionKey): Promise<boolea
 export interface NewSession {
   readonly key: SessionKey
   readonly owner: Pick<Principal, 'kind' | 'id'>
+  readonly initiatedBy: string | null
   readonly requestHash: Buffer
   readonly title: string
   readonly origin: object | null
@@ -92,8 +93,8 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
     name: 'insert-session',
     text: `
       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, origin, model, runtime,
-        created_at, updated_at, source)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11)
+        created_at, updated_at, source, initiated_by)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12)
       on conflict do nothing returning 1`,
     values: [
       session.key.organizationId,
@@ -107,6 +108,7 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
       session.runtime,
       session.now,
       session.source,
+      session.initiatedBy,
     ],
   })
   return rows.length > 0

@@ -10,6 +10,8 @@ export interface SessionRow {
   readonly id: string
   readonly owner_kind: 'app_installation' | 'person'
   readonly owner_id: string
+  /** The person who asked for a Session that the service's own installation owns. */
+  readonly initiated_by: string | null
   readonly request_hash: Buffer
   readonly title: string
   readonly origin: Record<string, string> | null
@@ -64,6 +66,7 @@ export function toSession(row: SessionRow, surroundings: SessionSurroundings): S
     continuation: continuationOfSession(row, surroundings),
     phase: phaseOf(row.active_run_status, row.finalizing),
     createdBy: { kind: row.owner_kind, id: row.owner_id },
+    ...(row.initiated_by !== null && { initiatedBy: { kind: 'person', id: row.initiated_by } }),
     ...(row.active_run_id !== null && { activeRunId: row.active_run_id }),
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),

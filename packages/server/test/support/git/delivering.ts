@@ -49,7 +49,11 @@ export class Delivering {
   /** Makes a Session on the repository, with its sandbox attached and no active Run. */
   static async begin(test: TestService, from: Granted & { readonly grantId: string }): Promise<Delivering> {
     const source = { grantId: from.grantId, repositoryId: from.repository.repositoryId }
-    const session = await test.api.createSession({ runtime: 'shell', source }, 'true')
+    return Delivering.of(test, await test.api.createSession({ runtime: 'shell', source }, 'true'))
+  }
+
+  /** Waits until the first Run of a Session has ended and its sandbox is attached. */
+  static async of(test: TestService, session: Session): Promise<Delivering> {
     await test.api.runEnded(session.id, session.activeRunId ?? '')
     await until('a sealed run', async () => (await test.api.session(session.id)).phase === 'idle')
     const project = await workspacePath(test.db.database, test.dataDir, session, 'project')

@@ -1,0 +1,33 @@
+import { provideOwnInstallation } from '../accounts/installations/own-installation.ts'
+import type { Context } from '../context.ts'
+import type { Handlers } from '../http/routing/handler.ts'
+import { pageRepositories } from '../repositories/expand-grants.ts'
+import { createSession } from '../sessions/create-session.ts'
+import { readLocalPull } from '../sessions/publications/local-pull.ts'
+
+type Operations = 'listOrganizationRepositories' | 'createOrganizationSession' | 'getOrganizationPull'
+
+/** Serves first-party clients: people who work on the repositories that their organization is connected to. */
+export function cloudHandlers(context: Context): Pick<Handlers, Operations> {
+  return {
+    listOrganizationRepositories: async ({ principal: { organizationId }, query }) => {
+      const { id: installationId } = await provideOwnInstallation(context, organizationId)
+      return { status: 200, body: await pageRepositories(context, { organizationId, installationId }, query) }
+    },
+    createOrganizationSession: async ({ principal, params: { sessionId }, body }) => {
+      const { organizationId } = principal
+      const { created, session } = await createSession(context, principal, { organizationId, sessionId }, body, {
+        sourceOwner: async () => (await provideOwnInstallation(context, organizationId)).id,
+      })
+      return {
+        status: created ? 201 : 200,
+        body: { session },
+        headers: { location: `/v1/sessions/${session.id}` },
+      }
+    },
+    getOrganizationPull: async ({ principal, params, signal }) => ({
+      status: 200,
+      body: { pull: await readLocalPull(context, principal, params, signal) },
+    }),
+  }
+}
