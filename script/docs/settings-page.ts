@@ -23,6 +23,7 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['Runs', /^BERTH_(?:RUN_|FENCE|MAX_|AGENT_|CANCEL_|PARK_|APPROVAL_|PING_|HOST_LOST|WORKER_)/],
   ['Sandboxes', /^BERTH_(?:COMPUTE|LEASE_|WORKSPACE_|PROVISION_|SANDBOX_|EGRESS|MIRROR_|HELPER_)/],
   ['Reviews, Publications and Merges', /^BERTH_(?:REVIEW|PUBLICATION|MERGE)_/],
+  ['Webhooks', /^BERTH_WEBHOOK_/],
   ['The gateway', /^BERTH_GATEWAY_/],
 ]
 
@@ -96,6 +97,7 @@ as secrets depends on their names ([runtimes](runtimes.md#secrets)).
 | \`runtimes[].mounts\` | Absolute directories of the host, shown read-only at the same path. |
 | \`gitHosts\` | Apps of GitHub, in the cloud or your own ([git-hosts.md](git-hosts.md)). |
 | \`egress\` | Public hosts that sandboxes may reach, and ranges that they may not ([sandbox-network.md](sandbox-network.md)). |
+| \`webhooks.allow\` | Origins that webhooks reach besides public hosts, such as \`http://127.0.0.1:9000\`; refused in production ([webhooks.md](webhooks.md)). |
 | \`transcription\` | The engine for speech ([transcription.md](transcription.md)). |
 `
 

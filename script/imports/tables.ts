@@ -14,10 +14,10 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   organizations: { writes: ['accounts', 'identity/development'], reads: ['admin', 'repositories', 'sessions/runs'] },
   people: { writes: ['accounts', 'identity/development'] },
   memberships: { writes: ['accounts', 'identity/development'], reads: ['sessions/runs'] },
-  apps: { writes: ['accounts', 'identity/development'] },
+  apps: { writes: ['accounts', 'identity/development'], reads: ['webhooks'] },
   installations: {
     writes: ['accounts', 'identity/development'],
-    reads: ['identity', 'admin', 'gateway/accounting', 'repositories', 'sessions/runs'],
+    reads: ['identity', 'admin', 'gateway/accounting', 'repositories', 'sessions/runs', 'webhooks'],
   },
   api_keys: { writes: ['accounts', 'identity/development', 'identity/guard'], reads: ['gateway/accounting'] },
   external_identities: { writes: ['accounts'] },
@@ -72,6 +72,10 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   review_requests: { writes: ['sessions/reviews'] },
   publications: { writes: ['sessions/publications'] },
   merges: { writes: ['sessions/merges'] },
+
+  // Webhooks.
+  webhook_endpoints: { writes: ['webhooks'] },
+  webhook_deliveries: { writes: ['webhooks'] },
 
   // Repositories and their hosts.
   host_connections: { writes: ['repositories'] },

@@ -17,6 +17,11 @@ export const errors = {
     status: 400,
     cause: 'The organization header was sent together with a bearer credential.',
   },
+  invalid_url: {
+    status: 400,
+    cause: 'The URL is not an HTTPS URL of a public host, or its host has no address that is public.',
+  },
+  invalid_event_families: { status: 400, cause: 'No family is named, one is named twice, or one is unknown.' },
   cloud_repository_branch_not_found: { status: 400, cause: 'The repository has no branch `source.baseBranch`.' },
   upstream_request_refused: { status: 400, cause: 'The model provider refused the request.' },
   bearer_credential_required: { status: 401, cause: 'No bearer credential was sent.' },
@@ -102,6 +107,7 @@ export const errors = {
   cloud_publication_merge_conflict: { status: 409, cause: 'A Merge with this id was created with a different body.' },
   app_slug_taken: { status: 409, cause: 'Another app has, or had, this slug.' },
   api_key_limit_reached: { status: 409, cause: 'The integration has two active keys of this kind.' },
+  endpoint_limit_reached: { status: 409, cause: 'The installation has five webhook endpoints; delete one first.' },
   app_key_limit_reached: { status: 409, cause: 'The app has ten active keys; revoke one first.' },
   last_administrator: {
     status: 409,

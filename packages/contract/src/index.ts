@@ -155,3 +155,11 @@ export {
 } from './session.ts'
 export { Transcription, TranscriptionForm } from './transcription.ts'
 export { SubmitTurn, Turn, TurnAdmission, TurnFile, TurnPage } from './turn.ts'
+export {
+  eventFamilies,
+  type WebhookDeliveryStatus,
+  type WebhookEndpoint,
+  type WebhookError,
+  webhookErrors,
+  webhookLimits,
+} from './webhook.ts'

@@ -20,6 +20,7 @@ export type Tag =
   | 'Identity'
   | 'Apps'
   | 'Organizations'
+  | 'Webhooks'
 
 /** A success response of an operation. */
 export interface Success {

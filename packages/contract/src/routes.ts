@@ -18,6 +18,7 @@ import { repositoryOperations } from './operations/repository.ts'
 import { sessionOperations } from './operations/session.ts'
 import { transcriptionOperations } from './operations/transcription.ts'
 import { turnOperations } from './operations/turn.ts'
+import { webhookOperations } from './operations/webhook.ts'
 
 /** The route table: every operation of the API by its id; the API serves nothing else. */
 export const routes = {
@@ -39,6 +40,7 @@ export const routes = {
   ...installationIntentOperations,
   ...installationOperations,
   ...cloudOperations,
+  ...webhookOperations,
 } as const satisfies Record<string, Operation>
 
 export type OperationId = keyof typeof routes

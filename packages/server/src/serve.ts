@@ -9,6 +9,7 @@ import { openGateway } from './composition/gateway.ts'
 import { listen } from './composition/listener.ts'
 import { runtimeCatalog } from './composition/runtime-catalog.ts'
 import { openBlobStore, openDeploymentDatabase, openMasterKey } from './composition/storage.ts'
+import { webhookParts } from './composition/webhooks.ts'
 import { openWorker } from './composition/worker.ts'
 import type { Context } from './context.ts'
 import { GatewayCheck } from './execution/host/gateway-check.ts'
@@ -22,6 +23,7 @@ import type { Service } from './kit/service.ts'
 import { toStartError } from './kit/start-error.ts'
 import { serveMetrics } from './metrics/metrics-server.ts'
 import { serviceMetrics } from './metrics/service-metrics.ts'
+import type { Network } from './network/dial.ts'
 import { configuredModels } from './runtimes/configured-models.ts'
 import { openHelperGroup } from './sandboxes/confined/helper-group.ts'
 import { InteractionSweeper } from './sessions/interactions/interaction-sweeper.ts'
@@ -47,10 +49,12 @@ export interface RunningService extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** Facts that the surrounding process reports to the service. */
+/** What the surrounding process gives to the service. */
 export interface ServiceProcess {
   /** Number of log lines that could not be written. */
   droppedLogLines(): number
+  /** Network of webhooks; absent: this machine's. */
+  readonly network?: Network
 }
 
 /**
@@ -155,9 +159,11 @@ export async function serve(
     ...(gatewayCheck !== undefined && { gateway: () => gatewayCheck.check() }),
   }
   const api = roles.has('api') ? await openApi(context, settings, stack) : undefined
+  const webhooks =
+    roles.has('account') && masterKey !== undefined ? webhookParts(settings, masterKey, around.network) : undefined
   const account =
-    roles.has('account') && masterKey !== undefined
-      ? await openAccount(context, settings, { masterKey, authUrl: () => listening.urls.authUrl }, stack)
+    webhooks !== undefined
+      ? await openAccount(context, settings, { webhooks, authUrl: () => listening.urls.authUrl }, stack)
       : undefined
   if (api !== undefined || gateway !== undefined || account !== undefined) {
     const surfaces = { api, gateway, account, tokens }

@@ -18,7 +18,7 @@ const shared = {
   needs: 'organization.applications.manage',
 } as const
 
-const AppPath = Type.Object({ slug: AppSlug })
+const AppPath = Type.Object({ appSlug: AppSlug })
 
 /** Apps of an organization, and the keys by which their backends name themselves. */
 export const appOperations = {
@@ -43,7 +43,7 @@ export const appOperations = {
   registerAppKey: operation({
     ...shared,
     method: 'POST',
-    path: '/api/apps/{slug}/keys',
+    path: '/api/apps/{appSlug}/keys',
     summary: 'Register a public key',
     description:
       'The key is named by its RFC 7638 thumbprint. Registering an active key again answers 200 with the same `kid`. A revoked key cannot return.',
@@ -58,7 +58,7 @@ export const appOperations = {
   listAppKeys: operation({
     ...shared,
     method: 'GET',
-    path: '/api/apps/{slug}/keys',
+    path: '/api/apps/{appSlug}/keys',
     summary: "List an app's keys",
     description: 'Lists keys in the order of their registration, revoked ones included.',
     params: AppPath,
@@ -68,10 +68,10 @@ export const appOperations = {
   revokeAppKey: operation({
     ...shared,
     method: 'DELETE',
-    path: '/api/apps/{slug}/keys/{kid}',
+    path: '/api/apps/{appSlug}/keys/{kid}',
     summary: 'Revoke a key',
     description: 'Assertions that the key signed are refused from now on. Revoking a key again changes nothing.',
-    params: Type.Object({ slug: AppSlug, kid: KeyId }),
+    params: Type.Object({ appSlug: AppSlug, kid: KeyId }),
     responses: { 204: { description: 'The key is revoked.' } },
     errors: ['app_not_found', 'app_key_not_found'],
   }),

@@ -12,12 +12,17 @@ import type { Context } from '../context.ts'
 import type { AccountHandlers } from '../http/routing/handler.ts'
 import { issuerOf } from '../identity/tokens/token-types.ts'
 import type { Settings } from '../settings/settings.ts'
+import { type WebhookParts, webhookHandlers } from '../webhooks/routes.ts'
 
 /** Every operation of the account service; a domain that forgets one does not compile. */
 export function accountHandlers(
   context: Context,
   { listener, production }: Settings,
-  { keys, authUrl }: { readonly keys: SigningKeys; readonly authUrl: () => string },
+  {
+    keys,
+    authUrl,
+    webhooks,
+  }: { readonly keys: SigningKeys; readonly authUrl: () => string; readonly webhooks: WebhookParts },
 ): AccountHandlers {
   const { db, clock } = context
   const issuer = () => issuerOf(authUrl())
@@ -31,5 +36,6 @@ export function accountHandlers(
     ...intentHandlers(context, { assertions, authUrl }),
     ...installationHandlers(context),
     ...integrationHandlers(context),
+    ...webhookHandlers(context, webhooks),
   }
 }

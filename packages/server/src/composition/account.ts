@@ -6,7 +6,7 @@ import type { Context } from '../context.ts'
 import type { AccountSurface } from '../http/app.ts'
 import { IssuanceMeter } from '../identity/guard/issuance-meter.ts'
 import type { Settings } from '../settings/settings.ts'
-import type { MasterKey } from '../storage/master-key.ts'
+import type { WebhookParts } from '../webhooks/routes.ts'
 import { accountHandlers } from './account-handlers.ts'
 
 const DAY_MS = 86_400_000
@@ -17,16 +17,17 @@ const TOKEN_MS = 3_600_000
 export async function openAccount(
   context: Context,
   settings: Settings,
-  { masterKey, authUrl }: { readonly masterKey: MasterKey; readonly authUrl: () => string },
+  { webhooks, authUrl }: { readonly webhooks: WebhookParts; readonly authUrl: () => string },
   stack: AsyncDisposableStack,
 ): Promise<AccountSurface> {
   const { db, clock, log } = context
+  const { masterKey } = webhooks
   const times = { signMs: 30 * DAY_MS, publishAheadMs: DAY_MS, tokenMs: TOKEN_MS }
   const keys = stack.use(new SigningKeys(db, clock, masterKey, times))
   await keys.start(error => log.error({ err: error }, 'the signing keys could not be read or renewed'))
   const meter = new IssuanceMeter(db, clock, settings.limits.issuance)
   return {
-    handlers: accountHandlers(context, settings, { keys, authUrl }),
+    handlers: accountHandlers(context, settings, { keys, authUrl, webhooks }),
     meter,
     mount: app => {
       mountLinks(app, context, meter)

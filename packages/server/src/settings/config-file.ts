@@ -73,6 +73,12 @@ export interface EgressConfig {
   readonly refuse: readonly string[]
 }
 
+/** Where webhooks may be sent besides public hosts. */
+export interface WebhookConfig {
+  /** Origins that are let through as they are, for development. */
+  readonly allow: readonly string[]
+}
+
 /** The engine that transcribes recordings. */
 export type TranscriptionConfig =
   | { readonly kind: 'offline' }
@@ -97,6 +103,7 @@ export interface Config {
   readonly runtimes: readonly RuntimeConfig[]
   readonly gitHosts: readonly GitHostConfig[]
   readonly egress: EgressConfig
+  readonly webhooks: WebhookConfig
   /** Absent: Berth transcribes nothing. */
   readonly transcription: TranscriptionConfig | undefined
   /** Places of the secrets that the file itself holds, such as `providers[0].apiKey`. */
@@ -127,7 +134,7 @@ export function parseConfig(
 ): Config {
   const inlineSecrets: string[] = []
   const root = new JsonNode(parseJson(text, file), { file, path: '', variables, inlineSecrets })
-  const members = root.object('providers', 'models', 'runtimes', 'gitHosts', 'egress', 'transcription')
+  const members = root.object('providers', 'models', 'runtimes', 'gitHosts', 'egress', 'webhooks', 'transcription')
   const providers = members.providers?.array().map(readProvider) ?? []
   requireUnique(members.providers, providers)
   const runtimes = members.runtimes?.array().map(readRuntime) ?? []
@@ -138,6 +145,7 @@ export function parseConfig(
     runtimes,
     gitHosts: members.gitHosts?.array().map(readGitHost) ?? [],
     egress: readEgress(members.egress),
+    webhooks: { allow: members.webhooks?.object('allow').allow?.array().map(readOrigin) ?? [] },
     transcription: members.transcription === undefined ? undefined : readTranscription(members.transcription),
     inlineSecrets,
   }

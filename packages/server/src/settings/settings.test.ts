@@ -83,6 +83,7 @@ describe('the environment', () => {
     [{ BERTH_COLOUR: '' }, 'BERTH_COLOUR is not a setting'],
     [{ BERTH_LEASE_IDLE_SECONDS: '20000' }, 'BERTH_LEASE_IDLE_SECONDS must not be above BERTH_LEASE_MAX_SECONDS'],
     [{ BERTH_STREAM_MIN_SECONDS: '601' }, 'BERTH_STREAM_MIN_SECONDS must not be above BERTH_STREAM_MAX_SECONDS'],
+    [{ BERTH_WEBHOOK_PORTS: '8443,0' }, 'BERTH_WEBHOOK_PORTS must be a list of ports'],
     [{ NODE_ENV: 'production' }, 'BERTH_BASE_URL must be an https URL when NODE_ENV is production'],
   ])('%j is refused', (variables, message) => {
     expect(refusal(variables)).toBe(message)
@@ -157,6 +158,16 @@ test.each([
   'münchen.de',
 ])('the egress of sandboxes refuses the host %s', host => {
   expect(refusal({}, { egress: { hosts: [host] } })).toContain('egress.hosts[0] must match')
+})
+
+test('webhooks reach origins of the configuration file, but in production none', () => {
+  const file = { webhooks: { allow: ['http://127.0.0.1:9000/'] } }
+  const variables = Object.fromEntries(
+    ['BASE', 'AUTH', 'CONSOLE'].map(part => [`BERTH_${part}_URL`, 'https://a.example']),
+  )
+  expect(load(variables, file).webhooks).toEqual({ ports: [443], allow: ['http://127.0.0.1:9000'], refused: [] })
+  expect(refusal({ ...variables, NODE_ENV: 'production' }, file)).toContain('webhooks.allow')
+  expect(refusal({}, { webhooks: { allow: ['http://127.0.0.1:9000/path'] } })).toContain('webhooks.allow[0]')
 })
 
 describe('the configuration file', () => {
@@ -272,7 +283,7 @@ describe('the configuration file', () => {
     [[], 'it must be an object'],
     [
       { colours: 1 },
-      'colours is not known here; known are providers, models, runtimes, gitHosts, egress, transcription',
+      'colours is not known here; known are providers, models, runtimes, gitHosts, egress, webhooks, transcription',
     ],
     [{ runtimes: {} }, 'runtimes must be an array'],
     [{ runtimes: [{}] }, 'runtimes[0].id is missing'],

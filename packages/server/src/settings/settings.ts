@@ -25,6 +25,7 @@ import { readConfig, type SettingsFiles } from './read-config.ts'
 import { type Role, readRoles } from './roles.ts'
 import { readCompute, readSandboxes, type SandboxSettings } from './sandboxes.ts'
 import { readStreams, type StreamSettings } from './streams.ts'
+import { readWebhooks, type WebhookSettings } from './webhooks.ts'
 import { readWorker, type WorkerSettings } from './worker.ts'
 
 /**
@@ -52,6 +53,7 @@ export interface Settings {
   readonly sandboxes: SandboxSettings
   readonly streams: StreamSettings
   readonly accounts: AccountSettings
+  readonly webhooks: WebhookSettings
 }
 
 type Variables = Readonly<Record<string, string | undefined>>
@@ -125,15 +127,21 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
     sandboxes: readSandboxes(env, config),
     streams: readStreams(env),
     accounts: readAccounts(env),
+    webhooks: readWebhooks(env, config),
   }
 }
 
 /** Checks rules that span several groups. */
-function requireConsistent({ limits, gateway, production, urls }: Settings): void {
+function requireConsistent({ limits, gateway, production, urls, webhooks }: Settings): void {
   if (limits.bodies.callerBytes < gateway.bodyBytes) {
     throw new StartError('BERTH_BODY_BYTES_PER_CALLER must not be below BERTH_GATEWAY_BODY_BYTES')
   }
   if (!production) return
+  if (webhooks.allow.length > 0) {
+    throw new StartError(
+      'webhooks.allow of the configuration file is for development: remove it when NODE_ENV is production',
+    )
+  }
   for (const [name, url] of [
     ['BERTH_BASE_URL', urls.baseUrl],
     ['BERTH_AUTH_URL', urls.authUrl],

@@ -44,7 +44,7 @@ export function appHandlers(
       body: { success: true, apps: (await listApps(db, principal.organizationId)).map(toApp) },
     }),
 
-    registerAppKey: async ({ principal, params: { slug }, body, clientAddress }) => {
+    registerAppKey: async ({ principal, params: { appSlug: slug }, body, clientAddress }) => {
       const { organizationId, membershipId } = principal
       const key = await readPublicKey(body.publicKeyPem)
       if (key === null) {
@@ -65,7 +65,7 @@ export function appHandlers(
       return { status: isNew ? 201 : 200, body: { success: true, kid } }
     },
 
-    listAppKeys: async ({ principal, params: { slug } }) => {
+    listAppKeys: async ({ principal, params: { appSlug: slug } }) => {
       if (!(await hasApp(db, principal.organizationId, slug))) throw refusal('app_not_found')
       const keys = (await listAppKeys(db, slug)).map(key => ({
         kid: key.kid,
@@ -75,7 +75,7 @@ export function appHandlers(
       return { status: 200, body: { success: true, keys } }
     },
 
-    revokeAppKey: async ({ principal, params: { slug, kid }, clientAddress }) => {
+    revokeAppKey: async ({ principal, params: { appSlug: slug, kid }, clientAddress }) => {
       await db.transaction(async tx => {
         if (!(await hasApp(tx, principal.organizationId, slug))) throw refusal('app_not_found')
         if (!(await revokeAppKey(tx, slug, kid, clock.now()))) throw refusal('app_key_not_found')

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
+import type { Network } from '../../../src/network/dial.ts'
 import { type RunningService, serve } from '../../../src/serve.ts'
 import { loadSettings } from '../../../src/settings/settings.ts'
 import { Api } from '../api/api.ts'
@@ -27,6 +28,13 @@ export interface TestService extends AsyncDisposable {
 export function databaseUrl({ connection }: Pick<TestDatabase, 'connection'>): string {
   const { host, port, user, database } = connection
   return `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`
+}
+
+/** A network without names and without anybody who answers. */
+const noNetwork: Network = {
+  lookUp: async () => [],
+  resolve: async () => [],
+  dial: () => Promise.reject(new Error('tests dial nobody')),
 }
 
 /**
@@ -62,6 +70,8 @@ export async function startTestService(
     prepare?: (dataDir: string) => Promise<void>
     /** Chooses the spelling of the database's URL. */
     url?: (db: TestDatabase) => string
+    /** Network of webhooks; by default there is none. */
+    network?: Network
   } = {},
 ): Promise<TestService> {
   await using stack = new AsyncDisposableStack()
@@ -79,7 +89,12 @@ export async function startTestService(
     ...options.variables,
   }
   const settings = loadSettings(variables, path => (existsSync(path) ? readFileSync(path, 'utf8') : undefined))
-  const service = stack.use(await serve(settings, pino({ level: settings.logging.level })))
+  const service = stack.use(
+    await serve(settings, pino({ level: settings.logging.level }), {
+      droppedLogLines: () => 0,
+      network: options.network ?? noNetwork,
+    }),
+  )
   const url = service.settings.urls.baseUrl
   const tenant = await createTenant(db.database)
   const opened = stack.move()
