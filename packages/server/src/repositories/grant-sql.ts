@@ -136,7 +136,8 @@ export async function findGranted(
 
 const selectGrants = `
   select g.id, c.host, c.provider, c.account, c.account_login, g.repository_id, g.full_name, g.created_at,
-    coalesce(g.revoked_at, c.revoked_at, i.revoked_at, o.suspended_at) as revoked_at, g.replaced_by
+    coalesce(g.revoked_at, c.revoked_at, i.revoked_at, o.suspended_at,
+      case when not (o.cloud_access and i.capabilities @> '{svc.cloud.access}') then now() end) as revoked_at, g.replaced_by
   from repository_grants g join host_connections c on c.id = g.connection_id
   join installations i on i.id = g.installation_id join organizations o on o.id = i.organization_id`
 

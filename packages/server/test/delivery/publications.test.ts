@@ -437,23 +437,36 @@ describe('an event in between', () => {
     expect(outcome(await at.api.get(at.path('/repository/review')))).toBe('403 cloud_repository_grant_required')
   })
 
-  it('delivers nothing for a revoked installation', async () => {
+  it.each([
+    ['a revoked installation', 'installations set revoked_at = now()', 'installations set revoked_at = null'],
+    [
+      'an installation without product access',
+      "installations set capabilities = array_remove(capabilities, 'svc.cloud.access')",
+      "installations set capabilities = capabilities || '{svc.cloud.access}'",
+    ],
+    ['a suspended organization', 'organizations set suspended_at = now()', 'organizations set suspended_at = null'],
+    [
+      'an organization without product access',
+      'organizations set cloud_access = false',
+      'organizations set cloud_access = true',
+    ],
+  ])('delivers nothing for %s', async (_, end, restore) => {
     const at = await begin()
     const { db } = test
     await writeFile(join(at.project, 'a'), 'a')
     const { revision } = await at.review()
-    const installation = (revoked: string) =>
-      db.database.query(`update installations set revoked_at = ${revoked} where id = $1`, [test.tenant.installationId])
+    const change = (what: string) =>
+      db.database.query(`update ${what} where id = any($1)`, [[test.tenant.installationId, test.tenant.organizationId]])
     const id = randomUUID()
     await using stack = new AsyncDisposableStack()
-    stack.defer(() => installation('null').then(() => undefined))
+    stack.defer(() => change(restore).then(() => undefined))
     await db.database.query(
       `create function hold() returns trigger language plpgsql as $$ begin new.due_at := 'infinity'; return new; end $$`,
     )
     await db.database.query('create trigger hold before insert on publications for each row execute function hold()')
     await at.put(id, { revision, title: 'a' })
     await db.database.query('drop function hold cascade')
-    await installation('now()')
+    await change(end)
     await db.database.query('update publications set due_at = now() where id = $1', [id])
     const { rows } = await until('an ended publication', async () => {
       const read = await db.database.query(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Event, Session } from '@berth/contract'
+import type { Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Sweeper } from '../../src/execution/host/sweeper.ts'
 import { Worker } from '../../src/execution/worker.ts'
@@ -10,6 +10,7 @@ import { openDatabase } from '../../src/storage/postgres/pool.ts'
 import { nativeStandIn } from '../support/agents/scripted-runtimes.ts'
 import type { Api } from '../support/api/api.ts'
 import type { Tenant } from '../support/api/tenant.ts'
+import { endRows, revokedEnd, toolDone } from '../support/runs/end-rows.ts'
 import { silentLog } from '../support/services/log.ts'
 import { databaseUrl } from '../support/services/service.ts'
 import { startServiceProcess } from '../support/services/service-process.ts'
@@ -56,45 +57,11 @@ const statusOf = async (session: Session) =>
   (await rowsOf<{ status: string }>('select status from runs where session_id = $1', session))[0]?.status
 const reached = (session: Session, status: string) =>
   until(`a run that is ${status}`, async () => (await statusOf(session)) === status)
-const logOf = async (session: Session) =>
-  (
-    await rowsOf<{ event: Event }>(
-      'select envelope::json as event from events where session_id = $1 order by sequence',
-      session,
-    )
-  ).map(({ event }) => event)
-const did = (session: Session, title: string) =>
-  until(`that the agent did ${title}`, async () => (await logOf(session)).some(({ data }) => data['title'] === title))
-
-/** Waits until the one Run has ended and been sealed, and returns the final state of everything that it had. */
-async function end(session: Session) {
-  const [run] = await until('the end of the run', async () => {
-    const rows = await rowsOf<{ ended: string }>(
-      `select concat_ws(' ', status, stop_reason, error_code) as ended from runs r
-       where session_id = $1 and ended_at is not null and not exists (
-         select 1 from executions e where e.session_id = r.session_id and e.task is not null)`,
-      session,
-    )
-    return rows.length > 0 && rows
-  })
-  const log = await logOf(session)
-  const terminal = log.filter(({ type }) => /^svc\.run\.(completed|failed|cancelled|crashed)$/.test(type))
-  const asked = log.filter(({ type }) => type === 'svc.interaction.expired')
-  return {
-    ended: run?.ended,
-    terminal: terminal.map(({ data }) => data['errorCode']),
-    resolutions: asked.map(({ data }) => data['resolution']),
-    sealed: (await resuming.checkpoints(session)).length,
-  }
-}
+const did = (session: Session, title: string) => toolDone(db(), session, title)
+const end = (session: Session) => endRows(db(), session)
 
 const ask = `ask ${JSON.stringify({ message: 'Which?', requestedSchema: { properties: { a: { type: 'string' } } } })}`
-const revoked = {
-  ended: 'failed error authority_revoked',
-  terminal: ['authority_revoked'],
-  resolutions: [] as string[],
-  sealed: 1,
-}
+const revoked = revokedEnd
 const neverBegun = {
   ...revoked,
   ended: 'failed error authority_revoked_dispatch',

@@ -2,9 +2,9 @@ import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /**
- * Returns SQL that is true if a Run has lost its authority. Its organization was suspended; or the installation that
- * owns its Session was revoked, or lost product access; or the person who submitted its Turn left the organization
- * before the Run began and has not come back. A Run that has begun continues when a member leaves.
+ * Returns SQL that is true if a Run has lost its authority. Its organization was suspended, or lost product access; or
+ * the installation that owns its Session was revoked, or lost product access; or the person who submitted its Turn left
+ * the organization before the Run began and has not come back. A Run that has begun continues when a member leaves.
  *
  * @param run alias of a row of `runs`
  */
@@ -15,7 +15,8 @@ export const hasLostAuthority = (run: string): string => `(
       and o.owner_kind = 'app_installation'
       and (i.revoked_at is not null or not i.capabilities @> '{svc.cloud.access}'))
   or exists (
-    select 1 from organizations g where g.id = ${run}.organization_id and g.suspended_at is not null)
+    select 1 from organizations g
+    where g.id = ${run}.organization_id and (g.suspended_at is not null or not g.cloud_access))
   or (${run}.started_at is null and exists (
     select 1 from turns t
     join memberships m on m.organization_id = t.organization_id and m.person_id = t.author_id
