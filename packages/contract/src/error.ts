@@ -69,6 +69,7 @@ export const errors = {
   },
   sign_in_not_found: { status: 404, cause: 'The person has no such sign-in.' },
   membership_not_found: { status: 404, cause: 'The organization has no such member.' },
+  connection_not_found: { status: 404, cause: 'The organization itself has no such connection.' },
   installation_intent_not_found: { status: 404, cause: 'The app has no such intent.' },
   integration_not_found: { status: 404, cause: 'The organization has no such integration.' },
   api_key_not_found: { status: 404, cause: 'The integration has no such active key.' },

@@ -10,6 +10,7 @@ export {
   type Role,
   roles,
 } from './capability.ts'
+export type { Connection } from './connection.ts'
 export { Discovery, Runtime, RuntimeList } from './discovery.ts'
 export { ErrorBody, type ErrorCode, type ErrorKind, errors, Issue } from './error.ts'
 export {

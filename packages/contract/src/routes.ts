@@ -4,6 +4,7 @@ import { appOperations } from './operations/app.ts'
 import { appTokenOperations } from './operations/app-token.ts'
 import { artifactOperations } from './operations/artifact.ts'
 import { cloudOperations } from './operations/cloud.ts'
+import { connectionOperations } from './operations/connection.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
 import { eventOperations } from './operations/event.ts'
@@ -39,6 +40,7 @@ export const routes = {
   ...appTokenOperations,
   ...installationIntentOperations,
   ...installationOperations,
+  ...connectionOperations,
   ...cloudOperations,
   ...webhookOperations,
 } as const satisfies Record<string, Operation>

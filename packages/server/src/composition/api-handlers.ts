@@ -1,3 +1,4 @@
+import { connectionHandlers } from '../accounts/connections/routes.ts'
 import { identityHandlers } from '../accounts/me.ts'
 import { cloudHandlers } from '../cloud/routes.ts'
 import type { Context } from '../context.ts'
@@ -37,6 +38,7 @@ export function apiHandlers(
     ...repositoryHandlers(context),
     ...transcriptionHandlers(transcription),
     ...identityHandlers(context),
+    ...connectionHandlers(context),
     ...cloudHandlers(context),
   }
 }

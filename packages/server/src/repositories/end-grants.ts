@@ -19,7 +19,10 @@ interface Named {
  */
 export async function endGrants({ db, clock }: Ending, id: string): Promise<void> {
   const { account, repository } = await findNamed(db, id)
-  if (repository === undefined) return endConnection(db, account.id, clock.now())
+  if (repository === undefined) {
+    await endConnection(db, account.id, clock.now())
+    return
+  }
   if (account.whole && repository.status === 'active') {
     throw new StartError(
       `${repository.fullName} comes with all of ${account.accountLogin} and would be granted again: revoke ${account.id} instead`,

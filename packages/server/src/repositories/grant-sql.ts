@@ -32,9 +32,13 @@ export async function insertConnection(db: Queryable, row: ConnectionRow, now: D
   return kept
 }
 
-/** Ends a connection, and with it its grants. */
-export async function endConnection(db: Queryable, id: string, now: Date): Promise<void> {
-  await db.query('update host_connections set revoked_at = $2 where id = $1 and revoked_at is null', [id, now])
+/**
+ * Ends a connection, and with it its grants.
+ * @returns true if it was live
+ */
+export async function endConnection(db: Queryable, id: string, now: Date): Promise<boolean> {
+  const text = 'update host_connections set revoked_at = $2 where id = $1 and revoked_at is null'
+  return (await db.query(text, [id, now])).rowCount > 0
 }
 
 /** Ends all connections of an installation, and with them its grants. */
@@ -55,10 +59,17 @@ export interface AccountRow extends ConnectionRow {
   readonly replaced: boolean
 }
 
-/** Lists connections with their grants, for operators; it reads both tables whole unless one is named. */
+/** Only those of an organization or an installation, or the one with this id or a grant of this id; all by default. */
+export interface AccountFilter {
+  readonly organizationId?: string
+  readonly installationId?: string
+  readonly id?: string
+}
+
+/** Lists connections with their grants; it reads both tables whole unless one is named. */
 export async function listAccountRows(
   db: Queryable,
-  { installationId, id }: { readonly installationId?: string; readonly id?: string },
+  { organizationId, installationId, id }: AccountFilter,
 ): Promise<AccountRow[]> {
   const { rows } = await db.query<AccountRow>(
     `select c.id, c.organization_id, c.installation_id, c.host, c.provider, c.account, c.account_login, c.whole,
@@ -67,8 +78,9 @@ export async function listAccountRows(
      from host_connections c left join repository_grants g on g.connection_id = c.id
      where ($1::uuid is null or c.installation_id = $1)
        and ($2::uuid is null or c.id = $2 or c.id = (select connection_id from repository_grants where id = $2))
+       and ($3::uuid is null or c.organization_id = $3)
      order by c.created_at, c.id, g.full_name, g.created_at`,
-    [installationId ?? null, id ?? null],
+    [installationId ?? null, id ?? null, organizationId ?? null],
   )
   return rows
 }

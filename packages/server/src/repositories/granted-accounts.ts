@@ -1,5 +1,5 @@
 import type { Queryable } from '../storage/postgres/database.ts'
-import { type AccountRow, listAccountRows } from './grant-sql.ts'
+import { type AccountFilter, type AccountRow, listAccountRows } from './grant-sql.ts'
 
 /** A repository of an account that an installation was granted. */
 export interface GrantedRepository {
@@ -15,6 +15,7 @@ export interface GrantedAccount {
   readonly organizationId: string
   readonly installationId: string
   readonly host: string
+  readonly provider: string
   readonly account: string
   readonly accountLogin: string
   /** Every repository of the account is granted as soon as it is seen. */
@@ -23,14 +24,8 @@ export interface GrantedAccount {
   readonly repositories: readonly GrantedRepository[]
 }
 
-/**
- * Lists accounts with all that was ever granted of them, oldest first.
- * @param of only those of an installation, or the one with this id or a grant of this id; all by default
- */
-export async function listAccounts(
-  db: Queryable,
-  of: { readonly installationId?: string; readonly id?: string } = {},
-): Promise<GrantedAccount[]> {
+/** Lists accounts with all that was ever granted of them, oldest first. */
+export async function listAccounts(db: Queryable, of: AccountFilter = {}): Promise<GrantedAccount[]> {
   const accounts = Map.groupBy(await listAccountRows(db, of), row => row.id)
   return [...accounts.values()].flatMap(([first, ...more]) => (first === undefined ? [] : [toAccount(first, more)]))
 }
@@ -41,6 +36,7 @@ function toAccount(first: AccountRow, more: readonly AccountRow[]): GrantedAccou
     organizationId: first.organization_id,
     installationId: first.installation_id,
     host: first.host,
+    provider: first.provider,
     account: first.account,
     accountLogin: first.account_login,
     whole: first.whole,

@@ -150,6 +150,7 @@ describe("another organization's", () => {
   const bodies: { readonly [Id in OperationId]?: object } = {
     createInvitation: { email: 'taken@example.test' },
     updateMember: { role: 'admin' },
+    addConnection: { host: 'local', account: 'local' },
   }
   const tested = ids.filter(id => id in bodies || operationOf(id).body === undefined)
 
