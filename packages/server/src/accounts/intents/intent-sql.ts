@@ -122,6 +122,8 @@ export interface IntentToShow {
   /** Name of the organization that publishes the app. */
   readonly publisher: string
   readonly capabilities: readonly string[]
+  /** Where the person goes after the decision. */
+  readonly redirect_url: string | null
 }
 
 /** Reads an intent that waits for a decision. @returns null as `lockPending` does */
@@ -129,7 +131,7 @@ export async function findIntentToShow(db: Queryable, digest: Buffer, now: Date)
   const { rows } = await db.query<IntentToShow>({
     name: 'find-intent-to-show',
     text: `
-      select a.slug, a.name, o.name as publisher, n.capabilities
+      select a.slug, a.name, o.name as publisher, n.capabilities, n.redirect_url
       from installation_intents n
       join apps a on a.slug = n.app_slug join organizations o on o.id = a.organization_id
       where n.digest = $1 and n.status = 'pending' and n.expires_at > $2

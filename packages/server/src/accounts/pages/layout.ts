@@ -9,10 +9,20 @@ const styleHash = createHash('sha256').update(style).digest('base64')
 
 const mark = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="12" cy="5" r="2"/><path d="M12 7v14M8 11h8M4 13c0 5 3.5 8 8 8s8-3 8-8"/></svg>`
 
+const tick = html`<svg class="done" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="3" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="M4 13l5 5L20 6"/></svg>
+`
+
+/** The mark as the icon of the browser's tab; as a `data:` URL it needs no request. */
+const icon = `data:image/svg+xml,${encodeURIComponent(
+  mark.text.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" color="#2f8fd0" '),
+)}`
+
 /** A page of the account service, without its frame. */
 export interface Page {
   readonly title: string
   readonly content: Html
+  /** The page tells that something is done: it shows a tick. */
+  readonly isDone?: boolean
 }
 
 /**
@@ -24,7 +34,7 @@ export interface Page {
 export const pageHeaders: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
-  'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; frame-ancestors 'none'; base-uri 'none'`,
+  'content-security-policy': `default-src 'none'; img-src data:; style-src 'sha256-${styleHash}'; frame-ancestors 'none'; base-uri 'none'`,
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
 }
@@ -35,20 +45,22 @@ export function sendPage(reply: FastifyReply, status: number, page: Page): Fasti
 }
 
 /** Renders a page in its frame. */
-export function renderPage({ title, content }: Page): string {
+export function renderPage({ title, content, isDone = false }: Page): string {
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
+<link rel="icon" href="${icon}">
 <title>${title} · Berth</title>
 <style>${styleSheet}</style>
 </head>
 <body>
 <header class="mark">${mark}<span>Berth</span></header>
 <main>
-<h1>${title}</h1>
+${isDone ? tick : null}<h1>${title}</h1>
 ${content}
 </main>
 </body>
@@ -58,3 +70,6 @@ ${content}
 
 /** A page of one sentence or two. */
 export const plainPage = (title: string, words: string): Page => ({ title, content: html`<p>${words}</p>` })
+
+/** A page that tells that something is done, in one sentence or two. */
+export const donePage = (title: string, words: string): Page => ({ ...plainPage(title, words), isDone: true })

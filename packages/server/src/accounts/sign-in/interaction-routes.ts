@@ -4,6 +4,7 @@ import { ApiError } from '../../kit/api-error.ts'
 import { sendFailure } from '../pages/failure.ts'
 import { readForm } from '../pages/form.ts'
 import { formToken, isOwnForm } from '../pages/form-token.ts'
+import { html } from '../pages/html.ts'
 import { pageHeaders, plainPage, sendPage } from '../pages/layout.ts'
 import { interactionPath, type SignInContext } from './configuration.ts'
 import { approve, choicesOf } from './consent-step.ts'
@@ -56,7 +57,11 @@ export class InteractionRoutes {
     if (interaction.uid !== id) throw new ApiError(400, 'malformed_request')
     const bound = `interaction/${interaction.uid}/${interaction.prompt.name}/${interaction.session?.accountId ?? ''}`
     const csrf = formToken(this.#context.masterKey, bound)
-    return { request, reply, provider, interaction, csrf, bound, page: 'interaction' }
+    const purpose =
+      interaction.deviceCode === undefined
+        ? html`A program on this machine asks you to sign in.`
+        : html`This connects the device that shows your code.`
+    return { request, reply, provider, interaction, csrf, bound, page: 'interaction', purpose }
   }
 
   #askToSignIn(step: Step): FastifyReply {

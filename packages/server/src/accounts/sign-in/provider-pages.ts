@@ -1,6 +1,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { Html, html } from '../pages/html.ts'
-import { type Page, pageHeaders, plainPage, renderPage } from '../pages/layout.ts'
+import { donePage, type Page, pageHeaders, plainPage, renderPage } from '../pages/layout.ts'
 import { alert } from './pages/sign-in-page.ts'
 
 /** The part of a request's context that answers it. */
@@ -68,7 +68,7 @@ ${formWith(form, buttons)}`,
 }
 
 export async function showDeviceConnected(ctx: KoaContextWithOIDC): Promise<void> {
-  show(ctx, plainPage('Device connected', 'Go back to your terminal. You can close this page.'))
+  show(ctx, donePage('Device connected', 'Go back to your terminal. You can close this page.'))
 }
 
 /** Asks before it signs anybody out: a link from another site must not be able to do so. */
@@ -85,7 +85,7 @@ ${formWith(form, buttons)}`,
 }
 
 export async function showSignedOut(ctx: KoaContextWithOIDC): Promise<void> {
-  show(ctx, plainPage('Signed out', 'You have left Berth on this browser. You can close this page.'))
+  show(ctx, donePage('Signed out', 'You have left Berth on this browser. You can close this page.'))
 }
 
 /** Says why a request was refused; the client's error, not the service's own words about its inside. */

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { appendAudit } from '../audit/append.ts'
+import type { Html } from '../pages/html.ts'
 import { sendPage } from '../pages/layout.ts'
 import { recordPerson } from '../people/record-person.ts'
 import type { SignInContext } from './configuration.ts'
@@ -16,6 +17,8 @@ export interface SignInPlace {
   readonly bound: string
   /** The page that asks, for the audit log. */
   readonly page: 'interaction' | 'install'
+  /** One sentence that says what the person signs in for. */
+  readonly purpose: Html
 }
 
 /** The form that asks for email, password and second factor. Pages that let people sign in share it. */
@@ -29,8 +32,8 @@ export class SignInForm {
   }
 
   /** Shows the form. */
-  ask({ reply, csrf }: SignInPlace, email = ''): FastifyReply {
-    return sendPage(reply, 200, signInPage({ csrf, email, message: null }))
+  ask({ reply, csrf, purpose }: SignInPlace, email = ''): FastifyReply {
+    return sendPage(reply, 200, signInPage({ csrf, email, purpose, message: null }))
   }
 
   /**
@@ -40,7 +43,7 @@ export class SignInForm {
    * @throws ApiError 503 if too many passwords are being hashed
    */
   async take(place: SignInPlace, form: URLSearchParams): Promise<Proven | null> {
-    const { request, reply, csrf, bound } = place
+    const { request, reply, csrf, bound, purpose } = place
     const factor = form.get('factor')
     const email = (form.get('email') ?? '').trim()
     const attempt =
@@ -48,7 +51,7 @@ export class SignInForm {
         ? await this.#passwords.password(bound, request.ip, email, form.get('password') ?? '')
         : await this.#passwords.secondFactor(bound, request.ip, factor, form.get('code') ?? '')
     const again = (message: string, status: number) => {
-      if (factor === null) sendPage(reply, status, signInPage({ csrf, email, message }))
+      if (factor === null) sendPage(reply, status, signInPage({ csrf, email, purpose, message }))
       else sendPage(reply, status, secondFactorPage({ csrf, factor, message }))
       return null
     }
@@ -60,7 +63,7 @@ export class SignInForm {
         sendPage(reply, 200, secondFactorPage({ csrf, factor: attempt.factor, message: null }))
         return null
       case 'too-late':
-        sendPage(reply, 401, signInPage({ csrf, email, message: 'That took too long. Sign in once more.' }))
+        sendPage(reply, 401, signInPage({ csrf, email, purpose, message: 'That took too long. Sign in once more.' }))
         return null
       case 'limited':
         reply.header('retry-after', String(attempt.retryAfterSeconds))

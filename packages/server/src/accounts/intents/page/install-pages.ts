@@ -1,5 +1,5 @@
 import { html } from '../../pages/html.ts'
-import { type Page, plainPage } from '../../pages/layout.ts'
+import { donePage, type Page, plainPage } from '../../pages/layout.ts'
 import type { MembershipToChoose } from '../../sign-in/sign-in-sql.ts'
 import type { IntentToShow } from '../intent-sql.ts'
 import { capabilityWords } from './capability-words.ts'
@@ -21,7 +21,7 @@ export const noMembershipPage = plainPage(
 
 /** The page after a decision, for an app that named no place to go back to. */
 export const decidedPage = (approved: boolean): Page =>
-  approved ? plainPage('The app is installed', 'Go back to the app. You can close this page.') : nothingInstalledPage
+  approved ? donePage('The app is installed', 'Go back to the app. You can close this page.') : nothingInstalledPage
 
 /** The page that asks in which of a person's organizations an app is to be installed. */
 export const choicePage = (form: {
@@ -31,7 +31,7 @@ export const choicePage = (form: {
   readonly memberships: readonly MembershipToChoose[]
 }): Page => ({
   title: `Where should ${form.intent.name} be installed?`,
-  content: html`<p>You are signed in as <strong>${form.email}</strong>.</p>
+  content: html`<p>You are signed in as <strong>${form.email}</strong>. The next page shows what the app may do there.</p>
 <form method="post">
 <input type="hidden" name="csrf" value="${form.csrf}">
 <fieldset><legend>Organization</legend>
@@ -55,19 +55,25 @@ export const installPage = (form: {
   readonly email: string
   readonly membership: MembershipToChoose
 }): Page => {
-  const { name, slug, publisher, capabilities } = form.intent
+  const { name, slug, publisher, capabilities, redirect_url: redirectUrl } = form.intent
   const { id, organization } = form.membership
   return {
     title: `Install ${name}?`,
     content: html`<dl>
-<dt>App</dt><dd>${name} (<code>${slug}</code>)</dd>
+<dt>App</dt><dd>${name}<small>${slug}</small></dd>
 <dt>Published by</dt><dd>${publisher}</dd>
 <dt>Install in</dt><dd>${organization}</dd>
 <dt>You</dt><dd>${form.email}</dd>
-</dl>
-<p>In <strong>${organization}</strong> the app may:</p>
-<ul>
-${capabilities.map(capability => html`<li>${capabilityWords(capability)} <small>${capability}</small></li>\n`)}</ul>
+${
+  redirectUrl === null
+    ? null
+    : html`<dt>Then go to</dt><dd>${new URL(redirectUrl).origin}</dd>
+`
+}</dl>
+<h2>In ${organization} the app may:</h2>
+<ul class="may">
+${capabilities.map(capability => html`<li>${capabilityWords(capability)}<small>${capability}</small></li>\n`)}</ul>
+<p class="note">If the app is installed there already, it may do this from now on, and nothing else. Do not install it if you did not start this yourself.</p>
 <form method="post">
 <input type="hidden" name="csrf" value="${form.csrf}">
 <input type="hidden" name="membership" value="${id}">
@@ -75,8 +81,7 @@ ${capabilities.map(capability => html`<li>${capabilityWords(capability)} <small>
 <button type="submit" name="decision" value="approve">Install in ${organization}</button>
 <button class="second" type="submit" name="decision" value="deny">Do not install</button>
 </div>
-</form>
-<p>If the app is installed there already, it may do this from now on, and nothing else. Do not install it if you did not start this yourself.</p>`,
+</form>`,
   }
 }
 

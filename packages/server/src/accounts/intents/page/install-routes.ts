@@ -5,6 +5,7 @@ import { listMembers } from '../../organizations/memberships.ts'
 import { sendFailure } from '../../pages/failure.ts'
 import { readForm } from '../../pages/form.ts'
 import { formToken, isOwnForm } from '../../pages/form-token.ts'
+import { html } from '../../pages/html.ts'
 import { pageHeaders, sendPage } from '../../pages/layout.ts'
 import type { SignInContext } from '../../sign-in/configuration.ts'
 import { type PageSession, PageSessions } from '../../sign-in/page-session.ts'
@@ -78,7 +79,8 @@ export class InstallRoutes {
   #step(request: InstallRequest, reply: FastifyReply, intent: IntentToShow, session: PageSession): Step {
     const bound = `install/${request.params.id}/${session.key}`
     const csrf = formToken(this.#context.masterKey, bound)
-    return { request, reply, intent, session, bound, csrf, page: 'install' }
+    const purpose = html`Then you decide whether <strong>${intent.name}</strong> is installed.`
+    return { request, reply, intent, session, bound, csrf, page: 'install', purpose }
   }
 
   async #signIn(step: Step, form: URLSearchParams): Promise<FastifyReply> {

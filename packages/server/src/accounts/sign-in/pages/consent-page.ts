@@ -32,6 +32,6 @@ ${where}
 <button class="second" type="submit" name="decision" value="cancel">Cancel</button>
 </div>
 </form>
-<p>Cancel if you did not start this yourself.</p>`,
+<p class="note">Cancel if you did not start this yourself.</p>`,
   }
 }

@@ -12,9 +12,12 @@ export const signInPage = (form: {
   readonly csrf: string
   readonly email: string
   readonly message: string | null
+  /** One sentence that says what the person signs in for. */
+  readonly purpose: Html
 }): Page => ({
   title: 'Sign in',
-  content: html`${alert(form.message)}
+  content: html`<p>${form.purpose}</p>
+${alert(form.message)}
 <form method="post">
 <input type="hidden" name="csrf" value="${form.csrf}">
 <label>Email<input type="email" name="email" value="${form.email}" autocomplete="username" maxlength="254" required${form.email === '' ? autofocus : null}></label>
@@ -32,7 +35,7 @@ export const secondFactorPage = (form: {
   readonly factor: string
   readonly message: string | null
 }): Page => ({
-  title: 'One more step',
+  title: 'Enter your code',
   content: html`<p>Enter the six digits that your authenticator shows now.</p>
 ${alert(form.message)}
 <form method="post">
