@@ -21,6 +21,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   api_keys: { writes: ['accounts', 'identity/development', 'identity/guard'], reads: ['gateway/accounting'] },
   external_identities: { writes: ['accounts'] },
+  recovery_codes: { writes: ['accounts'] },
   sign_ins: { writes: ['accounts'] },
   oidc_records: { writes: ['accounts'] },
   one_time_links: { writes: ['accounts'] },

@@ -1,3 +1,4 @@
+import { mountAccountPages } from '../accounts/account-page/mount-account.ts'
 import { InstallRoutes } from '../accounts/intents/page/install-routes.ts'
 import { mountLinks } from '../accounts/links/link-routes.ts'
 import { mountSignIn } from '../accounts/sign-in/sign-in.ts'
@@ -35,6 +36,7 @@ export async function openAccount(
       const signIn = { db, clock, masterKey, keys, authUrl, refreshGraceMs }
       const provider = mountSignIn(app, signIn, meter, log)
       new InstallRoutes(signIn, provider).register(app)
+      mountAccountPages(app, signIn, provider)
     },
   }
 }

@@ -17,6 +17,7 @@ main { width: 100%; max-width: 27rem; padding: 2rem; border: 1px solid var(--lin
 h1 { margin: 0; font-size: 1.4rem; line-height: 1.25; font-weight: 650; letter-spacing: -.015em; text-wrap: balance; overflow-wrap: anywhere; }
 h2 { margin: 1.5rem 0 0; font-size: 1rem; line-height: 1.4; font-weight: 600; overflow-wrap: anywhere; }
 .done { display: block; width: 2.75rem; height: 2.75rem; margin: 0 0 1rem; padding: .7rem; border-radius: 50%; color: var(--good); background: var(--good-wash); }
+a { color: var(--accent); }
 p { margin: .5rem 0 0; color: var(--soft); text-wrap: pretty; }
 p strong { color: var(--ink); font-weight: 600; overflow-wrap: anywhere; }
 form { margin: 1.5rem 0 0; }
@@ -52,6 +53,12 @@ label.choice span { min-width: 0; overflow-wrap: anywhere; }
 label.choice small, dd small { display: block; color: var(--soft); }
 ul { margin: .75rem 0 0; padding: 0 0 0 1.2rem; }
 li { margin: .4rem 0 0; overflow-wrap: anywhere; }
+ul.plain { padding: 0; list-style: none; }
+ul.plain li { margin: .75rem 0 0; padding: .9rem 1rem; border: 1px solid var(--line); border-radius: 10px; }
+ul.plain form { margin: .75rem 0 0; }
+ul.plain button { margin: 0; }
+ul.codes { columns: 2; padding: 0; list-style: none; }
+.qr { display: block; width: 14rem; max-width: 100%; margin: 1.25rem auto 0; border-radius: 8px; }
 li small { display: block; color: var(--soft); }
 ul.may { padding: 0; list-style: none; }
 ul.may li { position: relative; padding: 0 0 0 1.75rem; margin: .7rem 0 0; line-height: 1.4; }

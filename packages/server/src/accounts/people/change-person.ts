@@ -3,6 +3,7 @@ import type { Database, Queryable } from '../../storage/postgres/database.ts'
 import { operator } from '../audit/append.ts'
 import { type IssuedLink, issueReset } from '../links/one-time-link.ts'
 import { requireAnotherAdministrator } from '../organizations/memberships.ts'
+import { removeSecondFactor } from '../second-factor/second-factor.ts'
 import { endEverySession, findPersonByEmail, type Person } from './person.ts'
 import { recordPerson } from './record-person.ts'
 
@@ -45,7 +46,7 @@ export function resetPerson(db: Database, email: string, forgetSecondFactor: boo
     const person = await requirePerson(tx, email)
     if (person.disabled) throw new StartError(`${email} is disabled; berth admin person enable ${email} comes first`)
     if (forgetSecondFactor) {
-      await tx.query('update people set totp_secret = null, totp_step = null where id = $1', [person.id])
+      await removeSecondFactor(tx, person.id)
       await endEverySession(tx, person.id, now)
       await record(tx, person, 'person.second_factor_removed', now)
     }

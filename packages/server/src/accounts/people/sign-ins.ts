@@ -11,8 +11,8 @@ interface SignInRow {
   readonly last_used_at: Date
 }
 
-/** Lists a person's sign-ins that have not ended, last used first. @param currentId the one of the request's token */
-export async function listSignIns(db: Queryable, personId: string, currentId: string): Promise<SignIn[]> {
+/** Lists a person's sign-ins that have not ended, last used first. @param currentId the one of the request's token; null if it has none */
+export async function listSignIns(db: Queryable, personId: string, currentId: string | null): Promise<SignIn[]> {
   const { rows } = await db.query<SignInRow>(
     `select s.id, s.organization_id, s.client_id, s.address, s.user_agent, s.created_at, s.last_used_at
      from sign_ins s join memberships m on m.id = s.membership_id

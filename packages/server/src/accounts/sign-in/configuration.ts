@@ -44,14 +44,14 @@ export function providerConfiguration(
   adapter: (kind: string) => Adapter,
   policy: interactionPolicy.DefaultPolicy,
 ): Configuration {
-  const { db, clock, masterKey, keys } = context
+  const { db, clock, keys } = context
   const authUrl = context.authUrl()
   const prefix = new URL(authUrl).pathname.replace(/\/$/, '')
   return {
     adapter,
     clients,
     jwks: { keys: privateKeys(keys) },
-    cookies: cookies(authUrl, masterKey),
+    cookies: cookies(context),
     interactions: { policy, url: (_ctx, { uid }) => `${prefix}${interactionPath(uid)}` },
     // Guards and refreshes judge the same rows: whoever has left gets no new token, whatever they still hold.
     findAccount: async (ctx, accountId, token) => {
@@ -138,19 +138,29 @@ function privateKeys(keys: SigningKeys): JWK[] {
  */
 export const issuerMark = (authUrl: string): string => hash('sha256', issuerOf(authUrl), 'hex').slice(0, 12)
 
-function cookies(authUrl: string, masterKey: MasterKey): NonNullable<Configuration['cookies']> {
-  const issuer = issuerOf(authUrl)
+/** Returns name and attributes of the cookie that holds a browser's session. */
+export function sessionCookie({ authUrl }: Pick<SignInContext, 'authUrl'>) {
+  const secure = new URL(authUrl()).protocol === 'https:'
+  return {
+    name: `${secure ? '__Host-' : ''}berth_session_${issuerMark(authUrl())}`,
+    options: { httpOnly: true, sameSite: 'lax', secure, signed: true, path: '/' } as const,
+  }
+}
+
+function cookies(context: SignInContext): NonNullable<Configuration['cookies']> {
+  const authUrl = context.authUrl()
   const own = issuerMark(authUrl)
-  const secure = new URL(authUrl).protocol === 'https:'
-  const options = { httpOnly: true, sameSite: 'lax', secure, signed: true } as const
+  const { name, options } = sessionCookie(context)
+  const { path: _, ...short } = options
+  const { secure } = options
   return {
     names: {
-      session: `${secure ? '__Host-' : ''}berth_session_${own}`,
+      session: name,
       interaction: `${secure ? '__Secure-' : ''}berth_interaction_${own}`,
       resume: `${secure ? '__Secure-' : ''}berth_resume_${own}`,
     },
-    keys: [masterKey.digest(`cookies/${issuer}`).toString('base64url')],
-    long: { ...options, path: '/' },
-    short: options,
+    keys: [context.masterKey.digest(`cookies/${issuerOf(authUrl)}`).toString('base64url')],
+    long: options,
+    short,
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { UnsealError } from '../../storage/master-key.ts'
-import { issuerMark, type SignInContext } from './configuration.ts'
+import { issuerMark, type SignInContext, sessionCookie } from './configuration.ts'
 import type { Proven } from './password-step.ts'
 import type { OpenIdProvider } from './provider.ts'
 import { readEnabledPerson } from './sign-in-sql.ts'
@@ -30,10 +30,10 @@ interface Own {
 export class PageSessions {
   readonly #context: SignInContext
   readonly #provider: OpenIdProvider
-  readonly #room: 'install'
+  readonly #room: 'install' | 'account'
 
   /** @param room the first part of the pages' paths */
-  constructor(context: SignInContext, provider: OpenIdProvider, room: 'install') {
+  constructor(context: SignInContext, provider: OpenIdProvider, room: 'install' | 'account') {
     this.#room = room
     this.#context = context
     this.#provider = provider
@@ -55,6 +55,37 @@ export class PageSessions {
     const own: Own = { id: randomUUID(), proven, until: clock.now().getTime() + OWN_SECONDS * 1000 }
     this.#setCookie(reply, masterKey.seal(JSON.stringify(own), this.#cookie.name).toString('base64url'), OWN_SECONDS)
     return this.#sessionOf(own)
+  }
+
+  /**
+   * Gives the browser's session another id; whoever knew the old one has lost it.
+   * @param began from when the session counts, if every session of the person has just ended; otherwise it stays
+   */
+  async renew(request: FastifyRequest, reply: FastifyReply, personId: string, began?: number): Promise<void> {
+    const provider = await this.#provider.get()
+    const ctx = provider.createContext(request.raw, reply.raw)
+    const session = await provider.Session.get(ctx)
+    if (session.accountId !== personId) {
+      const own = this.#open(request.headers.cookie ?? '')
+      await this.begin(reply, { personId, began: began ?? own?.proven?.began ?? 0 })
+      return
+    }
+    const { loginTs = 0, acr, amr } = session
+    session.loginAccount({ accountId: personId, loginTs: began ?? loginTs, acr, amr })
+    session.resetIdentifier()
+    await session.persist()
+    const { name, options } = sessionCookie(this.#context)
+    // The proxy speaks TLS, this process does not.
+    ctx.cookies.secure = options.secure
+    ctx.cookies.set(name, session.jti, { ...options, expires: new Date(session.exp * 1000) })
+    const lines = reply.raw.getHeader('set-cookie')
+    reply.raw.removeHeader('set-cookie')
+    for (const line of Array.isArray(lines) ? lines : []) reply.header('set-cookie', line)
+  }
+
+  /** Forgets the pages' own session of a browser. */
+  forget(reply: FastifyReply): void {
+    this.#setCookie(reply, '', 0)
   }
 
   async #sessionOf({ id, proven }: Own): Promise<PageSession> {

@@ -3,8 +3,8 @@ import { type MasterKey, UnsealError } from '../../storage/master-key.ts'
 import type { Database } from '../../storage/postgres/database.ts'
 import { hashPassword, verifyPassword } from '../people/password.ts'
 import { findPersonByEmail, findPersonById, type Person } from '../people/person.ts'
-import { stepOfCode } from '../second-factor/totp.ts'
-import { replacePasswordHash, useTotpStep } from './sign-in-sql.ts'
+import { takesCode } from '../second-factor/second-factor.ts'
+import { replacePasswordHash } from './sign-in-sql.ts'
 import { PasswordThrottle } from './throttle.ts'
 
 /** Time between the password and the code of the second factor. */
@@ -37,16 +37,12 @@ interface Factor {
 
 /** Verifies passwords and second factors. It treats emails that nobody has as it treats all others. */
 export class PasswordStep {
-  readonly #db: Database
-  readonly #clock: Clock
-  readonly #masterKey: MasterKey
+  readonly #context: { readonly db: Database; readonly clock: Clock; readonly masterKey: MasterKey }
   readonly #throttle: PasswordThrottle
 
-  constructor({ db, clock, masterKey }: { db: Database; clock: Clock; masterKey: MasterKey }) {
-    this.#db = db
-    this.#clock = clock
-    this.#masterKey = masterKey
-    this.#throttle = new PasswordThrottle(db, clock)
+  constructor(context: { readonly db: Database; readonly clock: Clock; readonly masterKey: MasterKey }) {
+    this.#context = context
+    this.#throttle = new PasswordThrottle(context.db, context.clock)
   }
 
   /**
@@ -56,13 +52,13 @@ export class PasswordStep {
   async password(bound: string, address: string, email: string, password: string): Promise<Attempt> {
     const retryAfterSeconds = await this.#throttle.take(address, email)
     if (retryAfterSeconds !== null) return { kind: 'limited', retryAfterSeconds }
-    const person = await findPersonByEmail(this.#db, email)
+    const person = await findPersonByEmail(this.#context.db, email)
     const stored = person?.passwordHash ?? null
     const { holds, rehash } = await verifyPassword(stored, password)
     if (!holds || person === null || stored === null || person.disabled) {
       return { kind: 'wrong', personId: person?.id ?? null }
     }
-    if (rehash) await replacePasswordHash(this.#db, person.id, stored, await hashPassword(password))
+    if (rehash) await replacePasswordHash(this.#context.db, person.id, stored, await hashPassword(password))
     return this.afterFirst(bound, person, ['pwd'])
   }
 
@@ -72,38 +68,32 @@ export class PasswordStep {
     { id, sessionsSince, totpSecret }: Person,
     methods: readonly string[],
   ): Extract<Attempt, { kind: 'signed-in' | 'second-factor' }> {
-    const now = this.#clock.now().getTime()
+    const now = this.#context.clock.now().getTime()
     // Of the row that the first factor was compared with: a session of an old password must not outlive its change.
     const proven = { personId: id, began: Math.max(Math.floor(now / 1000), sessionsSince), methods }
     if (totpSecret === null) return { kind: 'signed-in', proven }
     const factor: Factor = { proven, until: now + FACTOR_MS }
-    const sealed = this.#masterKey.seal(JSON.stringify(factor), factorContext(bound))
+    const sealed = this.#context.masterKey.seal(JSON.stringify(factor), factorContext(bound))
     return { kind: 'second-factor', factor: sealed.toString('base64url') }
   }
 
   /** @param sealed the `factor` of the first step's attempt */
   async secondFactor(bound: string, address: string, sealed: string, code: string): Promise<Attempt> {
     const factor = this.#openFactor(bound, sealed)
-    if (factor === null || factor.until <= this.#clock.now().getTime()) return { kind: 'too-late' }
+    if (factor === null || factor.until <= this.#context.clock.now().getTime()) return { kind: 'too-late' }
     const { proven } = factor
-    const person = await findPersonById(this.#db, proven.personId)
+    const person = await findPersonById(this.#context.db, proven.personId)
     if (person === null || person.disabled || person.totpSecret === null) return { kind: 'too-late' }
     if (proven.began < person.sessionsSince) return { kind: 'too-late' }
     const retryAfterSeconds = await this.#throttle.take(address, person.email)
     if (retryAfterSeconds !== null) return { kind: 'limited', retryAfterSeconds }
-    if (!(await this.#takesCode(person.id, person.totpSecret, code))) return { kind: 'wrong', personId: person.id }
+    if (!(await takesCode(this.#context, person, code, address))) return { kind: 'wrong', personId: person.id }
     return { kind: 'signed-in', proven: { ...proven, methods: [...proven.methods, 'otp'] } }
-  }
-
-  /** Takes each code once. */
-  async #takesCode(id: string, sealed: Buffer, code: string): Promise<boolean> {
-    const step = stepOfCode(this.#masterKey.open(sealed, `totp/${id}`), code, this.#clock.now())
-    return step !== null && (await useTotpStep(this.#db, id, step))
   }
 
   #openFactor(bound: string, sealed: string): Factor | null {
     try {
-      const opened = this.#masterKey.open(Buffer.from(sealed, 'base64url'), factorContext(bound))
+      const opened = this.#context.masterKey.open(Buffer.from(sealed, 'base64url'), factorContext(bound))
       return JSON.parse(opened.toString())
     } catch (error) {
       if (error instanceof UnsealError) return null

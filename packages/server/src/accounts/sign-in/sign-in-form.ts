@@ -16,7 +16,7 @@ export interface SignInPlace {
   /** Names this browser's form: the proof of a first factor holds for no other. */
   readonly bound: string
   /** The page that asks, for the audit log. */
-  readonly page: 'interaction' | 'install'
+  readonly page: 'interaction' | 'install' | 'account'
   /** One sentence that says what the person signs in for. */
   readonly purpose: Html
 }

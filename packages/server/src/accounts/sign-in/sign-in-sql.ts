@@ -49,16 +49,6 @@ export async function replacePasswordHash(db: Queryable, id: string, before: str
   })
 }
 
-/** Marks a step of a second factor as used. @returns false if this step or a later one was used before */
-export async function useTotpStep(db: Queryable, id: string, step: number): Promise<boolean> {
-  const { rowCount } = await db.query({
-    name: 'use-totp-step',
-    text: 'update people set totp_step = $2 where id = $1 and (totp_step is null or totp_step < $2)',
-    values: [id, step],
-  })
-  return rowCount > 0
-}
-
 /** Returns the live memberships of a person, the last used first. */
 export async function listMembershipsToChoose(db: Queryable, personId: string): Promise<MembershipToChoose[]> {
   const { rows } = await db.query<MembershipToChoose>({

@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 export interface Form {
   readonly action: string
   readonly fields: Record<string, string>
+  readonly buttons: readonly { readonly name: string; readonly value: string }[]
 }
 
 /** What a browser shows after it has followed redirects. */
@@ -47,13 +48,15 @@ export class Browser {
     return this.#follow(new URL(url, this.#origin), { method: 'POST', body, headers: { ...own, ...headers } })
   }
 
-  /** Fills the only form of a page and presses a button: the first, or the one with this value. */
+  /** Fills a form of a page and presses a button: the first, or the first one with this value. */
   submit(page: Shown, values: Record<string, string> = {}, button?: string): Promise<Shown> {
-    const { action, fields } = formOf(page)
-    const pressed = buttonsOf(page).find(each => button === undefined || each.value === button)
-    if (pressed === undefined) throw new Error(`the page has no button ${button}:\n${page.text}`)
-    const sent = pressed.name === '' ? {} : { [pressed.name]: pressed.value }
-    return this.post(action, { ...fields, ...sent, ...values })
+    for (const { action, fields, buttons } of formsOf(page)) {
+      const pressed = buttons.find(each => button === undefined || each.value === button)
+      if (pressed === undefined) continue
+      const sent = pressed.name === '' ? {} : { [pressed.name]: pressed.value }
+      return this.post(action, { ...fields, ...sent, ...values })
+    }
+    throw new Error(`the page has no button ${button}:\n${page.text}`)
   }
 
   async #follow(url: URL, init: RequestInit): Promise<Shown> {
@@ -92,21 +95,27 @@ export class Browser {
   }
 }
 
-/** Returns the only form of a page. */
-export function formOf({ text, url }: Shown): Form {
-  const form = /<form([^>]*)>([\s\S]*?)<\/form>/.exec(text)
-  if (form === null) throw new Error(`the page has no form:\n${text}`)
-  const [, attributes = '', inside = ''] = form
-  const fields: Record<string, string> = {}
-  for (const [, input = ''] of inside.matchAll(/<input([^>]*)>/g)) {
-    const read = (name: string) => decoded(new RegExp(`\\b${name}="([^"]*)"`).exec(input)?.[1] ?? '')
-    if (read('type') !== 'radio' || / checked/.test(input)) fields[read('name')] = read('value')
-  }
-  return { action: decoded(/action="([^"]*)"/.exec(attributes)?.[1] ?? url), fields }
+/** Returns the first form of a page. */
+export function formOf(page: Shown): Form {
+  const [form] = formsOf(page)
+  if (form === undefined) throw new Error(`the page has no form:\n${page.text}`)
+  return form
 }
 
-function buttonsOf({ text }: Shown): { name: string; value: string }[] {
-  return [...text.matchAll(/<button([^>]*)>/g)].map(([, attributes = '']) => ({
+function formsOf({ text, url }: Shown): Form[] {
+  return [...text.matchAll(/<form([^>]*)>([\s\S]*?)<\/form>/g)].map(([, attributes = '', inside = '']) => {
+    const fields: Record<string, string> = {}
+    for (const [, input = ''] of inside.matchAll(/<input([^>]*)>/g)) {
+      const read = (name: string) => decoded(new RegExp(`\\b${name}="([^"]*)"`).exec(input)?.[1] ?? '')
+      if (read('type') !== 'radio' || / checked/.test(input)) fields[read('name')] = read('value')
+    }
+    const action = decoded(/action="([^"]*)"/.exec(attributes)?.[1] ?? url)
+    return { action, fields, buttons: buttonsIn(inside) }
+  })
+}
+
+function buttonsIn(inside: string): { name: string; value: string }[] {
+  return [...inside.matchAll(/<button([^>]*)>/g)].map(([, attributes = '']) => ({
     name: / name="([^"]*)"/.exec(attributes)?.[1] ?? '',
     value: / value="([^"]*)"/.exec(attributes)?.[1] ?? '',
   }))
