@@ -19,7 +19,7 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['Database, blobs and keys', /^(?:DATABASE_|AWS_|BERTH_(?:MIGRATION|DATABASE|BLOB|MASTER_KEY))/],
   ['Rates and request bodies', /^BERTH_(?:AUTH_|ISSUANCE_)?RATE_|^BERTH_BOD(?:Y|IES)_/],
   ['Streams', /^BERTH_STREAM/],
-  ['The account service', /^BERTH_(?:AUDIT|REFRESH)_/],
+  ['The account service', /^BERTH_(?:AUDIT|IDENTITY|REFRESH)_/],
   ['Runs', /^BERTH_(?:RUN_|FENCE|MAX_|AGENT_|CANCEL_|PARK_|APPROVAL_|PING_|HOST_LOST|WORKER_)/],
   ['Sandboxes', /^BERTH_(?:COMPUTE|LEASE_|WORKSPACE_|PROVISION_|SANDBOX_|EGRESS|MIRROR_|HELPER_)/],
   ['Reviews, Publications and Merges', /^BERTH_(?:REVIEW|PUBLICATION|MERGE)_/],

@@ -30,6 +30,8 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   setup_authorities: { writes: ['accounts'] },
   installation_intents: { writes: ['accounts'] },
   audit_log: { writes: ['accounts'] },
+  standing_changes: { writes: ['accounts'] },
+  identity_feed: { writes: ['accounts'] },
   runtime_credentials: { writes: ['identity'] },
   rate_buckets: { writes: ['identity'] },
 

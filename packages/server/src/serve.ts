@@ -6,6 +6,7 @@ import { openAccount } from './composition/account.ts'
 import { openApi } from './composition/api.ts'
 import { provideDevelopment } from './composition/development.ts'
 import { openGateway } from './composition/gateway.ts'
+import { openGuards } from './composition/identity.ts'
 import { listen } from './composition/listener.ts'
 import { runtimeCatalog } from './composition/runtime-catalog.ts'
 import { openBlobStore, openDeploymentDatabase, openMasterKey } from './composition/storage.ts'
@@ -113,6 +114,7 @@ export async function serve(
     },
   }
   const tokens = openTokenVerifier(db, systemClock, () => listening.urls.authUrl)
+  const guards = await openGuards(context, settings, tokens, stack)
   await start(new InteractionSweeper(context))
   await start(new AuthoritySweeper(context))
   const registry = serviceMetrics(db, around)
@@ -121,7 +123,7 @@ export async function serve(
   const { roles } = settings
   const gateway =
     roles.has('gateway') && masterKey !== undefined
-      ? openGateway(context, settings, { registry, masterKey, tokens }, stack)
+      ? openGateway(context, settings, { registry, masterKey, judge: guards.gateway }, stack)
       : undefined
   const ownGateway = roles.has('gateway') && settings.urls.gatewayUrl === settings.urls.authUrl
   const platform: string[] = [helpers.description]
@@ -135,12 +137,11 @@ export async function serve(
     const worker = await openWorker(context, settings, { url, sandboxRequests, ...(ownGateway && here) }, stack)
     for (const service of worker.services) await start(service)
     platform.push(...worker.platform)
-    await start(
-      new Housekeeper(context, blobs, {
-        blobGraceMs: settings.blobs.graceMs,
-        chores: accountChores(context, settings.accounts),
-      }),
-    )
+  }
+  // An account service with a database of its own has no worker.
+  if (roles.has('worker') || roles.has('account')) {
+    const chores = accountChores(context, settings.accounts)
+    await start(new Housekeeper(context, blobs, { blobGraceMs: settings.blobs.graceMs, chores }))
   }
   const { metricsPort } = settings.logging
   const metrics = metricsPort === undefined ? null : stack.use(await serveMetrics(registry, metricsPort, log))
@@ -163,10 +164,10 @@ export async function serve(
     roles.has('account') && masterKey !== undefined ? webhookParts(settings, masterKey, around.network) : undefined
   const account =
     webhooks !== undefined
-      ? await openAccount(context, settings, { webhooks, authUrl: () => listening.urls.authUrl }, stack)
+      ? await openAccount(context, settings, { webhooks, guards, authUrl: () => listening.urls.authUrl }, stack)
       : undefined
   if (api !== undefined || gateway !== undefined || account !== undefined) {
-    const surfaces = { api, gateway, account, tokens }
+    const surfaces = { api, gateway, account, authority: guards.api }
     const { port, listener } = await listen(context, settings, surfaces, needs, stack)
     listening = listeningOn(settings, port)
     served = listener

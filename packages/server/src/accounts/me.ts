@@ -1,7 +1,7 @@
 import type { Identity } from '@berth/contract'
 import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
-import type { PersonPrincipal } from '../identity/guard/principal.ts'
+import type { PersonPrincipal, PersonProfile } from '../identity/guard/principal.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 
 /** Returns the handlers of the operations that tell people who they are. */
@@ -13,15 +13,7 @@ export function identityHandlers({ db }: Context): Pick<Handlers, 'getMe'> {
 
 /** Reads a person with the organization and membership of their token. */
 export async function readIdentity(db: Queryable, principal: PersonPrincipal): Promise<Identity> {
-  const { rows } = await db.query<{ email: string; name: string; organization: string }>({
-    name: 'read-identity',
-    text: `
-      select p.email, p.name, o.name as organization
-      from people p, organizations o where p.id = $1 and o.id = $2`,
-    values: [principal.id, principal.organizationId],
-  })
-  const [found] = rows
-  if (found === undefined) throw new Error('the guard let in a person who is not there')
+  const found = principal.profile ?? (await readProfile(db, principal))
   return {
     success: true,
     user: { id: principal.id, name: found.name, email: found.email },
@@ -31,4 +23,17 @@ export async function readIdentity(db: Queryable, principal: PersonPrincipal): P
     membershipId: principal.membershipId,
     capabilities: [...principal.capabilities, ...principal.permissions],
   }
+}
+
+async function readProfile(db: Queryable, { id, organizationId }: PersonPrincipal): Promise<PersonProfile> {
+  const { rows } = await db.query<PersonProfile>({
+    name: 'read-identity',
+    text: `
+      select p.email, p.name, o.name as organization
+      from people p, organizations o where p.id = $1 and o.id = $2`,
+    values: [id, organizationId],
+  })
+  const [found] = rows
+  if (found === undefined) throw new Error('the guard let in a person who is not there')
+  return found
 }

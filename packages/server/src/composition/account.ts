@@ -1,4 +1,6 @@
 import { mountAccountPages } from '../accounts/account-page/mount-account.ts'
+import { type Guards, mountInternal } from '../accounts/far/internal-routes.ts'
+import { repairPositions } from '../accounts/far/standing-sql.ts'
 import { InstallRoutes } from '../accounts/intents/page/install-routes.ts'
 import { mountLinks } from '../accounts/links/link-routes.ts'
 import { mountSignIn } from '../accounts/sign-in/sign-in.ts'
@@ -18,7 +20,11 @@ const TOKEN_MS = 3_600_000
 export async function openAccount(
   context: Context,
   settings: Settings,
-  { webhooks, authUrl }: { readonly webhooks: WebhookParts; readonly authUrl: () => string },
+  {
+    webhooks,
+    authUrl,
+    guards,
+  }: { readonly webhooks: WebhookParts; readonly authUrl: () => string; readonly guards: Guards },
   stack: AsyncDisposableStack,
 ): Promise<AccountSurface> {
   const { db, clock, log } = context
@@ -26,6 +32,8 @@ export async function openAccount(
   const times = { signMs: 30 * DAY_MS, publishAheadMs: DAY_MS, tokenMs: TOKEN_MS }
   const keys = stack.use(new SigningKeys(db, clock, masterKey, times))
   await keys.start(error => log.error({ err: error }, 'the signing keys could not be read or renewed'))
+  await repairPositions(db)
+  const { secret } = settings.identity
   const meter = new IssuanceMeter(db, clock, settings.limits.issuance)
   return {
     handlers: accountHandlers(context, settings, { keys, authUrl, webhooks }),
@@ -37,6 +45,7 @@ export async function openAccount(
       const provider = mountSignIn(app, signIn, meter, log)
       new InstallRoutes(signIn, provider).register(app)
       mountAccountPages(app, signIn, provider)
+      if (secret !== undefined) mountInternal(app, db, guards, secret)
     },
   }
 }

@@ -13,9 +13,11 @@ import type { Settings } from '../settings/settings.ts'
  */
 export async function provideDevelopment(
   context: Context,
-  { listener, production, urls, dataDir }: Settings,
+  { identity, listener, production, urls, dataDir }: Settings,
   answersApi: boolean,
 ): Promise<DevelopmentTenant | null> {
+  // The tenants are those of the other deployment.
+  if (identity.far !== undefined) return null
   if (!listener.loopback || production) {
     if (await isEmptyDeployment(context.db)) {
       context.log.warn(

@@ -8,8 +8,7 @@ import { callTranslated } from '../gateway/translate/call-translated.ts'
 import { HandedOver } from '../http/gateway/handed-over.ts'
 import type { GatewaySurface } from '../http/gateway/routes.ts'
 import { BatchingGatewayAuthority } from '../identity/guard/gateway-authority.ts'
-import { DatabaseGatewayJudge } from '../identity/guard/gateway-judge.ts'
-import type { TokenVerifier } from '../identity/tokens/token-verifier.ts'
+import type { GatewayJudge } from '../identity/guard/gateway-judge.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { MasterKey } from '../storage/master-key.ts'
 
@@ -19,12 +18,12 @@ const GRACE_MS = 10_000
 /** Opens the model gateway and returns the surface that the listener serves. */
 export function openGateway(
   context: Context,
-  { gateway, config, limits }: Settings,
+  { gateway, config }: Settings,
   {
     registry,
     masterKey,
-    tokens,
-  }: { readonly registry: Registry; readonly masterKey: MasterKey; readonly tokens: TokenVerifier },
+    judge,
+  }: { readonly registry: Registry; readonly masterKey: MasterKey; readonly judge: GatewayJudge },
   stack: AsyncDisposableStack,
 ): GatewaySurface & Pick<Booking, 'settled'> {
   const { aliases, fallbacks, details } = config.models
@@ -42,9 +41,7 @@ export function openGateway(
     handedOver: new HandedOver(),
     settableMembers: setMembers,
     settled: runId => made.booking.settled(runId),
-    authority: new BatchingGatewayAuthority(
-      new DatabaseGatewayJudge(context.db, context.clock, tokens, { gateway: gateway.rate, edge: limits.edge }),
-    ),
+    authority: new BatchingGatewayAuthority(judge),
     bodyLimitBytes: gateway.bodyBytes,
     clientPatienceMs: gateway.clientPatienceMs,
     graceMs: GRACE_MS,

@@ -4,8 +4,7 @@ import { type AccountSurface, createApp } from '../http/app.ts'
 import type { GatewaySurface } from '../http/gateway/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import type { Needs } from '../http/routing/probes.ts'
-import { DatabaseAuthority } from '../identity/guard/authority.ts'
-import type { TokenVerifier } from '../identity/tokens/token-verifier.ts'
+import type { Authority } from '../identity/guard/principal.ts'
 import { StartError } from '../kit/start-error.ts'
 import type { Settings } from '../settings/settings.ts'
 
@@ -14,8 +13,8 @@ export interface Surfaces {
   readonly api: Handlers | undefined
   readonly gateway: GatewaySurface | undefined
   readonly account: AccountSurface | undefined
-  /** Verifies the tokens that callers present on every surface. */
-  readonly tokens: TokenVerifier
+  /** Judges the credentials of the API and of the account service. */
+  readonly authority: Authority
 }
 
 /** An open listener. */
@@ -33,7 +32,7 @@ export interface Listening {
 export async function listen(
   context: Context,
   settings: Settings,
-  { api, gateway, account, tokens }: Surfaces,
+  { api, gateway, account, authority }: Surfaces,
   needs: Needs,
   stack: AsyncDisposableStack,
 ): Promise<Listening> {
@@ -42,7 +41,7 @@ export async function listen(
     ...(gateway !== undefined && { gateway }),
     ...(account !== undefined && { account }),
     ...(api !== undefined && { handlers: api }),
-    authority: new DatabaseAuthority(context.db, context.clock, tokens, limits),
+    authority,
     logger: context.log,
     needs,
     bodies: limits.bodies,

@@ -2,12 +2,13 @@ import { MasterKey } from '../storage/master-key.ts'
 import type { Settings } from './settings.ts'
 
 /** Returns the secrets in the settings, so that logs can mask them for operators. Tenants never see settings. */
-export function secretsOf({ blobs: { store }, config, database, masterKey }: Settings): string[] {
+export function secretsOf({ blobs: { store }, config, database, identity, masterKey }: Settings): string[] {
   const secrets = [
     ...config.providers.map(({ apiKey }) => apiKey),
     ...config.gitHosts.map(({ privateKey }) => privateKey),
     config.transcription?.kind === 'openai-compatible' ? config.transcription.apiKey : undefined,
     ...config.runtimes.flatMap(runtime => runtime.secrets),
+    identity.secret,
     ...passwordsIn(database.url),
     ...passwordsIn(database.migrationUrl),
     ...(masterKey === undefined ? [] : new MasterKey(masterKey).spellings),

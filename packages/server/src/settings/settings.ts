@@ -7,6 +7,7 @@ import { type DatabaseSettings, readDatabase } from './database.ts'
 import { type DeliverySettings, readDelivery } from './delivery.ts'
 import { type Declaration, Environment } from './environment.ts'
 import { type GatewaySettings, readGateway } from './gateway.ts'
+import { type IdentitySettings, readIdentity } from './identity.ts'
 import { type LeaseSettings, readLeases } from './leases.ts'
 import { type LimitSettings, readLimits } from './limits.ts'
 import {
@@ -54,6 +55,7 @@ export interface Settings {
   readonly streams: StreamSettings
   readonly accounts: AccountSettings
   readonly webhooks: WebhookSettings
+  readonly identity: IdentitySettings
 }
 
 type Variables = Readonly<Record<string, string | undefined>>
@@ -106,14 +108,16 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
   const config = readConfig(env, dataDir, variables, files)
   const authUrl = readAuthUrl(env, listener)
   const gateway = readGateway(env)
+  const roles = readRoles(env)
+  const production = variables['NODE_ENV'] === 'production'
   return {
     dataDir,
     listener,
     config,
     gateway,
     urls: readUrls(env, listener, authUrl),
-    roles: readRoles(env),
-    production: variables['NODE_ENV'] === 'production',
+    roles,
+    production,
     database: readDatabase(env),
     blobs: readBlobs(env, dataDir),
     masterKey: readMasterKey(env),
@@ -128,6 +132,7 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
     streams: readStreams(env),
     accounts: readAccounts(env),
     webhooks: readWebhooks(env, config),
+    identity: readIdentity(env, roles, production),
   }
 }
 

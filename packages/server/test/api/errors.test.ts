@@ -222,7 +222,6 @@ const provoked: {
 /** Codes that no request to a running service can provoke, with the reason. */
 const unreachable: { readonly [Code in ErrorCode]?: string } = {
   uri_too_long: 'a target of that length is refused for its headers first',
-  identity_service_unavailable: 'every deployment judges credentials in its own database',
   environment_not_found: 'there are no environments',
   cloud_github_connection_required: 'people have no connections of their own to Git hosts',
 }

@@ -21,6 +21,16 @@ export interface PersonPrincipal extends Standing {
   readonly signInId: string
   readonly role: Role
   readonly permissions: ReadonlySet<Permission>
+  /** As an account service with another database told it; absent if this database knows. */
+  readonly profile?: PersonProfile
+}
+
+/** How a person is shown. */
+export interface PersonProfile {
+  readonly name: string
+  readonly email: string
+  /** Name of the organization. */
+  readonly organization: string
 }
 
 /** Who a request acts for, resolved live for each request. */

@@ -1,0 +1,67 @@
+import { ApiError } from '../../kit/api-error.ts'
+import type { Clock } from '../../kit/clock.ts'
+import type { Log } from '../../kit/log.ts'
+import { LoopingService } from '../../kit/looping-service.ts'
+import { endConnectionsOf } from '../../repositories/grant-sql.ts'
+import type { Database } from '../../storage/postgres/database.ts'
+import { logFailure } from '../../storage/postgres/log-failure.ts'
+import type { AccountClient } from './account-client.ts'
+import { applyChanges, readFeedCursor, writeFeedCursor } from './copy-sql.ts'
+import { internalPaths, isRevocations, type Revocations } from './wire.ts'
+
+const POLL_MS = 1_000
+
+/**
+ * Brings the copies of the account service's rows up to date: it reads what has changed since the last look, and keeps
+ * its place in the database. What a change stops is then stopped as if the rows were here: `AuthoritySweeper` ends Runs,
+ * and streams ask the guard again. Every process follows, so the changes arrive whichever of them lives.
+ */
+export class RevocationFollower extends LoopingService {
+  override readonly name = 'revocation-follower'
+  readonly #account: AccountClient
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #log: Log
+
+  constructor(
+    account: AccountClient,
+    { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Log },
+    pollMs: number = POLL_MS,
+  ) {
+    super(pollMs)
+    this.#account = account
+    this.#db = db
+    this.#clock = clock
+    this.#log = log
+  }
+
+  /** Reads all pages that there are now. */
+  async round(): Promise<void> {
+    for (let more = true; more; ) {
+      const after = await readFeedCursor(this.#db, false)
+      const page = await this.#account.ask(`${internalPaths.revocations}?after=${after}`, isRevocations)
+      more = (await this.#apply(after, page)) && page.more
+    }
+  }
+
+  protected failed(error: unknown): void {
+    // The client has logged that the account service is away.
+    if (error instanceof ApiError) return
+    logFailure(this.#log, error, {
+      waiting: 'the database is away; changes of the account service are applied once it is back',
+      failed: 'could not apply the changes of the account service',
+    })
+  }
+
+  /** @returns false if the place has moved meanwhile: the page may be older than what another process has applied */
+  async #apply(after: string, { changes, cursor }: Revocations): Promise<boolean> {
+    if (cursor === after) return true
+    return this.#db.transaction(async tx => {
+      if ((await readFeedCursor(tx, true)) !== after) return false
+      const ended = await applyChanges(tx, changes)
+      for (const id of ended) await endConnectionsOf(tx, id, this.#clock.now())
+      await writeFeedCursor(tx, cursor)
+      return true
+    })
+  }
+}

@@ -1,0 +1,33 @@
+import { AccountClient } from '../accounts/far/account-client.ts'
+import { CopiedRows } from '../accounts/far/copied-rows.ts'
+import { FarAuthority } from '../accounts/far/far-authority.ts'
+import { FarGatewayJudge } from '../accounts/far/far-gateway-judge.ts'
+import type { Guards } from '../accounts/far/internal-routes.ts'
+import { RevocationFollower } from '../accounts/far/revocation-follower.ts'
+import type { Context } from '../context.ts'
+import { DatabaseAuthority } from '../identity/guard/authority.ts'
+import { DatabaseGatewayJudge } from '../identity/guard/gateway-judge.ts'
+import type { TokenVerifier } from '../identity/tokens/token-verifier.ts'
+import type { Settings } from '../settings/settings.ts'
+
+/**
+ * Opens the guards of this process. They judge in its database, or at an account service that has another one; the
+ * process then follows what that service revokes.
+ */
+export async function openGuards(
+  context: Context,
+  { identity, limits, gateway }: Settings,
+  tokens: TokenVerifier,
+  stack: AsyncDisposableStack,
+): Promise<Guards> {
+  const { db, clock, log } = context
+  const here = new DatabaseGatewayJudge(db, clock, tokens, { gateway: gateway.rate, edge: limits.edge })
+  if (identity.far === undefined) return { api: new DatabaseAuthority(db, clock, tokens, limits), gateway: here }
+  const account = stack.use(new AccountClient(identity.far, log))
+  const copies = new CopiedRows(db, clock)
+  await stack.use(new RevocationFollower(account, context)).start()
+  return {
+    api: new FarAuthority(account, copies),
+    gateway: new FarGatewayJudge({ account, copies }, db, clock, here),
+  }
+}

@@ -1,0 +1,58 @@
+import { StartError } from '../kit/start-error.ts'
+import type { Environment } from './environment.ts'
+import type { Role } from './roles.ts'
+import { isLoopback, parseWebUrl } from './web-url.ts'
+
+/** An account service with a database of its own, at which this process judges credentials. */
+export interface FarIdentity {
+  readonly url: string
+  readonly secret: string
+  /** Longest time for one verdict. */
+  readonly timeoutMs: number
+}
+
+/** Where credentials are judged. */
+export interface IdentitySettings {
+  /** Absent: in the database of this process. */
+  readonly far: FarIdentity | undefined
+  /** The secret with which other deployments ask this account service; absent: none may. */
+  readonly secret: string | undefined
+}
+
+/** Visible ASCII, which a header can carry. */
+const parseSecret = (text: string): string | undefined => (/^[\x21-\x7e]{32,512}$/.test(text) ? text : undefined)
+
+/** @throws StartError if a deployment has an account service and names another */
+export function readIdentity(env: Environment, roles: ReadonlySet<Role>, production: boolean): IdentitySettings {
+  const url = env.parsed(
+    'BERTH_IDENTITY_URL',
+    'URL of an account service with another database. This process then asks it about every credential ([operations](operations.md#run-the-account-service-apart)).',
+    'credentials are judged in the own database',
+    parseWebUrl,
+    'an http or https URL without query',
+  )
+  const secret = env.parsed(
+    'BERTH_IDENTITY_SECRET',
+    'Secret between an API and an account service with another database: 32 characters or more, the same on both sides.',
+    'none: the account service answers no other deployment',
+    parseSecret,
+    'at least 32 visible ASCII characters',
+  )
+  const timeoutMs = env.integer(
+    'BERTH_IDENTITY_TIMEOUT_MS',
+    250,
+    'Milliseconds that the account service at `BERTH_IDENTITY_URL` may take for a verdict. A request that waited longer is refused with 503.',
+    { least: 10, most: 10_000 },
+  )
+  if (url === undefined) return { far: undefined, secret }
+  if (roles.has('account')) {
+    throw new StartError(
+      'BERTH_IDENTITY_URL names another account service, so this process cannot have the role account: name its roles in BERTH_ROLES',
+    )
+  }
+  if (secret === undefined) throw new StartError('BERTH_IDENTITY_URL needs BERTH_IDENTITY_SECRET')
+  if (production && !url.startsWith('https://') && !isLoopback(new URL(url).hostname)) {
+    throw new StartError('BERTH_IDENTITY_URL must be an https URL when NODE_ENV is production')
+  }
+  return { far: { url, secret, timeoutMs }, secret }
+}

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type FarDeployments, type Passing, secret, startFar } from '../support/accounts/far.ts'
+import { Api } from '../support/api/api.ts'
+import { createTenant, type Tenant } from '../support/api/tenant.ts'
+import { outcome } from '../support/runs/outcome.ts'
+import { createAiKey } from '../support/services/gateway-service.ts'
+import { until } from '../support/until.ts'
+
+const unavailable = '503 identity_service_unavailable'
+
+let far: FarDeployments
+let tenant: Tenant
+let aiKey: string
+beforeAll(async () => {
+  far = await startFar()
+  tenant = await createTenant(far.account.db.database)
+  aiKey = (await createAiKey(far.account.db.database, tenant)).aiKey
+})
+afterAll(() => far[Symbol.asyncDispose]())
+beforeEach(() => {
+  far.between.passing = 'through'
+})
+
+const api = (bearer = tenant.apiKey) => new Api(far.api.process.url, bearer)
+
+describe('while the account service cannot answer', () => {
+  it('killed in the middle, every credential is refused with 503, and nothing is let through unjudged', async () => {
+    expect((await api().get('/v1/sessions')).status).toBe(200)
+    await far.account.kill()
+    for (const bearer of [tenant.apiKey, 'svc_cloud_live_nobody']) {
+      const answer = await api(bearer).get('/v1/sessions')
+      expect([outcome(answer), answer.headers.get('retry-after')]).toEqual([unavailable, '2'])
+    }
+    const model = await api(aiKey).get('/v1/models')
+    expect([model.status, model.headers.get('retry-after')]).toEqual([503, '2'])
+    expect(model.body).toMatchObject({ error: { code: 'identity_service_unavailable' } })
+    await far.restartAccount()
+    await until('an answer', async () => (await api().get('/v1/sessions')).status === 200)
+    expect(outcome(await api('svc_cloud_live_nobody').get('/v1/sessions'))).toBe('401 invalid_or_expired_credential')
+  })
+
+  it.each<Passing>(['broken', 'nonsense', 'another-shape'])('%s answers let nobody in', async passing => {
+    far.between.passing = passing
+    expect(outcome(await api().get('/v1/sessions'))).toBe(unavailable)
+    expect((await api(aiKey).get('/v1/models')).status).toBe(503)
+    far.between.passing = 'through'
+    expect((await api().get('/v1/sessions')).status).toBe(200)
+  })
+
+  it('an open stream stays, since nobody has said that its credential has ended', async () => {
+    await using patient = await startFar({ api: { BERTH_STREAM_AUTHORITY_SECONDS: '1' } })
+    const { apiKey } = await createTenant(patient.account.db.database)
+    const there = new Api(patient.api.process.url, apiKey)
+    const { id } = await there.createSession()
+    const leaving = new AbortController()
+    const stream = await fetch(`${there.url}/v1/sessions/${id}/events/stream`, {
+      headers: { authorization: `Bearer ${apiKey}` },
+      signal: leaving.signal,
+    })
+    let ended = false
+    const read = (async () => {
+      for await (const _ of stream.body ?? []);
+      ended = true
+    })().catch(() => undefined)
+    patient.between.passing = 'broken'
+    const judged = () => patient.between.asked.filter(({ path }) => path === '/internal/judge').length
+    const before = judged()
+    await until('three looks at its credential', () => judged() >= before + 3)
+    expect(ended).toBe(false)
+    patient.between.passing = 'through'
+    await patient.account.db.database.query('update api_keys set revoked_at = now()')
+    await until('the end of the stream', () => ended)
+    leaving.abort()
+    await read
+  })
+})
+
+describe('an account service that is slow', () => {
+  it('is asked once, and refused after its time', async () => {
+    await using hasty = await startFar({ api: { BERTH_IDENTITY_TIMEOUT_MS: '250' } })
+    hasty.between.passing = 'stalled'
+    const judged = () => hasty.between.asked.filter(({ path }) => path.startsWith('/internal/judge')).length
+    const there = (bearer: string) => new Api(hasty.api.process.url, bearer)
+    expect(outcome(await there('svc_cloud_live_any').get('/v1/sessions'))).toBe(unavailable)
+    expect(judged()).toBe(1)
+    expect((await there('svc_ai_live_any').get('/v1/models')).status).toBe(503)
+    expect(judged()).toBe(2)
+  })
+})
+
+describe('the secret between the two', () => {
+  const url = () => far.account.process.url
+  const judge = (authorization: string | null, body: string, headers: Record<string, string> = {}) =>
+    fetch(`${url()}/internal/judge`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(authorization !== null && { authorization }),
+        ...headers,
+      },
+      body,
+    })
+  const asked = () => JSON.stringify({ bearer: tenant.apiKey, address: '127.0.0.1', metered: true })
+
+  it('opens the verdict on a credential', async () => {
+    const answer = await judge(`Bearer ${secret}`, asked())
+    expect([answer.status, await answer.json()]).toMatchObject([
+      200,
+      { kind: 'granted', principal: { kind: 'app_installation', id: tenant.installationId } },
+    ])
+  })
+
+  it.each([
+    ['none', null],
+    ['another', `Bearer ${secret.slice(0, -1)}x`],
+    ['a longer one', `Bearer ${secret}x`],
+    ['another scheme', `Basic ${secret}`],
+    ['a key of the API', 'key'],
+  ])('is needed (%s), and without it the path is one that nobody knows', async (_, authorization) => {
+    const sent = authorization === 'key' ? `Bearer ${tenant.apiKey}` : authorization
+    const unknown = await fetch(`${url()}/internal/nothing`, { method: 'POST' })
+    const expected = [404, await unknown.text()]
+    for (const body of [asked(), '{', 'x'.repeat(100_000)]) {
+      const answer = await judge(sent, body)
+      expect([answer.status, await answer.text()]).toEqual(expected)
+    }
+    const changes = await fetch(`${url()}/internal/revocations`, {
+      headers: sent === null ? {} : { authorization: sent },
+    })
+    expect([changes.status, await changes.text()]).toEqual(expected)
+  })
+
+  it.each([
+    ['no JSON', '{', 400],
+    ['a property more', JSON.stringify({ bearer: 'a', address: '::1', metered: true, organization: 'x' }), 400],
+    ['a property less', JSON.stringify({ bearer: 'a', metered: true }), 400],
+    ['metering by another type', JSON.stringify({ bearer: 'a', address: '::1', metered: 'no' }), 400],
+    [
+      'a bearer that no header can carry',
+      JSON.stringify({ bearer: 'a'.repeat(70_000), address: '::1', metered: true }),
+      413,
+    ],
+  ])('comes with a request that is read strictly: %s', async (_, body, status) => {
+    expect((await judge(`Bearer ${secret}`, body)).status).toBe(status)
+  })
+
+  it.each(['x', '1', '1.2', '-1.00000000-0000-0000-0000-000000000000', "0.' or true"])(
+    'comes with a cursor that is read strictly: %s',
+    async after => {
+      const answer = await fetch(`${url()}/internal/revocations?after=${encodeURIComponent(after)}`, {
+        headers: { authorization: `Bearer ${secret}` },
+      })
+      expect(answer.status).toBe(400)
+    },
+  )
+
+  it('opens nothing at a process that is no account service, and is in no document', async () => {
+    const answer = await fetch(`${far.api.process.url}/internal/judge`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: asked(),
+    })
+    expect(answer.status).toBe(404)
+    const document = await (await fetch(`${url()}/v1/openapi.json`)).text()
+    expect(document).not.toContain('/internal')
+  })
+
+  it('is said to be wrong in the log of an API that has another', async () => {
+    await far.api.kill()
+    await far.api.start({ BERTH_IDENTITY_SECRET: 'x'.repeat(32) })
+    expect(outcome(await api().get('/v1/sessions'))).toBe(unavailable)
+    await until('a line in the log', () =>
+      far.api.process.lines.some(line => line.includes('BERTH_IDENTITY_SECRET must be the same on both sides')),
+    )
+    expect(far.api.process.lines.join()).not.toContain('x'.repeat(32))
+  })
+})
