@@ -1,4 +1,4 @@
-import { createHmac, generateKeyPairSync, randomUUID } from 'node:crypto'
+import { createHmac, generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { tokenTypes } from '../../src/identity/tokens/token-types.ts'
@@ -132,7 +132,20 @@ describe('a token that is not what it says', () => {
     ['an ID token', () => signedWith({}, { typ: 'JWT' })],
     ['an installation token by its type', () => signedWith({}, { typ: tokenTypes.installation })],
     ['an end-user token by its type', () => signedWith({}, { typ: tokenTypes.endUser })],
-    ['critical in something unknown', () => forge({ ...header(), crit: ['b64'] }, claims(), () => 'AAAA')],
+    [
+      'critical in something unknown, though well signed',
+      () =>
+        forge({ ...header(), crit: ['exp2'], exp2: 1 }, claims(), signed =>
+          sign('sha256', Buffer.from(signed), signer.keys.current.privateKey).toString('base64url'),
+        ),
+    ],
+    [
+      'critical in what it is not, though well signed',
+      () =>
+        forge({ ...header(), crit: ['b64'], b64: true }, claims(), signed =>
+          sign('sha256', Buffer.from(signed), signer.keys.current.privateKey).toString('base64url'),
+        ),
+    ],
     ['of another issuer', () => signedWith({ iss: 'https://elsewhere.example/oidc' })],
     ['for no audience', () => signedWith({ aud: undefined })],
     ['for another audience', () => signedWith({ aud: 'svc-ai' })],

@@ -1,13 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import {
-  type AuditRecord,
-  type Invitation,
-  type Member,
-  type OperationId,
-  operationIds,
-  operationOf,
-  type SignIn,
-} from '@berth/contract'
+import type { AuditRecord, Invitation, Member, SignIn } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import type { Api } from '../support/api/api.ts'
@@ -142,38 +133,6 @@ describe('an administrator', () => {
     expect(outcome(await api.get(of(`audit?action=member.removed&cursor=${first.nextCursor}`)))).toBe(
       '400 invalid_request',
     )
-  })
-})
-
-describe("another organization's", () => {
-  const ids = operationIds.filter(id => operationOf(id).path.startsWith('/api/organizations/{organizationId}/'))
-  const bodies: { readonly [Id in OperationId]?: object } = {
-    createInvitation: { email: 'taken@example.test' },
-    updateMember: { role: 'admin' },
-    addConnection: { host: 'local', account: 'local' },
-  }
-  const tested = ids.filter(id => id in bodies || operationOf(id).body === undefined)
-
-  it.each(tested)('administration answers 404: %s', async id => {
-    const theirs = await organization()
-    const { api } = await organization()
-    const { method, path } = operationOf(id)
-    const segments: Readonly<Record<string, string>> = {
-      organizationId: theirs.organizationId,
-      membershipId: theirs.who.membershipId,
-      invitationId: '0'.repeat(64),
-    }
-    const target = path.replaceAll(/\{(\w+)\}/g, (_, name) => segments[name] ?? randomUUID())
-    const answer = await api.call(method, target, bodies[id])
-    expect(outcome(answer)).toBe('404 organization_not_found')
-    expect((await theirs.api.get(theirs.of('members'))).status).toBe(200)
-  })
-
-  it('member is none of this one', async () => {
-    const theirs = await organization()
-    const { api, of } = await organization()
-    expect(outcome(await api.call('DELETE', of(`members/${theirs.who.membershipId}`)))).toBe('404 membership_not_found')
-    expect((await theirs.api.get('/v1/me')).status).toBe(200)
   })
 })
 

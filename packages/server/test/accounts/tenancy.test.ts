@@ -1,0 +1,139 @@
+import { type OperationId, operationIds, operationOf } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Accounts, makeAppKey, startAccounts } from '../support/accounts/accounts.ts'
+import type { Answer, Api } from '../support/api/api.ts'
+import { grantRepository } from '../support/git/grants.ts'
+import { outcome } from '../support/runs/outcome.ts'
+import { ScriptedNetwork } from '../support/webhooks/scripted-network.ts'
+
+/** An organization that has one of everything, and its administrator. */
+interface Full {
+  readonly api: Api
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+let accounts: Accounts
+let theirs: Full
+let own: Full
+beforeAll(async () => {
+  const network = new ScriptedNetwork()
+  network.names.set('hooks.example', ['93.184.216.34'])
+  accounts = await startAccounts({ network })
+  theirs = await fill()
+  own = await fill()
+})
+afterAll(() => accounts[Symbol.asyncDispose]())
+
+async function fill(): Promise<Full> {
+  const { tenant } = await accounts.test.newTenant()
+  const { organizationId, appSlug } = tenant
+  const { api, who } = await accounts.person({ organizationId, role: 'admin' })
+  await accounts.person({ organizationId, role: 'admin' })
+  const of = (rest: string) => `/api/organizations/${organizationId}/${rest}`
+  const made = async (path: string, body: object) => {
+    const answer = await api.call('POST', path, body)
+    expect(answer.status).toBe(201)
+    return answer.body
+  }
+  const { kid } = await made(`/api/apps/${appSlug}/keys`, { publicKeyPem: (await makeAppKey()).publicKeyPem })
+  const asked = { name: 'Nightly', product: appSlug, capabilities: ['svc.cloud.access'] }
+  const { integration } = await made(of('integrations'), asked)
+  const { id: integrationId, installationId } = Object(integration)
+  const { key } = await made(of(`integrations/${integrationId}/keys`), { kind: 'cloud' })
+  const { invitation } = await made(of('invitations'), { email: `${organizationId}@example.test` })
+  const webhooks = `/api/apps/${appSlug}/installations/${installationId}/webhooks`
+  const { endpoint } = await made(webhooks, { url: 'https://hooks.example/', families: ['run'] })
+  const account = { host: 'local', provider: 'local', account: organizationId, accountLogin: 'local' } as const
+  const repository = { repositoryId: '7', fullName: 'sample/greeter' }
+  await grantRepository(accounts.test.db.database, tenant, account, repository)
+  const { connection } = await made(of('connections'), { host: 'local', account: organizationId })
+  const parameters = {
+    organizationId,
+    appSlug,
+    kid: String(kid),
+    integrationId,
+    installationId,
+    keyId: Object(key).id,
+    invitationId: Object(invitation).id,
+    membershipId: who.membershipId,
+    signInId: who.signInId,
+    endpointId: Object(endpoint).id,
+    connectionId: Object(connection).id,
+  }
+  return { api, parameters }
+}
+
+/** A body for each operation that takes one; each would change something in the caller's own organization. */
+const bodies: { readonly [Id in OperationId]?: object } = {
+  updateMember: { role: 'admin' },
+  createInvitation: { email: 'taken@example.test' },
+  registerAppKey: { publicKeyPem: 'a key' },
+  updateInstallation: { capabilities: ['svc.ai.invoke'] },
+  createIntegration: { name: 'Taken', product: 'svc-cloud', capabilities: ['svc.ai.invoke'] },
+  createApiKey: { kind: 'cloud' },
+  addConnection: { host: 'local', account: 'local' },
+  registerWebhook: { url: 'https://hooks.example/taken', families: ['run'] },
+}
+
+const operations = operationIds.filter(
+  id => operationOf(id).access === 'person' && operationOf(id).path.startsWith('/api/'),
+)
+const namesOf = (id: OperationId) => [...operationOf(id).path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+const targeted = operations.filter(id => namesOf(id).length > 0)
+const nested = targeted.filter(id => namesOf(id).length > 1)
+const lists = operations.filter(id => operationOf(id).method === 'GET')
+
+/** Calls an operation with parameters; fails for a parameter that no organization here has. */
+function call(api: Api, id: OperationId, parameters: Readonly<Record<string, string>>): Promise<Answer> {
+  const { method, path, body } = operationOf(id)
+  if (body !== undefined && bodies[id] === undefined) throw new Error(`${id} needs a body in this test`)
+  const target = path.replaceAll(/\{(\w+)\}/g, (_, name) => {
+    const value = parameters[name]
+    if (value === undefined) throw new Error(`${id} needs ${name} in this test`)
+    return value
+  })
+  return api.call(method, target, bodies[id])
+}
+
+/** Everything that an administrator can read of the organization. */
+const everything = async ({ api, parameters }: Full) =>
+  Object.fromEntries(
+    await Promise.all(
+      lists.filter(id => id !== 'listAudit').map(async id => [id, (await call(api, id, parameters)).body] as const),
+    ),
+  )
+
+describe("another organization's resource", () => {
+  let before: Readonly<Record<string, unknown>>
+  beforeAll(async () => {
+    before = await everything(theirs)
+  })
+  afterAll(async () => {
+    expect(await everything(theirs)).toEqual(before)
+  })
+
+  it.each(targeted)('is not found: %s', async id => {
+    expect(outcome(await call(own.api, id, theirs.parameters))).toMatch(/^404 \w+_not_found$/)
+  })
+
+  it.each(nested)('is not found by way of the own organization or app: %s', async id => {
+    const [outer = ''] = namesOf(id)
+    const parameters = { ...theirs.parameters, [outer]: own.parameters[outer] ?? '' }
+    const answer = await call(own.api, id, parameters)
+    // To withdraw is idempotent and tells nothing; afterwards their invitation is still there.
+    expect(outcome(answer)).toMatch(id === 'withdrawInvitation' ? /^204$/ : /^404 \w+_not_found$/)
+  })
+
+  it.each(lists)('is in no list: %s', async id => {
+    const { text } = await call(own.api, id, own.parameters)
+    for (const value of Object.values(theirs.parameters)) expect(text).not.toContain(value)
+  })
+
+  it('is there for its own administrator', async () => {
+    const statuses = await Promise.all(lists.map(async id => (await call(theirs.api, id, theirs.parameters)).status))
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    for (const [name, value] of Object.entries(theirs.parameters)) {
+      expect(JSON.stringify(before), name).toContain(value)
+    }
+  })
+})
