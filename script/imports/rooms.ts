@@ -24,6 +24,7 @@ export const rooms: Rooms = [
   'repositories',
   'discovery',
   'housekeeping',
+  'releases',
   'accounts',
   'environments',
   'webhooks',

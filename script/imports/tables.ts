@@ -46,6 +46,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
       'checkpoints',
       'delivery',
       'execution/workspace',
+      'releases',
     ],
   },
   session_secrets: { writes: ['sessions/log'] },
@@ -63,7 +64,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   executions: { writes: ['sessions/runs', 'execution/claim'], reads: ['sessions/session', 'sessions/leases'] },
   leases: {
     writes: ['sessions/leases', 'execution/claim'],
-    reads: ['sessions/session', 'sessions/reviews', 'sessions/publications', 'metrics'],
+    reads: ['sessions/session', 'sessions/reviews', 'sessions/publications', 'metrics', 'housekeeping'],
   },
   workspace_requests: { writes: ['sessions/leases'], reads: ['execution/claim'] },
   interactions: { writes: ['sessions/interactions'] },
@@ -93,6 +94,8 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   gateway_requests: { writes: ['gateway/accounting'] },
   gateway_budgets: { writes: ['gateway/accounting'] },
   gateway_models: { writes: ['gateway/accounting'] },
+  runtime_release_probes: { writes: ['releases'], reads: ['housekeeping'] },
+  runtime_release_engines: { writes: ['releases'], reads: ['housekeeping'] },
   runtime_hosts: { writes: ['runtimes'], reads: ['sessions/leases', 'execution/claim'] },
 
   // The deployment.

@@ -106,6 +106,7 @@ export const errors = {
   cloud_publication_in_progress: { status: 409, cause: 'A Publication of the Session has not finished.' },
   cloud_publication_not_mergeable: { status: 409, cause: 'The Publication has no pull request, or has not succeeded.' },
   cloud_publication_merge_conflict: { status: 409, cause: 'A Merge with this id was created with a different body.' },
+  runtime_release_conflict: { status: 409, cause: 'The release stands with another engine; a release cannot change.' },
   app_slug_taken: { status: 409, cause: 'Another app has, or had, this slug.' },
   api_key_limit_reached: { status: 409, cause: 'The integration has two active keys of this kind.' },
   endpoint_limit_reached: { status: 409, cause: 'The installation has five webhook endpoints; delete one first.' },

@@ -6,7 +6,13 @@ import { Count, DateTime, nullable, OpenObject, open, openString, Sha256, Uuid }
 
 /** `svc.run.started`: one per attempt. */
 export const RunStarted = Type.Object(
-  { status: Type.Literal('running'), attempt: Type.Integer({ minimum: 1 }) },
+  {
+    status: Type.Literal('running'),
+    attempt: Type.Integer({ minimum: 1 }),
+    releaseSha: Type.Optional(
+      Type.String({ description: 'The release whose engine the sandbox runs; absent for the built-in one.' }),
+    ),
+  },
   { title: 'RunStartedData', description: 'An attempt of a Run has started.', ...open },
 )
 

@@ -138,6 +138,7 @@ export {
   type TerminalRunStatus,
   terminalRunStatuses,
 } from './run.ts'
+export type { ActivateRuntimeReleaseProbe, RuntimeReleaseProbe } from './runtime-release.ts'
 export {
   Continuation,
   type ContinuationReason,

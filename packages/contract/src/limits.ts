@@ -19,6 +19,8 @@ export const limits = {
   proseBytes: 65_536,
   /** A recording for transcription. */
   audioBytes: 20_971_520,
+  /** An engine of a runtime release. */
+  engineBytes: 67_108_864,
   audioMs: { least: 100, most: 600_000 },
   /** Text of a message, an activity's output and each side of a diff in the log, in UTF-8 bytes. */
   eventTextBytes: 65_536,

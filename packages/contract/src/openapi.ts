@@ -93,8 +93,13 @@ function describe(id: string, row: Operation, schemas: SchemaComponents, shared:
   }
 }
 
-function bodyOf({ body, form }: Operation, schemas: SchemaComponents): Pick<OpenApiOperation, 'requestBody'> {
-  const [mediaType, schema] = form === undefined ? ['application/json', body] : ['multipart/form-data', form]
+function bodyOf({ body, form, octets }: Operation, schemas: SchemaComponents): Pick<OpenApiOperation, 'requestBody'> {
+  const [mediaType, schema] =
+    octets !== undefined
+      ? ['application/octet-stream', octets]
+      : form !== undefined
+        ? ['multipart/form-data', form]
+        : ['application/json', body]
   return schema === undefined
     ? {}
     : { requestBody: { required: true, content: { [mediaType]: { schema: schemas.place(schema) } } } }

@@ -48,6 +48,8 @@ const ofAssertions: readonly ErrorCode[] = [
 
 const ofGateway: readonly ErrorCode[] = ofGuarded.filter(code => code !== 'cloud_access_denied')
 
+const ofOctets: readonly ErrorCode[] = ['unsupported_media_type', 'request_entity_too_large', 'request_timeout']
+
 const ofBodies: readonly ErrorCode[] = ['malformed_request_body', 'request_entity_too_large', 'unsupported_media_type']
 
 /** Returns every code that an operation can answer with: the codes of its kind, then its own. */
@@ -57,6 +59,7 @@ export function errorCodesOf(row: Operation): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>(kinds[row.access])
   if (row.params !== undefined && row.inputError === undefined) codes.add('invalid_path_parameter')
   if (row.form !== undefined) codes.add('unsupported_media_type')
+  else if (row.octets !== undefined) for (const code of ofOctets) codes.add(code)
   else if (row.method !== 'GET') for (const code of ofBodies) codes.add(code)
   if (row.access === 'bearer' && row.principal === 'app_installation') codes.add('installation_principal_required')
   for (const code of row.errors) codes.add(code)

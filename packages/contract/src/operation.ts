@@ -1,4 +1,4 @@
-import type { TObject, TSchema } from 'typebox'
+import type { TObject, TSchema, TString } from 'typebox'
 import type { Capability, Permission } from './capability.ts'
 import type { ErrorCode } from './error.ts'
 import type { Dialect } from './gateway/dialect.ts'
@@ -21,6 +21,7 @@ export type Tag =
   | 'Apps'
   | 'Organizations'
   | 'Webhooks'
+  | 'Runtime releases'
 
 /** A success response of an operation. */
 export interface Success {
@@ -51,6 +52,8 @@ interface OperationBase {
   readonly body?: TObject
   /** A multipart form instead of a JSON body; the handler reads it as a stream. */
   readonly form?: TObject
+  /** An octet stream instead of a JSON body; the handler reads it as a stream and bounds it. */
+  readonly octets?: TString
   readonly responses: Readonly<Record<number, Success>>
   /** Codes besides those that every operation of its kind can answer with. */
   readonly errors: readonly ErrorCode[]

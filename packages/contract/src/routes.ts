@@ -16,6 +16,7 @@ import { interactionOperations } from './operations/interaction.ts'
 import { organizationOperations } from './operations/organization.ts'
 import { publicationOperations } from './operations/publication.ts'
 import { repositoryOperations } from './operations/repository.ts'
+import { runtimeReleaseOperations } from './operations/runtime-release.ts'
 import { sessionOperations } from './operations/session.ts'
 import { transcriptionOperations } from './operations/transcription.ts'
 import { turnOperations } from './operations/turn.ts'
@@ -34,6 +35,7 @@ export const routes = {
   ...gatewayOperations,
   ...repositoryOperations,
   ...transcriptionOperations,
+  ...runtimeReleaseOperations,
   ...identityOperations,
   ...organizationOperations,
   ...appOperations,

@@ -25,6 +25,7 @@ import { toStartError } from './kit/start-error.ts'
 import { serveMetrics } from './metrics/metrics-server.ts'
 import { serviceMetrics } from './metrics/service-metrics.ts'
 import type { Network } from './network/dial.ts'
+import { releaseChores } from './releases/release-chores.ts'
 import { configuredModels } from './runtimes/configured-models.ts'
 import { openHelperGroup } from './sandboxes/confined/helper-group.ts'
 import { InteractionSweeper } from './sessions/interactions/interaction-sweeper.ts'
@@ -140,7 +141,7 @@ export async function serve(
   }
   // An account service with a database of its own has no worker.
   if (roles.has('worker') || roles.has('account')) {
-    const chores = accountChores(context, settings.accounts)
+    const chores = [...accountChores(context, settings.accounts), ...releaseChores(context)]
     await start(new Housekeeper(context, blobs, { blobGraceMs: settings.blobs.graceMs, chores }))
   }
   const { metricsPort } = settings.logging

@@ -4,6 +4,9 @@ import { cloudHandlers } from '../cloud/routes.ts'
 import type { Context } from '../context.ts'
 import { discoveryHandlers, type Platform } from '../discovery/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
+import { openNetwork } from '../network/dial.ts'
+import { inRanges, isPublicAddress } from '../network/public-address.ts'
+import { releaseHandlers } from '../releases/routes.ts'
 import { repositoryHandlers } from '../repositories/routes.ts'
 import { artifactHandlers } from '../sessions/artifacts/routes.ts'
 import { interactionHandlers } from '../sessions/interactions/routes.ts'
@@ -14,7 +17,7 @@ import { sessionHandlers } from '../sessions/routes.ts'
 import { runHandlers } from '../sessions/runs/routes.ts'
 import { eventHandlers, type Streaming } from '../sessions/streams/routes.ts'
 import { turnHandlers } from '../sessions/turns/routes.ts'
-import type { TranscriptionConfig } from '../settings/config-file.ts'
+import type { Config } from '../settings/config-file.ts'
 import { transcriptionHandlers } from '../transcription/routes.ts'
 
 /** Returns the handlers of every guarded operation of the API; a missing one does not compile. */
@@ -22,8 +25,10 @@ export function apiHandlers(
   context: Context,
   platform: Platform,
   streaming: Streaming,
-  transcription: TranscriptionConfig | undefined,
+  { transcription, egress }: Pick<Config, 'transcription' | 'egress'>,
 ): Handlers {
+  const isRefused = inRanges(egress.refuse)
+  const mayDial = (address: string) => isPublicAddress(address) && !isRefused(address)
   return {
     ...discoveryHandlers(context, platform),
     ...sessionHandlers(context),
@@ -37,6 +42,7 @@ export function apiHandlers(
     ...mergeHandlers(context),
     ...repositoryHandlers(context),
     ...transcriptionHandlers(transcription),
+    ...releaseHandlers(context, { network: openNetwork(), mayDial }),
     ...identityHandlers(context),
     ...connectionHandlers(context),
     ...cloudHandlers(context),

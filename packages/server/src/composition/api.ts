@@ -22,6 +22,6 @@ export async function openApi(
       budget: new StreamBudget(ledger, streams.perProcess),
       life: { ...streams.life, random: Math.random },
     },
-    config.transcription,
+    config,
   )
 }

@@ -2,13 +2,16 @@ import type { Database } from '../storage/postgres/database.ts'
 
 const PAGE = 10_000
 
-/** Every blob that a row names: of Turns' files, Artifacts, reviews and checkpoints. */
+/** Every blob that a row names: of Turns' files, Artifacts, reviews, checkpoints and engines of releases. */
 const namedBlobs = `
   select file ->> 'sha256' as sha256 from turns, jsonb_array_elements(files) as file
   union all select sha256 from artifacts
   union all select document_sha256 from reviews
   union all select pack_sha256 from reviews where pack_sha256 is not null
-  union all select sha256 from checkpoint_blobs`
+  union all select sha256 from checkpoint_blobs
+  union all select engine_sha256 from runtime_release_probes
+  union all select sha256 from runtime_release_engines
+  union all select engine_sha256 from leases where engine_sha256 is not null and ended_at is null`
 
 /**
  * Yields the digests of every blob that a row names, as of one moment after the call. A cursor holds the snapshot, so

@@ -41,7 +41,8 @@ export function registerGuardedRoutes(app: FastifyInstance, routes: GuardedRoute
 function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedOperation, routes: GuardedRoutes): void {
   const contract = new RequestContract(row)
   const takesBody = row.body !== undefined
-  const takesForm = row.form !== undefined
+  const takesStream = row.form !== undefined || row.octets !== undefined
+  const takes = row.form !== undefined ? 'form' : row.octets !== undefined ? 'octets' : takesBody ? 'json' : 'nothing'
   const handle: AnyHandler = routes.handlers[id] as AnyHandler
   const successes = Object.entries(row.responses).flatMap(([status, { schema }]) =>
     schema === undefined ? [] : [[status, schema] as const],
@@ -54,17 +55,17 @@ function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedO
     onRequest: async request => {
       request.params = contract.params(request.params)
       requireCapability(row, admissionOf(request).principal)
-      if (row.method !== 'GET') requireMediaType(request.headers, takesForm ? 'form' : takesBody ? 'json' : 'nothing')
+      if (row.method !== 'GET') requireMediaType(request.headers, takes)
     },
     handler: async (request, reply) => {
-      const body = row.method === 'GET' || takesForm ? undefined : parseJson(request.body, takesBody)
+      const body = row.method === 'GET' || takesStream ? undefined : parseJson(request.body, takesBody)
       const { body: reading } = request
       const bodyBytes = reading?.kind === 'read' ? reading.bytes.length : 0
       const parts = contract.parts({ query: queryOf(request.url), headers: request.headers, body, bodyBytes })
       const { principal, bearer } = admissionOf(request)
       const answer = await handle({
         ...parts,
-        ...(takesForm && { body: routes.bodies.formOf(request) }),
+        ...(takesStream && { body: routes.bodies.streamOf(request) }),
         params: request.params,
         headers: request.headers,
         principal,

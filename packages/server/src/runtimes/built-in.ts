@@ -9,7 +9,7 @@ const VERSION = '1.0.0'
  * @param inside paths in a sandbox of Node's binary and of the bundles
  */
 export function builtInRuntimes(
-  inside: { readonly node: string; readonly bundles: string },
+  inside: { readonly node: string; readonly bundles: string; readonly engine: string },
   { hasModels }: { readonly hasModels: boolean },
 ): RuntimeEntry[] {
   const own = { version: VERSION, env: {}, reach: [], mounts: [] }
@@ -18,7 +18,7 @@ export function builtInRuntimes(
       ...own,
       id: NATIVE_RUNTIME,
       name: 'Berth',
-      command: [inside.node, `${inside.bundles}/engine.cjs`],
+      command: [inside.node, inside.engine],
       state: ['.berth/sessions'],
       stateless: false,
       ...(!hasModels && { lacks: 'no model is configured: add a provider to the configuration file' }),

@@ -23,6 +23,8 @@ export interface SandboxSpec {
   readonly objects?: string
   /** The runtime's installation on the host, shown read-only at `/opt/runtime`. */
   readonly runtime?: string
+  /** An engine that the sandbox sees in place of the built-in agent's; read once, to its end. */
+  readonly engine?: AsyncIterable<Uint8Array>
   readonly egress: SandboxEgress
 }
 

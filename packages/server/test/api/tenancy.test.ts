@@ -29,6 +29,7 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   submitTurn: { message: 'taken over' },
   createPublication: { revision: '0'.repeat(64), title: 'taken over' },
   createMerge: { strategy: 'merge' },
+  activateRuntimeReleaseProbe: { engine: { sha256: 'a'.repeat(64) } },
   decideInteraction: { requestId: 'taken', choice: 'allow_once', idempotencyKey: 'over' },
 }
 
@@ -61,7 +62,12 @@ const noTarget: Target = { sessionId: randomUUID(), turnId: randomUUID(), runId:
 /** Calls an operation on a target, and leaves any stream that opens. */
 async function call(id: GuardedOperationId, apiKey: string, target: Target): Promise<[number, unknown]> {
   const { method, path } = guardedOperationOf(id)
-  const segments: Readonly<Record<string, string>> = { repositoryId: '1', number: '1', ...target }
+  const segments: Readonly<Record<string, string>> = {
+    repositoryId: '1',
+    number: '1',
+    releaseSha: 'a'.repeat(40),
+    ...target,
+  }
   const body = bodies[id]
   const response = await fetch(test.url + path.replaceAll(/\{(\w+)\}/g, (_, name) => segments[name] ?? randomUUID()), {
     method,
@@ -222,8 +228,11 @@ describe('an operation', () => {
   it.each(forInstallations)('requires no other capability besides product access: %s', async id => {
     const narrow = await installationWith([accessCapability, capabilityOf(id)])
     const [status] = await call(id, narrow.apiKey, { ...noTarget, sessionId: randomUUID() })
-    // The media type of a form is checked only after these checks.
-    expect(guardedOperationOf(id).form === undefined ? [200, 201, 404] : [415]).toContain(status)
+    const { form, octets } = guardedOperationOf(id)
+    // These checks come before that of a stream's media type, and before that of an engine that nobody uploaded.
+    if (form !== undefined || octets !== undefined) expect(status).toBe(415)
+    else if (id === 'activateRuntimeReleaseProbe') expect(status).toBe(400)
+    else expect([200, 201, 204, 404]).toContain(status)
   })
 
   it.each(forPeople)('refuses the credential of an installation: %s', async id => {

@@ -39,10 +39,14 @@ export function initialize(generation: number): Order {
   }
 }
 
+/** A new session has a key of its own, since it may follow the refusal to load an earlier one. */
 export function openSession(generation: number, cwd: string, earlier: string | null): Order {
   const key = `session/${generation}`
   if (earlier === null) {
-    return { key, line: request(wireIds.newSession, AGENT_METHODS.session_new, { cwd, mcpServers: [] }) }
+    return {
+      key: `${key}/new`,
+      line: request(wireIds.newSession, AGENT_METHODS.session_new, { cwd, mcpServers: [] }),
+    }
   }
   return {
     key,

@@ -99,6 +99,7 @@ export class AgentConversation {
   readonly #committed: number
   readonly #transcript: Transcript
   readonly #redactor: Redactor
+  readonly #recapsRefused: boolean
   /** Offsets of the agent's requests whose reply the journal does not hold yet, by the key of the reply. */
   readonly #unanswered = new Map<string, number>()
   /** Requests that were put to people: offset to JSON-RPC id, until the journal holds their reply. */
@@ -123,6 +124,7 @@ export class AgentConversation {
   /**
    * @param waiting requests before the committed offset that people are asked: offset to JSON-RPC id
    * @param redactor the Session's, which masks every secret that the sandbox was given
+   * @param options `recapsRefused`: an agent that refuses to load a conversation counts as one that loads none
    */
   constructor(
     prompt: PromptOf,
@@ -130,6 +132,7 @@ export class AgentConversation {
     committed: number,
     waiting: ReadonlyMap<number, number | string> = new Map(),
     redactor: Redactor = ownCredentials,
+    options: { readonly recapsRefused: boolean } = { recapsRefused: false },
   ) {
     this.#prompt = prompt
     this.#waiting = new Map(waiting)
@@ -137,6 +140,7 @@ export class AgentConversation {
     this.#committed = committed
     this.#offset = committed
     this.#redactor = redactor
+    this.#recapsRefused = options.recapsRefused
     this.#transcript = new Transcript(prompt, undefined, redactor)
   }
 
@@ -298,7 +302,8 @@ export class AgentConversation {
       if (failed || sessionId === undefined) this.#refuses('session/new', message.error)
       else this.#know({ state: 'ready', sessionId })
     } else if (message.id === wireIds.loadSession && this.#facts.state === 'initialized') {
-      if (message.error !== null) this.#refuses('session/load', message.error)
+      if (message.error !== null && this.#recapsRefused) this.#know({ loadsSessions: false })
+      else if (message.error !== null) this.#refuses('session/load', message.error)
       else this.#know({ state: 'ready' })
     } else if (message.id === wireIds.prompt(this.#prompt.turnSequence, this.#prompt.attempt) && this.prompted) {
       const outcome = outcomeOfAnswer(message.result, message.error, this.#redactor)

@@ -1,5 +1,6 @@
 import { allSettled } from '../../kit/all-settled.ts'
 import { extendLease } from '../../sessions/leases/extend-lease.ts'
+import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { appendEvents } from '../../sessions/log/append.ts'
 import { markRunning } from '../../sessions/runs/run-sql.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
@@ -13,9 +14,13 @@ import { discardPresented } from '../workspace/present-files.ts'
  *
  * @throws ClaimLost
  */
-export async function beginRun(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<void> {
+export async function beginRun(
+  context: ExecutionContext,
+  claim: RunClaim,
+  { id: leaseId, release_sha: releaseSha }: LeaseRow,
+): Promise<void> {
   const { id, attempts } = claim.run
-  const data = { status: 'running', attempt: attempts }
+  const data = { status: 'running', attempt: attempts, ...(releaseSha !== null && { releaseSha }) }
   // Waits for both even if one fails: a late discard after a retry could delete the agent's new files.
   await allSettled([
     discardPresented(context, claim, leaseId),

@@ -1,5 +1,7 @@
 import type { Redactor } from '../../kit/redactor.ts'
+import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
 import type { InteractionRow } from '../../sessions/interactions/interaction.ts'
+import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import { agentRequestOf } from '../agent/acp-answers.ts'
@@ -42,7 +44,7 @@ export interface RunAttemptParts extends OrderParts {
 export class RunAttempt {
   readonly #context: ExecutionContext
   readonly #claim: RunClaim
-  readonly #leaseId: string
+  readonly #lease: LeaseRow
   readonly #replayFrom: number
   readonly #connection: SupervisorConnection
   readonly #budgets: RunBudgets
@@ -78,7 +80,7 @@ export class RunAttempt {
     const of = { runId: claim.run.id, attempt: claim.run.attempts, turnSequence: turn.sequence }
     this.#context = context
     this.#claim = claim
-    this.#leaseId = lease.id
+    this.#lease = lease
     this.#replayFrom = lease.replay_from
     this.#connection = connection
     this.#budgets = parts.budgets
@@ -95,6 +97,8 @@ export class RunAttempt {
       lease.journal_offset,
       new Map(parts.waiting.map(row => [row.journal_offset, agentRequestOf(row).id])),
       parts.redactor,
+      // Releases of the built-in agent may refuse each other's conversations.
+      { recapsRefused: parts.runtime.id === NATIVE_RUNTIME },
     )
     this.#keeper = new ReadingKeeper(context, claim, lease, connection, this.#conversation.facts)
     const { runEvents: events, runEventBytes: bytes } = context.limits
@@ -305,7 +309,7 @@ export class RunAttempt {
       case 'restart for the model':
         return orders.stop(`stop/model/${facts.generation}`)
       case 'prompt':
-        if (!this.#begun) await beginRun(this.#context, this.#claim, this.#leaseId)
+        if (!this.#begun) await beginRun(this.#context, this.#claim, this.#lease)
         this.#begun = true
         this.#promptGiven = true
         return orders.prompt(facts)
@@ -351,7 +355,7 @@ export class RunAttempt {
     this.#conversation.close()
     const reading = this.#budget.admit(this.#conversation.take())
     const decided = this.#forced === null ? await this.#decided() : { outcome: this.#forced }
-    await recordEnd(this.#context, this.#claim, { leaseId: this.#leaseId, reading, decided, begun: this.#begun })
+    await recordEnd(this.#context, this.#claim, { leaseId: this.#lease.id, reading, decided, begun: this.#begun })
     this.#settled = true
     // The loop may still be waiting for the journal of a Run that is over.
     await this.#connection[Symbol.asyncDispose]()

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { isNewestWorkSealed } from '../../checkpoints/checkpoint-sql.ts'
-import type { RuntimeEntry } from '../../runtimes/catalog.ts'
+import { findProbeOfSession } from '../../releases/probe-sql.ts'
+import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
 import type { SandboxEgress } from '../../sandboxes/driver.ts'
 import { endLease } from '../../sessions/leases/end-lease.ts'
 import { isNearBound, workEndsAt } from '../../sessions/leases/lease-bound.ts'
@@ -60,6 +61,8 @@ export async function provision(
     if (await isArchived(tx, claim)) throw new SessionArchived()
     // Otherwise a predecessor died while making this sandbox, and its progress is unknown.
     if (live !== null) await endLease(tx, claim, retired ? 'expired' : 'abandoned', clock.now())
+    const now = clock.now()
+    const release = runtime.id === NATIVE_RUNTIME ? await findProbeOfSession(tx, claim, now) : null
     const made = await insertLease(tx, claim, {
       id: randomUUID(),
       driver: driver.kind,
@@ -67,7 +70,8 @@ export async function provision(
       runtime: runtime.id,
       idleMs: context.limits.leaseIdleMs,
       maxMs: context.limits.leaseMaxMs,
-      now: clock.now(),
+      now,
+      release,
     })
     // Before the sandbox exists, so that nobody appends one of its secrets unmasked.
     await remember(tx)
@@ -76,7 +80,7 @@ export async function provision(
   if (live !== null) context.wakeups.publish(topics.leases)
   try {
     const source = await readySource(context, claim, signal)
-    await make(context, lease.id, runtime, source, signal)
+    await make(context, lease, runtime, source, signal)
     const restored = await restoreSession(context, claim, lease.id, signal)
     if (source !== null && !restored) await placeSource(context, source, lease.id, signal)
     await underFence(context, claim, tx => markAttached(tx, lease.id))
@@ -106,22 +110,23 @@ async function isToRetire({ db, clock }: ExecutionContext, claim: Claim, lease: 
 /** Makes the sandbox, or stops waiting for it; the sweeper then destroys a late one. */
 async function make(
   context: ExecutionContext,
-  leaseId: string,
+  { id: leaseId, engine_sha256: engineSha256 }: LeaseRow,
   runtime: RuntimeEntry,
   source: ReadySource | null,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted()
-  const { driver, supervisorCommand: command, bounds, limits } = context
+  const { blobs, driver, supervisorCommand: command, bounds, limits } = context
   const { mounts, directory } = runtime
   const installed = directory === undefined ? {} : { runtime: directory }
   const egress = egressOf(context, leaseId, runtime)
+  const engine = engineSha256 === null ? {} : { engine: await blobs.get(engineSha256) }
   const late = AbortSignal.timeout(limits.provisionMs)
   const { promise: interrupted, reject } = Promise.withResolvers<never>()
   for (const each of [late, signal]) each.addEventListener('abort', () => reject(each.reason), { once: true })
   const objects = source === null ? {} : { objects: join(source.mirror, 'objects') }
   await Promise.race([
-    driver.create({ leaseId, command, bounds, mounts, egress, ...objects, ...installed }),
+    driver.create({ leaseId, command, bounds, mounts, egress, ...objects, ...installed, ...engine }),
     interrupted,
   ])
 }

@@ -3,10 +3,11 @@ import { limits, operationOf } from '@berth/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { addressBucket } from '../../identity/guard/address-bucket.ts'
 import { announcesBody } from '../request/media-type.ts'
-import type { FormBody } from '../routing/handler.ts'
+import type { StreamBody } from '../routing/handler.ts'
 import { type BodyBounds, BodyBudget, type BodyOwner } from './body-budget.ts'
 import { BodyBuffer } from './body-buffer.ts'
 import { type BodyLimits, type BodyReading, readBody, watchArrival } from './body-reader.ts'
+import { readOctets } from './octet-stream.ts'
 
 /** Maximum number of values in a body. API bodies stay far below theirs; gateway bodies hold long conversations. */
 const apiValues = 20_000
@@ -46,16 +47,18 @@ export class RequestBodies {
     app.decorateRequest('bodyClaim', null)
     app.removeAllContentTypeParsers()
     app.addHook('preParsing', async (request, reply) => {
-      if (announcesBody(request.headers) || takesForm(request)) this.#claim(request, reply)
+      if (announcesBody(request.headers) || takesStream(request)) this.#claim(request, reply)
     })
     app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage) => this.#read(request, payload))
   }
 
-  /** Returns the form of a request, for its handler. */
-  formOf({ raw, bodyClaim }: FastifyRequest): FormBody {
-    if (bodyClaim === null) throw new Error('the request has no form body')
+  /** Returns the unread body of a request, for its handler. */
+  streamOf({ raw, bodyClaim }: FastifyRequest): StreamBody {
+    if (bodyClaim === null) throw new Error('the request has no body to stream')
+    const watch = (late: () => void) => watchArrival(raw, this.#patienceMs, late)
     return {
       stream: raw,
+      bytes: mostBytes => readOctets(raw, mostBytes, bodyClaim, watch),
       keep: mostBytes => {
         const buffer = new BodyBuffer(mostBytes)
         return {
@@ -67,7 +70,7 @@ export class RequestBodies {
           take: () => buffer.take(),
         }
       },
-      watch: late => watchArrival(raw, this.#patienceMs, late),
+      watch,
     }
   }
 
@@ -82,7 +85,7 @@ export class RequestBodies {
 
   async #read(request: FastifyRequest, payload: IncomingMessage): Promise<BodyReading | undefined> {
     const { bodyAhead, bodyClaim } = request
-    if (takesForm(request) || bodyClaim === null) return undefined
+    if (takesStream(request) || bodyClaim === null) return undefined
     const length = Number(request.headers['content-length'] ?? Number.NaN)
     if (bodyAhead !== null) {
       // `readAhead` began to read it before its sender was known; it is no larger than Node's own read buffer.
@@ -106,8 +109,10 @@ function ownerOf({ admission, gatewayAdmission, routeOptions, ip }: FastifyReque
   return named ? { organizationId: 'assertions', id: addressBucket(ip) } : null
 }
 
-/** Returns whether the body is a form, which the handler reads itself. */
-function takesForm({ routeOptions }: FastifyRequest): boolean {
+/** Returns whether the body is a form or an octet stream, which the handler reads itself. */
+function takesStream({ routeOptions }: FastifyRequest): boolean {
   const { operationId } = routeOptions.config
-  return operationId !== undefined && operationOf(operationId).form !== undefined
+  if (operationId === undefined) return false
+  const { form, octets } = operationOf(operationId)
+  return form !== undefined || octets !== undefined
 }

@@ -22,16 +22,22 @@ export const announcesBody = (headers: IncomingHttpHeaders): boolean =>
 export const isForm = (contentType: string): boolean =>
   contentType.split(';', 1)[0]?.trim().toLowerCase() === 'multipart/form-data'
 
+/** Returns whether a Content-Type is an octet stream. */
+const isOctets = (contentType: string): boolean =>
+  contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/octet-stream'
+
+const accepted = { json: isJson, form: isForm, octets: isOctets } as const
+
 /**
- * Checks a body by its headers, before reading any of it. An operation with a body accepts only JSON, or only a form.
+ * Checks a body by its headers, before reading any of it. An operation with a body accepts only JSON, only a form, or only an octet stream.
  * An operation without one checks the type only if the client sends a body anyway. Encoded bodies (`Content-Encoding`)
  * are refused.
  * @throws ApiError 415, with the media type if one was sent
  */
-export function requireMediaType(headers: IncomingHttpHeaders, takes: 'json' | 'form' | 'nothing'): void {
+export function requireMediaType(headers: IncomingHttpHeaders, takes: 'nothing' | keyof typeof accepted): void {
   if (takes === 'nothing' && !announcesBody(headers)) return
   const sent = headers['content-type']
   const coding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
-  if (sent !== undefined && (takes === 'form' ? isForm(sent) : isJson(sent)) && coding === 'identity') return
+  if (sent !== undefined && accepted[takes === 'nothing' ? 'json' : takes](sent) && coding === 'identity') return
   throw refusal('unsupported_media_type', sent === undefined ? {} : { mediaType: sent })
 }

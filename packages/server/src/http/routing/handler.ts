@@ -15,9 +15,15 @@ import type { GatewayCaller } from '../../identity/guard/gateway-caller.ts'
 import type { PersonPrincipal, Principal } from '../../identity/guard/principal.ts'
 import type { MemberPlace } from '../../kit/json-splice.ts'
 
-/** A form, unread. */
-export interface FormBody {
+/** A form or an octet stream, unread. */
+export interface StreamBody {
   readonly stream: Readable
+  /**
+   * Yields the content of an octet stream. Reading it throws ApiError 413 `request_entity_too_large` for more than
+   * `mostBytes`, 408 `request_timeout` for a client that is too slow, 503 `service_unavailable` if the process has no
+   * room for another body, and ClientLeft if the client breaks off.
+   */
+  bytes(mostBytes: number): AsyncIterable<Buffer>
   /** Returns a buffer for the form's content. `append` returns false, and keeps nothing, if the budget has no room. */
   keep(mostBytes: number): { append(chunk: Buffer): boolean; take(): Buffer }
   /** Calls `late` once if the stream delivers almost nothing for a long time. */
@@ -28,8 +34,10 @@ export interface FormBody {
 export interface HandlerRequest<Id extends GuardedOperationId> {
   readonly params: RequestParams<Id>
   readonly query: RequestQuery<Id>
-  /** A form arrives unread. */
-  readonly body: (typeof routes)[Id] extends { readonly form: object } ? FormBody : RequestBody<Id>
+  /** A form and an octet stream arrive unread. */
+  readonly body: (typeof routes)[Id] extends { readonly form: object } | { readonly octets: object }
+    ? StreamBody
+    : RequestBody<Id>
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The headers that the contract defines as parameters, parsed. */
   readonly headerParams: RequestHeaders<Id>

@@ -1,8 +1,9 @@
 import { chownSync, renameSync } from 'node:fs'
+import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SandboxSpec } from '../driver.ts'
 import { errorCode } from '../linux/errors.ts'
-import { type LeaseFiles, leaseFiles } from './files/lease-files.ts'
+import { hostNames, type LeaseFiles, leaseFiles } from './files/lease-files.ts'
 import { writeRecord } from './files/record.ts'
 import { writeVisibleFile } from './files/visible-files.ts'
 import { type Plan, passwdFiles } from './launch/arguments.ts'
@@ -45,11 +46,19 @@ export async function makeSandbox(
   writeRecord(files, spec, uid)
   for (const [name, content] of passwdFiles(uid)) writeVisibleFile(join(files.host, name), content)
   if (context.host.privileged) for (const dir of [files.workspace, files.home, files.tmp]) chownSync(dir, uid, uid)
+  if (spec.engine !== undefined) await writeEngine(files, spec.engine)
   await beforeStart()
   const { host, filterPath, instance } = context
   const plan = planOf(context, files, spec, uid, await context.closedNode.path())
   const userNamespacePath = blank.userNamespace?.map(uid)
   await launch(blank, plan, { bwrapPath: host.bwrapPath, filterPath, userNamespacePath, tag: instance.tag })
+}
+
+/** Writes the lease's engine outside the sandbox, where it goes with the lease. Every uid may read it, none write it. */
+async function writeEngine(files: LeaseFiles, engine: AsyncIterable<Uint8Array>): Promise<void> {
+  const path = join(files.host, hostNames.engine)
+  await writeFile(path, engine, { flag: 'wx' })
+  await chmod(path, 0o444)
 }
 
 function planOf(

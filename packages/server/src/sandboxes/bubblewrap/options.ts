@@ -44,6 +44,8 @@ export const insidePaths = {
   /** The same Node for the supervisor alone: a process that runs it cannot be traced. */
   closedNode: '/opt/berth/closed/node',
   bundles: '/opt/berth/bundles',
+  /** The built-in agent. */
+  engine: '/opt/berth/bundles/engine.cjs',
   present: '/opt/berth/berth-present',
   workspace: '/workspace',
   /** The Session's repository. */

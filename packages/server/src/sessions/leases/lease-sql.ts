@@ -25,6 +25,9 @@ export interface LeaseRow {
   /** The model that the agent process was started for, if its variables name one. */
   readonly agent_model: string | null
   readonly active_prompt: string | null
+  /** The release whose engine the sandbox runs; null for the built-in one. */
+  readonly release_sha: string | null
+  readonly engine_sha256: string | null
   /** The conversation before this sandbox, for an agent that cannot load it; its first prompt tells it. */
   readonly recap: string | null
 }
@@ -45,13 +48,23 @@ export async function findLiveLease(db: Queryable, key: SessionKey): Promise<Lea
 export async function insertLease(
   tx: Queryable,
   key: SessionKey,
-  lease: { id: string; driver: string; host: string; runtime: string; idleMs: number; maxMs: number; now: Date },
+  lease: {
+    readonly id: string
+    readonly driver: string
+    readonly host: string
+    readonly runtime: string
+    readonly idleMs: number
+    readonly maxMs: number
+    readonly now: Date
+    /** The release that the sandbox tries. */
+    readonly release?: Pick<LeaseRow, 'release_sha' | 'engine_sha256'> | null
+  },
 ): Promise<LeaseRow> {
   const { rows } = await tx.query<LeaseRow>({
     text: `
       insert into leases (id, organization_id, session_id, driver, host, runtime, state, created_at, expires_at, bound_at,
-        idle_ms)
-      values ($1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10) returning *`,
+        idle_ms, release_sha, engine_sha256)
+      values ($1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10, $11, $12) returning *`,
     values: [
       lease.id,
       key.organizationId,
@@ -63,6 +76,8 @@ export async function insertLease(
       new Date(lease.now.getTime() + Math.min(lease.idleMs, lease.maxMs)),
       new Date(lease.now.getTime() + lease.maxMs),
       lease.idleMs,
+      lease.release?.release_sha ?? null,
+      lease.release?.engine_sha256 ?? null,
     ],
   })
   const row = rows[0]

@@ -74,7 +74,12 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
   const life = { minMs: 300_000, maxMs: 600_000, authorityMs: 10_000, random: Math.random }
   const compute = { kind: 'bubblewrap', leaseIdleMs: 900_000, leaseMaxMs: 14_400_000 } as const
   const app = createApp({
-    handlers: apiHandlers(context, compute, { streams, budget, life }, undefined),
+    handlers: apiHandlers(
+      context,
+      compute,
+      { streams, budget, life },
+      { transcription: undefined, egress: { hosts: undefined, refuse: [] } },
+    ),
     authority:
       options.authority ??
       new DatabaseAuthority(

@@ -26,6 +26,8 @@ export const hostNames = {
   journal: 'journal',
   log: 'log',
   record: 'record.json',
+  /** The engine in place of the built-in one, if the lease has its own. */
+  engine: 'engine.cjs',
   arguments: 'arguments',
   script: 'script',
   group: 'cgroup',

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { SandboxSpec } from '../../driver.ts'
 import { mountTargets, parentDirectories } from '../../linux/system-mounts.ts'
-import type { LeaseFiles } from '../files/lease-files.ts'
+import { hostNames, type LeaseFiles } from '../files/lease-files.ts'
 import { insidePaths } from '../options.ts'
 
 const SHARED_MEMORY_BYTES = 64 * 1024 * 1024
@@ -56,6 +56,8 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     ...spec.mounts.map(path => [path, path] as const),
     ...(spec.objects === undefined ? [] : [[spec.objects, insidePaths.objects] as const]),
     ...(spec.runtime === undefined ? [] : [[spec.runtime, insidePaths.runtime] as const]),
+    // Covers one file of the bundles: all others are trusted outside the sandbox as well.
+    ...(spec.engine === undefined ? [] : [[join(files.host, hostNames.engine), insidePaths.engine] as const]),
   ] as const
   return [
     ...(plan.privileged ? privilegedOptions : userNamespaceOptions(plan)),
