@@ -62,3 +62,9 @@ export type {
 export type { Platform } from './platform.ts'
 export type { RetryPolicy } from './retry.ts'
 export type { Credential } from './transport.ts'
+export {
+  signWebhook,
+  verifyWebhook,
+  type WebhookRefusal,
+  type WebhookVerdict,
+} from './webhook.ts'
