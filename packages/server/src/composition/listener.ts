@@ -6,7 +6,7 @@ import type { Handlers } from '../http/routing/handler.ts'
 import type { Needs } from '../http/routing/probes.ts'
 import type { Authority } from '../identity/guard/principal.ts'
 import { StartError } from '../kit/start-error.ts'
-import type { Settings } from '../settings/settings.ts'
+import { listeningOn, type Settings } from '../settings/settings.ts'
 
 /** The HTTP surfaces of this process. Each is absent if the process does not have its role. */
 export interface Surfaces {
@@ -36,7 +36,8 @@ export async function listen(
   needs: Needs,
   stack: AsyncDisposableStack,
 ): Promise<Listening> {
-  const { http, limits, listener, urls } = settings
+  const { http, limits, listener } = settings
+  let { port } = listener
   const app = createApp({
     ...(gateway !== undefined && { gateway }),
     ...(account !== undefined && { account }),
@@ -45,13 +46,12 @@ export async function listen(
     logger: context.log,
     needs,
     bodies: limits.bodies,
-    baseUrl: urls.baseUrl,
-    accountUrl: urls.authUrl,
+    urls: () => listeningOn(settings, port).urls,
     trustedProxies: http.trustedProxies,
     ...(http.release !== undefined && { release: http.release }),
   })
   stack.defer(() => app.close())
-  const { host, port } = listener
+  const { host } = listener
   try {
     await app.listen({ host, port })
   } catch (cause) {
@@ -60,5 +60,6 @@ export async function listen(
     throw new StartError(`cannot listen on ${host}:${port} (${code}); BERTH_PORT chooses another port`, { cause })
   }
   const address = app.server.address()
-  return { port: typeof address === 'object' && address !== null ? address.port : port, listener: app.routing }
+  if (typeof address === 'object' && address !== null) port = address.port
+  return { port, listener: app.routing }
 }

@@ -69,10 +69,8 @@ export interface AppOptions {
   readonly needs: Needs
   /** The value of `info.x-svc-release`. */
   readonly release?: string
-  /** The origin that the OpenAPI document names as its server. */
-  readonly baseUrl?: string
-  /** Origin of the account service, for the contract. */
-  readonly accountUrl?: string
+  /** The origins that the OpenAPI document names. They are known once the service listens. */
+  readonly urls?: () => { readonly baseUrl: string; readonly authUrl: string }
   /** Addresses and ranges of trusted proxies. The service believes their additions to `X-Forwarded-For`. */
   readonly trustedProxies?: readonly string[]
   /** Limits of the request bodies held at once. */
@@ -124,7 +122,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   registerEntryChecks(app, served, { api: options.authority, gateway: options.gateway?.authority })
   registerProbes(app, options.needs)
   if (options.handlers !== undefined) {
-    registerPublicRoutes(app, openApiDocument(documentOptions(options)))
+    registerPublicRoutes(app, () => openApiDocument(documentOptions(options)))
     registerGuardedRoutes(app, { handlers: options.handlers, authority: options.authority, bodies, open })
     registerPersonRoutes(app, options.handlers, open)
   }
@@ -149,11 +147,13 @@ function serves({ handlers, gateway, account }: AppOptions, id: OperationId): bo
   return ('origin' in row ? account : handlers) !== undefined
 }
 
-const documentOptions = ({ release, baseUrl, accountUrl }: AppOptions) => ({
-  ...(accountUrl === undefined ? {} : { accountUrl }),
-  ...(release === undefined ? {} : { release }),
-  ...(baseUrl === undefined ? {} : { serverUrl: baseUrl }),
-})
+function documentOptions({ release, urls }: AppOptions) {
+  const origins = urls?.()
+  return {
+    ...(release === undefined ? {} : { release }),
+    ...(origins === undefined ? {} : { serverUrl: origins.baseUrl, accountUrl: origins.authUrl }),
+  }
+}
 
 /** Prepares the server for stopping: it ends its streams, and sends clients on kept connections to another server. */
 function answerWhileClosing(app: FastifyInstance, open: OpenStreams): void {

@@ -9,7 +9,8 @@ const described = operationIds.filter(id => !operationOf(id).path.startsWith('/c
 
 describe('GET /v1/openapi.json', () => {
   test('is a valid OpenAPI 3.1 document of the route table', async () => {
-    await using service = await startTestApp({ release: 'abc', baseUrl: 'http://127.0.0.1:4100' })
+    const urls = () => ({ baseUrl: 'http://127.0.0.1:4100', authUrl: 'https://auth.example.com' })
+    await using service = await startTestApp({ release: 'abc', urls })
     const response = await fetch(`${service.origin}/v1/openapi.json`)
     expect(response.status).toBe(200)
     expect(response.headers.get('cache-control')).toBe('public, max-age=300')
@@ -21,6 +22,8 @@ describe('GET /v1/openapi.json', () => {
     expect(valid).toBe(true)
     expect(document.openapi).toMatch(/^3\.1\./)
     expect(document.info).toMatchObject({ version: '1.0.0', 'x-svc-release': 'abc' })
+    expect(document.servers).toEqual([{ url: 'http://127.0.0.1:4100' }])
+    expect(document.paths['/auth/app-installation-token']?.post?.servers).toEqual([{ url: 'https://auth.example.com' }])
     const ids = Object.values(document.paths).flatMap(methods =>
       Object.values(methods).map(operation => operation.operationId),
     )

@@ -11,13 +11,38 @@ interface Page {
   readonly headers: Readonly<Record<string, string>>
 }
 
+type Pages = Readonly<Record<PublicOperationId, Page>>
+
 /**
  * Registers the two public endpoints: the contract of this build, for programs (`getOpenApi`) and for people
- * (`getDocs`). Both pages are built once. They need no credential and are not metered; their first check is `Accept`.
+ * (`getDocs`). Both pages are built once, at the first request, since `document` names the port on which the service
+ * listens. They need no credential and are not metered; their first check is `Accept`.
  */
-export function registerPublicRoutes(app: FastifyInstance, document: OpenApiDocument): void {
+export function registerPublicRoutes(app: FastifyInstance, document: () => OpenApiDocument): void {
+  let built: Pages | undefined
+  const ids = ['getOpenApi', 'getDocs'] as const satisfies readonly PublicOperationId[]
+  for (const id of ids) {
+    const { method, path } = operationOf(id)
+    app.route({
+      method,
+      url: path,
+      config: { operationId: id },
+      handler: async (request, reply) => {
+        built ??= buildPages(document())
+        const page = built[id]
+        if (!accepts(request.headers.accept, page.mediaType)) throw refusal('representation_not_acceptable')
+        return reply
+          .headers({ ...page.headers, 'cache-control': 'public, max-age=300', vary: 'Accept' })
+          .type(page.contentType)
+          .send(page.body)
+      },
+    })
+  }
+}
+
+function buildPages(document: OpenApiDocument): Pages {
   const docs = docsPage(document)
-  const pages: Readonly<Record<PublicOperationId, Page>> = {
+  return {
     getOpenApi: {
       mediaType: 'application/json',
       contentType: 'application/json; charset=utf-8',
@@ -30,22 +55,5 @@ export function registerPublicRoutes(app: FastifyInstance, document: OpenApiDocu
       body: docs.html,
       headers: { 'content-security-policy': docs.contentSecurityPolicy },
     },
-  }
-  const ids = ['getOpenApi', 'getDocs'] as const satisfies readonly PublicOperationId[]
-  for (const id of ids) {
-    const { method, path } = operationOf(id)
-    const page = pages[id]
-    app.route({
-      method,
-      url: path,
-      config: { operationId: id },
-      handler: async (request, reply) => {
-        if (!accepts(request.headers.accept, page.mediaType)) throw refusal('representation_not_acceptable')
-        return reply
-          .headers({ ...page.headers, 'cache-control': 'public, max-age=300', vary: 'Accept' })
-          .type(page.contentType)
-          .send(page.body)
-      },
-    })
   }
 }
