@@ -1,48 +1,109 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type BerthClient, createClient } from '@berth/client'
+import { type BerthClient, type Credential, createClient, defaultPlatform } from '@berth/client'
 import { UsageError } from './failure.ts'
+import { isHttpUrl, isSameDeployment } from './http-url.ts'
+import { ProfileStore } from './profiles/profile-store.ts'
+import { personCredential } from './sign-in/person-credential.ts'
 
 export interface ConnectionFlags {
   readonly url?: string
   readonly key?: string
+  readonly profile?: string
 }
 
+/** Where a credential comes from: a sign-in, or the place of an API key. */
+export type CredentialOrigin =
+  | { readonly kind: 'profile'; readonly name: string }
+  | { readonly kind: 'key'; readonly from: string }
+
 export interface Connection {
+  readonly url: string
+  readonly credential: Credential
+  readonly origin: CredentialOrigin
+}
+
+/** A service and a key, as files and the environment name them. */
+interface Keyed {
   readonly url: string
   readonly key: string
 }
 
 /**
- * Finds the service: from the flags, then `BERTH_URL` and `BERTH_API_KEY`, then the file that a local service leaves in
- * its data directory. The local key goes only to the local service, however the URL is given.
+ * Finds the service and the credential. A key of the flags or of `BERTH_API_KEY` goes first, then the profile that
+ * `--profile` or `BERTH_PROFILE` names, then the current profile, then the key that a local service leaves in its data
+ * directory. The local key goes only to the local service, and a sign-in only to its deployment, however the URL is given.
  *
- * @throws UsageError if none of these names a service and a key
+ * @throws UsageError if none of these names a service and a credential
  */
 export function findConnection(flags: ConnectionFlags, env: NodeJS.ProcessEnv): Connection {
   const url = flags.url ?? (env.BERTH_URL || undefined)
-  const key = flags.key ?? (env.BERTH_API_KEY || undefined)
   if (url !== undefined && !isHttpUrl(url)) throw new UsageError(`${url} is not an http or https URL`)
-  if (url !== undefined && key !== undefined) return { url, key }
-  const local = readLocal(join(env.BERTH_DATA_DIR || '.berth', 'dev.json'))
-  if (url === undefined) {
-    if (local === null) {
-      throw new UsageError(
-        'no service to talk to: give --url and --key, set BERTH_URL and BERTH_API_KEY, or run this in the directory in which script/server was started',
-      )
-    }
-    return { url: local.url, key: key ?? local.key }
+  if (flags.key !== undefined && flags.profile !== undefined) {
+    throw new UsageError('--key and --profile name two credentials; give one of them')
   }
-  if (local !== null && sameOrigin(local.url, url)) return { url, key: local.key }
-  throw new UsageError(`no key for ${url}: give --key or set BERTH_API_KEY`)
+  const key = flags.profile === undefined ? (flags.key ?? (env.BERTH_API_KEY || undefined)) : undefined
+  const from = flags.key === undefined ? 'BERTH_API_KEY' : '--key'
+  if (key === undefined) {
+    const store = ProfileStore.of(env)
+    const chosen = findProfile(store, flags.profile ?? (env.BERTH_PROFILE || undefined), url)
+    if (chosen !== null) {
+      const { name } = chosen
+      const credential = personCredential(store, name, defaultPlatform)
+      return { url: chosen.url, credential, origin: { kind: 'profile', name } }
+    }
+  }
+  if (url !== undefined && key !== undefined) return { url, credential: key, origin: { kind: 'key', from } }
+  const path = join(env.BERTH_DATA_DIR || '.berth', 'dev.json')
+  const local = readLocal(path)
+  if (url === undefined && local === null) {
+    throw new UsageError(
+      'no service to talk to: sign in with `berth login --url <url>`, set BERTH_URL and BERTH_API_KEY, or run this in the directory in which script/server was started',
+    )
+  }
+  if (local !== null && (url === undefined || isSameDeployment(local.url, url))) {
+    const origin = { kind: 'key', from: key === undefined ? path : from } as const
+    return { url: url ?? local.url, credential: key ?? local.key, origin }
+  }
+  throw new UsageError(`no credential for ${url}: sign in with \`berth login --url ${url}\`, or set BERTH_API_KEY`)
 }
 
 /** Creates a client that retries less than a program would, because a person is waiting. */
-export function connect(connection: Connection): BerthClient {
-  return createClient({ baseUrl: connection.url, credential: connection.key, retry: { attempts: 3 } })
+export function connect({ url, credential }: Connection): BerthClient {
+  return createClient({ baseUrl: url, credential, retry: { attempts: 3 } })
 }
 
-function readLocal(path: string): Connection | null {
+/** Returns the service that the local service's file names; null if there is none. */
+export const findLocalUrl = (env: NodeJS.ProcessEnv): string | null =>
+  readLocal(join(env.BERTH_DATA_DIR || '.berth', 'dev.json'))?.url ?? null
+
+/** Returns the profile to use: the one named, or else the current one, or the only one of the deployment named. */
+function findProfile(
+  store: ProfileStore,
+  named: string | undefined,
+  url: string | undefined,
+): { readonly name: string; readonly url: string } | null {
+  const name = named ?? store.current()
+  if (name !== null && (named !== undefined || url === undefined)) {
+    const profile = store.read(name)
+    if (profile === null && named === undefined) return null
+    if (profile === null) throw new UsageError(`there is no profile ${name}; \`berth switch\` lists those there are`)
+    if (url !== undefined && !isSameDeployment(profile.url, url)) {
+      throw new UsageError(`profile ${name} is of ${profile.url}, not of ${url}`)
+    }
+    return { name, url: profile.url }
+  }
+  if (url === undefined) return null
+  const there = store.ofDeployment(url)
+  const [first, second] = there
+  if (first === undefined) return null
+  const chosen = there.find(each => each.name === name) ?? (second === undefined ? first : undefined)
+  if (chosen !== undefined) return { name: chosen.name, url }
+  const names = there.map(each => each.name).join(', ')
+  throw new UsageError(`several profiles are of ${url}: ${names}; name one with --profile`)
+}
+
+function readLocal(path: string): Keyed | null {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
@@ -64,13 +125,4 @@ function parseObject(text: string): Record<string, unknown> {
   } catch {
     return {}
   }
-}
-
-function isHttpUrl(text: string): boolean {
-  const url = URL.parse(text)
-  return url !== null && (url.protocol === 'http:' || url.protocol === 'https:')
-}
-
-function sameOrigin(a: string, b: string): boolean {
-  return URL.parse(a)?.origin === URL.parse(b)?.origin
 }

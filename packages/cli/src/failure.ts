@@ -1,4 +1,5 @@
 import { BerthConnectionError, BerthError } from '@berth/client'
+import type { Connection } from './connection.ts'
 import { type ExitCode, exitCode } from './exit-code.ts'
 import { printableLine } from './terminal-text.ts'
 
@@ -7,30 +8,53 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Returns one line for a person, and the exit code. `url` is the service asked, if it is known. */
-export function explain(failure: unknown, url: string | null): { readonly line: string; readonly code: ExitCode } {
+/** The sign-in of a profile has ended. */
+export class SignInRequired extends Error {
+  override readonly name = 'SignInRequired'
+
+  constructor(profile: string) {
+    super(`the sign-in of profile ${profile} has ended; sign in again: berth login --profile ${profile}`)
+  }
+}
+
+/** Returns one line for a person, and the exit code. `connection` is the service asked, if it is known. */
+export function explain(
+  failure: unknown,
+  connection: Pick<Connection, 'url' | 'origin'> | null,
+): { readonly line: string; readonly code: ExitCode } {
   if (failure instanceof UsageError) return { line: printableLine(failure.message), code: exitCode.usage }
-  const line = failure instanceof BerthError ? refusal(failure) : reason(failure, url)
+  const ended = endedSignIn(failure, connection)
+  if (ended !== null) return { line: printableLine(ended.message), code: exitCode.signInRequired }
+  const line = failure instanceof BerthError ? refusal(failure) : reason(failure, connection?.url ?? null)
   return { line: printableLine(line), code: exitCode.failed }
+}
+
+/** A token that was just renewed and is refused all the same is of a sign-in that somebody has ended. */
+function endedSignIn(failure: unknown, connection: Pick<Connection, 'origin'> | null): SignInRequired | null {
+  if (failure instanceof SignInRequired) return failure
+  if (!(failure instanceof BerthError) || failure.code !== 'invalid_or_expired_credential') return null
+  return connection?.origin.kind === 'profile' ? new SignInRequired(connection.origin.name) : null
 }
 
 function reason(failure: unknown, url: string | null): string {
   if (failure instanceof BerthConnectionError) {
-    if (isRefused(failure.cause)) return `nothing answers at ${url}; start the service with script/server`
+    const asked = url !== null && failure.url.startsWith(url) ? url : (URL.parse(failure.url)?.origin ?? url)
+    if (isRefused(failure.cause)) return `nothing answers at ${asked}; start the service with script/server`
     const cause = deepestMessage(failure.cause)
-    return `cannot reach ${url}: ${failure.message}${cause === '' ? '' : ` (${cause})`}`
+    return `cannot reach ${asked}: ${failure.message}${cause === '' ? '' : ` (${cause})`}`
   }
   return failure instanceof Error ? failure.message : String(failure)
 }
 
 const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
-  bearer_credential_required: () => 'the service requires a key: give --key or set BERTH_API_KEY',
+  bearer_credential_required: () =>
+    'the service requires a credential: sign in with `berth login`, or set BERTH_API_KEY',
   invalid_or_expired_credential: () =>
     'the service refuses this key: it is revoked, expired or from another deployment',
   insufficient_scope: refusal =>
-    `this key lacks the scope ${String(refusal.fields.requiredScope ?? 'that this needs')}`,
-  cloud_access_denied: () => 'this key has no access to the product',
-  cloud_session_not_found: () => 'no such session or run, or this key may not see it',
+    `this credential lacks the scope ${String(refusal.fields.requiredScope ?? 'that this needs')}`,
+  cloud_access_denied: () => 'this organization has no access to the product',
+  cloud_session_not_found: () => 'no such session or run, or this credential may not see it',
   cloud_run_in_progress: () =>
     'the session has an active run: follow it with `berth events -f`, or end it with `berth cancel`',
   cloud_resume_unavailable: () =>

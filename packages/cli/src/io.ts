@@ -1,10 +1,22 @@
-import type { BerthClient } from '@berth/client'
+import type { BerthClient, Platform } from '@berth/client'
+import type { Connection } from './connection.ts'
 import type { Output } from './output.ts'
+import type { ProfileStore } from './profiles/profile-store.ts'
 
 /** Given to every command that talks to the service. */
 export interface CommandIo {
   readonly client: BerthClient
+  readonly connection: Connection
   readonly stdin: NodeJS.ReadStream
+  readonly stdout: Output
+  readonly stderr: Output
+}
+
+/** Given to every command that changes the sign-ins of this user. */
+export interface SignInIo {
+  readonly env: NodeJS.ProcessEnv
+  readonly store: ProfileStore
+  readonly platform: Platform
   readonly stdout: Output
   readonly stderr: Output
 }

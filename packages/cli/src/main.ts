@@ -1,10 +1,10 @@
 import { CommanderError } from 'commander'
+import type { Connection } from './connection.ts'
 import { exitCode } from './exit-code.ts'
 import { buildProgram, type ProgramHost } from './program.ts'
-import { printableLine } from './terminal-text.ts'
 
-/** URL of the service, for the message if a command fails. */
-let url: string | null = null
+/** The service that a command asks, for the message if it fails. */
+let asked: Connection | null = null
 
 const host: ProgramHost = {
   async serve() {
@@ -21,10 +21,25 @@ const host: ProgramHost = {
       import('./output.ts'),
     ])
     const connection = findConnection(flags, process.env)
-    url = connection.url
+    asked = connection
     process.exitCode = await command({
       client: connect(connection),
+      connection,
       stdin: process.stdin,
+      stdout: new Output(process.stdout, process.env),
+      stderr: new Output(process.stderr, process.env),
+    })
+  },
+  async withSignIns(command) {
+    const [{ defaultPlatform }, { Output }, { ProfileStore }] = await Promise.all([
+      import('@berth/client'),
+      import('./output.ts'),
+      import('./profiles/profile-store.ts'),
+    ])
+    process.exitCode = await command({
+      env: process.env,
+      store: ProfileStore.of(process.env),
+      platform: defaultPlatform,
       stdout: new Output(process.stdout, process.env),
       stderr: new Output(process.stderr, process.env),
     })
@@ -46,7 +61,7 @@ try {
     process.exitCode = failure.exitCode === 0 ? exitCode.completed : exitCode.usage
   } else {
     const { explain } = await import('./failure.ts')
-    const { line, code } = explain(failure, url === null ? null : printableLine(url))
+    const { line, code } = explain(failure, asked)
     console.error(`berth: ${line}`)
     process.exitCode = code
   }

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
+import { addAccount } from './account-program.ts'
 import { addAdmin } from './admin-program.ts'
 import type { EventsOptions } from './commands/events.ts'
 import type { AnswerOptions, ApproveOptions } from './commands/interactions.ts'
@@ -10,7 +11,7 @@ import type { RunOptions } from './commands/run.ts'
 import type { SessionsOptions } from './commands/sessions.ts'
 import type { ConnectionFlags } from './connection.ts'
 import type { ExitCode } from './exit-code.ts'
-import type { CommandIo } from './io.ts'
+import type { CommandIo, SignInIo } from './io.ts'
 import { count } from './option-values.ts'
 
 /** The process's functions that the command line calls. */
@@ -21,6 +22,8 @@ export interface ProgramHost {
   installRuntime(id: string): Promise<void>
   /** Runs a command with a client of the service that the flags name. */
   withService(flags: ConnectionFlags, command: (io: CommandIo) => Promise<ExitCode>): Promise<void>
+  /** Runs a command that changes this user's sign-ins. */
+  withSignIns(command: (io: SignInIo) => Promise<ExitCode>): Promise<void>
 }
 
 /** Builds the command line. Each command loads its own code when it is called, so none slows down the others. */
@@ -29,8 +32,9 @@ export function buildProgram(host: ProgramHost): Command {
   program
     .description('Run coding agents in sandboxes.')
     .version(manifest.version)
-    .option('--url <url>', 'URL of the service (default: BERTH_URL, or else the local service of this directory)')
+    .option('--url <url>', "URL of the service (default: BERTH_URL, the profile's, or the local service's)")
     .option('--key <key>', 'API key (default: BERTH_API_KEY; prefer it, because other users can see command lines)')
+    .option('--profile <name>', 'act as the person of this profile (default: BERTH_PROFILE, or else the current one)')
     .showHelpAfterError('(add --help to see the options)')
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'berth: ')) })
     .exitOverride()
@@ -38,6 +42,7 @@ export function buildProgram(host: ProgramHost): Command {
     .command('serve')
     .description('run the service')
     .action(() => host.serve())
+  addAccount(program, host)
   addRun(program, host)
   addEvents(program, host)
   addSessions(program, host)

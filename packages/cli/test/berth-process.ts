@@ -14,7 +14,7 @@ export interface BerthOptions {
   readonly command?: readonly [node: string, entry: string]
 }
 
-/** `berth` as a shell runs it: its own process, no terminal, and an environment with nothing else in it. */
+/** `berth` as a shell runs it: its own process, no terminal, and an environment with nothing else in it; `cwd` is home. */
 export class BerthProcess {
   readonly #child: ChildProcess
   readonly #closed: Promise<unknown[]>
@@ -26,7 +26,7 @@ export class BerthProcess {
     const [node, entry] = options.command ?? [process.execPath, program]
     this.#child = spawn(node, [entry, ...args], {
       cwd: options.cwd,
-      env: { PATH: process.env.PATH, ...options.env },
+      env: { PATH: process.env.PATH, HOME: options.cwd, ...options.env },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     this.#closed = once(this.#child, 'close')

@@ -165,7 +165,9 @@ test('without settings, a command uses the local service, and sends its key nowh
   expect(await new BerthProcess(['sessions', '--url', `${service.url}/`], { cwd: home }).ended()).toBe(0)
   const stranger = new BerthProcess(['sessions', '--url', 'http://127.0.0.1:9'], { cwd: home })
   expect(await stranger.ended()).toBe(2)
-  expect(stranger.stderr).toBe('berth: no key for http://127.0.0.1:9: give --key or set BERTH_API_KEY\n')
+  expect(stranger.stderr).toBe(
+    'berth: no credential for http://127.0.0.1:9: sign in with `berth login --url http://127.0.0.1:9`, or set BERTH_API_KEY\n',
+  )
   writeFileSync(join(data, 'dev.json'), '{')
   expect(await new BerthProcess(['sessions'], { cwd: home }).ended()).toBe(2)
 })

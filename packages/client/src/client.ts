@@ -1,4 +1,4 @@
-import type { Discovery, RuntimeList } from '@berth/contract'
+import type { Discovery, Identity, RuntimeList } from '@berth/contract'
 import {
   type MergeOperations,
   mergeOperations,
@@ -15,6 +15,7 @@ import {
   interactionOperations,
   type RunOperations,
   readCapabilities,
+  readMe,
   readRuntimes,
   runOperations,
   type SessionOperations,
@@ -48,6 +49,8 @@ export interface BerthClient {
   readonly merges: MergeOperations
   capabilities(options?: CallOptions): Promise<Discovery>
   runtimes(options?: CallOptions): Promise<RuntimeList>
+  /** Reads who the bearer is. The service answers to access tokens of people alone. */
+  me(options?: CallOptions): Promise<Identity>
   /** The platform that this client uses. */
   readonly platform: Platform
 }
@@ -78,6 +81,7 @@ export function createClient(options: ClientOptions): BerthClient {
     merges: mergeOperations(transport),
     capabilities: call => readCapabilities(transport, call),
     runtimes: call => readRuntimes(transport, call),
+    me: call => readMe(transport, call),
     platform,
   }
 }

@@ -7,6 +7,7 @@ export type {
   Event,
   EventPage,
   Fence,
+  Identity,
   InstallationIntent,
   Interaction,
   InteractionList,
@@ -59,7 +60,7 @@ export type {
   SessionQuery,
   TurnOperations,
 } from './operations.ts'
-export type { Platform } from './platform.ts'
+export { defaultPlatform, type Platform } from './platform.ts'
 export type { RetryPolicy } from './retry.ts'
 export type { Credential } from './transport.ts'
 export {

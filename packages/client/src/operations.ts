@@ -5,6 +5,7 @@ import type {
   Discovery,
   EventPage,
   Fence,
+  Identity,
   InteractionList,
   Run,
   RuntimeList,
@@ -165,6 +166,11 @@ export function readCapabilities(transport: Transport, options?: CallOptions): P
 /** Lists the agents that a Session can run. */
 export function readRuntimes(transport: Transport, options?: CallOptions): Promise<RuntimeList> {
   return call(transport, { method: 'GET', path: ['v1', 'runtimes'] }, options)
+}
+
+/** Reads a person with the organization and membership of their token. */
+export function readMe(transport: Transport, options?: CallOptions): Promise<Identity> {
+  return call(transport, { method: 'GET', path: ['v1', 'me'] }, options)
 }
 
 /**

@@ -41,6 +41,7 @@ test('every operation uses its method and path', async () => {
   await client.events.page('s', { after: 3 }).catch(() => {})
   await client.capabilities()
   await client.runtimes()
+  await client.me()
   expect(it.api.requests).toEqual([
     'GET /v1/sessions?limit=2&cursor=a%2Fb&archived=only&origin.objectId=x+y',
     'GET /v1/sessions/s',
@@ -55,6 +56,7 @@ test('every operation uses its method and path', async () => {
     'GET /v1/sessions/s/events?after=3',
     'GET /v1/capabilities',
     'GET /v1/runtimes',
+    'GET /v1/me',
   ])
 })
 

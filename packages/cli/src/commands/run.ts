@@ -66,7 +66,7 @@ async function follow(
   if (!json) await announce(admission, json, io)
   await using view = openRunView(io, json)
   const ended = new AbortController()
-  const cancelling = cancel.promise.then(() => requestCancel(io.client, admission, view, leave.signal, ended.signal))
+  const cancelling = cancel.promise.then(() => requestCancel(io, admission, view, leave.signal, ended.signal))
   // A failure to cancel has been reported already, and the end is reported in any case.
   cancelling.catch(() => {})
   const end = await followToEnd(io.client, admission, view, leave.signal)
@@ -121,7 +121,7 @@ async function followToEnd(
 }
 
 async function requestCancel(
-  client: BerthClient,
+  { client, connection }: CommandIo,
   admission: Admission,
   view: RunView,
   leave: AbortSignal,
@@ -133,7 +133,7 @@ async function requestCancel(
     await client.runs.cancel(admission.session.id, admission.runId, { signal: AbortSignal.any([leave, ended]) })
   } catch (failure) {
     if (!leave.aborted && !ended.aborted)
-      await view.notice(`the run was not cancelled: ${explain(failure, 'the service').line}`)
+      await view.notice(`the run was not cancelled: ${explain(failure, connection).line}`)
   }
 }
 
