@@ -56,7 +56,7 @@ export class InstallRoutes {
       if (intent === null) return sendPage(reply, 404, deadIntentPage)
       const session = (await this.#sessions.find(request, reply)) ?? (await this.#sessions.begin(reply, null))
       const step = this.#step(request, reply, intent, session)
-      return session.person === null ? this.#signInForm.ask(step) : this.#ask(step, session.person, null)
+      return session.person === null ? this.#signInForm.ask(step) : this.#ask(step, session.person)
     })
     app.post(url, { errorHandler: sendFailure }, async (request: InstallRequest, reply) => {
       const form = await readForm(request)
@@ -92,9 +92,10 @@ export class InstallRoutes {
     return reply.headers(pageHeaders).redirect(this.#pathOf(request), 303)
   }
 
-  /** Asks the next question. @param chosen the organization's membership; null if the person has not chosen */
-  async #ask(step: Step, person: Person, chosen: string | null): Promise<FastifyReply> {
-    const { reply, intent } = step
+  /** Asks the next question: where to install, if the person has not chosen yet, and then whether. */
+  async #ask(step: Step, person: Person): Promise<FastifyReply> {
+    const { request, reply, intent } = step
+    const chosen = new URLSearchParams(request.url.split('?')[1]).get('membership')
     const memberships = await listMembershipsToChoose(this.#context.db, person.id)
     const [first, ...others] = memberships
     if (first === undefined) return sendPage(reply, 403, noMembershipPage)
@@ -112,7 +113,11 @@ export class InstallRoutes {
     const { db, clock } = this.#context
     const decision = form.get('decision')
     const chosen = form.get('membership') ?? ''
-    if (decision !== 'approve' && decision !== 'deny') return this.#ask(step, person, chosen)
+    // The answer to a choice has an address of its own, so the back button asks for no form to be sent again.
+    if (decision !== 'approve' && decision !== 'deny') {
+      const query = new URLSearchParams({ membership: chosen })
+      return reply.headers(pageHeaders).redirect(`${this.#pathOf(request)}?${query}`, 303)
+    }
     const memberships = await listMembershipsToChoose(db, person.id)
     const membership = memberships.find(({ id }) => id === chosen)
     if (membership === undefined) return sendPage(reply, 403, formOutOfDatePage)
