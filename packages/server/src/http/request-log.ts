@@ -5,7 +5,11 @@ import { pathOf } from './request/request-path.ts'
 const secretPath =
   /^(\/+(?:links|install|api\/+apps\/+installation-intents|interaction|oidc\/+auth|oidc\/+device(?!\/+auth$))\/).+/i
 
-const withoutSecrets = (path: string): string => path.replace(secretPath, '$1:secret')
+/** Masks the secret of a path. The router decodes paths, so an encoded one leads to the same page. */
+function withoutSecrets(path: string): string {
+  const masked = path.replace(/%[0-7][0-9a-f]/gi, decodeURIComponent).replace(secretPath, '$1:secret')
+  return masked.endsWith('/:secret') ? masked : path
+}
 
 /**
  * Logs one line for each finished request. It names the path but no query, header or body, which keeps credentials and
