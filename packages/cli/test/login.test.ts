@@ -62,6 +62,20 @@ test('a person signs in with a browser, commands act as them, and logout ends th
   }
 })
 
+test('a person works on a repository that their organization is connected to', async () => {
+  await using home = await Home.make()
+  const person = await service.newPerson()
+  await service.connectRepository('sample/greeter', person)
+  await home.signIn(service, person)
+  const missing = await home.run('run', '--runtime', 'shell', '--repository', 'sample/other', 'true')
+  expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('no repository sample/other')])
+  const it = await home.run('run', '--runtime', 'shell', '--repository', 'sample/greeter', '--json', 'true')
+  expect([it.code, it.stderr]).toEqual([0, ''])
+  const { sessionId } = JSON.parse(it.stdout)
+  const [session] = (await home.run('sessions', '--json')).stdout.split('\n').map(line => JSON.parse(line || 'null'))
+  expect(session).toMatchObject({ id: sessionId, createdBy: { kind: 'app_installation' } })
+})
+
 test('a person who declines is not signed in, and the listener is gone', async () => {
   await using home = await Home.make()
   const it = home.berth('login', '--url', service.url)

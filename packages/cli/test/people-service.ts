@@ -2,9 +2,12 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
+  addGrant,
   Browser,
+  databaseUrl,
   hashPassword,
   type Shown,
+  sampleRepository,
   signInPerson,
   startTestService,
   type TestService,
@@ -58,6 +61,14 @@ export class PeopleService implements AsyncDisposable {
       [tenant.organizationId, personId],
     )
     return tenant.organizationId
+  }
+
+  /** Makes a repository on the service's machine and connects the person's organization to those. */
+  async connectRepository(fullName: string, { organizationId }: Person): Promise<void> {
+    const { dataDir, db } = this.test
+    await sampleRepository(join(dataDir, 'repositories'), fullName)
+    const variables = { DATABASE_URL: databaseUrl(db), BERTH_DATA_DIR: dataDir }
+    await addGrant(variables, { organizationId, host: 'local', repositories: [] })
   }
 
   async query<Row extends object>(statement: string, values: readonly unknown[]): Promise<Row[]> {

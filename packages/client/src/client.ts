@@ -9,6 +9,7 @@ import {
 } from './delivery-operations.ts'
 import {
   type CallOptions,
+  createSession,
   type EventOperations,
   eventOperations,
   type InteractionOperations,
@@ -38,6 +39,12 @@ export interface ClientOptions {
   readonly requestTimeoutMs?: number
 }
 
+/** What people may do with the repositories that their organization is connected to. */
+export interface CloudOperations {
+  readonly repositories: RepositoryOperations
+  readonly sessions: Pick<SessionOperations, 'create'>
+}
+
 export interface BerthClient {
   readonly sessions: SessionOperations
   readonly turns: TurnOperations
@@ -47,6 +54,8 @@ export interface BerthClient {
   readonly repositories: RepositoryOperations
   readonly publications: PublicationOperations
   readonly merges: MergeOperations
+  /** For access tokens of people alone. */
+  readonly cloud: CloudOperations
   capabilities(options?: CallOptions): Promise<Discovery>
   runtimes(options?: CallOptions): Promise<RuntimeList>
   /** Reads who the bearer is. The service answers to access tokens of people alone. */
@@ -79,6 +88,10 @@ export function createClient(options: ClientOptions): BerthClient {
     repositories: repositoryOperations(transport),
     publications: publicationOperations(transport),
     merges: mergeOperations(transport),
+    cloud: {
+      repositories: repositoryOperations(transport, 'cloud'),
+      sessions: { create: createSession(transport, 'cloud') },
+    },
     capabilities: call => readCapabilities(transport, call),
     runtimes: call => readRuntimes(transport, call),
     me: call => readMe(transport, call),

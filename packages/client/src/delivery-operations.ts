@@ -60,10 +60,11 @@ export interface MergeOperations {
   ): Promise<{ readonly merge: Merge }>
 }
 
-export function repositoryOperations(transport: Transport): RepositoryOperations {
+/** Makes the operations of `/v1`, or of `/cloud`, which lists what the organization of a person is connected to. */
+export function repositoryOperations(transport: Transport, root: 'v1' | 'cloud' = 'v1'): RepositoryOperations {
   return {
     list: (query, options) =>
-      call(transport, { method: 'GET', path: ['v1', 'repositories'], query: { ...query } }, options),
+      call(transport, { method: 'GET', path: [root, 'repositories'], query: { ...query } }, options),
   }
 }
 

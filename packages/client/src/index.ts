@@ -31,7 +31,7 @@ export type {
   UpdateSession,
 } from '@berth/contract'
 export type { AppOptions } from './app-calls.ts'
-export { type BerthClient, type ClientOptions, createClient } from './client.ts'
+export { type BerthClient, type ClientOptions, type CloudOperations, createClient } from './client.ts'
 export type {
   CursorQuery,
   MergeOperations,

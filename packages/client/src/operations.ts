@@ -99,17 +99,23 @@ export function sessionOperations(transport: Transport): SessionOperations {
     list: (query, options) =>
       call(transport, { method: 'GET', path: ['v1', 'sessions'], query: { ...query } }, options),
     get: (sessionId, options) => call(transport, { method: 'GET', path: one(sessionId) }, options),
-    async create(sessionId, body, options) {
-      const answer = await transport.json({ method: 'PUT', path: one(sessionId), body, signal: options?.signal })
-      const { session } = answer.body as { session: Session }
-      return { session, created: answer.status === 201 }
-    },
+    create: createSession(transport, 'v1'),
     patch: (sessionId, body, options) => call(transport, { method: 'PATCH', path: one(sessionId), body }, options),
     async archive(sessionId, options) {
       await call(transport, { method: 'DELETE', path: one(sessionId) }, options)
     },
     reset: (sessionId, options) => call(transport, { method: 'POST', path: [...one(sessionId), 'reset'] }, options),
     fence: (sessionId, options) => call(transport, { method: 'GET', path: [...one(sessionId), 'fence'] }, options),
+  }
+}
+
+/** Makes the operation that creates a Session: of `/v1`, or of `/cloud`, where people may name a repository. */
+export function createSession(transport: Transport, root: 'v1' | 'cloud'): SessionOperations['create'] {
+  return async (sessionId, body, options) => {
+    const path = [root, 'sessions', sessionId]
+    const answer = await transport.json({ method: 'PUT', path, body, signal: options?.signal })
+    const { session } = answer.body as { session: Session }
+    return { session, created: answer.status === 201 }
   }
 }
 

@@ -42,6 +42,8 @@ test('every operation uses its method and path', async () => {
   await client.capabilities()
   await client.runtimes()
   await client.me()
+  await client.cloud.repositories.list({ limit: 1 })
+  await client.cloud.sessions.create('s', {})
   expect(it.api.requests).toEqual([
     'GET /v1/sessions?limit=2&cursor=a%2Fb&archived=only&origin.objectId=x+y',
     'GET /v1/sessions/s',
@@ -57,6 +59,8 @@ test('every operation uses its method and path', async () => {
     'GET /v1/capabilities',
     'GET /v1/runtimes',
     'GET /v1/me',
+    'GET /cloud/repositories?limit=1',
+    'PUT /cloud/sessions/s',
   ])
 })
 

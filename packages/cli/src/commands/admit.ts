@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { BerthClient, CreateSession, Session, SubmitTurn } from '@berth/client'
+import type { BerthClient, CreateSession, Session, SessionOperations, SubmitTurn } from '@berth/client'
 import { clip } from '../terminal-text.ts'
 
 /** Settings of a new Session. */
@@ -22,11 +22,12 @@ export interface Admission {
 const titleCharacters = 160
 
 /**
- * Creates a Session with this first Turn. `createSession` takes no files, so if the Turn has files, this creates an
+ * Creates a Session by `create` with this first Turn. `createSession` takes no files, so if the Turn has files, this creates an
  * idle Session first and gives it the title that the service would have taken from the message.
  */
 export async function admitToNewSession(
   client: BerthClient,
+  create: SessionOperations['create'],
   settled: NewSession,
   turn: SubmitTurn,
   signal: AbortSignal,
@@ -34,13 +35,13 @@ export async function admitToNewSession(
   const sessionId = randomUUID()
   if (turn.files === undefined) {
     const initialTurn = { id: randomUUID(), message: turn.message }
-    const { session } = await client.sessions.create(sessionId, { ...settled, initialTurn }, { signal })
+    const { session } = await create(sessionId, { ...settled, initialTurn }, { signal })
     const runId = session.activeRunId ?? (await firstRunId(client, sessionId, signal))
     return { session, turnId: initialTurn.id, runId, after: 0 }
   }
   const title = settled.title ?? titleFrom(turn.message)
   const body = title === null ? settled : { ...settled, title }
-  await client.sessions.create(sessionId, body, { signal })
+  await create(sessionId, body, { signal })
   return admitToSession(client, sessionId, turn, signal)
 }
 

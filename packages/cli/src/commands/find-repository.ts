@@ -1,4 +1,4 @@
-import type { BerthClient, CreateSession } from '@berth/client'
+import type { CreateSession, RepositoryOperations } from '@berth/client'
 import { UsageError } from '../failure.ts'
 
 /**
@@ -6,12 +6,12 @@ import { UsageError } from '../failure.ts'
  * @throws UsageError if no grant names it
  */
 export async function findRepository(
-  client: BerthClient,
+  repositories: RepositoryOperations,
   fullName: string,
   baseBranch: string | undefined,
 ): Promise<NonNullable<CreateSession['source']>> {
   for (let cursor: string | null = null; ; ) {
-    const page = await client.repositories.list({ limit: 100, ...(cursor !== null && { cursor }) })
+    const page = await repositories.list({ limit: 100, ...(cursor !== null && { cursor }) })
     const found = page.repositories.find(repository => repository.fullName.toLowerCase() === fullName.toLowerCase())
     if (found !== undefined) {
       const { grantId, repositoryId } = found

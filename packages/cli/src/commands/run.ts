@@ -32,15 +32,25 @@ export async function run(message: string, options: RunOptions, io: CommandIo): 
   }
   if (base !== undefined && repository === undefined) throw new UsageError('--base needs --repository')
   const turn = await readTurn(message, options.file, io.stdin)
-  const source = repository === undefined ? undefined : await findRepository(io.client, repository, base)
+  // People work on the repositories of their organization, and /v1 gives those of an installation.
+  const { repositories, sessions } = isPersonal(io) && repository !== undefined ? io.client.cloud : io.client
+  const source = repository === undefined ? undefined : await findRepository(repositories, repository, base)
   const admit = (signal: AbortSignal) =>
     session === undefined
-      ? admitToNewSession(io.client, { ...defined({ title, runtime, model }), ...(source && { source }) }, turn, signal)
+      ? admitToNewSession(
+          io.client,
+          sessions.create,
+          { ...defined({ title, runtime, model }), ...(source && { source }) },
+          turn,
+          signal,
+        )
       : admitToSession(io.client, session, turn, signal)
   if (options.follow) return follow(admit, options.json === true, io)
   await announce(await admit(new AbortController().signal), options.json === true, io)
   return exitCode.completed
 }
+
+const isPersonal = ({ connection }: CommandIo): boolean => connection.origin.kind === 'profile'
 
 async function announce(admission: Admission, json: boolean, { stdout }: CommandIo): Promise<void> {
   const { session, turnId, runId } = admission

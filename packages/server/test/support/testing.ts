@@ -1,5 +1,8 @@
 /** The service and its people, for the tests of other packages. */
+
 export { hashPassword } from '../../src/accounts/people/password.ts'
+export { addGrant } from '../../src/admin/grants.ts'
 export { Browser, type Shown } from './accounts/browser.ts'
 export { signInPerson } from './accounts/signer.ts'
-export { startTestService, type TestService } from './services/service.ts'
+export { sampleRepository } from './git/repositories.ts'
+export { databaseUrl, startTestService, type TestService } from './services/service.ts'
