@@ -96,6 +96,7 @@ as secrets depends on their names ([runtimes](runtimes.md#secrets)).
 | \`runtimes[].reach\` | Origins that its sandboxes reach besides the public hosts. Only here may loopback be named. |
 | \`runtimes[].mounts\` | Absolute directories of the host, shown read-only at the same path. |
 | \`gitHosts\` | Apps of GitHub, in the cloud or your own ([git-hosts.md](git-hosts.md)). |
+| \`firstPartyClients\` | Confidential clients of your own that sign people in ([accounts.md](accounts.md#from-a-service-of-your-own)). |
 | \`egress\` | Public hosts that sandboxes may reach, and ranges that they may not ([sandbox-network.md](sandbox-network.md)). |
 | \`webhooks.allow\` | Origins that webhooks reach besides public hosts, such as \`http://127.0.0.1:9000\`; refused in production ([webhooks.md](webhooks.md)). |
 | \`transcription\` | The engine for speech ([transcription.md](transcription.md)). |

@@ -25,6 +25,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   sign_ins: { writes: ['accounts'] },
   oidc_records: { writes: ['accounts'] },
   one_time_links: { writes: ['accounts'] },
+  client_keys: { writes: ['accounts'] },
   signing_keys: { writes: ['accounts'], reads: ['identity'] },
   app_keys: { writes: ['accounts'] },
   setup_authorities: { writes: ['accounts'] },

@@ -41,7 +41,9 @@ export async function openAccount(
     mount: app => {
       mountLinks(app, context, meter)
       const { refreshGraceMs } = settings.accounts
-      const signIn = { db, clock, masterKey, keys, authUrl, refreshGraceMs }
+      const consoleUrl = () => context.consoleUrl
+      const { firstPartyClients } = settings.config
+      const signIn = { db, clock, masterKey, keys, authUrl, consoleUrl, firstPartyClients, refreshGraceMs }
       const provider = mountSignIn(app, signIn, meter, log)
       new InstallRoutes(signIn, provider).register(app)
       mountAccountPages(app, signIn, provider)

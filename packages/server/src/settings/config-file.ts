@@ -1,6 +1,7 @@
 import { isAbsolute, normalize } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { isMaskable } from '../kit/redactor.ts'
+import { type FirstPartyClientConfig, readFirstPartyClient } from './first-party-clients.ts'
 import { JsonNode, parseJson } from './json-node.ts'
 import { parseOrigin, parseWebUrl } from './web-url.ts'
 
@@ -102,6 +103,7 @@ export interface Config {
   }
   readonly runtimes: readonly RuntimeConfig[]
   readonly gitHosts: readonly GitHostConfig[]
+  readonly firstPartyClients: readonly FirstPartyClientConfig[]
   readonly egress: EgressConfig
   readonly webhooks: WebhookConfig
   /** Absent: Berth transcribes nothing. */
@@ -134,16 +136,28 @@ export function parseConfig(
 ): Config {
   const inlineSecrets: string[] = []
   const root = new JsonNode(parseJson(text, file), { file, path: '', variables, inlineSecrets })
-  const members = root.object('providers', 'models', 'runtimes', 'gitHosts', 'egress', 'webhooks', 'transcription')
+  const members = root.object(
+    'providers',
+    'models',
+    'runtimes',
+    'gitHosts',
+    'firstPartyClients',
+    'egress',
+    'webhooks',
+    'transcription',
+  )
   const providers = members.providers?.array().map(readProvider) ?? []
   requireUnique(members.providers, providers)
   const runtimes = members.runtimes?.array().map(readRuntime) ?? []
   requireUnique(members.runtimes, runtimes)
+  const firstPartyClients = members.firstPartyClients?.array().map(readFirstPartyClient) ?? []
+  requireUnique(members.firstPartyClients, firstPartyClients)
   return {
     providers,
     models: readModels(members.models, providers),
     runtimes,
     gitHosts: members.gitHosts?.array().map(readGitHost) ?? [],
+    firstPartyClients,
     egress: readEgress(members.egress),
     webhooks: { allow: members.webhooks?.object('allow').allow?.array().map(readOrigin) ?? [] },
     transcription: members.transcription === undefined ? undefined : readTranscription(members.transcription),

@@ -283,7 +283,7 @@ describe('the configuration file', () => {
     [[], 'it must be an object'],
     [
       { colours: 1 },
-      'colours is not known here; known are providers, models, runtimes, gitHosts, egress, webhooks, transcription',
+      'colours is not known here; known are providers, models, runtimes, gitHosts, firstPartyClients, egress, webhooks, transcription',
     ],
     [{ runtimes: {} }, 'runtimes must be an array'],
     [{ runtimes: [{}] }, 'runtimes[0].id is missing'],

@@ -1,24 +1,63 @@
 import type { ClientMetadata } from 'oidc-provider'
 import { cloudClient } from '../../identity/tokens/token-types.ts'
+import type { FirstPartyClientConfig } from '../../settings/first-party-clients.ts'
+import type { ClientKey } from './client-key.ts'
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
-/** The resource of people's access tokens; the tokens name its audience, `svc-cloud`. */
+/** The resource of people's access tokens; the tokens name their client as the audience. */
 export const CLOUD_RESOURCE = 'urn:svc:cloud'
 
-/**
- * The clients of this service. `svc-cloud` is for programs on people's machines: it has no secret, and a native client
- * may take any port of its loopback redirects (RFC 8252, section 7.3).
- */
-export const clients: ClientMetadata[] = [
-  {
-    client_id: cloudClient,
-    client_name: 'Berth',
-    application_type: 'native',
-    token_endpoint_auth_method: 'none',
-    grant_types: ['authorization_code', 'refresh_token', DEVICE_GRANT],
-    response_types: ['code'],
-    redirect_uris: ['http://127.0.0.1/callback', 'http://[::1]/callback'],
-    post_logout_redirect_uris: ['http://127.0.0.1/signed-out', 'http://[::1]/signed-out'],
-  },
-]
+/** The back end of the console. */
+export const consoleClient = 'svc-console'
+
+/** Programs on people's machines: no secret, and any port of the loopback redirects (RFC 8252, section 7.3). */
+const programs: ClientMetadata = {
+  client_id: cloudClient,
+  client_name: 'Berth',
+  application_type: 'native',
+  token_endpoint_auth_method: 'none',
+  grant_types: ['authorization_code', 'refresh_token', DEVICE_GRANT],
+  response_types: ['code'],
+  redirect_uris: ['http://127.0.0.1/callback', 'http://[::1]/callback'],
+  post_logout_redirect_uris: ['http://127.0.0.1/signed-out', 'http://[::1]/signed-out'],
+}
+
+/** What confidential clients share. Their own tokens open nothing here: they exchange them for a delegation. */
+const confidential = {
+  application_type: 'web',
+  grant_types: ['authorization_code', 'refresh_token', TOKEN_EXCHANGE],
+  response_types: ['code'],
+} as const satisfies Partial<ClientMetadata>
+
+/** Returns the clients of a deployment: the service's own, and those of the configuration file. */
+export function clientsOf(
+  consoleUrl: string,
+  consoleKey: Pick<ClientKey, 'publicJwk'>,
+  firstParty: readonly FirstPartyClientConfig[],
+): ClientMetadata[] {
+  return [
+    programs,
+    {
+      ...confidential,
+      client_id: consoleClient,
+      client_name: 'Berth console',
+      token_endpoint_auth_method: 'private_key_jwt',
+      jwks: { keys: [{ ...consoleKey.publicJwk }] },
+      redirect_uris: [`${consoleUrl.replace(/\/$/, '')}/cloud/auth/callback`],
+    } as ClientMetadata,
+    ...firstParty.map(toClient),
+  ]
+}
+
+function toClient({ id, name, redirectUris, proof }: FirstPartyClientConfig): ClientMetadata {
+  const shown = { ...confidential, client_id: id, client_name: name, redirect_uris: [...redirectUris] }
+  return 'secret' in proof
+    ? { ...shown, token_endpoint_auth_method: 'client_secret_basic', client_secret: proof.secret }
+    : ({
+        ...shown,
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: proof.keys.map(key => ({ ...key })) },
+      } as ClientMetadata)
+}

@@ -1,12 +1,22 @@
 import { hash } from 'node:crypto'
 import { capabilities } from '@berth/contract'
-import type { Adapter, Configuration, Interaction, interactionPolicy, JWK, RefreshToken, Session } from 'oidc-provider'
-import { cloudClient, issuerOf } from '../../identity/tokens/token-types.ts'
+import type {
+  Adapter,
+  ClientMetadata,
+  Configuration,
+  Interaction,
+  interactionPolicy,
+  JWK,
+  RefreshToken,
+  Session,
+} from 'oidc-provider'
+import { issuerOf } from '../../identity/tokens/token-types.ts'
 import type { Clock } from '../../kit/clock.ts'
+import type { FirstPartyClientConfig } from '../../settings/first-party-clients.ts'
 import type { MasterKey } from '../../storage/master-key.ts'
 import type { Database } from '../../storage/postgres/database.ts'
 import type { SigningKeys } from '../signing/signing-keys.ts'
-import { CLOUD_RESOURCE, clients } from './clients.ts'
+import { CLOUD_RESOURCE } from './clients.ts'
 import {
   showDeviceConnected,
   showError,
@@ -19,7 +29,7 @@ import { readEnabledPerson, readStanding, touchSignIn } from './sign-in-sql.ts'
 
 const MINUTE = 60
 const DAY = 86_400
-const ACCESS_TOKEN_SECONDS = 600
+export const ACCESS_TOKEN_SECONDS = 600
 const REFRESH_IDLE_SECONDS = 14 * DAY
 const SIGN_IN_SECONDS = 90 * DAY
 
@@ -31,6 +41,9 @@ export interface SignInContext {
   readonly keys: SigningKeys
   /** Known once the service listens. */
   readonly authUrl: () => string
+  /** Known once the service listens. */
+  readonly consoleUrl: () => string
+  readonly firstPartyClients: readonly FirstPartyClientConfig[]
   /** How long a refresh token that was used may be used again. */
   readonly refreshGraceMs: number
 }
@@ -43,6 +56,7 @@ export function providerConfiguration(
   context: SignInContext,
   adapter: (kind: string) => Adapter,
   policy: interactionPolicy.DefaultPolicy,
+  clients: ClientMetadata[],
 ): Configuration {
   const { db, clock, keys } = context
   const authUrl = context.authUrl()
@@ -101,9 +115,10 @@ export function providerConfiguration(
         enabled: true,
         defaultResource: async () => CLOUD_RESOURCE,
         useGrantedResource: async () => true,
-        getResourceServerInfo: async () => ({
+        // `svc-cloud` is the audience of the API as well, so the token of another client does not open it.
+        getResourceServerInfo: async (_ctx, _resource, { clientId }) => ({
           scope: capabilities.join(' '),
-          audience: cloudClient,
+          audience: clientId,
           accessTokenTTL: ACCESS_TOKEN_SECONDS,
           accessTokenFormat: 'jwt',
           jwt: { sign: { alg: 'RS256' } },

@@ -1,13 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Interaction, InteractionResults, Provider } from 'oidc-provider'
+import { cloudClient } from '../../identity/tokens/token-types.ts'
 import { ApiError } from '../../kit/api-error.ts'
 import { sendFailure } from '../pages/failure.ts'
 import { readForm } from '../pages/form.ts'
 import { formToken, isOwnForm } from '../pages/form-token.ts'
 import { html } from '../pages/html.ts'
 import { pageHeaders, plainPage, sendPage } from '../pages/layout.ts'
+import { consoleClient } from './clients.ts'
 import { interactionPath, type SignInContext } from './configuration.ts'
-import { approve, choicesOf } from './consent-step.ts'
+import { type Approval, approve, choicesOf } from './consent-step.ts'
 import { consentPage } from './pages/consent-page.ts'
 import type { OpenIdProvider } from './provider.ts'
 import { SignInForm, type SignInPlace } from './sign-in-form.ts'
@@ -80,26 +82,45 @@ export class InteractionRoutes {
     const standing = await this.#standing(step)
     if (standing === null) return this.#finish(step, noMembership)
     const { params, deviceCode } = step.interaction
+    const [membership, ...others] = standing.memberships
+    // The console is this service's own, and its redirect is registered. It asks where to act and nothing else.
+    const asksWhere = params['client_id'] === consoleClient
+    if (asksWhere && others.length === 0) return this.#approve(step, { ...standing, membership })
     const lasting = String(params['scope'] ?? '')
       .split(' ')
       .includes('offline_access')
     const { person, memberships } = standing
     const { name, email } = person
     const device = deviceCode !== undefined
-    return sendPage(step.reply, 200, consentPage({ csrf: step.csrf, name, email, device, lasting, memberships }))
+    const client = await this.#nameOfClient(step)
+    return sendPage(
+      step.reply,
+      200,
+      consentPage({ csrf: step.csrf, name, email, device, lasting, memberships, client }),
+    )
   }
 
   async #continue(step: Step, form: URLSearchParams): Promise<FastifyReply> {
     const standing = await this.#standing(step)
     if (standing === null) return this.#finish(step, noMembership)
-    const { request, provider, interaction } = step
     const chosen = form.get('membership')
     const membership = standing.memberships.find(({ id }) => id === chosen)
     if (membership === undefined) return this.#askToContinue(step)
+    return this.#approve(step, { ...standing, membership })
+  }
+
+  async #approve(step: Step, chosen: Pick<Approval, 'person' | 'membership'>): Promise<FastifyReply> {
+    const { request, provider, interaction } = step
     const userAgent = request.headers['user-agent']?.slice(0, 400) ?? null
-    const approval = { person: standing.person, membership, address: request.ip, userAgent }
+    const approval = { ...chosen, address: request.ip, userAgent }
     const grantId = await approve(this.#context, provider, interaction, approval)
     return this.#finish(step, { consent: { grantId } })
+  }
+
+  /** Returns the name that people know a client by; null for a program on their own machine. */
+  async #nameOfClient({ provider, interaction }: Step): Promise<string | null> {
+    const id = String(interaction.params['client_id'])
+    return id === cloudClient ? null : ((await provider.Client.find(id))?.clientName ?? id)
   }
 
   /**

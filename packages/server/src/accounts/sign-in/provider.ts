@@ -1,8 +1,11 @@
-import type { Provider } from 'oidc-provider'
+import type { Client, Provider } from 'oidc-provider'
 import { issuerOf } from '../../identity/tokens/token-types.ts'
 import type { Log } from '../../kit/log.ts'
 import { RecordAdapter, type RecordStore } from './adapter.ts'
+import { provideClientKey } from './client-key.ts'
+import { clientsOf, consoleClient } from './clients.ts'
 import { providerConfiguration, type SignInContext } from './configuration.ts'
+import { registerDelegation } from './delegation.ts'
 import { replaceScriptedForm } from './provider-pages.ts'
 
 /**
@@ -48,10 +51,12 @@ export class OpenIdProvider {
         ),
       )
     const adapter = (kind: string) => new RecordAdapter(kind, store)
-    const provider = new Provider(
-      issuerOf(this.#context.authUrl()),
-      providerConfiguration(this.#context, adapter, policy),
-    )
+    const { authUrl, consoleUrl, firstPartyClients } = this.#context
+    const consoleKey = await provideClientKey(this.#context, consoleClient)
+    const clients = clientsOf(consoleUrl(), consoleKey, firstPartyClients)
+    const provider = new Provider(issuerOf(authUrl()), providerConfiguration(this.#context, adapter, policy, clients))
+    keepFromOrigin(provider, new URL(consoleUrl()).origin)
+    registerDelegation(provider, this.#context, errors)
     // The mount sets the headers that this trusts.
     provider.proxy = true
     provider.use(async (ctx, next) => {
@@ -62,5 +67,21 @@ export class OpenIdProvider {
     })
     provider.on('server_error', (_ctx, error) => this.#log.error({ err: error }, 'the OpenID provider failed'))
     return provider
+  }
+}
+
+/**
+ * Keeps codes of public clients away from the console: any program may begin their sign-in, and on loopback their
+ * redirects fit every port, so also the console's.
+ */
+function keepFromOrigin(provider: Provider, origin: string): void {
+  const { redirectUriAllowed, postLogoutRedirectUriAllowed } = provider.Client.prototype
+  const isKept = (client: Client, uri: string) =>
+    client.clientAuthMethod === 'none' && URL.canParse(uri) && new URL(uri).origin === origin
+  provider.Client.prototype.redirectUriAllowed = function (uri) {
+    return !isKept(this, uri) && redirectUriAllowed.call(this, uri)
+  }
+  provider.Client.prototype.postLogoutRedirectUriAllowed = function (uri) {
+    return !isKept(this, uri) && postLogoutRedirectUriAllowed.call(this, uri)
   }
 }

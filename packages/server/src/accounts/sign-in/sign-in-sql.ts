@@ -12,6 +12,9 @@ export interface MembershipToChoose {
 export interface SignInStanding {
   readonly membership_id: string
   readonly organization_id: string
+  readonly client_id: string
+  /** Whether the organization has product access. */
+  readonly cloud_access: boolean
 }
 
 export interface NewSignIn {
@@ -85,7 +88,7 @@ export async function readStanding(db: Queryable, signInId: string): Promise<Sig
   const { rows } = await db.query<SignInStanding>({
     name: 'read-sign-in-standing',
     text: `
-      select s.membership_id, s.organization_id
+      select s.membership_id, s.organization_id, s.client_id, o.cloud_access
       from sign_ins s join memberships m on m.id = s.membership_id join people p on p.id = s.person_id
         join organizations o on o.id = s.organization_id
       where s.id::text = $1 and s.ended_at is null and m.revoked_at is null and p.disabled_at is null

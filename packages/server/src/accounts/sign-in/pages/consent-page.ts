@@ -8,6 +8,8 @@ export const consentPage = (form: {
   readonly name: string
   readonly email: string
   readonly device: boolean
+  /** Name of the client; null for a program of the service on the person's machine or device. */
+  readonly client: string | null
   readonly lasting: boolean
   readonly memberships: readonly [MembershipToChoose, ...MembershipToChoose[]]
 }): Page => {
@@ -23,7 +25,7 @@ ${form.memberships.map(
 )}</fieldset>`
   return {
     title: `Continue as ${form.name}?`,
-    content: html`<p><strong>Berth</strong> ${form.device ? 'on your device' : 'on this machine'} asks to act as <strong>${form.email}</strong>${form.lasting ? ', until you sign it out' : ''}.</p>
+    content: html`<p>${form.client === null ? html`<strong>Berth</strong> ${form.device ? 'on your device' : 'on this machine'}` : html`<strong>${form.client}</strong>`} asks to act as <strong>${form.email}</strong>${form.lasting ? ', until you sign it out' : ''}.</p>
 <form method="post">
 <input type="hidden" name="csrf" value="${form.csrf}">
 ${where}

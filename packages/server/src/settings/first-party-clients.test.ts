@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest'
+import { parseConfig } from './config-file.ts'
+
+const secret = 's'.repeat(32)
+const client = { id: 'portal', name: 'The Portal', redirectUris: ['https://portal.example.test/callback'] }
+const key = { kty: 'OKP', crv: 'Ed25519', x: 'AAAA', kid: 'first' }
+const read = (...firstPartyClients: object[]) =>
+  parseConfig(JSON.stringify({ firstPartyClients }), 'f', { SECRET: secret }).firstPartyClients
+
+describe('a first-party client', () => {
+  test('names itself by a secret or by its keys', () => {
+    expect(read({ ...client, secret: { env: 'SECRET' } })).toEqual([{ ...client, proof: { secret } }])
+    expect(read({ ...client, jwks: { keys: [key] } })).toEqual([{ ...client, proof: { keys: [key] } }])
+  })
+
+  test.each<readonly [object, string]>([
+    [{ ...client }, 'must have either secret or jwks'],
+    [{ ...client, secret, jwks: { keys: [key] } }, 'must have either secret or jwks'],
+    [{ ...client, secret: 'short' }, 'secret must be at least 32 characters long'],
+    [{ ...client, jwks: { keys: [] } }, 'jwks.keys must have at least 1 item'],
+    [{ ...client, jwks: { keys: [{ ...key, d: 'private' }] } }, 'jwks.keys[0].d is not known here'],
+    [{ ...client, jwks: { keys: [{ kty: 'oct' }] } }, 'must be a public key'],
+    [{ ...client, secret, id: 'svc-portal' }, 'id must not begin with svc-'],
+    [{ ...client, secret, redirectUris: [] }, 'redirectUris must have at least 1 item'],
+    ...[
+      'http://portal.example.test/callback',
+      'http://localhost/callback',
+      'https://a@portal.example.test/callback',
+      'https://portal.example.test/callback#',
+      'callback',
+    ].map(uri => [{ ...client, secret, redirectUris: [uri] }, 'redirectUris[0] must be an https URL'] as const),
+  ])('is refused: %j', (one, told) => {
+    expect(() => read(one)).toThrow(told)
+  })
+
+  test('has an id of its own', () => {
+    expect(() => read({ ...client, secret }, { ...client, secret })).toThrow('two entries with the id portal')
+  })
+})
