@@ -21,6 +21,7 @@ a { color: var(--accent); }
 p { margin: .5rem 0 0; color: var(--soft); text-wrap: pretty; }
 p strong { color: var(--ink); font-weight: 600; overflow-wrap: anywhere; }
 form { margin: 1.5rem 0 0; }
+form + p, ul.codes + p { margin-top: 1.25rem; }
 p.note { margin-top: 1.25rem; font-size: .92rem; }
 p.note + form { margin-top: 1rem; }
 label { display: block; margin: 1rem 0 0; font-weight: 550; font-size: .92rem; }
@@ -57,13 +58,15 @@ ul.plain { padding: 0; list-style: none; }
 ul.plain li { margin: .75rem 0 0; padding: .9rem 1rem; border: 1px solid var(--line); border-radius: 10px; }
 ul.plain form { margin: .75rem 0 0; }
 ul.plain button { margin: 0; }
-ul.codes { columns: 2; padding: 0; list-style: none; }
+ul.codes { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .4rem 1rem; margin-top: 1.25rem; padding: 0; list-style: none; }
+ul.codes li { margin: 0; }
+ul.codes code, dd code { padding: 0; background: none; }
 .qr { display: block; width: 14rem; max-width: 100%; margin: 1.25rem auto 0; border-radius: 8px; }
 li small { display: block; color: var(--soft); }
 ul.may { padding: 0; list-style: none; }
 ul.may li { position: relative; padding: 0 0 0 1.75rem; margin: .7rem 0 0; line-height: 1.4; }
 ul.may li::before { content: ""; position: absolute; left: .35rem; top: .3rem; width: .32rem; height: .62rem; border: solid var(--good); border-width: 0 2.5px 2.5px 0; transform: rotate(45deg); }
-li small, dd small { font: .8rem/1.4 ui-monospace, SFMono-Regular, Menlo, monospace; }
+ul.may small, dd small { font: .8rem/1.4 ui-monospace, SFMono-Regular, Menlo, monospace; }
 dl { display: grid; grid-template-columns: minmax(4rem, auto) minmax(0, 1fr); gap: .5rem 1rem; margin: 1.25rem 0 0; padding: .9rem 1rem; border-radius: 10px; background: var(--wash); font-size: .94rem; }
 dt { color: var(--soft); }
 dd { margin: 0; overflow-wrap: anywhere; }
