@@ -11,7 +11,10 @@ export interface TableAccess {
  */
 export const tables: Readonly<Record<string, TableAccess>> = {
   // Identity.
-  organizations: { writes: ['accounts', 'identity/development'], reads: ['admin', 'repositories', 'sessions/runs'] },
+  organizations: {
+    writes: ['accounts', 'identity/development'],
+    reads: ['admin', 'repositories', 'sessions/runs', 'webhooks'],
+  },
   people: { writes: ['accounts', 'identity/development'] },
   memberships: { writes: ['accounts', 'identity/development'], reads: ['sessions/runs'] },
   apps: { writes: ['accounts', 'identity/development'], reads: ['webhooks'] },
@@ -51,7 +54,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     ],
   },
   session_secrets: { writes: ['sessions/log'] },
-  events: { writes: ['sessions/log'], reads: ['sessions/streams', 'execution'] },
+  events: { writes: ['sessions/log'], reads: ['sessions/streams', 'execution', 'webhooks'] },
   open_streams: { writes: ['sessions/streams'] },
   turns: {
     writes: ['sessions/turns'],

@@ -10,7 +10,7 @@ import { openGuards } from './composition/identity.ts'
 import { listen } from './composition/listener.ts'
 import { runtimeCatalog } from './composition/runtime-catalog.ts'
 import { openBlobStore, openDeploymentDatabase, openMasterKey } from './composition/storage.ts'
-import { webhookParts } from './composition/webhooks.ts'
+import { makeSender, webhookParts } from './composition/webhooks.ts'
 import { openWorker } from './composition/worker.ts'
 import type { Context } from './context.ts'
 import { GatewayCheck } from './execution/host/gateway-check.ts'
@@ -167,6 +167,7 @@ export async function serve(
     webhooks !== undefined
       ? await openAccount(context, settings, { webhooks, guards, authUrl: () => listening.urls.authUrl }, stack)
       : undefined
+  if (webhooks !== undefined) await start(makeSender(context, settings, webhooks, registry))
   if (api !== undefined || gateway !== undefined || account !== undefined) {
     const surfaces = { api, gateway, account, authority: guards.api }
     const { port, listener } = await listen(context, settings, surfaces, needs, stack)

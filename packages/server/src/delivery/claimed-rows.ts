@@ -11,8 +11,12 @@ export interface ClaimedTable {
   readonly key: readonly string[]
   /** A condition on `r`, true for a row that needs work. `$1` is the time; the caller's own values begin at `$4`. */
   readonly due: string
-  /** The column of `r` that orders the claims; absent: any order. */
-  readonly order?: string
+  /** The columns of `r` that order the claims; absent: any order. */
+  readonly order?: readonly string[]
+  /** The most rows that a claim takes, as an expression; absent: `$3`, the limit of the caller. */
+  readonly most?: string
+  /** Assignments that a claim makes as well. */
+  readonly also?: string
   /** A join to `r`, and the expressions that a claim takes from it, by name. */
   readonly join?: { readonly clause: string; readonly columns: Readonly<Record<string, string>> }
 }
@@ -66,6 +70,16 @@ export class ClaimedRows<Row extends object> {
     return rowCount > 0
   }
 
+  /** Renews claims, and returns those that are still held. */
+  async renewAll(db: Queryable, claims: readonly string[], until: Date): Promise<ReadonlySet<string>> {
+    const { rows } = await db.query<{ claim: string }>({
+      name: `renew-${this.#table}`,
+      text: `update ${this.#table} set claimed_until = $2 where claim = any($1::uuid[]) returning claim`,
+      values: [claims, until],
+    })
+    return new Set(rows.map(({ claim }) => claim))
+  }
+
   /** Counts a failure, and releases the row until it is due again. */
   async defer(db: Queryable, claim: string, dueAt: Date): Promise<void> {
     await db.query({
@@ -92,16 +106,17 @@ export class ClaimedRows<Row extends object> {
   }
 }
 
-function claimStatement({ table, key, due, order, join }: ClaimedTable): string {
+function claimStatement({ table, key, due, order, most = '$3', also, join }: ClaimedTable): string {
   const keys = key.map(name)
   const joined = Object.entries(join?.columns ?? {})
   const taken = [...keys.map(column => `r.${column}`), ...joined.map(([as, from]) => `${from} as ${name(as)}`)]
   return `
-    update ${table} r set claim = gen_random_uuid(), claimed_until = $2
+    update ${table} r set claim = gen_random_uuid(), claimed_until = $2${also === undefined ? '' : `, ${also}`}
     from (
       select ${taken.join(', ')} from ${table} r ${join?.clause ?? ''}
       where ${due} and (r.claimed_until is null or r.claimed_until < $1)
-      ${order === undefined ? '' : `order by r.${name(order)}`} limit $3 for update of r skip locked
+      ${order === undefined ? '' : `order by ${order.map(column => `r.${name(column)}`).join(', ')}`}
+      limit ${most} for update of r skip locked
     ) next
     where (${keys.map(column => `r.${column}`).join(', ')}) = (${keys.map(column => `next.${column}`).join(', ')})
     returning ${['r.*', ...joined.map(([as]) => `next.${as}`)].join(', ')}`

@@ -7,6 +7,7 @@ import type { PersonPrincipal } from '../identity/guard/principal.ts'
 import { refusal } from '../kit/refusal.ts'
 import type { Network } from '../network/dial.ts'
 import type { MasterKey } from '../storage/master-key.ts'
+import { topics } from '../storage/postgres/wakeups.ts'
 import {
   type AppInstallation,
   deleteEndpoint,
@@ -26,7 +27,7 @@ export interface WebhookParts {
 
 /** The operations on webhook endpoints. */
 export function webhookHandlers(
-  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  { db, clock, wakeups }: Pick<Context, 'db' | 'clock' | 'wakeups'>,
   { masterKey, rules, network }: WebhookParts,
 ): Pick<AccountHandlers, 'registerWebhook' | 'listWebhooks' | 'deleteWebhook'> {
   return {
@@ -39,6 +40,7 @@ export function webhookHandlers(
         await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.registered', told), clock.now())
         return registered
       })
+      wakeups.publish(topics.webhooks)
       return { status: 201, body: { success: true, endpoint: toEndpoint(made.endpoint), secret: made.secret } }
     },
 

@@ -11,6 +11,7 @@ import {
 } from '../../src/sessions/leases/lease-sql.ts'
 import { findUnauthorizedRuns } from '../../src/sessions/runs/authority-sql.ts'
 import type { Queryable } from '../../src/storage/postgres/database.ts'
+import { claimedDeliveries, findDueEndpoints } from '../../src/webhooks/delivery-sql.ts'
 import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
 
 /**
@@ -38,10 +39,16 @@ const history = `
     journal_offset, agent_request, opened_at, closed_at)
   select organization_id, id, 'q', id, 'ask_user', 'expired', 'run_ended', '{}', id, 0, '{}', now(), now() from r`
 
+/** Deliveries of webhooks that have ended, of many endpoints. */
+const sent = `
+  insert into webhook_deliveries (endpoint_id, organization_id, body, status, created_at, ended_at)
+  select gen_random_uuid(), gen_random_uuid(), '{}', 'succeeded', now(), now() from generate_series(1, 3000)`
+
 let made: TestDatabase
 beforeAll(async () => {
   made = await createTestDatabase()
   await made.database.query(history)
+  await made.database.query(sent)
   await made.database.query('analyze')
 })
 afterAll(() => made[Symbol.asyncDispose]())
@@ -63,6 +70,9 @@ const polls: Readonly<Record<string, (db: Queryable) => Promise<unknown>>> = {
   'leases of hosts that are gone': db => findLeasesOfLostHosts(db, 'a', 10),
   'Runs whose authority has ended': db => findUnauthorizedRuns(db, 10),
   'questions that are due': db => findOverdue(db, now, 10),
+  'endpoints with webhooks that are due': db => findDueEndpoints(db, now),
+  'webhooks that are due': db => claimedDeliveries.claim(db, { now, until: now }, 10, [randomUUID(), 16, randomUUID()]),
+  'claims of webhooks to renew': db => claimedDeliveries.renewAll(db, [randomUUID()], now),
 }
 
 async function planOf(poll: (db: Queryable) => Promise<unknown>): Promise<string> {
@@ -79,7 +89,9 @@ async function planOf(poll: (db: Queryable) => Promise<unknown>): Promise<string
 }
 
 it.each(Object.entries(polls))('%s are found without reading the whole history', async (_, poll) => {
-  expect(await planOf(poll)).not.toMatch(/Seq Scan on (sessions|runs|executions|leases|interactions)\b/)
+  expect(await planOf(poll)).not.toMatch(
+    /Seq Scan on (sessions|runs|executions|leases|interactions|webhook_deliveries)\b/,
+  )
 })
 
 it.each(['claims to renew', 'Runs that wait for people'])(

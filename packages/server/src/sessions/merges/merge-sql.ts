@@ -80,7 +80,7 @@ export const claimedMerges = new ClaimedRows<MergeRow>({
   table: 'merges',
   key: ['organization_id', 'session_id', 'publication_id', 'id'],
   due: 'r.completed_at is null and r.due_at <= $1',
-  order: 'due_at',
+  order: ['due_at'],
 })
 
 /** A Merge that this process has claimed. */

@@ -123,7 +123,7 @@ export const claimedPublications = new ClaimedRows<PublicationRow>({
       select 1 from publications earlier
       where earlier.organization_id = r.organization_id and earlier.session_id = r.session_id
         and earlier.completed_at is null and (earlier.created_at, earlier.id) < (r.created_at, r.id))`,
-  order: 'due_at',
+  order: ['due_at'],
   join: {
     clause: `
       left join leases l on l.organization_id = r.organization_id and l.session_id = r.session_id

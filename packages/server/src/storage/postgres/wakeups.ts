@@ -208,6 +208,8 @@ export const topics = {
   queue: 'q',
   /** A review, a Publication or a Merge waits for a worker. */
   deliveries: 'd',
+  /** An endpoint of webhooks came or went, or deliveries were queued outside the log. */
+  webhooks: 'w',
   /** A lease ended, or a sandbox lost its lease. */
   leases: 'l',
 } as const
