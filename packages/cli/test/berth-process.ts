@@ -12,9 +12,11 @@ export interface BerthOptions {
   readonly stdin?: string
   /** Node and entry file to run instead of the sources under this Node. */
   readonly command?: readonly [node: string, entry: string]
+  /** Runs it in a pseudo-terminal, which carries both streams as `stdout`. */
+  readonly terminal?: boolean
 }
 
-/** `berth` as a shell runs it: its own process, no terminal, and an environment with nothing else in it; `cwd` is home. */
+/** `berth` as a shell runs it: its own process, by default no terminal, and an environment with nothing else in it; `cwd` is home. */
 export class BerthProcess {
   readonly #child: ChildProcess
   readonly #closed: Promise<unknown[]>
@@ -24,7 +26,9 @@ export class BerthProcess {
 
   constructor(args: readonly string[], options: BerthOptions) {
     const [node, entry] = options.command ?? [process.execPath, program]
-    this.#child = spawn(node, [entry, ...args], {
+    const line = [node, entry, ...args]
+    const [first = node, ...rest] = options.terminal ? ['script', '-qec', line.join(' '), '/dev/null'] : line
+    this.#child = spawn(first, rest, {
       cwd: options.cwd,
       env: { PATH: process.env.PATH, HOME: options.cwd, ...options.env },
       stdio: ['pipe', 'pipe', 'pipe'],

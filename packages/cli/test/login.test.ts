@@ -1,4 +1,8 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { until } from '@berth/server/testing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { BerthProcess } from './berth-process.ts'
 import { addressOf, Home, land, PeopleService } from './people-service.ts'
 import { ScriptedService } from './scripted-service.ts'
 
@@ -60,6 +64,34 @@ test('a person signs in with a browser, commands act as them, and logout ends th
   for (const text of [it, who, admitted, sessions, out].flatMap(({ stdout, stderr }) => [stdout, stderr])) {
     for (const secret of [tokens.access, tokens.refresh]) expect(text).not.toContain(secret)
   }
+})
+
+test('in a terminal the browser of the machine opens with the address, and the answer is coloured', async () => {
+  await using home = await Home.make()
+  const person = await service.newPerson()
+  const opener = join(home.path, 'opener')
+  await writeFile(
+    opener,
+    '#!/bin/sh\nprintf %s "$1" > "$HOME/opened.part" && mv "$HOME/opened.part" "$HOME/opened"\n',
+    { mode: 0o700 },
+  )
+  const env = { BROWSER: opener, TERM: 'xterm-256color' }
+  const it = new BerthProcess(['login', '--url', service.url], { cwd: home.path, env, terminal: true })
+  const address = await addressOf(it)
+  await land(await service.signInOnPages(address, person))
+  expect(await it.ended()).toBe(0)
+  expect(it.stdout).toContain('in the browser that opens now')
+  expect(it.stdout).toContain(`Signed in as \u001b[1mSome Body\u001b[22m <${person.email}>`)
+  const opened = () => readFile(join(home.path, 'opened'), 'utf8').catch(() => undefined)
+  expect(await until('an opened browser', opened)).toBe(address)
+})
+
+test('a browser that cannot be opened keeps nobody from signing in', async () => {
+  await using home = await Home.make()
+  const env = { BROWSER: join(home.path, 'absent') }
+  const it = new BerthProcess(['login', '--url', service.url], { cwd: home.path, env })
+  await land(await service.signInOnPages(await addressOf(it), await service.newPerson()))
+  expect(await it.ended()).toBe(0)
 })
 
 test('a person works on a repository that their organization is connected to', async () => {

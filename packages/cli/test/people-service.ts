@@ -151,7 +151,7 @@ export class Home implements AsyncDisposable {
 /** Returns the address that a command shows; it is on a line of its own. */
 export async function addressOf(it: BerthProcess): Promise<string> {
   await Promise.race([it.shows('stdout', 'Waiting for'), it.ended()])
-  const [, address] = /^ {2}(http\S+)$/m.exec(it.stdout) ?? []
+  const [, address] = /^ {2}(http\S+)$/m.exec(it.stdout.replaceAll('\r', '')) ?? []
   if (address === undefined) throw new Error(`no address: ${await it.ended()}\n${it.stdout}${it.stderr}`)
   return address
 }

@@ -2,7 +2,7 @@ import { chmod, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BerthProcess } from './berth-process.ts'
-import { Home, PeopleService, type Person } from './people-service.ts'
+import { addressOf, Home, land, PeopleService, type Person } from './people-service.ts'
 import { ScriptedService } from './scripted-service.ts'
 
 let service: PeopleService
@@ -21,7 +21,10 @@ const organizationOf = async (home: Home, ...flags: string[]) =>
 test('a person of two organizations keeps a profile of each, and switches', async () => {
   await using home = await Home.make()
   await home.signIn(service, person, '--profile', 'first', '--organization', person.organizationId)
-  await home.signIn(service, person, '--organization', second)
+  // The deployment is that of the current profile.
+  const it = home.berth('login', '--organization', second)
+  await land(await service.signInOnPages(await addressOf(it), person))
+  expect(await it.ended()).toBe(0)
   expect(await organizationOf(home)).toBe(second)
   expect(await organizationOf(home, '--profile', 'first')).toBe(person.organizationId)
   const listed = await home.run('switch')

@@ -66,12 +66,15 @@ export async function login(options: LoginOptions, io: SignInIo): Promise<ExitCo
   return exitCode.completed
 }
 
-/** Finds the deployment: the one named, or else that of the profile named or current, or the local service. */
+/** Finds the deployment: the one named, or else that of the profile named, of the current one, or the local service. */
 async function findTarget(options: LoginOptions, { store, env, platform }: SignInIo): Promise<Target> {
   const named = options.url ?? (env.BERTH_URL || undefined)
-  const name = options.profile ?? (env.BERTH_PROFILE || store.current())
+  const current = store.current()
+  const name = options.profile ?? (env.BERTH_PROFILE || current)
   const again = named === undefined && name !== null ? store.read(name) : null
-  const url = named ?? again?.url ?? findLocalUrl(env)
+  // A profile of a new name is of the deployment that the person uses now, whatever the organization.
+  const beside = current === null ? null : store.readWhole(current)
+  const url = named ?? again?.url ?? beside?.url ?? findLocalUrl(env)
   if (url === null) throw new UsageError('no service to sign in to: name it with --url or BERTH_URL')
   if (!isHttpUrl(url)) throw new UsageError(`${url} is not an http or https URL`)
   return {

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { callbackHeaders, callbackPage } from './callback-page.ts'
 
@@ -9,17 +9,20 @@ import { callbackHeaders, callbackPage } from './callback-page.ts'
  * `state` is refused and does not end the wait, since any page could send one.
  */
 export class CallbackListener implements AsyncDisposable {
-  readonly #server = createServer((request, response) => this.#answer(request, response))
+  readonly #server: Server
   readonly #state: string
   readonly #received = Promise.withResolvers<URLSearchParams>()
 
-  private constructor(state: string) {
+  private constructor(server: Server, state: string) {
+    this.#server = server.on('request', (request, response) => this.#answer(request, response))
     this.#state = state
   }
 
   /** Listens on a free port of 127.0.0.1. */
   static async open(state: string): Promise<CallbackListener> {
-    const listener = new CallbackListener(state)
+    // Imported here, because a bundle loads static imports of Node at every start; this one takes 40 ms.
+    const { createServer } = await import('node:http')
+    const listener = new CallbackListener(createServer(), state)
     listener.#server.listen(0, '127.0.0.1')
     await once(listener.#server, 'listening')
     return listener
