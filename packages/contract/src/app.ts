@@ -38,6 +38,11 @@ export const CreateApp = Type.Object(
   { title: 'CreateApp', ...closed },
 )
 
+export const UpdateApp = Type.Object(
+  { name: Type.Optional(someText(100)), redirectUrls: Type.Optional(RedirectUrls) },
+  { title: 'UpdateApp', description: 'Changes the given fields of an app.', minProperties: 1, ...closed },
+)
+
 export const AppKey = Type.Object(
   { kid: KeyId, createdAt: DateTime, revokedAt: Type.Optional(DateTime) },
   { title: 'AppKey', ...open },

@@ -8,6 +8,7 @@ import {
   KeyId,
   RegisterAppKey,
   RegisteredAppKey,
+  UpdateApp,
 } from '../app.ts'
 import { operation } from '../operation.ts'
 
@@ -39,6 +40,27 @@ export const appOperations = {
     summary: "List the organization's apps",
     responses: { 200: { description: 'The apps by slug.', schema: AppList } },
     errors: [],
+  }),
+  updateApp: operation({
+    ...shared,
+    method: 'PATCH',
+    path: '/api/apps/{appSlug}',
+    summary: "Change an app's name or redirects",
+    params: AppPath,
+    body: UpdateApp,
+    responses: { 200: { description: 'The app as changed.', schema: AppEnvelope } },
+    errors: ['app_not_found'],
+  }),
+  deleteApp: operation({
+    ...shared,
+    method: 'DELETE',
+    path: '/api/apps/{appSlug}',
+    summary: 'Delete an app',
+    description:
+      'Its keys are refused from now on, and its installations are revoked in every organization. The slug is never given to another app.',
+    params: AppPath,
+    responses: { 204: { description: 'The app is deleted.' } },
+    errors: ['app_not_found'],
   }),
   registerAppKey: operation({
     ...shared,

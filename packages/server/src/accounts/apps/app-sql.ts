@@ -48,6 +48,45 @@ export async function listApps(db: Queryable, organizationId: string): Promise<r
   return rows
 }
 
+/** Changes an app. @returns null if the organization has no such app */
+export async function updateApp(
+  tx: Queryable,
+  organizationId: string,
+  slug: string,
+  set: { readonly name: string | undefined; readonly redirectUrls: readonly string[] | undefined },
+): Promise<AppRow | null> {
+  const { rows } = await tx.query<AppRow>({
+    name: 'update-app',
+    text: `
+      update apps set name = coalesce($3, name), redirect_urls = coalesce($4, redirect_urls)
+      where slug = $1 and organization_id = $2 and deleted_at is null and not reserved
+      returning slug, name, redirect_urls, created_at`,
+    values: [slug, organizationId, set.name ?? null, set.redirectUrls ?? null],
+  })
+  return rows[0] ?? null
+}
+
+/** Marks an app as deleted, and its open intents as expired. */
+export async function markAppDeleted(tx: Queryable, slug: string, now: Date): Promise<void> {
+  await tx.query({ text: 'update apps set deleted_at = $2 where slug = $1', values: [slug, now] })
+  await tx.query({
+    text: "update installation_intents set status = 'expired' where app_slug = $1 and status = 'pending'",
+    values: [slug],
+  })
+}
+
+/** Lists the live installations of an app in every organization. */
+export async function listInstallationsOf(
+  tx: Queryable,
+  slug: string,
+): Promise<readonly { readonly id: string; readonly organization_id: string }[]> {
+  const { rows } = await tx.query<{ id: string; organization_id: string }>({
+    text: 'select id, organization_id from installations where app_slug = $1 and revoked_at is null order by id for update',
+    values: [slug],
+  })
+  return rows
+}
+
 /**
  * Looks for an app among an organization's own.
  * @param lock holds other changes of the app's keys off until the transaction ends

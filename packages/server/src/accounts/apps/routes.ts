@@ -3,8 +3,9 @@ import type { AccountHandlers } from '../../http/routing/handler.ts'
 import { invalidField, refusal } from '../../kit/refusal.ts'
 import { appendAudit } from '../audit/append.ts'
 import { personEntry } from '../audit/person-entry.ts'
+import { revokeInstallation } from '../installations/revoke.ts'
 import { listAppKeys, revokeAppKey } from './app-key-sql.ts'
-import { hasApp, insertApp, listApps, toApp } from './app-sql.ts'
+import { hasApp, insertApp, listApps, listInstallationsOf, markAppDeleted, toApp, updateApp } from './app-sql.ts'
 import { readPublicKey } from './public-key.ts'
 import { isRedirectUrl } from './redirect-url.ts'
 import { registerKey } from './register-key.ts'
@@ -16,15 +17,21 @@ import { registerKey } from './register-key.ts'
 export function appHandlers(
   { db, clock }: Pick<Context, 'db' | 'clock'>,
   { development }: { readonly development: boolean },
-): Pick<AccountHandlers, 'createApp' | 'listApps' | 'registerAppKey' | 'listAppKeys' | 'revokeAppKey'> {
+): Pick<
+  AccountHandlers,
+  'createApp' | 'listApps' | 'updateApp' | 'deleteApp' | 'registerAppKey' | 'listAppKeys' | 'revokeAppKey'
+> {
+  const requireRedirects = (urls: readonly string[]) => {
+    for (const [index, url] of urls.entries()) {
+      if (!isRedirectUrl(url, development))
+        throw invalidField(['redirectUrls', index], 'must be an https URL without userinfo and fragment')
+    }
+  }
   return {
     createApp: async ({ principal, body, clientAddress }) => {
       const { slug, name, redirectUrls = [] } = body
       if (slug.startsWith('svc-')) throw invalidField(['slug'], 'slugs that begin with svc- are reserved')
-      for (const [index, url] of redirectUrls.entries()) {
-        if (!isRedirectUrl(url, development))
-          throw invalidField(['redirectUrls', index], 'must be an https URL without userinfo and fragment')
-      }
+      requireRedirects(redirectUrls)
       const app = { slug, name, redirectUrls, organizationId: principal.organizationId }
       const made = await db.transaction(async tx => {
         const inserted = await insertApp(tx, app, clock.now())
@@ -43,6 +50,34 @@ export function appHandlers(
       status: 200,
       body: { success: true, apps: (await listApps(db, principal.organizationId)).map(toApp) },
     }),
+
+    updateApp: async ({ principal, params: { appSlug: slug }, body: { name, redirectUrls }, clientAddress }) => {
+      requireRedirects(redirectUrls ?? [])
+      const changed = await db.transaction(async tx => {
+        const row = await updateApp(tx, principal.organizationId, slug, { name, redirectUrls })
+        if (row === null) throw refusal('app_not_found')
+        const told = { target: `app ${slug}`, details: { name: row.name, redirectUrls: row.redirect_urls } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'app.changed', told), clock.now())
+        return row
+      })
+      return { status: 200, body: { success: true, app: toApp(changed) } }
+    },
+
+    deleteApp: async ({ principal, params: { appSlug: slug }, clientAddress }) => {
+      await db.transaction(async tx => {
+        const now = clock.now()
+        if (!(await hasApp(tx, principal.organizationId, slug, { lock: true }))) throw refusal('app_not_found')
+        await markAppDeleted(tx, slug, now)
+        for (const { id, organization_id: organizationId } of await listInstallationsOf(tx, slug)) {
+          await revokeInstallation(tx, organizationId, id, now)
+          const told = { target: `installation ${id}`, details: { app: slug } }
+          const entry = personEntry(principal, clientAddress, 'installation.revoked', told)
+          await appendAudit(tx, { ...entry, organizationId }, now)
+        }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'app.deleted', { target: `app ${slug}` }), now)
+      })
+      return { status: 204 }
+    },
 
     registerAppKey: async ({ principal, params: { appSlug: slug }, body, clientAddress }) => {
       const { organizationId, membershipId } = principal
