@@ -17,7 +17,7 @@ test('docs/settings.md is what `node script/docs.ts` writes', () => {
 
 test('its example is a valid configuration file', () => {
   const example = /```json\n([\s\S]*?)```/.exec(page)?.[1]
-  const environment = { LOCAL_API_KEY: 'x', GITHUB_APP_KEY: 'y' }
+  const environment = { LOCAL_API_KEY: 'x', GITHUB_APP_KEY: 'y', ACME_SECRET: 'z' }
   const { config } = loadSettings(environment, () => example)
   expect(config.runtimes).toHaveLength(1)
 })

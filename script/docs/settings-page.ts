@@ -43,7 +43,7 @@ const configuration = `
 ## The configuration file
 
 \`BERTH_CONFIG\`, or \`berth.json\` in the data directory, holds settings that have structure. Every key is optional; an unknown key
-stops the start. Write an \`apiKey\`, an \`appId\`, a \`privateKey\` or a value of a runtime's \`env\` as it is, or as
+stops the start. Write an \`apiKey\`, an \`appId\`, a \`privateKey\`, a \`clientSecret\` or a value of a runtime's \`env\` as it is, or as
 \`{ "env": "NAME" }\` to take it from the environment.
 
 If the file holds a secret itself, it must be closed to others (\`chmod 600\`), or the start is refused. Which values of \`env\` count
@@ -82,7 +82,10 @@ as secrets depends on their names ([runtimes](runtimes.md#secrets)).
       "mounts": ["/opt/opencode"]
     }
   ],
-  "gitHosts": [{ "kind": "github", "appId": "1", "privateKey": { "env": "GITHUB_APP_KEY" } }]
+  "gitHosts": [{ "kind": "github", "appId": "1", "privateKey": { "env": "GITHUB_APP_KEY" } }],
+  "identityProviders": [
+    { "id": "acme", "name": "Acme", "issuer": "https://id.acme.example", "clientId": "berth", "clientSecret": { "env": "ACME_SECRET" } }
+  ]
 }
 \`\`\`
 
@@ -97,6 +100,7 @@ as secrets depends on their names ([runtimes](runtimes.md#secrets)).
 | \`runtimes[].mounts\` | Absolute directories of the host, shown read-only at the same path. |
 | \`gitHosts\` | Apps of GitHub, in the cloud or your own ([git-hosts.md](git-hosts.md)). |
 | \`firstPartyClients\` | Confidential clients of your own that sign people in ([accounts.md](accounts.md#from-a-service-of-your-own)). |
+| \`identityProviders\` | OpenID providers that people sign in with ([accounts.md](accounts.md#sign-in-with-another-provider)). |
 | \`egress\` | Public hosts that sandboxes may reach, and ranges that they may not ([sandbox-network.md](sandbox-network.md)). |
 | \`webhooks.allow\` | Origins that webhooks reach besides public hosts, such as \`http://127.0.0.1:9000\`; refused in production ([webhooks.md](webhooks.md)). |
 | \`transcription\` | The engine for speech ([transcription.md](transcription.md)). |

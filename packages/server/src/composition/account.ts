@@ -40,13 +40,13 @@ export async function openAccount(
     meter,
     mount: app => {
       mountLinks(app, context, meter)
-      const { refreshGraceMs } = settings.accounts
+      const { firstPartyClients, identityProviders } = settings.config
       const consoleUrl = () => context.consoleUrl
-      const { firstPartyClients } = settings.config
-      const signIn = { db, clock, masterKey, keys, authUrl, consoleUrl, firstPartyClients, refreshGraceMs }
-      const provider = mountSignIn(app, signIn, meter, log)
-      new InstallRoutes(signIn, provider).register(app)
-      mountAccountPages(app, signIn, provider)
+      const own = { db, clock, masterKey, keys, authUrl, consoleUrl, firstPartyClients, identityProviders }
+      const signInContext = { ...own, ...settings.accounts }
+      const signIn = mountSignIn(app, signInContext, meter, log)
+      new InstallRoutes(signInContext, signIn).register(app)
+      mountAccountPages(app, signInContext, signIn)
       if (secret !== undefined) mountInternal(app, db, guards, secret)
     },
   }

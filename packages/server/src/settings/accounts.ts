@@ -6,6 +6,8 @@ const DAY_MS = 86_400_000
 export interface AccountSettings {
   /** How long an entry of the audit log is kept. */
   readonly auditMs: number
+  /** Time for each request to an external identity provider. */
+  readonly providerTimeoutMs: number
   /** How long a refresh token that was used may be used again. */
   readonly refreshGraceMs: number
 }
@@ -23,5 +25,11 @@ export function readAccounts(env: Environment): AccountSettings {
     'Seconds in which a used refresh token works again, for clients that lose answers. Theft within them is not noticed.',
     { least: 0, most: 60 },
   )
-  return { auditMs: days * DAY_MS, refreshGraceMs: grace * 1000 }
+  const timeout = env.integer(
+    'BERTH_IDENTITY_PROVIDER_SECONDS',
+    5,
+    'Seconds that each request to an external identity provider may take.',
+    { least: 1, most: 60 },
+  )
+  return { auditMs: days * DAY_MS, refreshGraceMs: grace * 1000, providerTimeoutMs: timeout * 1000 }
 }

@@ -2,6 +2,7 @@ import { isAbsolute, normalize } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { isMaskable } from '../kit/redactor.ts'
 import { type FirstPartyClientConfig, readFirstPartyClient } from './first-party-clients.ts'
+import { type IdentityProviderConfig, readIdentityProvider } from './identity-providers.ts'
 import { JsonNode, parseJson } from './json-node.ts'
 import { parseOrigin, parseWebUrl } from './web-url.ts'
 
@@ -104,6 +105,7 @@ export interface Config {
   readonly runtimes: readonly RuntimeConfig[]
   readonly gitHosts: readonly GitHostConfig[]
   readonly firstPartyClients: readonly FirstPartyClientConfig[]
+  readonly identityProviders: readonly IdentityProviderConfig[]
   readonly egress: EgressConfig
   readonly webhooks: WebhookConfig
   /** Absent: Berth transcribes nothing. */
@@ -142,12 +144,15 @@ export function parseConfig(
     'runtimes',
     'gitHosts',
     'firstPartyClients',
+    'identityProviders',
     'egress',
     'webhooks',
     'transcription',
   )
   const providers = members.providers?.array().map(readProvider) ?? []
   requireUnique(members.providers, providers)
+  const identityProviders = members.identityProviders?.array().map(readIdentityProvider) ?? []
+  requireUnique(members.identityProviders, identityProviders)
   const runtimes = members.runtimes?.array().map(readRuntime) ?? []
   requireUnique(members.runtimes, runtimes)
   const firstPartyClients = members.firstPartyClients?.array().map(readFirstPartyClient) ?? []
@@ -158,6 +163,7 @@ export function parseConfig(
     runtimes,
     gitHosts: members.gitHosts?.array().map(readGitHost) ?? [],
     firstPartyClients,
+    identityProviders,
     egress: readEgress(members.egress),
     webhooks: { allow: members.webhooks?.object('allow').allow?.array().map(readOrigin) ?? [] },
     transcription: members.transcription === undefined ? undefined : readTranscription(members.transcription),

@@ -7,6 +7,7 @@ export function secretsOf({ blobs: { store }, config, database, identity, master
     ...config.providers.map(({ apiKey }) => apiKey),
     ...config.gitHosts.map(({ privateKey }) => privateKey),
     ...config.firstPartyClients.map(({ proof }) => ('secret' in proof ? proof.secret : undefined)),
+    ...config.identityProviders.map(({ clientSecret }) => clientSecret),
     config.transcription?.kind === 'openai-compatible' ? config.transcription.apiKey : undefined,
     ...config.runtimes.flatMap(runtime => runtime.secrets),
     identity.secret,

@@ -173,6 +173,7 @@ test('webhooks reach origins of the configuration file, but in production none',
 describe('the configuration file', () => {
   const provider = { id: 'local', kind: 'openai-compatible', baseUrl: 'http://127.0.0.1:1/v1/', models: [{ id: 'm1' }] }
   const runtime = { id: 'opencode', command: ['opencode', 'acp'] }
+  const identityProvider = { id: 'acme', issuer: 'https://id.acme.example', clientId: 'berth', clientSecret: 's' }
 
   test('is read with its defaults and secrets', () => {
     const { config } = load(
@@ -283,7 +284,17 @@ describe('the configuration file', () => {
     [[], 'it must be an object'],
     [
       { colours: 1 },
-      'colours is not known here; known are providers, models, runtimes, gitHosts, firstPartyClients, egress, webhooks, transcription',
+      'colours is not known here; known are providers, models, runtimes, gitHosts, firstPartyClients, identityProviders, egress, webhooks, transcription',
+    ],
+    [{ identityProviders: [{ ...identityProvider, clientId: null }] }, 'identityProviders[0].clientId is missing'],
+    [{ identityProviders: [identityProvider, identityProvider] }, 'identityProviders has two entries with the id acme'],
+    [
+      { identityProviders: [{ ...identityProvider, issuer: 'http://id.acme.example' }] },
+      'identityProviders[0].issuer must be an https URL',
+    ],
+    [
+      { identityProviders: [{ ...identityProvider, domains: ['acme.example'] }] },
+      'identityProviders[0].organization is missing',
     ],
     [{ runtimes: {} }, 'runtimes must be an array'],
     [{ runtimes: [{}] }, 'runtimes[0].id is missing'],

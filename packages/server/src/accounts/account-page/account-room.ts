@@ -8,8 +8,9 @@ import { findPersonById, type Person } from '../people/person.ts'
 import { recordPerson } from '../people/record-person.ts'
 import type { SignInContext } from '../sign-in/configuration.ts'
 import { type PageSession, PageSessions } from '../sign-in/page-session.ts'
+import type { Proven } from '../sign-in/password-step.ts'
 import type { OpenIdProvider } from '../sign-in/provider.ts'
-import { SignInForm, type SignInPlace } from '../sign-in/sign-in-form.ts'
+import type { SignInForm, SignInPlace } from '../sign-in/sign-in-form.ts'
 
 /** One request of somebody who has signed in. */
 export interface AccountStep extends SignInPlace {
@@ -28,10 +29,10 @@ export class AccountRoom {
   readonly sessions: PageSessions
   readonly #signInForm: SignInForm
 
-  constructor(context: SignInContext, provider: OpenIdProvider) {
+  constructor(context: SignInContext, provider: OpenIdProvider, signInForm: SignInForm) {
     this.context = context
     this.sessions = new PageSessions(context, provider, 'account')
-    this.#signInForm = new SignInForm(context)
+    this.#signInForm = signInForm
   }
 
   /** Adds a page; whoever has not signed in is asked to, and comes back to it. @param path such as `/account/password` */
@@ -39,7 +40,8 @@ export class AccountRoom {
     app.get(path, { errorHandler: sendFailure }, async (request, reply) => {
       const session = (await this.sessions.find(request, reply)) ?? (await this.sessions.begin(reply, null))
       const step = await this.#step(request, reply, session)
-      return step.person === null ? this.#signInForm.ask(step) : page.show({ ...step, person: step.person })
+      if (step.person !== null) return page.show({ ...step, person: step.person })
+      return this.#signedIn(reply, path, await this.#signInForm.ask(step))
     })
     app.post(path, { errorHandler: sendFailure }, async (request, reply) => {
       const form = await readForm(request)
@@ -49,11 +51,15 @@ export class AccountRoom {
       if (!isOwnForm(request, form, step.csrf, this.context.authUrl())) return sendPage(reply, 403, outOfDate)
       if (step.person !== null) return page.act({ ...step, person: step.person }, form)
       if (form.get('decision') === 'cancel') return sendPage(reply, 200, notSignedIn)
-      const proven = await this.#signInForm.take(step, form)
-      if (proven === null) return reply
-      await this.sessions.begin(reply, proven)
-      return this.goTo(reply, path)
+      return this.#signedIn(reply, path, await this.#signInForm.take(step, form))
     })
+  }
+
+  /** @param proven null if the form has answered */
+  async #signedIn(reply: FastifyReply, path: string, proven: Proven | null): Promise<FastifyReply> {
+    if (proven === null) return reply
+    await this.sessions.begin(reply, proven)
+    return this.goTo(reply, path)
   }
 
   /** Sends the browser to a page of the service. */

@@ -17,6 +17,8 @@ export const overviewPage = (form: {
   /** How many recovery codes are left; null without a second factor. */
   readonly recoveryCodes: number | null
   readonly signIns: readonly SignInToShow[]
+  /** The deployment has providers to link, or the person an identity. */
+  readonly hasIdentities: boolean
 }): Page => {
   const { csrf, path, signIns, recoveryCodes } = form
   const factor =
@@ -36,6 +38,12 @@ ${
 <h2>Second factor</h2>
 ${factor}
 <p><a href="${path}/second-factor">${recoveryCodes === null ? 'Set up a second factor' : 'Change your second factor'}</a></p>`
+    : null
+}
+${
+  form.hasIdentities
+    ? html`<h2>Other ways to sign in</h2>
+<p><a href="${path}/identities">See and link them</a></p>`
     : null
 }
 <h2>Sign-ins</h2>

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { isUuid } from '../../kit/uuid.ts'
 import { appendAudit } from '../audit/append.ts'
+import { listIdentities } from '../external/identity-sql.ts'
 import { sendPage } from '../pages/layout.ts'
 import { endOwnSignIn, listSignIns } from '../people/sign-ins.ts'
 import { countRecoveryCodes } from '../second-factor/recovery-codes.ts'
@@ -17,7 +18,7 @@ export class Overview implements AccountPage {
   }
 
   async show({ reply, person, csrf }: AccountStep): Promise<FastifyReply> {
-    const { db } = this.#room.context
+    const { db, identityProviders } = this.#room.context
     const organizations = new Map(
       (await listMembershipsToChoose(db, person.id)).map(each => [each.organization_id, each.organization]),
     )
@@ -33,6 +34,7 @@ export class Overview implements AccountPage {
       hasPassword: person.passwordHash !== null,
       recoveryCodes: person.totpSecret === null ? null : await countRecoveryCodes(db, person.id),
       signIns,
+      hasIdentities: identityProviders.length > 0 || (await listIdentities(db, person.id)).length > 0,
     })
     return sendPage(reply, 200, page)
   }

@@ -36,6 +36,12 @@ export async function insertOrganization(tx: Queryable, name: string, now: Date)
   return id
 }
 
+/** Returns whether there is an organization with this id that is not suspended. */
+export async function isLiveOrganization(db: Queryable, id: string): Promise<boolean> {
+  const { rows } = await db.query('select 1 from organizations where id = $1 and suspended_at is null', [id])
+  return rows.length > 0
+}
+
 /** Lists every organization of the deployment, oldest first. */
 export async function listOrganizations(db: Queryable): Promise<readonly Organization[]> {
   const { rows } = await db.query<{

@@ -13,6 +13,7 @@ import type {
 import { issuerOf } from '../../identity/tokens/token-types.ts'
 import type { Clock } from '../../kit/clock.ts'
 import type { FirstPartyClientConfig } from '../../settings/first-party-clients.ts'
+import type { IdentityProviderConfig } from '../../settings/identity-providers.ts'
 import type { MasterKey } from '../../storage/master-key.ts'
 import type { Database } from '../../storage/postgres/database.ts'
 import type { SigningKeys } from '../signing/signing-keys.ts'
@@ -46,6 +47,9 @@ export interface SignInContext {
   readonly firstPartyClients: readonly FirstPartyClientConfig[]
   /** How long a refresh token that was used may be used again. */
   readonly refreshGraceMs: number
+  readonly identityProviders: readonly IdentityProviderConfig[]
+  /** Time for each request to an external identity provider. */
+  readonly providerTimeoutMs: number
 }
 
 /** Where a person answers one question of a sign-in. */

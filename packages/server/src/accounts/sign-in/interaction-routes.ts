@@ -11,8 +11,9 @@ import { consoleClient } from './clients.ts'
 import { interactionPath, type SignInContext } from './configuration.ts'
 import { type Approval, approve, choicesOf } from './consent-step.ts'
 import { consentPage } from './pages/consent-page.ts'
+import type { Proven } from './password-step.ts'
 import type { OpenIdProvider } from './provider.ts'
-import { SignInForm, type SignInPlace } from './sign-in-form.ts'
+import type { SignInForm, SignInPlace } from './sign-in-form.ts'
 import { readEnabledPerson } from './sign-in-sql.ts'
 
 /** What one request of an interaction works with. */
@@ -29,10 +30,10 @@ export class InteractionRoutes {
   readonly #provider: OpenIdProvider
   readonly #signInForm: SignInForm
 
-  constructor(context: SignInContext, provider: OpenIdProvider) {
+  constructor(context: SignInContext, provider: OpenIdProvider, signInForm: SignInForm) {
     this.#context = context
     this.#provider = provider
-    this.#signInForm = new SignInForm(context)
+    this.#signInForm = signInForm
   }
 
   register(app: FastifyInstance): void {
@@ -66,13 +67,17 @@ export class InteractionRoutes {
     return { request, reply, provider, interaction, csrf, bound, page: 'interaction', purpose }
   }
 
-  #askToSignIn(step: Step): FastifyReply {
+  async #askToSignIn(step: Step): Promise<FastifyReply> {
     const { login_hint: hint } = step.interaction.params
-    return this.#signInForm.ask(step, typeof hint === 'string' ? hint : '')
+    return this.#signedIn(step, await this.#signInForm.ask(step, typeof hint === 'string' ? hint : ''))
   }
 
   async #signIn(step: Step, form: URLSearchParams): Promise<FastifyReply> {
-    const proven = await this.#signInForm.take(step, form)
+    return this.#signedIn(step, await this.#signInForm.take(step, form))
+  }
+
+  /** @param proven null if the form has answered */
+  async #signedIn(step: Step, proven: Proven | null): Promise<FastifyReply> {
     if (proven === null) return step.reply
     const { personId: accountId, began: ts, methods } = proven
     return this.#finish(step, { login: { accountId, ts, amr: [...methods] } })

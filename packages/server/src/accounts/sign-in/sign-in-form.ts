@@ -1,11 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { appendAudit } from '../audit/append.ts'
+import { refusalWords } from '../external/external-pages.ts'
+import type { ExternalSignIn, Proved } from '../external/external-sign-in.ts'
+import { personOf } from '../external/person-of.ts'
 import type { Html } from '../pages/html.ts'
 import { sendPage } from '../pages/layout.ts'
 import { recordPerson } from '../people/record-person.ts'
 import type { SignInContext } from './configuration.ts'
 import { secondFactorPage, signInPage } from './pages/sign-in-page.ts'
-import { PasswordStep, type Proven } from './password-step.ts'
+import { type Attempt, PasswordStep, type Proven } from './password-step.ts'
 
 /** Where somebody is asked to sign in. */
 export interface SignInPlace {
@@ -21,19 +24,31 @@ export interface SignInPlace {
   readonly purpose: Html
 }
 
-/** The form that asks for email, password and second factor. Pages that let people sign in share it. */
+/**
+ * The form that asks for email, password and second factor, or sends people to a provider that knows them. Pages that let
+ * people sign in share it. Whoever has a second factor here is asked for it after a provider as well.
+ */
 export class SignInForm {
   readonly #context: SignInContext
   readonly #passwords: PasswordStep
 
-  constructor(context: SignInContext) {
+  readonly #external: ExternalSignIn
+
+  constructor(context: SignInContext, external: ExternalSignIn) {
     this.#context = context
+    this.#external = external
     this.#passwords = new PasswordStep(context)
   }
 
-  /** Shows the form. */
-  ask({ reply, csrf, purpose }: SignInPlace, email = ''): FastifyReply {
-    return sendPage(reply, 200, signInPage({ csrf, email, purpose, message: null }))
+  /**
+   * Shows the form, unless the browser has just come back from a provider.
+   * @returns who has signed in there; null if a page was sent instead
+   */
+  async ask(place: SignInPlace, email = ''): Promise<Proven | null> {
+    const proved = this.#external.take(place.request, place.reply, place.bound)
+    if (proved !== null) return this.#takeIdentity(place, proved)
+    this.#send(place, 200, email, null)
+    return null
   }
 
   /**
@@ -43,7 +58,12 @@ export class SignInForm {
    * @throws ApiError 503 if too many passwords are being hashed
    */
   async take(place: SignInPlace, form: URLSearchParams): Promise<Proven | null> {
-    const { request, reply, csrf, bound, purpose } = place
+    const { request, reply, csrf, bound } = place
+    const chosen = form.get('provider')
+    if (chosen !== null) {
+      await this.#external.begin(request, reply, chosen, bound)
+      return null
+    }
     const factor = form.get('factor')
     const email = (form.get('email') ?? '').trim()
     const attempt =
@@ -51,19 +71,16 @@ export class SignInForm {
         ? await this.#passwords.password(bound, request.ip, email, form.get('password') ?? '')
         : await this.#passwords.secondFactor(bound, request.ip, factor, form.get('code') ?? '')
     const again = (message: string, status: number) => {
-      if (factor === null) sendPage(reply, status, signInPage({ csrf, email, purpose, message }))
+      if (factor === null) this.#send(place, status, email, message)
       else sendPage(reply, status, secondFactorPage({ csrf, factor, message }))
       return null
     }
     switch (attempt.kind) {
       case 'signed-in':
-        await this.#record(place, attempt.proven.personId, 'sign_in.verified', { methods: attempt.proven.methods })
-        return attempt.proven
       case 'second-factor':
-        sendPage(reply, 200, secondFactorPage({ csrf, factor: attempt.factor, message: null }))
-        return null
+        return this.#goOn(place, attempt, {})
       case 'too-late':
-        sendPage(reply, 401, signInPage({ csrf, email, purpose, message: 'That took too long. Sign in once more.' }))
+        this.#send(place, 401, email, 'That took too long. Sign in once more.')
         return null
       case 'limited':
         reply.header('retry-after', String(attempt.retryAfterSeconds))
@@ -72,6 +89,38 @@ export class SignInForm {
         await this.#record(place, attempt.personId, 'sign_in.refused')
         return again(factor === null ? 'Email or password is wrong.' : 'This code is wrong, or was used before.', 401)
     }
+  }
+
+  async #takeIdentity(place: SignInPlace, { provider, identity }: Proved): Promise<Proven | null> {
+    const { db, clock } = this.#context
+    const { id, name } = provider.config
+    const found = await personOf(db, clock, provider.config, identity, place.request.ip)
+    if (found.kind === 'person') {
+      return this.#goOn(place, this.#passwords.afterFirst(place.bound, found.person, []), { provider: id })
+    }
+    const { reason, personId } = found
+    await this.#record(place, personId, 'sign_in.refused', { provider: id, reason })
+    this.#send(place, 403, '', refusalWords(reason, name))
+    return null
+  }
+
+  async #goOn(
+    place: SignInPlace,
+    attempt: Extract<Attempt, { kind: 'signed-in' | 'second-factor' }>,
+    details: { readonly provider?: string },
+  ): Promise<Proven | null> {
+    if (attempt.kind === 'second-factor') {
+      sendPage(place.reply, 200, secondFactorPage({ csrf: place.csrf, factor: attempt.factor, message: null }))
+      return null
+    }
+    const { personId, methods } = attempt.proven
+    await this.#record(place, personId, 'sign_in.verified', { methods, ...details })
+    return attempt.proven
+  }
+
+  #send({ reply, csrf, purpose }: SignInPlace, status: number, email: string, message: string | null): void {
+    const providers = this.#external.choices
+    sendPage(reply, status, signInPage({ csrf, email, purpose, message, providers }))
   }
 
   async #record(

@@ -1,20 +1,32 @@
 import type { FastifyInstance } from 'fastify'
 import type { IssuanceMeter } from '../../identity/guard/issuance-meter.ts'
 import type { Log } from '../../kit/log.ts'
+import { ExternalSignIn } from '../external/external-sign-in.ts'
 import type { SignInContext } from './configuration.ts'
 import { InteractionRoutes } from './interaction-routes.ts'
 import { registerOidcRoutes } from './oidc-routes.ts'
 import { OpenIdProvider } from './provider.ts'
+import { SignInForm } from './sign-in-form.ts'
 
-/** Adds people's sign-in to the listener: the OpenID provider, which it returns, and its pages. */
+/** What the other pages share with the sign-in. */
+export interface SignIn {
+  readonly provider: OpenIdProvider
+  readonly form: SignInForm
+  readonly external: ExternalSignIn
+}
+
+/** Adds people's sign-in to the listener: the OpenID provider and its pages, and the way to external providers. */
 export function mountSignIn(
   app: FastifyInstance,
   context: SignInContext,
   meter: Pick<IssuanceMeter, 'take'>,
   log: Log,
-): OpenIdProvider {
+): SignIn {
   const provider = new OpenIdProvider(context, log)
   registerOidcRoutes(app, { provider, meter, clock: context.clock, authUrl: context.authUrl })
-  new InteractionRoutes(context, provider).register(app)
-  return provider
+  const external = new ExternalSignIn(context, log)
+  external.register(app)
+  const form = new SignInForm(context, external)
+  new InteractionRoutes(context, provider, form).register(app)
+  return { provider, form, external }
 }

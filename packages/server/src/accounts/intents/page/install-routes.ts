@@ -9,8 +9,9 @@ import { html } from '../../pages/html.ts'
 import { pageHeaders, sendPage } from '../../pages/layout.ts'
 import type { SignInContext } from '../../sign-in/configuration.ts'
 import { type PageSession, PageSessions } from '../../sign-in/page-session.ts'
-import type { OpenIdProvider } from '../../sign-in/provider.ts'
-import { SignInForm, type SignInPlace } from '../../sign-in/sign-in-form.ts'
+import type { Proven } from '../../sign-in/password-step.ts'
+import type { SignIn } from '../../sign-in/sign-in.ts'
+import type { SignInForm, SignInPlace } from '../../sign-in/sign-in-form.ts'
 import { listMembershipsToChoose, type MembershipToChoose } from '../../sign-in/sign-in-sql.ts'
 import { findDecider, mayInstall } from '../consent-sql.ts'
 import { decideIntent } from '../decide-intent.ts'
@@ -43,10 +44,10 @@ export class InstallRoutes {
   readonly #sessions: PageSessions
   readonly #signInForm: SignInForm
 
-  constructor(context: SignInContext, provider: OpenIdProvider) {
+  constructor(context: SignInContext, { provider, form }: Pick<SignIn, 'provider' | 'form'>) {
     this.#context = context
     this.#sessions = new PageSessions(context, provider, 'install')
-    this.#signInForm = new SignInForm(context)
+    this.#signInForm = form
   }
 
   register(app: FastifyInstance): void {
@@ -56,7 +57,8 @@ export class InstallRoutes {
       if (intent === null) return sendPage(reply, 404, deadIntentPage)
       const session = (await this.#sessions.find(request, reply)) ?? (await this.#sessions.begin(reply, null))
       const step = this.#step(request, reply, intent, session)
-      return session.person === null ? this.#signInForm.ask(step) : this.#ask(step, session.person)
+      if (session.person !== null) return this.#ask(step, session.person)
+      return this.#signedIn(step, await this.#signInForm.ask(step))
     })
     app.post(url, { errorHandler: sendFailure }, async (request: InstallRequest, reply) => {
       const form = await readForm(request)
@@ -84,9 +86,12 @@ export class InstallRoutes {
   }
 
   async #signIn(step: Step, form: URLSearchParams): Promise<FastifyReply> {
-    const { request, reply } = step
-    if (form.get('decision') === 'cancel') return sendPage(reply, 200, nothingInstalledPage)
-    const proven = await this.#signInForm.take(step, form)
+    if (form.get('decision') === 'cancel') return sendPage(step.reply, 200, nothingInstalledPage)
+    return this.#signedIn(step, await this.#signInForm.take(step, form))
+  }
+
+  /** @param proven null if the form has answered */
+  async #signedIn({ request, reply }: Step, proven: Proven | null): Promise<FastifyReply> {
     if (proven === null) return reply
     await this.#sessions.begin(reply, proven)
     return reply.headers(pageHeaders).redirect(this.#pathOf(request), 303)

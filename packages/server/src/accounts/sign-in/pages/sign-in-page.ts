@@ -14,6 +14,8 @@ export const signInPage = (form: {
   readonly message: string | null
   /** One sentence that says what the person signs in for. */
   readonly purpose: Html
+  /** Providers that people may sign in with instead. */
+  readonly providers: readonly { readonly id: string; readonly name: string }[]
 }): Page => ({
   title: 'Sign in',
   content: html`<p>${form.purpose}</p>
@@ -24,7 +26,13 @@ ${alert(form.message)}
 <label>Password<input type="password" name="password" autocomplete="current-password" maxlength="1024" required${form.email === '' ? null : autofocus}></label>
 <div class="buttons">
 <button type="submit" name="decision" value="sign-in">Sign in</button>
-<button class="second" type="submit" name="decision" value="cancel" formnovalidate>Cancel</button>
+${form.providers.map(
+  ({
+    id,
+    name,
+  }) => html`<button class="second" type="submit" name="provider" value="${id}" formnovalidate>Continue with ${name}</button>
+`,
+)}<button class="second" type="submit" name="decision" value="cancel" formnovalidate>Cancel</button>
 </div>
 </form>`,
 })
