@@ -88,7 +88,7 @@ export async function serve(
   await wakeups.start()
   const { blobs, store } = await openBlobStore(settings, db, log, stack)
   const masterKey = await openMasterKey(settings, db, log)
-  if (masterKey !== undefined) stack.use(knownSecrets.add(...masterKey.spellings))
+  stack.use(knownSecrets.add(...masterKey.spellings))
   db.masterKey = masterKey
 
   // With port 0, the URLs are known only once the service listens.
@@ -122,10 +122,9 @@ export async function serve(
 
   // The roles of this process. The worker reaches a gateway of the same process without a connection.
   const { roles } = settings
-  const gateway =
-    roles.has('gateway') && masterKey !== undefined
-      ? openGateway(context, settings, { registry, masterKey, judge: guards.gateway }, stack)
-      : undefined
+  const gateway = roles.has('gateway')
+    ? openGateway(context, settings, { registry, masterKey, judge: guards.gateway }, stack)
+    : undefined
   const ownGateway = roles.has('gateway') && settings.urls.gatewayUrl === settings.urls.authUrl
   const platform: string[] = [helpers.description]
   if (roles.has('worker')) {
@@ -161,13 +160,11 @@ export async function serve(
     ...(gatewayCheck !== undefined && { gateway: () => gatewayCheck.check() }),
   }
   const api = roles.has('api') ? await openApi(context, settings, stack) : undefined
-  const webhooks =
-    roles.has('account') && masterKey !== undefined ? webhookParts(settings, masterKey, around.network) : undefined
-  const account =
-    webhooks !== undefined
-      ? await openAccount(context, settings, { webhooks, guards, authUrl: () => listening.urls.authUrl }, stack)
-      : undefined
-  if (webhooks !== undefined) await start(makeSender(context, settings, webhooks, registry))
+  const webhooks = webhookParts(settings, masterKey, around.network)
+  const account = roles.has('account')
+    ? await openAccount(context, settings, { webhooks, guards, authUrl: () => listening.urls.authUrl }, stack)
+    : undefined
+  if (roles.has('account')) await start(makeSender(context, settings, webhooks, registry))
   if (api !== undefined || gateway !== undefined || account !== undefined) {
     const surfaces = { api, gateway, account, authority: guards.api }
     const { port, listener } = await listen(context, settings, surfaces, needs, stack)

@@ -1,12 +1,11 @@
 import type { Logger } from 'pino'
 import { StartError, toStartError } from '../kit/start-error.ts'
-import { refuseSecretsWithoutKey } from '../sessions/log/session-redactor.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { IdentifiedBlobs } from '../storage/blobs/blobs.ts'
 import { FileBlobs } from '../storage/blobs/file-blobs.ts'
 import { requireOwnStore, type StoreIdentity } from '../storage/blobs/store-identity.ts'
 import { startEmbeddedPostgres } from '../storage/embedded/embedded-postgres.ts'
-import { refuseOtherKey, requireDeploymentKey } from '../storage/keys/deployment-key.ts'
+import { requireDeploymentKey } from '../storage/keys/deployment-key.ts'
 import type { MasterKey } from '../storage/master-key.ts'
 import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
 import { couldChangeEvents, prepareDatabase } from '../storage/postgres/database-roles.ts'
@@ -62,31 +61,9 @@ export async function openBlobStore(
   return { blobs, store: await requireOwnStore(db, blobs, placeOf(settings)) }
 }
 
-/**
- * Finds the key that seals secrets and makes sure that it is the deployment's.
- * @returns undefined if this process has no key and seals nothing
- */
-export async function openMasterKey(
-  settings: Settings,
-  db: PooledDatabase,
-  log: Logger,
-): Promise<MasterKey | undefined> {
-  const source = { key: settings.masterKey, dataDir: settings.dataDir, log }
-  const masterKey = needsKey(settings) ? await requireDeploymentKey(db, source) : await refuseOtherKey(db, source)
-  if (masterKey === undefined) await refuseSecretsWithoutKey(db)
-  return masterKey
-}
-
-/**
- * Returns true if a role of this process seals secrets. The gateway seals reasoning, and the account service its
- * signing keys. A worker seals the secrets of its sandboxes, if it gives them any.
- */
-function needsKey({ roles, config }: Settings): boolean {
-  return (
-    roles.has('gateway') ||
-    roles.has('account') ||
-    (roles.has('worker') && config.runtimes.some(({ secrets }) => secrets.length > 0))
-  )
+/** Finds the key that seals secrets and makes sure that it is the deployment's. */
+export async function openMasterKey(settings: Settings, db: PooledDatabase, log: Logger): Promise<MasterKey> {
+  return await requireDeploymentKey(db, { key: settings.masterKey, dataDir: settings.dataDir, log })
 }
 
 /** Returns the service's connection to its database, and the schema owner's if that is another role. */

@@ -154,5 +154,5 @@ test('a process without the key that sealed the secrets appends nothing and does
   expect(await storedLog(db, key)).toEqual([])
   const { BERTH_MASTER_KEY: _, ...keyless } = variables
   const elsewhere = { ...keyless, BERTH_ROLES: 'api' }
-  await expect(startServiceProcess(elsewhere)).rejects.toThrow(/this process has no master key, and sessions have/)
+  await expect(startServiceProcess(elsewhere)).rejects.toThrow(/master\.key is missing, and this database uses key/)
 })

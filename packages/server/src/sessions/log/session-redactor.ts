@@ -1,12 +1,10 @@
 import { ownCredentials, Redactor } from '../../kit/redactor.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
-import { StartError } from '../../kit/start-error.ts'
 import type { MasterKey } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import {
   addSessionSecrets,
   findSecretsVersion,
-  hasSessionSecrets,
   listSessionSecrets,
   type SecretSource,
 } from './session-secret-sql.ts'
@@ -86,18 +84,6 @@ export async function rememberSecrets(
     return { digest, sealed: masterKey.seal(secret, placeOf(key, digest)) }
   })
   await addSessionSecrets(tx, key, source, sealed, now)
-}
-
-/**
- * Refuses to start a process without a master key if a sandbox was ever given secrets: it could not mask them in the
- * log.
- * @throws StartError if the sandboxes of any Session were given secrets
- */
-export async function refuseSecretsWithoutKey(db: Queryable): Promise<void> {
-  if (!(await hasSessionSecrets(db))) return
-  throw new StartError(
-    'this process has no master key, and sessions have secrets that it must mask: give every process on this database the same key, as BERTH_MASTER_KEY or a copy of master.key',
-  )
 }
 
 function keptBy({ masterKey }: Queryable): Map<string, VersionedRedactor> | undefined {

@@ -66,9 +66,3 @@ export async function addSessionSecrets(
     ],
   })
 }
-
-/** Returns true if the sandboxes of any Session were given secrets. */
-export async function hasSessionSecrets(db: Queryable): Promise<boolean> {
-  const { rows } = await db.query<{ found: boolean }>('select exists (select 1 from session_secrets) as found')
-  return rows[0]?.found === true
-}

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/storage/postgres.ts'
 import { MasterKey } from '../master-key.ts'
-import { refuseOtherKey, requireDeploymentKey } from './deployment-key.ts'
+import { requireDeploymentKey } from './deployment-key.ts'
 
 const given = Buffer.alloc(32, 7)
 const other = Buffer.alloc(32, 8)
@@ -82,15 +82,6 @@ describe('processes of one database', () => {
     const { id } = await load({ key: given })
     const refusal = `BERTH_MASTER_KEY holds master key ${new MasterKey(other).id}, this database uses key ${id}: give every process`
     await expect(load({ key: other })).rejects.toThrow(refusal)
-    await expect(refuseOtherKey(db.database, await source({ key: other }))).rejects.toThrow(refusal)
-  })
-
-  test('need no key and make none if they seal nothing', async () => {
-    await refuseOtherKey(db.database, await source())
-    await load({ key: given })
-    await refuseOtherKey(db.database, await source())
-    await refuseOtherKey(db.database, await source({ key: given }))
-    expect(await readdir(join(directory, 'data'))).toEqual([])
   })
 
   test('adopt the key that a deployment had before its first start with this release', async () => {

@@ -48,19 +48,6 @@ export async function requireDeploymentKey(db: Database, source: KeySource): Pro
   return key
 }
 
-/**
- * Checks the key, if there is one, of a process that seals nothing.
- * @returns the key; undefined if the process has none
- * @throws StartError if the database uses another key
- */
-export async function refuseOtherKey(db: Queryable, source: KeySource): Promise<MasterKey | undefined> {
-  const own = await ownKey(source)
-  if (own === undefined) return undefined
-  const check = await readCheck(db)
-  if (check !== null) requireSame(own, check, source)
-  return own
-}
-
 function keyPath({ dataDir }: KeySource): string {
   return join(dataDir, 'master.key')
 }

@@ -53,11 +53,17 @@ export const testVariables = {
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
 } as const
 
+/** Returns the master key that the first process of a data directory made. */
+function masterKeyIn(dataDir: string): string {
+  return readFileSync(join(dataDir, 'master.key'), 'utf8').trim()
+}
+
 /** Returns settings for another process that serves beside an existing service, with its own data directory. */
 export function variablesBeside({ db, dataDir }: Pick<TestService, 'db' | 'dataDir'>) {
   return {
     DATABASE_URL: databaseUrl(db),
     BERTH_BLOBS: `file:${join(dataDir, 'blobs')}`,
+    BERTH_MASTER_KEY: masterKeyIn(dataDir),
   }
 }
 
