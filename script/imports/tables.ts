@@ -13,7 +13,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   // Identity.
   organizations: {
     writes: ['accounts', 'identity/development'],
-    reads: ['admin', 'repositories', 'sessions/runs', 'webhooks'],
+    reads: ['admin', 'repositories', 'environments', 'sessions/runs', 'webhooks'],
   },
   people: { writes: ['accounts', 'identity/development'] },
   memberships: { writes: ['accounts', 'identity/development'], reads: ['sessions/runs'] },
@@ -84,6 +84,10 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   // Webhooks.
   webhook_endpoints: { writes: ['webhooks'] },
   webhook_deliveries: { writes: ['webhooks'] },
+  // Environments.
+  environments: { writes: ['environments'], reads: ['sessions/session'] },
+  environment_revisions: { writes: ['environments'] },
+  environment_secrets: { writes: ['environments'] },
 
   // Repositories and their hosts.
   host_connections: { writes: ['repositories'] },

@@ -14,6 +14,7 @@ export const capabilities = [
   'svc.cloud.transcriptions:create',
   'svc.cloud.runtime-releases:probe',
   'environments:manage',
+  'environments:use',
   'svc.ai.invoke',
 ] as const
 

@@ -22,6 +22,10 @@ export const errors = {
     cause: 'The URL is not an HTTPS URL of a public host, or its host has no address that is public.',
   },
   invalid_event_families: { status: 400, cause: 'No family is named, one is named twice, or one is unknown.' },
+  environment_invalid: {
+    status: 400,
+    cause: 'The document, secret, extension or archive of an environment is not valid; `issues` names each fault.',
+  },
   cloud_repository_branch_not_found: { status: 400, cause: 'The repository has no branch `source.baseBranch`.' },
   upstream_request_refused: { status: 400, cause: 'The model provider refused the request.' },
   bearer_credential_required: { status: 401, cause: 'No bearer credential was sent.' },
@@ -107,6 +111,14 @@ export const errors = {
   cloud_publication_not_mergeable: { status: 409, cause: 'The Publication has no pull request, or has not succeeded.' },
   cloud_publication_merge_conflict: { status: 409, cause: 'A Merge with this id was created with a different body.' },
   runtime_release_conflict: { status: 409, cause: 'The release stands with another engine; a release cannot change.' },
+  environment_conflict: {
+    status: 409,
+    cause: 'The environment has changed, is archived or is the default, or its name is taken; `message` says which.',
+  },
+  quota_exceeded: {
+    status: 409,
+    cause: 'The organization has 200 live environments, or 1 GiB of archives.',
+  },
   app_slug_taken: { status: 409, cause: 'Another app has, or had, this slug.' },
   api_key_limit_reached: { status: 409, cause: 'The integration has two active keys of this kind.' },
   endpoint_limit_reached: { status: 409, cause: 'The installation has five webhook endpoints; delete one first.' },
@@ -138,6 +150,10 @@ export const errors = {
     retryAfter: true,
   },
   upstream_rate_limited: { status: 429, cause: 'The model provider is limiting the request rate.', retryAfter: true },
+  precondition_required: {
+    status: 428,
+    cause: 'The write needs `If-Match` with the newest revision of the environment in quotes.',
+  },
   request_header_fields_too_large: { status: 431, cause: 'The request headers are too large.' },
   internal_error: { status: 500, cause: 'An unexpected fault; the request may have taken effect.' },
   upstream_credential_refused: { status: 502, cause: "The model provider refused the gateway's credential." },
@@ -227,7 +243,7 @@ export const ErrorBody = Type.Object(
     message: Type.Optional(
       Type.String({
         description:
-          'With `transcription_not_configured`, what an operator must fix. With `cloud_review_refused`, the path that git cannot store, or the limit that the changes exceed.',
+          'With `transcription_not_configured`, what an operator must fix. With `cloud_review_refused`, the path that git cannot store, or the limit that the changes exceed. With `environment_conflict`, what stands against the write.',
       }),
     ),
     allow: Type.Optional(

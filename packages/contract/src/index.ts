@@ -12,6 +12,17 @@ export {
 } from './capability.ts'
 export type { Connection } from './connection.ts'
 export { Discovery, Runtime, RuntimeList } from './discovery.ts'
+export type {
+  Environment,
+  EnvironmentAuthor,
+  EnvironmentDocument,
+  EnvironmentDraft,
+  EnvironmentPage,
+  EnvironmentRevision,
+  EnvironmentRevisionPage,
+  EnvironmentWarning,
+  SecretPin,
+} from './environment.ts'
 export { ErrorBody, type ErrorCode, type ErrorKind, errors, Issue } from './error.ts'
 export {
   Event,
@@ -50,7 +61,15 @@ export {
   type Resolution,
   toolKinds,
 } from './interaction.ts'
-export { artifactLimits, defaultPageSize, interactionLimits, limits, originLimits, sourceLimits } from './limits.ts'
+export {
+  artifactLimits,
+  defaultPageSize,
+  environmentLimits,
+  interactionLimits,
+  limits,
+  originLimits,
+  sourceLimits,
+} from './limits.ts'
 export {
   CreateMerge,
   Merge,

@@ -68,6 +68,27 @@ export const artifactLimits = {
   workspaceManifestMaxBytes: 65_536,
 } as const
 
+/** Limits of an environment. */
+export const environmentLimits = {
+  documentBytes: 262_144,
+  nameCharacters: 64,
+  descriptionCharacters: 500,
+  setupCharacters: 65_536,
+  variables: 200,
+  variableCharacters: 32_768,
+  extensions: 20,
+  cachePaths: 16,
+  cachePathBytes: 1024,
+  repositories: 20,
+  secrets: 100,
+  secretBytes: 32_768,
+  /** Of all secrets of one environment: a program starts with 2 MiB of environment at most. */
+  secretsBytes: 524_288,
+  /** Live environments of an organization. */
+  live: 200,
+  revisionPage: 50,
+} as const
+
 /** Page sizes if the caller sets no `limit`. */
 export const defaultPageSize = {
   sessions: 50,
@@ -77,4 +98,6 @@ export const defaultPageSize = {
   publications: 50,
   merges: 50,
   repositories: 50,
+  environments: 50,
+  environmentRevisions: 20,
 } as const

@@ -22,6 +22,7 @@ export type Tag =
   | 'Organizations'
   | 'Webhooks'
   | 'Runtime releases'
+  | 'Environments'
 
 /** A success response of an operation. */
 export interface Success {
@@ -50,6 +51,8 @@ interface OperationBase {
   readonly inputError?: 'invalid_input'
   /** Absent if the operation accepts no body. */
   readonly body?: TObject
+  /** Codes for faults in a member of the body, by the member's name; any other fault is `invalid_request`. */
+  readonly bodyErrors?: Readonly<Record<string, 'environment_invalid'>>
   /** A multipart form instead of a JSON body; the handler reads it as a stream. */
   readonly form?: TObject
   /** An octet stream instead of a JSON body; the handler reads it as a stream and bounds it. */
@@ -70,6 +73,8 @@ export interface GuardedOperation extends OperationBase {
   readonly capability: Capability
   /** The capability that an installation needs, if it differs from a person's. */
   readonly installationCapability?: Capability
+  /** Another capability that suffices for an installation. */
+  readonly installationAlternative?: Capability
   /**
    * Who may call it: people are refused with `installation_principal_required`, installations with
    * `invalid_or_expired_credential`. Absent: both may.

@@ -7,6 +7,7 @@ import { cloudOperations } from './operations/cloud.ts'
 import { connectionOperations } from './operations/connection.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
+import { environmentOperations } from './operations/environment.ts'
 import { eventOperations } from './operations/event.ts'
 import { gatewayOperations } from './operations/gateway.ts'
 import { identityOperations } from './operations/identity.ts'
@@ -34,6 +35,7 @@ export const routes = {
   ...publicationOperations,
   ...gatewayOperations,
   ...repositoryOperations,
+  ...environmentOperations,
   ...transcriptionOperations,
   ...runtimeReleaseOperations,
   ...identityOperations,

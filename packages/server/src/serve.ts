@@ -13,6 +13,7 @@ import { openBlobStore, openDeploymentDatabase, openMasterKey } from './composit
 import { makeSender, webhookParts } from './composition/webhooks.ts'
 import { openWorker } from './composition/worker.ts'
 import type { Context } from './context.ts'
+import { environmentChores } from './environments/environment-chores.ts'
 import { GatewayCheck } from './execution/host/gateway-check.ts'
 import { openGitHosts } from './git-hosts/open-git-hosts.ts'
 import { Housekeeper } from './housekeeping/housekeeper.ts'
@@ -140,7 +141,11 @@ export async function serve(
   }
   // An account service with a database of its own has no worker.
   if (roles.has('worker') || roles.has('account')) {
-    const chores = [...accountChores(context, settings.accounts), ...releaseChores(context)]
+    const chores = [
+      ...accountChores(context, settings.accounts),
+      ...environmentChores(context),
+      ...releaseChores(context),
+    ]
     await start(new Housekeeper(context, blobs, { blobGraceMs: settings.blobs.graceMs, chores }))
   }
   const { metricsPort } = settings.logging

@@ -3,6 +3,7 @@ import { identityHandlers } from '../accounts/me.ts'
 import { cloudHandlers } from '../cloud/routes.ts'
 import type { Context } from '../context.ts'
 import { discoveryHandlers, type Platform } from '../discovery/routes.ts'
+import { environmentHandlers } from '../environments/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import { openNetwork } from '../network/dial.ts'
 import { inRanges, isPublicAddress } from '../network/public-address.ts'
@@ -41,6 +42,7 @@ export function apiHandlers(
     ...publicationHandlers(context),
     ...mergeHandlers(context),
     ...repositoryHandlers(context),
+    ...environmentHandlers(context),
     ...transcriptionHandlers(transcription),
     ...releaseHandlers(context, { network: openNetwork(), mayDial }),
     ...identityHandlers(context),

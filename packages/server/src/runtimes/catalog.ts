@@ -53,6 +53,11 @@ export class RuntimeCatalog {
     return this.#entries.get(id) ?? null
   }
 
+  /** Paths below a sandbox's home in which any runtime keeps its conversations. */
+  get states(): readonly string[] {
+    return [...this.#entries.values()].flatMap(({ state }) => state)
+  }
+
   /** Ids that a Session may name. */
   get ids(): readonly string[] {
     return [...this.#entries.keys()]

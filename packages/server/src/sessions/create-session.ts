@@ -1,5 +1,6 @@
 import type { CreateSession, Session } from '@berth/contract'
 import type { Context } from '../context.ts'
+import { environmentToBind } from '../environments/bind.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { ownCredentials } from '../kit/redactor.ts'
 import { refusal } from '../kit/refusal.ts'
@@ -29,7 +30,12 @@ export async function createSession(
   body: CreateSession,
   { sourceOwner = null }: { readonly sourceOwner?: (() => Promise<string>) | null } = {},
 ): Promise<{ created: boolean; session: Session }> {
-  const hash = requestHash({ ...body, runtime: body.runtime === 'native' ? null : body.runtime })
+  const hash = requestHash({
+    ...body,
+    runtime: body.runtime === 'native' ? null : body.runtime,
+    // For a person absence means the default, so null is another request.
+    ...(body.environment === null && principal.kind === 'person' && { environment: 'none' }),
+  })
   const replay = async () => {
     const row = requireSeen(principal, await findSession(context.db, key))
     if (!row.request_hash.equals(hash)) throw refusal('cloud_session_conflict')
@@ -39,13 +45,13 @@ export async function createSession(
 
   const handedOver = body.source !== undefined && principal.kind === 'person'
   if (handedOver && sourceOwner === null) throw refusal('installation_principal_required')
-  if (body.environment) throw refusal('environment_forbidden')
   const runtime = await settleRuntime(context, context.db, body.runtime)
   const model = settleModel(context, body.model, runtime)
   const owner: Pick<Principal, 'kind' | 'id'> =
     handedOver && sourceOwner !== null ? { kind: 'app_installation', id: await sourceOwner() } : principal
   const grantee = { organizationId: key.organizationId, installationId: owner.id }
   const source = body.source === undefined ? null : await resolveSource(context, grantee, body.source)
+  const environmentId = await environmentToBind(context.db, principal, body.environment)
   const now = context.clock.now()
   const row = await context.db.transaction(async tx => {
     const inserted = await insertSession(tx, {
@@ -58,6 +64,7 @@ export async function createSession(
       source,
       model,
       runtime,
+      environmentId,
       now,
     })
     if (!inserted) return null

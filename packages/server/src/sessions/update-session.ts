@@ -1,5 +1,6 @@
 import type { Session, UpdateSession } from '@berth/contract'
 import type { Context } from '../context.ts'
+import { environmentToBind } from '../environments/bind.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { ownCredentials } from '../kit/redactor.ts'
 import { refusal, sessionNotFound } from '../kit/refusal.ts'
@@ -27,15 +28,20 @@ export async function updateSession(
   const row = await context.db.transaction(async tx => {
     const session = await lockVisibleSession(tx, principal, key)
     if (session.archived_at !== null) throw sessionNotFound()
-    if (body.environment) throw refusal('environment_forbidden')
+    const environmentId =
+      body.environment === undefined ? session.environment_id : await environmentToBind(tx, principal, body.environment)
     const runtime = body.runtime === undefined ? session.runtime : body.runtime === 'native' ? null : body.runtime
     const switched = runtime !== session.runtime
     if (switched && session.turn_count > 0) throw refusal('cloud_session_settled')
     if (switched) await settleRuntime(context, tx, runtime)
     const model = body.model !== undefined || switched ? settleModel(context, body.model, runtime) : session.model
     const title = body.title === undefined ? session.title : ownCredentials.text(body.title)
-    const changes = title !== session.title || model !== session.model || runtime !== session.runtime
-    if (changes) await writeSession(tx, key, { title, model, runtime }, now)
+    const changes =
+      title !== session.title ||
+      model !== session.model ||
+      runtime !== session.runtime ||
+      environmentId !== session.environment_id
+    if (changes) await writeSession(tx, key, { title, model, runtime, environmentId }, now)
     return { changes, session: changes ? await findSession(tx, key) : session }
   })
   if (row.session === null) throw sessionNotFound()

@@ -140,7 +140,12 @@ const provoked: {
     async () => new Api(test.url, await without('svc.cloud.sessions:read')).get('/v1/sessions'),
     { requiredScope: 'svc.cloud.sessions:read' },
   ],
-  environment_forbidden: [() => test.api.put(`/v1/sessions/${unknownId}`, { environment: { id: unknownId } })],
+  environment_forbidden: [
+    async () =>
+      new Api(test.url, await without('environments:manage', 'environments:use')).put(`/v1/sessions/${unknownId}`, {
+        environment: { id: unknownId },
+      }),
+  ],
   cloud_repository_grant_required: [
     () => test.api.put(`/v1/sessions/${unknownId}`, { source: { grantId: unknownId, repositoryId: '1' } }),
   ],
@@ -222,7 +227,6 @@ const provoked: {
 /** Codes that no request to a running service can provoke, with the reason. */
 const unreachable: { readonly [Code in ErrorCode]?: string } = {
   uri_too_long: 'a target of that length is refused for its headers first',
-  environment_not_found: 'there are no environments',
   cloud_github_connection_required: 'people have no connections of their own to Git hosts',
 }
 

@@ -110,11 +110,11 @@ describe('creating a session', () => {
     expect((await test.api.get(`${path}/runs/${runId.toUpperCase()}`)).body).toMatchObject({ run: { id: runId } })
   })
 
-  it('refuses a source without a grant and an environment that it may not select', async () => {
+  it('refuses a source without a grant and an environment that there is not', async () => {
     const id = randomUUID()
     const source = { grantId: randomUUID(), repositoryId: '1' }
     expect(outcome(await create({ source }, id))).toBe('403 cloud_repository_grant_required')
-    expect(outcome(await create({ environment: { id: randomUUID() } }, id))).toBe('403 environment_forbidden')
+    expect(outcome(await create({ environment: { id: randomUUID() } }, id))).toBe('404 environment_not_found')
     expect(outcome(await test.api.get(`/v1/sessions/${id}`))).toBe('404 cloud_session_not_found')
   })
 })
@@ -262,7 +262,7 @@ describe('changing a session', () => {
     expect(refusedFields(await patch(session, { title: 'b', runtime: 'gone' }))).toBe('400 invalid_request runtime')
     expect(refusedFields(await patch(session, { title: 'b', model: 'gone' }))).toBe('400 invalid_request model')
     expect(outcome(await patch(session, { title: 'b', environment: { id: randomUUID() } }))).toBe(
-      '403 environment_forbidden',
+      '404 environment_not_found',
     )
     expect(await test.api.session(session.id)).toEqual(session)
   })

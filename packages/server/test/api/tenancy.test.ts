@@ -31,6 +31,9 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   createMerge: { strategy: 'merge' },
   activateRuntimeReleaseProbe: { engine: { sha256: 'a'.repeat(64) } },
   decideInteraction: { requestId: 'taken', choice: 'allow_once', idempotencyKey: 'over' },
+  putEnvironment: { document: { name: 'taken over' } },
+  putEnvironmentSecret: { value: 'taken over' },
+  setDefaultEnvironment: { id: null },
 }
 
 /** Operations that installations may call; the others are for people alone. */
@@ -38,10 +41,10 @@ const forInstallations = guardedOperationIds.filter(id => guardedOperationOf(id)
 const forPeople = guardedOperationIds.filter(id => !forInstallations.includes(id))
 const sessionScoped = forInstallations.filter(id => guardedOperationOf(id).path.includes('{sessionId}'))
 
-/** Returns the capability that an operation needs besides product access. */
-function capabilityOf(id: GuardedOperationId): Capability {
-  const { capability, installationCapability = capability } = guardedOperationOf(id)
-  return installationCapability
+/** Returns the capabilities of which an operation needs one besides product access; it names the first. */
+function capabilitiesOf(id: GuardedOperationId): readonly [Capability, ...Capability[]] {
+  const { capability, installationCapability = capability, installationAlternative } = guardedOperationOf(id)
+  return [installationCapability, ...(installationAlternative === undefined ? [] : [installationAlternative])]
 }
 
 interface Target {
@@ -61,17 +64,25 @@ const noTarget: Target = { sessionId: randomUUID(), turnId: randomUUID(), runId:
 
 /** Calls an operation on a target, and leaves any stream that opens. */
 async function call(id: GuardedOperationId, apiKey: string, target: Target): Promise<[number, unknown]> {
-  const { method, path } = guardedOperationOf(id)
+  const { method, path, headers } = guardedOperationOf(id)
+  const names = Object.keys(headers?.properties ?? {})
   const segments: Readonly<Record<string, string>> = {
     repositoryId: '1',
     number: '1',
     releaseSha: 'a'.repeat(40),
+    revision: '1',
+    name: 'A',
     ...target,
   }
   const body = bodies[id]
   const response = await fetch(test.url + path.replaceAll(/\{(\w+)\}/g, (_, name) => segments[name] ?? randomUUID()), {
     method,
-    headers: { authorization: `Bearer ${apiKey}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      // Without it a write of an environment would create one, or be refused before it looks for it.
+      ...(names.includes('if-match') && { 'if-match': '"1"' }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
@@ -217,8 +228,8 @@ async function hang(organizationId: string, { sessionId, runId, artifactId, ...i
 
 describe('an operation', () => {
   it.each(forInstallations)('requires its one capability: %s', async id => {
-    const capability = capabilityOf(id)
-    const without = await installationWith(capabilities.filter(held => held !== capability))
+    const [capability, ...others] = capabilitiesOf(id)
+    const without = await installationWith(capabilities.filter(held => held !== capability && !others.includes(held)))
     expect(await call(id, without.apiKey, noTarget)).toEqual([
       403,
       { error: 'insufficient_scope', requiredScope: capability },
@@ -226,13 +237,15 @@ describe('an operation', () => {
   })
 
   it.each(forInstallations)('requires no other capability besides product access: %s', async id => {
-    const narrow = await installationWith([accessCapability, capabilityOf(id)])
-    const [status] = await call(id, narrow.apiKey, { ...noTarget, sessionId: randomUUID() })
     const { form, octets } = guardedOperationOf(id)
-    // These checks come before that of a stream's media type, and before that of an engine that nobody uploaded.
-    if (form !== undefined || octets !== undefined) expect(status).toBe(415)
-    else if (id === 'activateRuntimeReleaseProbe') expect(status).toBe(400)
-    else expect([200, 201, 204, 404]).toContain(status)
+    for (const capability of capabilitiesOf(id)) {
+      const narrow = await installationWith([accessCapability, capability])
+      const [status] = await call(id, narrow.apiKey, { ...noTarget, sessionId: randomUUID() })
+      // These checks come before that of a stream's media type, and before that of an engine that nobody uploaded.
+      if (form !== undefined || octets !== undefined) expect(status).toBe(415)
+      else if (id === 'activateRuntimeReleaseProbe') expect(status).toBe(400)
+      else expect([200, 201, 204, 404]).toContain(status)
+    }
   })
 
   it.each(forPeople)('refuses the credential of an installation: %s', async id => {

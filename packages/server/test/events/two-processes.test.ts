@@ -120,7 +120,13 @@ test('64 clients of two api processes see exactly the table, whichever process i
 
   const ports = [await freePort(), await freePort()]
   const blobs = `file:${join(directory, 'blobs')}`
-  const shared = { ...testVariables, DATABASE_URL: databaseUrl(db), BERTH_CONFIG: config, BERTH_BLOBS: blobs, BERTH_MASTER_KEY: '0b'.repeat(32) }
+  const shared = {
+    ...testVariables,
+    DATABASE_URL: databaseUrl(db),
+    BERTH_CONFIG: config,
+    BERTH_BLOBS: blobs,
+    BERTH_MASTER_KEY: '0b'.repeat(32),
+  }
   const apis = ports.map((port, n) => {
     const own = { BERTH_ROLES: 'api', BERTH_PORT: String(port), BERTH_DATA_DIR: join(directory, `api-${n}`) }
     return stack.use(new Restartable({ ...shared, ...own }))

@@ -11,7 +11,10 @@ export const requiredCapability = (row: GuardedOperation, kind: Principal['kind'
 export const isAllowed = (row: GuardedOperation, principal: Principal): boolean =>
   principal.capabilities.has(accessCapability) &&
   (row.principal === undefined || row.principal === principal.kind) &&
-  principal.capabilities.has(requiredCapability(row, principal.kind))
+  (principal.capabilities.has(requiredCapability(row, principal.kind)) || holdsAlternative(row, principal))
+
+const holdsAlternative = ({ installationAlternative }: GuardedOperation, { kind, capabilities }: Principal): boolean =>
+  kind === 'app_installation' && installationAlternative !== undefined && capabilities.has(installationAlternative)
 
 /**
  * Checks product access, then the kind of principal, then the operation's capability. The kind comes before the

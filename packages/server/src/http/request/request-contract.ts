@@ -1,4 +1,4 @@
-import type { Operation } from '@berth/contract'
+import type { ErrorCode, Operation } from '@berth/contract'
 import { type TObject, Type } from 'typebox'
 import { refusal } from '../../kit/refusal.ts'
 import { lowerCaseIds } from './canonical-ids.ts'
@@ -76,7 +76,7 @@ export class RequestContract {
       ...faults(headers.values, this.#headers),
       ...this.#bodyFaults(sent),
     ]
-    if (issues.length > 0) throw refusal(this.#codeOf(issues), { issues: issues.slice(0, maxIssues) })
+    if (issues.length > 0) throw refusal(this.#codeOf(issues, sent.body), { issues: issues.slice(0, maxIssues) })
     lowerCase(query.values, this.#row.query)
     lowerCase(sent.body, this.#row.body)
     return {
@@ -87,13 +87,20 @@ export class RequestContract {
   }
 
   /**
-   * Returns the error code. An operation's own code covers invalid values; an unknown parameter is `invalid_request`
-   * everywhere.
+   * Returns the error code. An operation's own code covers invalid values, and the code of a member what is wrong in
+   * it. An unknown parameter or member is `invalid_request` everywhere, and so is a mixture.
    */
-  #codeOf(issues: readonly RequestIssue[]): 'invalid_request' | 'invalid_input' {
-    const { query, inputError } = this.#row
-    const known = issues.every(({ path: [name] }) => name !== undefined && Object.hasOwn(query?.properties ?? {}, name))
-    return inputError !== undefined && known ? inputError : 'invalid_request'
+  #codeOf(issues: readonly RequestIssue[], body: unknown): ErrorCode {
+    const codes = new Set(issues.map(({ path: [name] }) => this.#codeAt(name, body)))
+    const [code = 'invalid_request'] = codes
+    return codes.size === 1 ? code : 'invalid_request'
+  }
+
+  #codeAt(name: string | number | undefined, body: unknown): ErrorCode | undefined {
+    const { query, inputError, bodyErrors } = this.#row
+    if (typeof name !== 'string') return 'invalid_request'
+    if (bodyErrors !== undefined && hasMember(body, name)) return bodyErrors[name]
+    return hasMember(query?.properties, name) ? inputError : 'invalid_request'
   }
 
   #bodyFaults({ body, bodyBytes }: RequestParts): readonly RequestIssue[] {
@@ -106,6 +113,9 @@ const faults = (value: unknown, judge: Validator, every = true): readonly Reques
   const issues = judge(value, every)
   return issues.length > 0 && !every ? issues : [...issues, ...textIssues(value)]
 }
+
+const hasMember = (value: unknown, name: string): boolean =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
 
 function lowerCase(value: unknown, schema: TObject | undefined): void {
   if (schema !== undefined) lowerCaseIds(value, schema)

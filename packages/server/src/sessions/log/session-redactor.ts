@@ -2,12 +2,7 @@ import { ownCredentials, Redactor } from '../../kit/redactor.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { MasterKey } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import {
-  addSessionSecrets,
-  findSecretsVersion,
-  listSessionSecrets,
-  type SecretSource,
-} from './session-secret-sql.ts'
+import { addSessionSecrets, findSecretsVersion, listSessionSecrets, type SecretSource } from './session-secret-sql.ts'
 
 /** A redactor and the version of the Session's secrets that it masks. */
 export interface VersionedRedactor {

@@ -16,7 +16,7 @@ const selectFrom = (sessions: string): string => `
     l.idle_ms as lease_idle_ms,
     coalesce(e.task = 'seal', false) as finalizing,
     c.run_id as checkpoint_run_id, c.runtime as checkpoint_runtime, c.conversation as checkpoint_conversation,
-    c.damaged_at is not null as checkpoint_damaged
+    c.damaged_at is not null as checkpoint_damaged, n.name as environment_name
   from ${sessions} s
   left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null
   left join lateral (
@@ -28,7 +28,8 @@ const selectFrom = (sessions: string): string => `
   left join executions e on e.organization_id = s.organization_id and e.session_id = s.id
   left join lateral (${continuationRun('s')}) settled on s.first_run_started_at is not null and l.state is distinct from 'attached'
   left join checkpoints c
-    on c.organization_id = s.organization_id and c.session_id = s.id and c.run_id = settled.id`
+    on c.organization_id = s.organization_id and c.session_id = s.id and c.run_id = settled.id
+  left join environments n on n.organization_id = s.organization_id and n.id = s.environment_id`
 
 /** Reads a Session without locking it. */
 export async function findSession(db: Queryable, key: SessionKey): Promise<SessionRow | null> {
@@ -82,6 +83,7 @@ export interface NewSession {
   readonly source: object | null
   readonly model: string | null
   readonly runtime: string | null
+  readonly environmentId: string | null
   readonly now: Date
 }
 
@@ -93,8 +95,8 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
     name: 'insert-session',
     text: `
       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, origin, model, runtime,
-        created_at, updated_at, source, initiated_by)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12)
+        created_at, updated_at, source, initiated_by, environment_id)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13)
       on conflict do nothing returning 1`,
     values: [
       session.key.organizationId,
@@ -109,6 +111,7 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
       session.now,
       session.source,
       session.initiatedBy,
+      session.environmentId,
     ],
   })
   return rows.length > 0
@@ -117,14 +120,16 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
 export async function updateSession(
   tx: Queryable,
   key: SessionKey,
-  set: { readonly title: string; readonly model: string | null; readonly runtime: string | null },
+  set: Pick<NewSession, 'title' | 'model' | 'runtime' | 'environmentId'>,
   now: Date,
 ): Promise<void> {
   await tx.query({
     text: `
-      update sessions set title = $3, model = $4, runtime = $5, updated_at = greatest(updated_at, $6)
+      update sessions set title = $3, model = $4, runtime = $5, updated_at = greatest(updated_at, $6),
+        environment_id = $7,
+        environment_revision = case when environment_id is not distinct from $7 then environment_revision end
       where organization_id = $1 and id = $2`,
-    values: [key.organizationId, key.sessionId, set.title, set.model, set.runtime, now],
+    values: [key.organizationId, key.sessionId, set.title, set.model, set.runtime, now, set.environmentId],
   })
 }
 

@@ -20,6 +20,10 @@ export interface SessionRow {
   readonly source_lost_at: Date | null
   readonly model: string | null
   readonly runtime: string | null
+  readonly environment_id: string | null
+  readonly environment_name: string | null
+  /** The revision applied last; null before the first. */
+  readonly environment_revision: number | null
   readonly turn_count: number
   readonly last_event_sequence: number
   readonly first_run_started_at: Date | null
@@ -72,9 +76,14 @@ export function toSession(row: SessionRow, surroundings: SessionSurroundings): S
     updatedAt: row.updated_at.toISOString(),
     lastEventSequence: row.last_event_sequence,
     ...(row.archived_at !== null && { archivedAt: row.archived_at.toISOString() }),
-    environment: null,
+    environment: environmentOf(row),
     parent: null,
   }
+}
+
+function environmentOf({ environment_id, environment_name, environment_revision }: SessionRow): Session['environment'] {
+  if (environment_id === null || environment_name === null) return null
+  return { id: environment_id, name: environment_name, revision: environment_revision }
 }
 
 /** Returns which earlier work the next Turn of the Session would continue. */

@@ -12,6 +12,7 @@ const words: Readonly<Record<Capability, string>> = {
   'svc.cloud.transcriptions:create': 'Turn speech into text',
   'svc.cloud.runtime-releases:probe': 'Test releases of agent runtimes',
   'environments:manage': 'Change environments, with the secrets that agents get',
+  'environments:use': 'Choose environments for its sessions, and read them',
   'svc.ai.invoke': 'Call AI models, on the account of your organization',
 }
 

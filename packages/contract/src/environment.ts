@@ -1,0 +1,182 @@
+import { type Static, Type } from 'typebox'
+import { environmentLimits } from './limits.ts'
+import { closed, DateTime, nullable, open, someText, text, Uuid } from './scalar.ts'
+
+const variableName = '^[A-Za-z_][A-Za-z0-9_]{0,127}$'
+
+/** Name of a variable or of a secret. */
+export const VariableName = Type.String({ pattern: variableName })
+
+const ArchiveReference = Type.String({ pattern: '^sha256:[a-f0-9]{64}$' })
+
+const Pin = Type.Object({ name: VariableName, version: Type.Integer({ minimum: 1 }) }, closed)
+
+const Extension = Type.Object(
+  {
+    catalog: Type.Optional(Type.String({ maxLength: 128, pattern: '^[a-z][a-z0-9-]*$' })),
+    archive: Type.Optional(ArchiveReference),
+  },
+  {
+    description: 'Either a slug of the catalog or the digest of an archive that the environment owns.',
+    minProperties: 1,
+    maxProperties: 1,
+    ...closed,
+  },
+)
+
+const ClonedRepository = Type.Object(
+  {
+    repository: Type.String({
+      pattern: '^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$',
+      description: '`owner/name`.',
+    }),
+    branch: Type.Optional(someText(255)),
+    path: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$',
+        description: 'A directory below `/workspace`; by default the name of the repository.',
+      }),
+    ),
+  },
+  closed,
+)
+
+const fields = {
+  name: someText(environmentLimits.nameCharacters),
+  description: text(environmentLimits.descriptionCharacters),
+  setup: text(environmentLimits.setupCharacters, {
+    description: 'A bash script. It runs in every fresh sandbox of a bound Session, before the first Turn.',
+  }),
+  variables: Type.Unsafe<Readonly<Record<string, string>>>({
+    type: 'object',
+    description: 'Variables of the setup script and the agent.',
+    propertyNames: { pattern: variableName },
+    additionalProperties: { type: 'string', maxLength: environmentLimits.variableCharacters },
+    maxProperties: environmentLimits.variables,
+  }),
+  extensions: Type.Array(Extension, { maxItems: environmentLimits.extensions }),
+  cache: Type.Object(
+    {
+      paths: Type.Array(someText(environmentLimits.cachePathBytes), {
+        maxItems: environmentLimits.cachePaths,
+        description: 'Directories that are kept between sandboxes: `~/…`, or relative to the workspace.',
+      }),
+    },
+    closed,
+  ),
+  github: Type.Boolean({ description: 'Whether sandboxes get short-lived tokens of the Git host.' }),
+  repositories: Type.Array(ClonedRepository, { maxItems: environmentLimits.repositories }),
+  secrets: Type.Array(Pin, { description: 'What the revision pins; the newest revision has the values.' }),
+}
+
+/** An environment's document, as a caller writes it. Whatever is left out is empty. */
+export const EnvironmentDraft = Type.Object(
+  {
+    name: fields.name,
+    description: Type.Optional(fields.description),
+    setup: Type.Optional(fields.setup),
+    variables: Type.Optional(fields.variables),
+    extensions: Type.Optional(fields.extensions),
+    cache: Type.Optional(fields.cache),
+    github: Type.Optional(fields.github),
+    repositories: Type.Optional(fields.repositories),
+    secrets: Type.Optional(fields.secrets),
+  },
+  { title: 'EnvironmentDraft', description: 'The document of an environment, at most 256 KiB.', ...closed },
+)
+
+/** An environment's document with every member. */
+export const EnvironmentDocument = Type.Object(fields, {
+  title: 'EnvironmentDocument',
+  description: 'The document of an environment, with every member.',
+  ...open,
+})
+
+/** The identity that an archive's `extension.json` gives. */
+const ExtensionIdentity = Type.Object({ id: Type.String(), name: Type.String(), version: Type.String() }, open)
+
+/** An uploaded archive. */
+export const EnvironmentArchive = Type.Object(
+  { archive: ArchiveReference, sizeBytes: Type.Integer({ minimum: 1 }), extension: ExtensionIdentity },
+  { title: 'EnvironmentArchive', description: 'An extension that was uploaded to an environment.', ...open },
+)
+
+const Author = Type.Object(
+  {
+    kind: Type.Enum(['person', 'installation'], { type: 'string' }),
+    id: Uuid,
+    via: Type.Optional(Type.Object({ sessionId: Uuid, runId: Uuid }, open)),
+  },
+  open,
+)
+
+/** Something in a document that is allowed but probably not meant. */
+const Warning = Type.Object(
+  { path: Type.Array(Type.Unsafe<string | number>({ type: ['string', 'integer'] })), message: Type.String() },
+  open,
+)
+
+/** An environment is its newest revision. */
+export const Environment = Type.Object(
+  {
+    id: Uuid,
+    name: Type.String(),
+    revision: Type.Integer({ minimum: 1 }),
+    isDefault: Type.Boolean(),
+    archivedAt: nullable(DateTime),
+    document: EnvironmentDocument,
+    archives: Type.Array(EnvironmentArchive),
+    secrets: Type.Array(Pin),
+    createdBy: Author,
+    createdAt: DateTime,
+    warnings: Type.Array(Warning),
+  },
+  { title: 'Environment', description: 'How fresh sandboxes of the Sessions bound to it are set up.', ...open },
+)
+
+/** Response of every operation on one environment. */
+export const EnvironmentEnvelope = Type.Object({ environment: Environment }, { title: 'EnvironmentEnvelope', ...open })
+
+/** Response of `setDefaultEnvironment`. */
+export const DefaultEnvironment = Type.Object(
+  { environment: Type.Union([Environment, Type.Null()]) },
+  { title: 'DefaultEnvironment', ...open },
+)
+
+/** A page of environments by name. */
+export const EnvironmentPage = Type.Object(
+  {
+    environments: Type.Array(Environment),
+    defaultEnvironmentId: nullable(Type.String({ format: 'uuid' })),
+    nextCursor: nullable(Type.String()),
+    hasMore: Type.Boolean(),
+  },
+  { title: 'EnvironmentPage', description: 'A page of environments by name.', ...open },
+)
+
+const EnvironmentRevision = Type.Object(
+  {
+    revision: Type.Integer({ minimum: 1 }),
+    createdAt: DateTime,
+    createdBy: Author,
+    document: EnvironmentDocument,
+    secrets: Type.Array(Pin),
+  },
+  { title: 'EnvironmentRevision', description: 'One revision of an environment; it never changes.', ...open },
+)
+
+/** A page of revisions, newest first. */
+export const EnvironmentRevisionPage = Type.Object(
+  { revisions: Type.Array(EnvironmentRevision), nextBefore: nullable(Type.Integer({ minimum: 1 })) },
+  { title: 'EnvironmentRevisionPage', description: 'A page of revisions, newest first.', ...open },
+)
+
+export type Environment = Static<typeof Environment>
+export type EnvironmentDraft = Static<typeof EnvironmentDraft>
+export type EnvironmentDocument = Static<typeof EnvironmentDocument>
+export type EnvironmentRevision = Static<typeof EnvironmentRevision>
+export type EnvironmentAuthor = Static<typeof Author>
+export type EnvironmentWarning = Static<typeof Warning>
+export type SecretPin = Static<typeof Pin>
+export type EnvironmentPage = Static<typeof EnvironmentPage>
+export type EnvironmentRevisionPage = Static<typeof EnvironmentRevisionPage>

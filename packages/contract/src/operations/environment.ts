@@ -1,0 +1,172 @@
+import { Type } from 'typebox'
+import {
+  DefaultEnvironment,
+  EnvironmentDraft,
+  EnvironmentEnvelope,
+  EnvironmentPage,
+  EnvironmentRevisionPage,
+  VariableName,
+} from '../environment.ts'
+import { defaultPageSize, environmentLimits } from '../limits.ts'
+import { operation } from '../operation.ts'
+import { closed, nullable, Uuid } from '../scalar.ts'
+import { Cursor, pageLimit } from './parameters.ts'
+
+const EnvironmentPath = Type.Object({ environmentId: Uuid })
+const SecretPath = Type.Object({ environmentId: Uuid, name: VariableName })
+
+const shared = {
+  tag: 'Environments',
+  access: 'bearer',
+  capability: 'svc.cloud.sessions:create',
+  installationCapability: 'environments:manage',
+} as const
+const read = { ...shared, method: 'GET', installationAlternative: 'environments:use' } as const
+
+/** The newest revision that the caller has seen. The handler asks for it only where the write needs it. */
+const IfMatch = Type.Object({
+  'if-match': Type.Optional(
+    Type.String({
+      pattern: '^"[1-9][0-9]{0,17}"$',
+      description: 'The revision that the write replaces, in quotes, such as `"3"`.',
+    }),
+  ),
+})
+
+const written = { 200: { description: 'The environment as it is now.', schema: EnvironmentEnvelope } } as const
+const writeErrors = ['environment_not_found', 'environment_conflict', 'precondition_required'] as const
+
+/** Environments of an organization. */
+export const environmentOperations = {
+  listEnvironments: operation({
+    ...read,
+    path: '/v1/environments',
+    summary: 'List environments',
+    description: 'Lists environments by name. Archived ones are left out unless `archived` is set.',
+    query: Type.Object(
+      {
+        limit: pageLimit(defaultPageSize.environments),
+        cursor: Cursor,
+        archived: Type.Optional(
+          Type.Enum(['true', 'only'], {
+            type: 'string',
+            description: '`true` includes archived environments; `only` lists nothing else.',
+          }),
+        ),
+      },
+      closed,
+    ),
+    responses: { 200: { description: 'A page of environments.', schema: EnvironmentPage } },
+    errors: [],
+  }),
+  getEnvironment: operation({
+    ...read,
+    path: '/v1/environments/{environmentId}',
+    summary: 'Read an environment',
+    params: EnvironmentPath,
+    responses: { 200: { description: 'Its newest revision.', schema: EnvironmentEnvelope } },
+    errors: ['environment_not_found'],
+  }),
+  listEnvironmentRevisions: operation({
+    ...read,
+    path: '/v1/environments/{environmentId}/revisions',
+    summary: 'List revisions of an environment',
+    description: 'Lists revisions, newest first, also those of an archived environment.',
+    params: EnvironmentPath,
+    query: Type.Object(
+      {
+        before: Type.Optional(
+          Type.Integer({ minimum: 1, description: 'Returns only revisions with a smaller number.' }),
+        ),
+        limit: pageLimit(defaultPageSize.environmentRevisions, environmentLimits.revisionPage),
+      },
+      closed,
+    ),
+    responses: { 200: { description: 'A page of revisions.', schema: EnvironmentRevisionPage } },
+    errors: ['environment_not_found'],
+  }),
+  putEnvironment: operation({
+    ...shared,
+    method: 'PUT',
+    path: '/v1/environments/{environmentId}',
+    summary: 'Create or update an environment',
+    description:
+      'Without `If-Match` it creates; with it, it replaces the named revision. A document equal to the newest one changes nothing.',
+    params: EnvironmentPath,
+    headers: IfMatch,
+    body: Type.Object({ document: EnvironmentDraft }, closed),
+    bodyErrors: { document: 'environment_invalid' },
+    responses: { ...written, 201: { description: 'The environment as created.', schema: EnvironmentEnvelope } },
+    errors: ['environment_invalid', 'quota_exceeded', ...writeErrors],
+  }),
+  archiveEnvironment: operation({
+    ...shared,
+    method: 'DELETE',
+    path: '/v1/environments/{environmentId}',
+    summary: 'Archive an environment',
+    description: 'Sessions that are bound to it stay bound. The default cannot be archived.',
+    params: EnvironmentPath,
+    headers: IfMatch,
+    responses: written,
+    errors: writeErrors,
+  }),
+  unarchiveEnvironment: operation({
+    ...shared,
+    method: 'POST',
+    path: '/v1/environments/{environmentId}/unarchive',
+    summary: 'Unarchive an environment',
+    params: EnvironmentPath,
+    headers: IfMatch,
+    responses: written,
+    errors: ['quota_exceeded', ...writeErrors],
+  }),
+  restoreEnvironmentRevision: operation({
+    ...shared,
+    method: 'POST',
+    path: '/v1/environments/{environmentId}/revisions/{revision}/restore',
+    summary: 'Restore a revision of an environment',
+    description: "Writes a new revision with the document of an earlier one and today's secrets.",
+    params: Type.Object({ environmentId: Uuid, revision: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }) }),
+    headers: IfMatch,
+    responses: written,
+    errors: ['environment_invalid', ...writeErrors],
+  }),
+  putEnvironmentSecret: operation({
+    ...shared,
+    method: 'PUT',
+    path: '/v1/environments/{environmentId}/secrets/{name}',
+    summary: 'Write a secret of an environment',
+    description:
+      'Writes a new revision that pins the new version. The value is never returned; sandboxes get it as a variable of that name.',
+    params: SecretPath,
+    headers: IfMatch,
+    body: Type.Object(
+      { value: Type.String({ minLength: 1, description: 'At most 32 KiB of UTF-8.' }) },
+      { title: 'WriteSecret', ...closed },
+    ),
+    bodyErrors: { value: 'environment_invalid' },
+    responses: written,
+    errors: ['environment_invalid', ...writeErrors],
+  }),
+  deleteEnvironmentSecret: operation({
+    ...shared,
+    method: 'DELETE',
+    path: '/v1/environments/{environmentId}/secrets/{name}',
+    summary: 'Delete a secret of an environment',
+    params: SecretPath,
+    headers: IfMatch,
+    responses: written,
+    errors: writeErrors,
+  }),
+  setDefaultEnvironment: operation({
+    ...shared,
+    method: 'PUT',
+    path: '/v1/organization/default-environment',
+    summary: 'Choose the default environment',
+    description: 'The default binds new Sessions of people that name no environment; null clears it.',
+    body: Type.Object({ id: nullable(Type.String({ format: 'uuid' })) }, { title: 'SetDefaultEnvironment', ...closed }),
+    bodyErrors: { id: 'environment_invalid' },
+    responses: { 200: { description: 'The default as it is now.', schema: DefaultEnvironment } },
+    errors: ['environment_invalid', 'environment_not_found', 'environment_conflict'],
+  }),
+} as const

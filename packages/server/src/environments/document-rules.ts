@@ -1,0 +1,110 @@
+import { type EnvironmentDraft, environmentLimits, type Issue, type SecretPin } from '@berth/contract'
+import { cachePathFault } from './cache-path.ts'
+import { documentText, pathOf, type StoredDocument } from './document.ts'
+
+/** Variables that the platform sets itself, in upper case. */
+const reserved = new Set(['HOME', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'NODE_USE_ENV_PROXY'])
+const proxies = new Set(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY', 'FTP_PROXY'])
+const repositoryPath = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/
+/** The workspace's own directory, where a launch repository lies. */
+const PROJECT = 'project'
+
+const whiteSpaceOrControl = /^\s*$|\p{Cc}/u
+
+/** Returns why a variable or a secret may not have this name; null if it may. */
+export function nameFault(name: string): string | null {
+  if (name.startsWith('BERTH_')) return 'begins with BERTH_, which the platform keeps for itself'
+  if (reserved.has(name) || proxies.has(name.toUpperCase())) return 'is a variable that the platform sets itself'
+  return null
+}
+
+/** What a document is held against, beside itself. */
+export interface DocumentSurroundings {
+  /** The secrets of the newest revision. */
+  readonly pins: readonly SecretPin[]
+  /** Paths below the home in which runtimes keep their conversations. */
+  readonly conversations: readonly string[]
+}
+
+/**
+ * Returns the faults of a complete document beyond its schema.
+ * @param sent the pins that the caller wrote down; they may be left out
+ */
+export function documentFaults(
+  document: StoredDocument,
+  sent: EnvironmentDraft['secrets'],
+  { pins, conversations }: DocumentSurroundings,
+): readonly Issue[] {
+  return [
+    ...nameFaults(document.name),
+    ...variableFaults(document.variables, pins),
+    ...extensionFaults(document.extensions),
+    ...cacheFaults(document.cache.paths, conversations),
+    ...repositoryFaults(document),
+    ...(sent === undefined || samePins(sent, pins)
+      ? []
+      : [issue(['secrets'], 'must be the pins of the newest revision, or left out')]),
+    ...(Buffer.byteLength(documentText(document)) > environmentLimits.documentBytes
+      ? [issue([], `must not exceed ${environmentLimits.documentBytes} bytes`)]
+      : []),
+  ]
+}
+
+const issue = (path: readonly (string | number)[], message: string): Issue => ({ path: ['document', ...path], message })
+
+function nameFaults(name: string): readonly Issue[] {
+  return whiteSpaceOrControl.test(name)
+    ? [issue(['name'], 'must hold more than white space, and no control character')]
+    : []
+}
+
+function variableFaults(variables: StoredDocument['variables'], pins: readonly SecretPin[]): readonly Issue[] {
+  const secrets = new Set(pins.map(({ name }) => name))
+  return Object.keys(variables).flatMap(name => {
+    const fault = nameFault(name) ?? (secrets.has(name) ? 'is the name of a secret of the environment' : null)
+    return fault === null ? [] : [issue(['variables', name], fault)]
+  })
+}
+
+function extensionFaults(extensions: StoredDocument['extensions']): readonly Issue[] {
+  const seen = new Set<string>()
+  return extensions.flatMap((entry, index) => {
+    const reference = entry.catalog ?? entry.archive ?? ''
+    if (seen.has(reference)) return [issue(['extensions', index], 'is listed twice')]
+    seen.add(reference)
+    if (entry.catalog !== undefined)
+      return [issue(['extensions', index, 'catalog'], 'is not an extension of the catalog')]
+    return [issue(['extensions', index, 'archive'], 'is not an archive of the environment; upload it first')]
+  })
+}
+
+function cacheFaults(paths: readonly string[], conversations: readonly string[]): readonly Issue[] {
+  return paths.flatMap((path, index) => {
+    const fault = cachePathFault(path, paths.slice(0, index), conversations)
+    return fault === null ? [] : [issue(['cache', 'paths', index], fault)]
+  })
+}
+
+function repositoryFaults({ github, repositories }: StoredDocument): readonly Issue[] {
+  if (repositories.length > 0 && !github) return [issue(['repositories'], 'need `github: true`')]
+  const seen = new Set<string>()
+  return repositories.flatMap((entry, index) => {
+    const path = pathOf(entry)
+    const folded = path.toLowerCase()
+    const taken = seen.has(folded)
+    seen.add(folded)
+    if (!repositoryPath.test(path))
+      return [issue(['repositories', index, 'path'], 'is needed: the name of the repository is no valid directory')]
+    if (folded === PROJECT) return [issue(['repositories', index, 'path'], `must not be ${PROJECT}`)]
+    return taken ? [issue(['repositories', index, 'path'], 'is the directory of an earlier repository')] : []
+  })
+}
+
+function samePins(sent: readonly SecretPin[], pins: readonly SecretPin[]): boolean {
+  const versions = new Map(pins.map(({ name, version }) => [name, version]))
+  return (
+    sent.length === pins.length &&
+    new Set(sent.map(({ name }) => name)).size === sent.length &&
+    sent.every(({ name, version }) => versions.get(name) === version)
+  )
+}

@@ -1,0 +1,38 @@
+import type { EnvironmentDocument, EnvironmentDraft, SecretPin } from '@berth/contract'
+import { canonicalJson } from '../kit/request-hash.ts'
+
+/** A document without its pins: what a revision stores, and what decides whether two documents are equal. */
+export type StoredDocument = Omit<EnvironmentDocument, 'secrets'>
+
+/** Fills in what a draft leaves out. A repository's path is by default its name. */
+export function completeDocument(draft: EnvironmentDraft): StoredDocument {
+  const { name, description = '', setup = '', variables = {}, extensions = [], github = false } = draft
+  const { cache = { paths: [] }, repositories = [] } = draft
+  return {
+    name,
+    description,
+    setup,
+    variables,
+    extensions,
+    cache,
+    github,
+    repositories: repositories.map(entry => ({ ...entry, path: pathOf(entry) })),
+  }
+}
+
+/** Returns the directory below `/workspace` that a repository is cloned into. */
+export function pathOf({ repository, path }: EnvironmentDocument['repositories'][number]): string {
+  return path ?? repository.slice(repository.indexOf('/') + 1)
+}
+
+/** Returns the text that a revision stores. Equal documents have equal texts; the order of lists counts. */
+export const documentText = (document: StoredDocument): string => canonicalJson(document)
+
+/** Reads a stored text back, with the pins beside it. */
+export function readDocument(text: string, secrets: readonly SecretPin[]): EnvironmentDocument {
+  const stored: StoredDocument = JSON.parse(text)
+  return { ...stored, secrets: [...secrets] }
+}
+
+/** Returns the form in which names of live environments must differ. */
+export const foldName = (name: string): string => name.normalize('NFC').toLowerCase()

@@ -1,0 +1,34 @@
+import type { Context } from '../context.ts'
+import type { Principal } from '../identity/guard/principal.ts'
+import { refusal } from '../kit/refusal.ts'
+import type { StoredDocument } from './document.ts'
+import { type EnvironmentKey, type EnvironmentRow, findRevision } from './environment-sql.ts'
+import { requireSound } from './put-environment.ts'
+import { writeEnvironment } from './revise.ts'
+
+/**
+ * Writes a revision with the document of an earlier one and today's secrets.
+ * @throws ApiError 400 `environment_invalid` if something that the document names is gone
+ * @throws ApiError 404 also for an unknown revision, 409
+ */
+export async function restoreRevision(
+  { db, clock, runtimes }: Pick<Context, 'db' | 'clock' | 'runtimes'>,
+  principal: Principal,
+  key: EnvironmentKey,
+  revision: number,
+  seen: number,
+): Promise<EnvironmentRow> {
+  // A revision never changes, so it is read before the lock.
+  const restored = await findRevision(db, key, revision)
+  if (restored === null) throw refusal('environment_not_found')
+  return await writeEnvironment({ db, clock }, principal, key, {
+    seen,
+    isDone: row => row.document === restored.document,
+    locksOrganization: true,
+    decide: async (_, row) => {
+      const document: StoredDocument = JSON.parse(restored.document)
+      requireSound(document, undefined, { pins: row.secrets, conversations: runtimes.states })
+      return { document }
+    },
+  })
+}

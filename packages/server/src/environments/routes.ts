@@ -1,0 +1,93 @@
+import type { Context } from '../context.ts'
+import type { Handlers } from '../http/routing/handler.ts'
+import type { Principal } from '../identity/guard/principal.ts'
+import { refusal } from '../kit/refusal.ts'
+import { archiveEnvironment, unarchiveEnvironment } from './archive-environment.ts'
+import { toEnvironment } from './environment.ts'
+import { type EnvironmentKey, type EnvironmentRow, findEnvironment } from './environment-sql.ts'
+import { requireSeen, revisionOf } from './if-match.ts'
+import { pageEnvironments, pageRevisions } from './list-environments.ts'
+import { putEnvironment } from './put-environment.ts'
+import { restoreRevision } from './restore-revision.ts'
+import { deleteSecret, writeSecret } from './secrets.ts'
+import { setDefault } from './set-default.ts'
+
+type Operations =
+  | 'listEnvironments'
+  | 'getEnvironment'
+  | 'listEnvironmentRevisions'
+  | 'putEnvironment'
+  | 'archiveEnvironment'
+  | 'unarchiveEnvironment'
+  | 'restoreEnvironmentRevision'
+  | 'putEnvironmentSecret'
+  | 'deleteEnvironmentSecret'
+  | 'setDefaultEnvironment'
+
+/** Serves the environments of an organization over HTTP. */
+export function environmentHandlers(context: Context): Pick<Handlers, Operations> {
+  const { db } = context
+  return {
+    listEnvironments: async ({ principal, query }) => ({
+      status: 200,
+      body: await pageEnvironments(db, principal.organizationId, query),
+    }),
+    getEnvironment: async ({ principal, params }) => {
+      const row = await findEnvironment(db, keyOf(principal, params))
+      if (row === null) throw refusal('environment_not_found')
+      return answer(row)
+    },
+    listEnvironmentRevisions: async ({ principal, params, query }) => ({
+      status: 200,
+      body: await pageRevisions(db, keyOf(principal, params), query),
+    }),
+    putEnvironment: async ({ principal, params, body, headerParams }) => {
+      const ifMatch = headerParams['if-match']
+      const seen = ifMatch === undefined ? null : revisionOf(ifMatch)
+      const { created, row } = await putEnvironment(context, principal, keyOf(principal, params), body.document, seen)
+      const location = { location: `/v1/environments/${row.id}` }
+      return { status: created ? 201 : 200, body: { environment: toEnvironment(row) }, headers: tagged(row, location) }
+    },
+    archiveEnvironment: async ({ principal, params, headerParams }) =>
+      answer(await archiveEnvironment(context, principal, keyOf(principal, params), seenBy(headerParams))),
+    unarchiveEnvironment: async ({ principal, params, headerParams }) =>
+      answer(await unarchiveEnvironment(context, principal, keyOf(principal, params), seenBy(headerParams))),
+    restoreEnvironmentRevision: async ({ principal, params, headerParams }) => {
+      const seen = seenBy(headerParams)
+      const key = keyOf(principal, params)
+      return answer(await restoreRevision(context, principal, key, Number(params.revision), seen))
+    },
+    putEnvironmentSecret: async ({ principal, params, body, headerParams }) => {
+      const secret = { name: params.name, value: body.value }
+      return answer(await writeSecret(context, principal, keyOf(principal, params), secret, seenBy(headerParams)))
+    },
+    deleteEnvironmentSecret: async ({ principal, params, headerParams }) =>
+      answer(await deleteSecret(context, principal, keyOf(principal, params), params.name, seenBy(headerParams))),
+    setDefaultEnvironment: async ({ principal, body }) => {
+      const row = await setDefault(context, principal, body.id?.toLowerCase() ?? null)
+      return { status: 200, body: { environment: row === null ? null : toEnvironment(row) } }
+    },
+  }
+}
+
+const keyOf = (
+  { organizationId }: Principal,
+  { environmentId }: { readonly environmentId: string },
+): EnvironmentKey => ({
+  organizationId,
+  environmentId,
+})
+
+const seenBy = (headers: { readonly 'if-match'?: string }): number => requireSeen(headers['if-match'])
+
+const answer = (row: EnvironmentRow) => ({
+  status: 200 as const,
+  body: { environment: toEnvironment(row) },
+  headers: tagged(row),
+})
+
+/** The entity tag is what the next write names in `If-Match`. */
+const tagged = ({ revision }: EnvironmentRow, headers: Readonly<Record<string, string>> = {}) => ({
+  ...headers,
+  etag: `"${revision}"`,
+})

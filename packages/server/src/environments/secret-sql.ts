@@ -1,0 +1,60 @@
+import type { Queryable } from '../storage/postgres/database.ts'
+import type { EnvironmentKey } from './environment-sql.ts'
+
+/** Ends the current version of a secret. @returns false if there is none */
+export async function endSecret(
+  tx: Queryable,
+  { organizationId, environmentId }: EnvironmentKey,
+  name: string,
+  now: Date,
+): Promise<boolean> {
+  const { rowCount } = await tx.query({
+    name: 'end-environment-secret',
+    text: `
+      update environment_secrets set ended_at = $4
+      where organization_id = $1 and environment_id = $2 and name = $3 and ended_at is null`,
+    values: [organizationId, environmentId, name, now],
+  })
+  return rowCount > 0
+}
+
+/** Returns the version that a write of a secret makes: one above the highest that ever was. */
+export async function nextVersion(
+  tx: Queryable,
+  { organizationId, environmentId }: EnvironmentKey,
+  name: string,
+): Promise<number> {
+  const { rows } = await tx.query<{ next: number }>({
+    name: 'next-version-of-environment-secret',
+    text: `
+      select coalesce(max(version), 0) + 1 as next from environment_secrets
+      where organization_id = $1 and environment_id = $2 and name = $3`,
+    values: [organizationId, environmentId, name],
+  })
+  return rows[0]?.next ?? 1
+}
+
+export async function insertSecret(
+  tx: Queryable,
+  { organizationId, environmentId }: EnvironmentKey,
+  secret: { readonly name: string; readonly version: number; readonly sizeBytes: number; readonly sealed: Buffer },
+  now: Date,
+): Promise<void> {
+  await tx.query({
+    name: 'insert-environment-secret',
+    text: `
+      insert into environment_secrets (organization_id, environment_id, name, version, size_bytes, sealed, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7)`,
+    values: [organizationId, environmentId, secret.name, secret.version, secret.sizeBytes, secret.sealed, now],
+  })
+}
+
+/** Destroys values that ended before a time. @returns how many */
+export async function destroyEndedSecrets(db: Queryable, endedBefore: Date): Promise<number> {
+  const { rowCount } = await db.query({
+    name: 'destroy-ended-environment-secrets',
+    text: 'update environment_secrets set sealed = null where sealed is not null and ended_at <= $1',
+    values: [endedBefore],
+  })
+  return rowCount
+}
