@@ -51,6 +51,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
       'delivery',
       'execution/workspace',
       'releases',
+      'webhooks',
     ],
   },
   session_secrets: { writes: ['sessions/log'] },

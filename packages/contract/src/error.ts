@@ -63,6 +63,8 @@ export const errors = {
     status: 404,
     cause: 'There is no such live installation of the app, or in the organization.',
   },
+  webhook_endpoint_not_found: { status: 404, cause: 'The installation has no such webhook endpoint.' },
+  webhook_delivery_not_found: { status: 404, cause: 'The endpoint has no such delivery, or it was forgotten.' },
   setup_authority_not_found: {
     status: 404,
     cause: 'The installation has no such consent, or whoever gave it has left the organization.',

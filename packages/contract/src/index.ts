@@ -178,6 +178,7 @@ export { Transcription, TranscriptionForm } from './transcription.ts'
 export { SubmitTurn, Turn, TurnAdmission, TurnFile, TurnPage } from './turn.ts'
 export {
   eventFamilies,
+  type WebhookDelivery,
   type WebhookDeliveryStatus,
   type WebhookEndpoint,
   type WebhookError,

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import type { EventFamily } from './event.ts'
-import { closed, DateTime, open, openString, Uuid } from './scalar.ts'
+import { closed, DateTime, nullable, open, openString, Uuid } from './scalar.ts'
 
 /** The families that an endpoint can subscribe to. */
 export const eventFamilies = ['run', 'interaction', 'artifact', 'publication'] as const satisfies readonly EventFamily[]
@@ -83,4 +83,65 @@ export const WebhookEndpointList = Type.Object(
   { title: 'WebhookEndpointList', ...open },
 )
 
+export const WebhookDelivery = Type.Object(
+  {
+    id: Uuid,
+    eventId: Uuid,
+    type: openString(['svc.run.completed', 'svc.webhook.ping'], 'Type of the Event.'),
+    sessionId: Type.Optional(Uuid),
+    sequence: Type.Optional(Type.Integer({ minimum: 1 })),
+    status: openString([...webhookDeliveryStatuses]),
+    attempts: Type.Array(
+      Type.Object(
+        { at: DateTime, durationMs: Type.Integer(), status: Type.Optional(Status), error: Type.Optional(Failure) },
+        open,
+      ),
+      { description: 'The latest attempts, the oldest first.' },
+    ),
+    nextAttemptAt: Type.Optional(DateTime),
+  },
+  { title: 'WebhookDelivery', ...open },
+)
+
+export const WebhookDeliveryPage = Type.Object(
+  {
+    success: Type.Literal(true),
+    deliveries: Type.Array(WebhookDelivery),
+    nextCursor: nullable(Type.String()),
+    hasMore: Type.Boolean(),
+  },
+  { title: 'WebhookDeliveryPage', ...open },
+)
+
+export const WebhookDeliveryEnvelope = Type.Object(
+  { success: Type.Literal(true), delivery: WebhookDelivery },
+  { title: 'WebhookDeliveryEnvelope', ...open },
+)
+
+export const ReplayWebhook = Type.Object(
+  {
+    sessionId: Uuid,
+    after: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'Replays Events with a greater sequence; absent: from the first.',
+      }),
+    ),
+  },
+  { title: 'ReplayWebhook', ...closed },
+)
+
+export const ReplayedWebhook = Type.Object(
+  {
+    success: Type.Literal(true),
+    queued: Type.Integer({ minimum: 0 }),
+    lastSequence: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Of the last Event that was queued. Pass it as `after` to go on.' }),
+    ),
+  },
+  { title: 'ReplayedWebhook', ...open },
+)
+
 export type WebhookEndpoint = Static<typeof WebhookEndpoint>
+export type WebhookDelivery = Static<typeof WebhookDelivery>

@@ -36,6 +36,7 @@ import { listeningOn, type Settings } from './settings/settings.ts'
 import { requireMigrated } from './storage/postgres/migrate.ts'
 import { clientConfig } from './storage/postgres/pool.ts'
 import { PostgresWakeups } from './storage/postgres/wakeups.ts'
+import { webhookChores } from './webhooks/webhook-chores.ts'
 
 /** For all helper programs of a process: some dozen run at once, with a few threads each. */
 const HELPER_PROCESSES = 512
@@ -145,6 +146,7 @@ export async function serve(
       ...accountChores(context, settings.accounts),
       ...environmentChores(context),
       ...releaseChores(context),
+      ...webhookChores(context),
     ]
     await start(new Housekeeper(context, blobs, { blobGraceMs: settings.blobs.graceMs, chores }))
   }

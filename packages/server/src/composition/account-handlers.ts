@@ -12,6 +12,7 @@ import type { Context } from '../context.ts'
 import type { AccountHandlers } from '../http/routing/handler.ts'
 import { issuerOf } from '../identity/tokens/token-types.ts'
 import type { Settings } from '../settings/settings.ts'
+import { webhookDeliveryHandlers } from '../webhooks/delivery-routes.ts'
 import { type WebhookParts, webhookHandlers } from '../webhooks/routes.ts'
 
 /** Every operation of the account service; a domain that forgets one does not compile. */
@@ -37,5 +38,6 @@ export function accountHandlers(
     ...installationHandlers(context),
     ...integrationHandlers(context),
     ...webhookHandlers(context, webhooks),
+    ...webhookDeliveryHandlers(context),
   }
 }

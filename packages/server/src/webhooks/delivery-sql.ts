@@ -191,3 +191,37 @@ export async function countDue(
   const { count = 0, since = null } = rows[0] ?? {}
   return { count, ageSeconds: since === null ? 0 : Math.max(0, (now.getTime() - since.getTime()) / 1000) }
 }
+
+const AT_ONCE = 10_000
+
+/**
+ * Deletes deliveries that ended before these times, and those of endpoints that are gone. It works in batches, so that no
+ * statement holds many locks.
+ * @returns the number of rows
+ */
+export async function forgetDeliveries(
+  db: Queryable,
+  before: { readonly succeeded: Date; readonly other: Date },
+  signal: AbortSignal,
+): Promise<number> {
+  const old: readonly (readonly [condition: string, values: readonly Date[]])[] = [
+    ["d.status = 'succeeded' and d.ended_at < $1", [before.succeeded]],
+    ["d.status = 'failed' and d.ended_at < $1", [before.other]],
+    ['not exists (select 1 from webhook_endpoints w where w.id = d.endpoint_id)', []],
+  ]
+  let forgotten = 0
+  for (const [condition, values] of old) {
+    for (let more = true; more; ) {
+      signal.throwIfAborted()
+      const { rowCount } = await db.query({
+        text: `
+          delete from webhook_deliveries where ctid = any (array(
+            select d.ctid from webhook_deliveries d where ${condition} limit ${AT_ONCE} for update skip locked))`,
+        values,
+      })
+      forgotten += rowCount
+      more = rowCount === AT_ONCE
+    }
+  }
+  return forgotten
+}
