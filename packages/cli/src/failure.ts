@@ -53,6 +53,8 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
     'the service refuses this key: it is revoked, expired or from another deployment',
   insufficient_scope: refusal =>
     `this credential lacks the scope ${String(refusal.fields.requiredScope ?? 'that this needs')}`,
+  installation_principal_required: () =>
+    'only an installation may do this: use the API key of an integration, or a token of an app',
   cloud_access_denied: () => 'this organization has no access to the product',
   cloud_session_not_found: () => 'no such session or run, or this credential may not see it',
   cloud_run_in_progress: () =>

@@ -13,6 +13,7 @@ import type { ConnectionFlags } from './connection.ts'
 import type { ExitCode } from './exit-code.ts'
 import type { CommandIo, SignInIo } from './io.ts'
 import { count } from './option-values.ts'
+import { addWebhooks } from './webhooks-program.ts'
 
 /** The process's functions that the command line calls. */
 export interface ProgramHost {
@@ -53,6 +54,7 @@ export function buildProgram(host: ProgramHost): Command {
   addReview(program, host)
   addPublish(program, host)
   addMerge(program, host)
+  addWebhooks(program, host)
   addAdmin(program)
   return program
 }

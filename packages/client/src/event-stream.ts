@@ -1,22 +1,23 @@
-import type { Event } from '@berth/contract'
 import { abortAfter, linkedController } from './deadline.ts'
 import { BerthConnectionError } from './error.ts'
 import { FrameReader } from './frames.ts'
-import type { EventOperations } from './operations.ts'
+import type { CallOptions } from './operations.ts'
 import type { Platform } from './platform.ts'
 
 /** The result of waiting on a stream. */
-export type StreamStep =
-  | { readonly kind: 'events'; readonly events: readonly Event[] }
+export type StreamStep<T> =
+  | { readonly kind: 'frames'; readonly frames: readonly T[] }
   /** No byte arrived in the given time. */
   | { readonly kind: 'idle' }
   /** The server ended the stream. */
   | { readonly kind: 'end' }
 
-export interface StreamRequest {
-  readonly events: EventOperations
-  readonly sessionId: string
-  readonly after: number
+export interface StreamRequest<T> {
+  /** Names the stream in errors. */
+  readonly name: string
+  open(options: CallOptions): Promise<Response>
+  /** Reads a frame; null skips it. */
+  parse(frame: { readonly id?: string | undefined; readonly data: string }): T | null
   readonly platform: Platform
   /** Longest silence, while opening and during every wait for bytes; comments count as bytes. */
   readonly watchdogMs: number
@@ -27,17 +28,18 @@ export interface StreamRequest {
  * One open stream, read only on request: a slow consumer holds back the sender instead of filling this side's memory.
  * The watchdog runs only during a read, so time that the consumer takes does not count as silence.
  */
-export class EventStream {
-  readonly #request: StreamRequest
+export class EventStream<T> {
+  readonly #request: StreamRequest<T>
   readonly #controller: AbortController
   readonly #release: () => void
-  readonly #frames = new FrameReader()
+  readonly #frames: FrameReader<T>
   #reader: ReadableStreamDefaultReader<Uint8Array> | null = null
   #pending: ReturnType<ReadableStreamDefaultReader<Uint8Array>['read']> | null = null
   #waitingSince = 0
 
-  private constructor(request: StreamRequest) {
+  private constructor(request: StreamRequest<T>) {
     this.#request = request
+    this.#frames = new FrameReader(frame => request.parse(frame))
     const { controller, release } = linkedController(request.signal)
     this.#controller = controller
     this.#release = release
@@ -47,7 +49,7 @@ export class EventStream {
    * Opens the stream.
    * @throws BerthError if the service refuses, BerthConnectionError if the response is not an event stream
    */
-  static async open(request: StreamRequest): Promise<EventStream> {
+  static async open<T>(request: StreamRequest<T>): Promise<EventStream<T>> {
     const stream = new EventStream(request)
     try {
       await stream.#connect()
@@ -63,10 +65,10 @@ export class EventStream {
   }
 
   /**
-   * Waits for bytes, at most until the clock reaches `untilMs`. If a chunk completes no frame, `events` is empty.
+   * Waits for bytes, at most until the clock reaches `untilMs`. If a chunk completes no frame, `frames` is empty.
    * @throws BerthConnectionError if the stream breaks or stays silent too long
    */
-  async next(untilMs: number): Promise<StreamStep> {
+  async next(untilMs: number): Promise<StreamStep<T>> {
     if (this.#reader === null) return { kind: 'end' }
     const { platform, watchdogMs } = this.#request
     if (this.#pending === null) {
@@ -84,7 +86,7 @@ export class EventStream {
     this.#pending = null
     if (result.done) return { kind: 'end' }
     try {
-      return { kind: 'events', events: this.#frames.feed(result.value) }
+      return { kind: 'frames', frames: this.#frames.feed(result.value) }
     } catch (cause) {
       throw this.#fault('the stream cannot be read', { cause })
     }
@@ -99,11 +101,11 @@ export class EventStream {
   }
 
   async #connect(): Promise<void> {
-    const { events, sessionId, after, platform, watchdogMs } = this.#request
+    const { platform, watchdogMs } = this.#request
     const late = () => this.#fault(`the stream did not open in ${watchdogMs} ms`)
     const disarm = abortAfter(platform, watchdogMs, this.#controller, late)
     try {
-      const response = await events.openStream(sessionId, after, { signal: this.#controller.signal })
+      const response = await this.#request.open({ signal: this.#controller.signal })
       const type = response.headers.get('content-type') ?? 'nothing'
       if (response.body === null || !/^text\/event-stream\b/i.test(type)) {
         throw this.#fault(`expected an event stream, got ${type}`)
@@ -115,7 +117,7 @@ export class EventStream {
   }
 
   /** Returns null if the time runs out first. The timer never outlives the wait. */
-  async #firstOf<T>(pending: Promise<T>, ms: number): Promise<T | null> {
+  async #firstOf<R>(pending: Promise<R>, ms: number): Promise<R | null> {
     const timer = new AbortController()
     try {
       const timeout = this.#request.platform.sleep(Math.max(0, ms), timer.signal).then(() => null)
@@ -129,6 +131,6 @@ export class EventStream {
   }
 
   #fault(message: string, options?: ErrorOptions): BerthConnectionError {
-    return new BerthConnectionError(`events of session ${this.#request.sessionId}`, message, options)
+    return new BerthConnectionError(this.#request.name, message, options)
   }
 }

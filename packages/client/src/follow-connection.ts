@@ -2,6 +2,7 @@ import type { Event } from '@berth/contract'
 import { BerthConnectionError } from './error.ts'
 import { EventStream } from './event-stream.ts'
 import type { FollowOptions } from './follow-options.ts'
+import { parseEvent } from './frames.ts'
 
 const pageSize = 100
 /** How long the stream may lag behind an Event that a page has shown, before the follower reads it from pages. */
@@ -33,9 +34,9 @@ export async function* followConnection(
   const { client, sessionId, signal } = options
   const { platform } = client
   const stream = await EventStream.open({
-    events: client.events,
-    sessionId,
-    after: position.cursor,
+    name: `events of session ${sessionId}`,
+    open: call => client.events.openStream(sessionId, position.cursor, call),
+    parse: parseEvent,
     platform,
     watchdogMs: options.watchdogMs ?? 40_000,
     signal,
@@ -52,7 +53,7 @@ export async function* followConnection(
         quietSince = platform.now()
         continue
       }
-      for (const event of step.events) {
+      for (const event of step.frames) {
         if (event.sequence > position.cursor + 1) yield* readPages(options, position, event.sequence - 1)
         if (!take(position, event)) continue
         yield event

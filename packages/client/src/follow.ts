@@ -53,7 +53,7 @@ export async function* followSession(options: FollowOptions): AsyncGenerator<Eve
 }
 
 /** Returns true if waiting may help. Anything but a refusal or a broken connection was thrown by the caller's code. */
-function isPassing(failure: unknown): boolean {
+export function isPassing(failure: unknown): boolean {
   if (failure instanceof BerthConnectionError) return true
   return failure instanceof BerthError && (failure.status >= 500 || passingStatuses.has(failure.status))
 }

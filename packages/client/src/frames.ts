@@ -1,31 +1,35 @@
 import type { Event } from '@berth/contract'
-import { createParser } from 'eventsource-parser'
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
 
 /** Far above any Event. A frame of this size means a broken stream, and must not fill the memory. */
 const maxFrameCharacters = 16 * 1024 * 1024
 
 /**
- * Converts the bytes of one stream to Events. It skips a frame that is not an Event: the missing sequence shows as a
- * gap, and the follower repairs gaps from the log. It never returns a frame that the stream's end cuts off.
+ * Converts the bytes of one stream to what `parse` makes of its frames; it skips those of which that is null. It never
+ * returns a frame that the stream's end cuts off.
  */
-export class FrameReader {
+export class FrameReader<T> {
   readonly #decoder = new TextDecoder()
-  readonly #events: Event[] = []
+  readonly #frames: T[] = []
   #overflow: Error | null = null
   #retryMs: number | null = null
-  readonly #parser = createParser({
-    maxBufferSize: maxFrameCharacters,
-    onEvent: frame => {
-      const event = parseEvent(frame.data)
-      if (event !== null) this.#events.push(event)
-    },
-    onRetry: ms => {
-      this.#retryMs = ms
-    },
-    onError: error => {
-      if (error.type === 'max-buffer-size-exceeded') this.#overflow = error
-    },
-  })
+  readonly #parser: ReturnType<typeof createParser>
+
+  constructor(parse: (frame: Pick<EventSourceMessage, 'id' | 'data'>) => T | null) {
+    this.#parser = createParser({
+      maxBufferSize: maxFrameCharacters,
+      onEvent: message => {
+        const frame = parse(message)
+        if (frame !== null) this.#frames.push(frame)
+      },
+      onRetry: ms => {
+        this.#retryMs = ms
+      },
+      onError: error => {
+        if (error.type === 'max-buffer-size-exceeded') this.#overflow = error
+      },
+    })
+  }
 
   /** The reconnection time that the server asked for last. */
   get retryMs(): number | null {
@@ -33,20 +37,29 @@ export class FrameReader {
   }
 
   /**
-   * Reads a chunk and returns the Events that it completes.
+   * Reads a chunk and returns the frames that it completes.
    * @throws Error if a frame exceeds the limit; the reader is unusable afterwards
    */
-  feed(bytes: Uint8Array): Event[] {
+  feed(bytes: Uint8Array): T[] {
     this.#parser.feed(this.#decoder.decode(bytes, { stream: true }))
     if (this.#overflow !== null) throw this.#overflow
-    return this.#events.splice(0)
+    return this.#frames.splice(0)
   }
 }
 
-function parseEvent(data: string): Event | null {
+/**
+ * Returns the Event of a frame. A frame without one is skipped: the missing sequence shows as a gap, and the follower
+ * repairs gaps from the log.
+ */
+export function parseEvent({ data }: Pick<EventSourceMessage, 'data'>): Event | null {
+  const value = parseJson(data)
+  return isEvent(value) ? value : null
+}
+
+/** Returns the value of a frame's data, or null if it is not JSON. */
+export function parseJson(data: string): unknown {
   try {
-    const value: unknown = JSON.parse(data)
-    return isEvent(value) ? value : null
+    return JSON.parse(data)
   } catch {
     return null
   }

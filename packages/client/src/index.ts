@@ -42,6 +42,7 @@ export type {
 } from './delivery-operations.ts'
 export { BerthConnectionError, BerthError } from './error.ts'
 export { followSession } from './follow.ts'
+export { type FollowChangesOptions, followChanges, type SessionChange } from './follow-changes.ts'
 export type { FollowOptions, Interruption } from './follow-options.ts'
 export { type FollowRunOptions, followRun, isTerminalRunEvent } from './follow-run.ts'
 export { createInstallationIntents, type InstallationIntents } from './installation-intents.ts'

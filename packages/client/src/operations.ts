@@ -88,6 +88,11 @@ export interface InteractionOperations {
 }
 
 export interface EventOperations {
+  /**
+   * Opens the feed of changed Sessions once, without retry, for installations alone; most callers want `followChanges`
+   * instead. Absent `lastEventId`: from now on.
+   */
+  openChanges(lastEventId?: string, options?: CallOptions): Promise<Response>
   page(sessionId: string, query?: AfterQuery, options?: CallOptions): Promise<EventPage>
   /** Opens the live stream once, without retry; most callers want `followSession` instead. */
   openStream(sessionId: string, after: number, options?: CallOptions): Promise<Response>
@@ -159,6 +164,16 @@ export function eventOperations(transport: Transport): EventOperations {
         path: [...log(sessionId), 'stream'],
         query: { after },
         headers: { accept: 'text/event-stream', 'last-event-id': String(after) },
+        signal: options?.signal,
+      }),
+    openChanges: (lastEventId, options) =>
+      transport.open({
+        method: 'GET',
+        path: ['v1', 'sessions', 'stream'],
+        headers: {
+          accept: 'text/event-stream',
+          ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+        },
         signal: options?.signal,
       }),
   }

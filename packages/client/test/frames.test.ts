@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { FrameReader } from '../src/frames.ts'
+import { FrameReader, parseEvent } from '../src/frames.ts'
 import type { Event } from '../src/index.ts'
 import { eventAt, frame } from './scripted-api.ts'
 
@@ -12,7 +12,7 @@ function cut(bytes: Uint8Array, at: readonly number[]): Uint8Array[] {
   return [0, ...places].map((start, i) => bytes.subarray(start, places[i] ?? bytes.length))
 }
 
-function readAll(reader: FrameReader, chunks: readonly Uint8Array[]): Event[] {
+function readAll(reader: FrameReader<Event>, chunks: readonly Uint8Array[]): Event[] {
   return chunks.flatMap(chunk => reader.feed(chunk))
 }
 
@@ -33,7 +33,7 @@ test('any text, with any line ending, cut anywhere, is read as the Events that w
           .join('')
           .replaceAll('\n', lineEnd)
         const bytes = encode(`${mark ? '\uFEFF' : ''}${stream}`)
-        expect(readAll(new FrameReader(), [...cut(bytes, places), encode(lineEnd)])).toEqual(events)
+        expect(readAll(new FrameReader(parseEvent), [...cut(bytes, places), encode(lineEnd)])).toEqual(events)
       },
     ),
   )
@@ -43,26 +43,26 @@ test('a frame cut off by the end is not returned, wherever it is cut', () => {
   const event = eventAt(1, { data: { text: 'naïve' } })
   const bytes = encode(frame(event))
   for (let length = 0; length < bytes.length - 1; length++) {
-    expect(new FrameReader().feed(bytes.subarray(0, length))).toEqual([])
+    expect(new FrameReader(parseEvent).feed(bytes.subarray(0, length))).toEqual([])
   }
-  expect(new FrameReader().feed(bytes)).toEqual([event])
+  expect(new FrameReader(parseEvent).feed(bytes)).toEqual([event])
 })
 
 test('frames that are not Events are skipped', () => {
   const stray =
     'data: not json\n\ndata: [1]\n\ndata: null\n\ndata: {"sequence":"1","type":"x"}\n\nevent: ping\ndata\n\nid: 4\n\n'
-  expect(new FrameReader().feed(encode(`${stray}${frame(eventAt(7))}`))).toEqual([eventAt(7)])
+  expect(new FrameReader(parseEvent).feed(encode(`${stray}${frame(eventAt(7))}`))).toEqual([eventAt(7)])
 })
 
 test('retry is read, and an invalid value is ignored', () => {
-  const reader = new FrameReader()
+  const reader = new FrameReader(parseEvent)
   expect(reader.retryMs).toBeNull()
   reader.feed(encode('retry: 750\n\nretry: soon\n\n'))
   expect(reader.retryMs).toBe(750)
 })
 
 test('an endless frame does not fill the memory', () => {
-  const reader = new FrameReader()
+  const reader = new FrameReader(parseEvent)
   reader.feed(encode('data: '))
   const megabyte = encode('x'.repeat(1024 * 1024))
   expect(() => {
