@@ -1,10 +1,12 @@
-// A bare Fastify route, in its own process, that returns the bytes of a page. `/guarded` calls the guard first;
-// `/query` runs only the page's query. It reads its settings as one line of JSON from stdin.
+// Bare Fastify routes in a process of their own. `/guarded` returns the bytes of a page after the guard's call; `/query`
+// runs only the page's query, and `/session` only that of a Session's read. It reads its settings as one line of JSON from
+// stdin.
 import { createInterface } from 'node:readline'
 import fastify from 'fastify'
 import { DatabaseAuthority } from '../../packages/server/src/identity/guard/authority.ts'
 import { openTokenVerifier } from '../../packages/server/src/identity/tokens/token-verifier.ts'
 import { systemClock } from '../../packages/server/src/kit/clock.ts'
+import { findSession } from '../../packages/server/src/sessions/session/session-sql.ts'
 import { listEventsAfter } from '../../packages/server/src/sessions/streams/event-sql.ts'
 import { openDatabase } from '../../packages/server/src/storage/postgres/pool.ts'
 import { quiet } from './bench-database.ts'
@@ -33,4 +35,5 @@ app.get('/query', async (_, reply) => {
     .type('application/json; charset=utf-8')
     .send(`{"events":[${events.map(event => event.envelope).join(',')}],"lastSequence":300}`)
 })
+app.get('/session', () => findSession(db, key))
 process.stdout.write(`${await app.listen({ port: 0, host: '127.0.0.1' })}\n`)

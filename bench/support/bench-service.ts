@@ -16,7 +16,7 @@ export async function startBenchService(
   bench: BenchDatabase,
   variables: Record<string, string> = {},
 ): Promise<BenchService> {
-  const port = await freePort()
+  const port = variables['BERTH_PORT'] ?? (await freePort())
   const url = `http://127.0.0.1:${port}`
   const child = spawn(process.execPath, [main], {
     env: {
