@@ -46,7 +46,7 @@ describe('checkImports allows an import', () => {
     [`${server}/execution/worker.ts`, "import { s } from '../sessions/runs/run-sql.ts'"],
     [`${server}/execution/worker.ts`, "import type { S } from '../settings/settings.ts'"],
     [`${server}/kit/clock.test.ts`, "import '../http/app.ts'\nimport '../../test/support/help.ts'"],
-    [`${server}/main.ts`, "import './settings/settings.ts'\nimport './http/app.ts'\nawait using x = f()"],
+    [`${server}/run-service.ts`, "import './settings/settings.ts'\nimport './http/app.ts'\nawait using x = f()"],
     ['packages/cli/src/main.ts', "await import('@berth/server')"],
     [`${server}/kit/a.ts`, "import type { B } from './b.ts'\nimport './api-error.ts'"],
   ])('%s: %s', (file, source) => {

@@ -36,6 +36,7 @@ export const rooms: Rooms = [
   'execution',
   'composition',
   'serve',
+  'run-service',
   'main',
 ]
 

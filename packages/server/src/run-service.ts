@@ -1,0 +1,44 @@
+import { pino } from 'pino'
+import { knownSecrets } from './kit/redactor.ts'
+import { StartError } from './kit/start-error.ts'
+import { LogOutput } from './logging/log-output.ts'
+import { openLogSink } from './logging/log-sink.ts'
+import { serve as start } from './serve.ts'
+import { isOpenToOthers, readIfThere } from './settings/read-if-there.ts'
+import { loadSettings } from './settings/settings.ts'
+
+// Not `process.stdout.fd`: reading that property opens a second stream on the descriptor.
+const STDOUT = 1
+/** Time to write the last lines of the log; later lines are dropped. */
+const LAST_LINES_MS = 2_000
+
+/**
+ * Runs the service until a signal stops it (SIGTERM, SIGINT), then drains it. Only this function reads the environment.
+ * @param variables the environment
+ * @returns the exit code: 0 after a requested stop; 1 if the service could not start, with one line on stderr
+ */
+export async function serve(variables: Readonly<Record<string, string | undefined>>): Promise<number> {
+  const output = new LogOutput(openLogSink(STDOUT))
+  // For an uncaught error: the last lines may hold its cause.
+  process.once('exit', () => output.writeLastLines())
+  try {
+    const settings = loadSettings(variables, readIfThere, isOpenToOthers)
+    const log = pino({ level: settings.logging.level, hooks: { streamWrite: line => knownSecrets.text(line) } }, output)
+    output.onGap = dropped => log.warn({ dropped }, 'log lines were dropped: they could not be written')
+    const stop = Promise.withResolvers<NodeJS.Signals>()
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(signal))
+    const service = await start(settings, log, { droppedLogLines: () => output.dropped })
+    for (const line of service.platform) log.info({ component: 'sandboxes' }, line)
+    log.info({ baseUrl: service.settings.urls.baseUrl, dataDir: settings.dataDir }, 'Berth is ready')
+    const signal = await stop.promise
+    log.info({ signal }, 'stopping')
+    await service.close()
+    return 0
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error
+    console.error(`berth: ${error.message}`)
+    return 1
+  } finally {
+    await output.close(LAST_LINES_MS)
+  }
+}
