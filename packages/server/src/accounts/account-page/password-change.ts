@@ -2,7 +2,8 @@ import type { FastifyReply } from 'fastify'
 import { passwordFault } from '../links/sent-fields.ts'
 import { sendPage } from '../pages/layout.ts'
 import { hashPassword } from '../people/password.ts'
-import { endEverySession, setPassword } from '../people/person.ts'
+import { endEverySession } from '../people/person.ts'
+import { replacePasswordHash } from '../sign-in/sign-in-sql.ts'
 import type { AccountPage, AccountRoom, AccountStep } from './account-room.ts'
 import { passwordPage } from './password-page.ts'
 import { doubtOf } from './reauthentication.ts'
@@ -24,14 +25,17 @@ export class PasswordChange implements AccountPage {
     const { db, clock } = this.#room.context
     const doubt = await doubtOf(this.#room, step, form)
     if (doubt !== null) return this.#ask(step, doubt.status, doubt.message)
+    const before = person.passwordHash ?? ''
     const password = form.get('new-password') ?? ''
     const fault = passwordFault(password, person.email)
     if (fault !== null) return this.#ask(step, 422, fault)
     const hash = await hashPassword(password)
     const began = await db.transaction(async tx => {
-      await setPassword(tx, person.id, hash)
-      return endEverySession(tx, person.id, clock.now())
+      // Whoever knows the old password must not undo a reset that ends at this moment.
+      const isChanged = await replacePasswordHash(tx, person.id, before, hash)
+      return isChanged ? endEverySession(tx, person.id, clock.now()) : null
     })
+    if (began === null) return this.#ask(step, 409, 'Your password was changed in another window.')
     await this.#room.record(step, 'person.password_changed')
     await this.#room.sessions.renew(request, reply, person.id, began)
     return this.#room.goTo(reply, '/account')

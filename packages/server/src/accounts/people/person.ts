@@ -99,12 +99,13 @@ export async function endSignInsOfMembership(tx: Queryable, membershipId: string
  * @returns the new `sessions_since`; a session that is to go on takes it over
  */
 export async function endEverySession(tx: Queryable, personId: string, now: Date): Promise<number> {
-  await tx.query('update sign_ins set ended_at = $2 where person_id = $1 and ended_at is null', [personId, now])
   const { rows } = await tx.query<{ sessions_since: number }>(
     'update people set sessions_since = greatest(sessions_since, $2::bigint) + 1 where id = $1 returning sessions_since',
     [personId, Math.floor(now.getTime() / 1000)],
   )
   const [row] = rows
   if (row === undefined) throw new Error('sessions were ended of a person who is not there')
+  // After the lock on the person, so that it sees a sign-in that was being made.
+  await tx.query('update sign_ins set ended_at = $2 where person_id = $1 and ended_at is null', [personId, now])
   return row.sessions_since
 }

@@ -21,6 +21,8 @@ export async function choicesOf(
 /** Who approves a sign-in, for which membership, and from where. */
 export interface Approval {
   readonly person: { readonly id: string; readonly name: string }
+  /** When the person's session began, in seconds of the epoch. */
+  readonly began: number
   readonly membership: MembershipToChoose
   readonly address: string
   readonly userAgent: string | null
@@ -28,14 +30,14 @@ export interface Approval {
 
 /**
  * Makes the sign-in that a person approved, and the provider's grant of the same id.
- * @returns the id of the grant
+ * @returns the id of the grant; null if the person's session has ended
  */
 export async function approve(
   { db, clock }: { readonly db: Database; readonly clock: Clock },
   provider: Provider,
   interaction: Interaction,
-  { person, membership, address, userAgent }: Approval,
-): Promise<string> {
+  { person, began, membership, address, userAgent }: Approval,
+): Promise<string | null> {
   const { client_id: client, scope } = interaction.params
   const clientId = String(client)
   const id = randomUUID()
@@ -44,8 +46,9 @@ export async function approve(
   grant.addOIDCScope(String(scope ?? 'openid'))
   grant.addResourceScope(CLOUD_RESOURCE, capabilities.join(' '))
   const now = clock.now()
-  await db.transaction(async tx => {
-    await insertSignIn(tx, { id, personId: person.id, membership, clientId, address, userAgent }, now)
+  const isMade = await db.transaction(async tx => {
+    const signIn = { id, personId: person.id, began, membership, clientId, address, userAgent }
+    if (!(await insertSignIn(tx, signIn, now))) return false
     const entry = {
       organizationId: membership.organization_id,
       actor: { kind: 'person', id: person.id, name: person.name },
@@ -56,7 +59,9 @@ export async function approve(
       details: { clientId },
     } as const
     await appendAudit(tx, entry, now)
+    return true
   })
+  if (!isMade) return null
   await grant.save()
   await endReplaced(provider, interaction, clientId)
   return id

@@ -114,12 +114,12 @@ export class InteractionRoutes {
     return this.#approve(step, { ...standing, membership })
   }
 
-  async #approve(step: Step, chosen: Pick<Approval, 'person' | 'membership'>): Promise<FastifyReply> {
+  async #approve(step: Step, chosen: Pick<Approval, 'person' | 'began' | 'membership'>): Promise<FastifyReply> {
     const { request, provider, interaction } = step
     const userAgent = request.headers['user-agent']?.slice(0, 400) ?? null
     const approval = { ...chosen, address: request.ip, userAgent }
     const grantId = await approve(this.#context, provider, interaction, approval)
-    return this.#finish(step, { consent: { grantId } })
+    return this.#finish(step, grantId === null ? noMembership : { consent: { grantId } })
   }
 
   /** Returns the name that people know a client by; null for a program on their own machine. */
@@ -137,10 +137,11 @@ export class InteractionRoutes {
     if (id === undefined || uid === undefined) return null
     const { db } = this.#context
     const session = await provider.Session.findByUid(uid)
-    const found = await readEnabledPerson(db, id, session?.loginTs ?? 0)
+    const began = session?.loginTs ?? 0
+    const found = await readEnabledPerson(db, id, began)
     const [first, ...others] = await choicesOf(db, interaction, id)
     if (found === null || first === undefined) return null
-    return { person: { id, ...found }, memberships: [first, ...others] as const }
+    return { person: { id, ...found }, began, memberships: [first, ...others] as const }
   }
 
   async #finish({ request, reply, provider }: Step, result: InteractionResults): Promise<FastifyReply> {

@@ -20,6 +20,8 @@ export interface SignInStanding {
 export interface NewSignIn {
   readonly id: string
   readonly personId: string
+  /** When the session that approves it began, as in `readEnabledPerson`. */
+  readonly began: number
   readonly membership: MembershipToChoose
   readonly clientId: string
   readonly address: string
@@ -43,13 +45,14 @@ export async function readEnabledPerson(
   return rows[0] ?? null
 }
 
-/** Stores a password's new hash, unless the password was changed meanwhile. */
-export async function replacePasswordHash(db: Queryable, id: string, before: string, after: string): Promise<void> {
-  await db.query({
+/** Stores another hash in place of a known one. @returns false if the password was changed meanwhile */
+export async function replacePasswordHash(db: Queryable, id: string, before: string, after: string): Promise<boolean> {
+  const { rowCount } = await db.query({
     name: 'replace-password-hash',
     text: 'update people set password_hash = $3 where id = $1 and password_hash = $2',
     values: [id, before, after],
   })
+  return rowCount > 0
 }
 
 /** Returns the live memberships of a person, the last used first. */
@@ -66,21 +69,29 @@ export async function listMembershipsToChoose(db: Queryable, personId: string): 
   return rows
 }
 
-export async function insertSignIn(tx: Queryable, signIn: NewSignIn, now: Date): Promise<void> {
-  const { id, personId, membership, clientId, address, userAgent } = signIn
-  await tx.query({
+/**
+ * Adds a sign-in. Its lock on the person excludes `endEverySession`: a session that ends at this moment either adds none,
+ * or what it adds ends with it.
+ * @returns false if the session has ended, or the person is disabled
+ */
+export async function insertSignIn(tx: Queryable, signIn: NewSignIn, now: Date): Promise<boolean> {
+  const { id, personId, began, membership, clientId, address, userAgent } = signIn
+  const { rowCount } = await tx.query({
     name: 'insert-sign-in',
     text: `
       insert into sign_ins
         (id, person_id, membership_id, organization_id, client_id, address, user_agent, created_at, last_used_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
-    values: [id, personId, membership.id, membership.organization_id, clientId, address, userAgent, now],
+      select $1, p.id, $3, $4, $5, $6, $7, $8, $8
+      from people p where p.id = $2 and p.disabled_at is null and p.sessions_since <= $9 for share of p`,
+    values: [id, personId, membership.id, membership.organization_id, clientId, address, userAgent, now, began],
   })
+  if (rowCount === 0) return false
   await tx.query({
     name: 'touch-membership',
     text: 'update memberships set last_used_at = $2 where id = $1',
     values: [membership.id, now],
   })
+  return true
 }
 
 /** Returns what a sign-in stands for; null once it, its membership, person or organization has ended. */
