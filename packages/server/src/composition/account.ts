@@ -46,7 +46,7 @@ export async function openAccount(
       const signInContext = { ...own, ...settings.accounts }
       const signIn = mountSignIn(app, signInContext, meter, log)
       new InstallRoutes(signInContext, signIn).register(app)
-      mountAccountPages(app, signInContext, signIn)
+      mountAccountPages(app, signInContext, meter, signIn)
       if (secret !== undefined) mountInternal(app, db, guards, secret)
     },
   }

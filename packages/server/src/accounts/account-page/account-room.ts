@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { IssuanceMeter } from '../../identity/guard/issuance-meter.ts'
 import { sendFailure } from '../pages/failure.ts'
 import { readForm } from '../pages/form.ts'
 import { formToken, isOwnForm } from '../pages/form-token.ts'
 import { html } from '../pages/html.ts'
 import { pageHeaders, plainPage, sendPage } from '../pages/layout.ts'
+import { meterPage } from '../pages/meter-page.ts'
 import { findPersonById, type Person } from '../people/person.ts'
 import { recordPerson } from '../people/record-person.ts'
 import type { SignInContext } from '../sign-in/configuration.ts'
@@ -27,10 +29,17 @@ export interface AccountPage {
 export class AccountRoom {
   readonly context: SignInContext
   readonly sessions: PageSessions
+  readonly #meter: Pick<IssuanceMeter, 'take'>
   readonly #signInForm: SignInForm
 
-  constructor(context: SignInContext, provider: OpenIdProvider, signInForm: SignInForm) {
+  constructor(
+    context: SignInContext,
+    meter: Pick<IssuanceMeter, 'take'>,
+    provider: OpenIdProvider,
+    signInForm: SignInForm,
+  ) {
     this.context = context
+    this.#meter = meter
     this.sessions = new PageSessions(context, provider, 'account')
     this.#signInForm = signInForm
   }
@@ -44,6 +53,7 @@ export class AccountRoom {
       return this.#signedIn(reply, path, await this.#signInForm.ask(step))
     })
     app.post(path, { errorHandler: sendFailure }, async (request, reply) => {
+      await meterPage(this.#meter, request.ip)
       const form = await readForm(request)
       const session = await this.sessions.find(request, reply)
       if (session === null) return sendPage(reply, 403, outOfDate)

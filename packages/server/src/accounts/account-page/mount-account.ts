@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import type { IssuanceMeter } from '../../identity/guard/issuance-meter.ts'
 import type { SignInContext } from '../sign-in/configuration.ts'
 import type { SignIn } from '../sign-in/sign-in.ts'
 import { AccountRoom } from './account-room.ts'
@@ -11,9 +12,10 @@ import { SecondFactorChange } from './second-factor-change.ts'
 export function mountAccountPages(
   app: FastifyInstance,
   context: SignInContext,
+  meter: Pick<IssuanceMeter, 'take'>,
   { provider, form, external }: SignIn,
 ): void {
-  const room = new AccountRoom(context, provider, form)
+  const room = new AccountRoom(context, meter, provider, form)
   room.add(app, '/account', new Overview(room))
   room.add(app, '/account/password', new PasswordChange(room))
   room.add(app, '/account/second-factor', new SecondFactorChange(room))

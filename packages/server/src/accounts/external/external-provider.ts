@@ -1,10 +1,14 @@
-import type { ClientAuth, Configuration } from 'openid-client'
+import type { ClientAuth, Configuration, CustomFetchOptions } from 'openid-client'
 import type { Clock } from '../../kit/clock.ts'
 import type { IdentityProviderConfig } from '../../settings/identity-providers.ts'
 
 /** How long a provider's metadata is trusted. */
 const METADATA_MS = 60 * 60_000
 const CLOCK_TOLERANCE_SECONDS = 30
+/** Most that one answer of a provider may hold; metadata, keys and tokens take a few KiB. */
+const MOST_BYTES = 256 * 1024
+/** OpenID Connect Core 1.0, section 2: at most 255 characters of ASCII. */
+const subjectPattern = /^[\x20-\x7e]{1,255}$/
 
 /** Who somebody is in the words of a provider. Issuer and subject alone name them; the rest may change. */
 export interface ExternalIdentity {
@@ -23,7 +27,7 @@ export interface ExternalChallenge {
   readonly verifier: string
 }
 
-/** One provider, as its client. Every request to it ends within a bounded time. */
+/** One provider, as its client. Every request to it ends within a bounded time, and every answer is of a bounded size. */
 export class ExternalProvider {
   readonly config: IdentityProviderConfig
   readonly #clock: Clock
@@ -68,6 +72,7 @@ export class ExternalProvider {
     const claims = tokens.claims()
     if (claims === undefined) throw new Error('the provider sent no ID token')
     const { sub, iss } = claims
+    if (!subjectPattern.test(sub)) throw new Error('the provider sent a subject that OpenID Connect does not allow')
     const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined
     const about =
       claims['email'] === undefined && hasUserInfo
@@ -77,9 +82,10 @@ export class ExternalProvider {
     return {
       issuer: iss,
       subject: sub,
-      email: typeof email === 'string' ? email : null,
+      // What is longer is of no use, and would not fit into the cookie.
+      email: textWithin(254, email),
       emailVerified: emailVerified === true,
-      name: typeof name === 'string' ? name : null,
+      name: textWithin(100, name),
     }
   }
 
@@ -105,6 +111,7 @@ export class ExternalProvider {
     const url = new URL(issuer)
     return openid.discovery(url, clientId, { [openid.clockTolerance]: CLOCK_TOLERANCE_SECONDS }, authenticate, {
       timeout: this.#timeoutMs / 1000,
+      [openid.customFetch]: fetchBounded,
       execute: [
         openid.enableNonRepudiationChecks,
         // The settings let only an issuer on loopback go without TLS.
@@ -112,4 +119,20 @@ export class ExternalProvider {
       ],
     })
   }
+}
+
+const textWithin = (most: number, value: unknown): string | null =>
+  typeof value === 'string' && value.length <= most ? value : null
+
+/** Fetches an answer whole. @throws if it is larger than any that a provider has to give */
+async function fetchBounded(url: string, options: CustomFetchOptions): Promise<Response> {
+  const answer = await fetch(url, options as RequestInit)
+  const chunks: Uint8Array<ArrayBuffer>[] = []
+  let bytes = 0
+  for await (const chunk of answer.body ?? []) {
+    bytes += chunk.length
+    if (bytes > MOST_BYTES) throw new Error('the provider sent an answer that is too large')
+    chunks.push(chunk)
+  }
+  return new Response(answer.body === null ? null : new Blob(chunks), answer)
 }

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pathOf } from '../../http/request/request-path.ts'
+import type { IssuanceMeter } from '../../identity/guard/issuance-meter.ts'
 import type { Log } from '../../kit/log.ts'
 import { UnsealError } from '../../storage/master-key.ts'
 import { appendAudit } from '../audit/append.ts'
 import { sendFailure } from '../pages/failure.ts'
 import { pageHeaders, sendPage } from '../pages/layout.ts'
+import { meterPage } from '../pages/meter-page.ts'
 import { issuerMark, type SignInContext } from '../sign-in/configuration.ts'
 import { awayPage, overPage, refusedPage } from './external-pages.ts'
 import { type ExternalChallenge, type ExternalIdentity, ExternalProvider } from './external-provider.ts'
@@ -46,12 +48,14 @@ export interface Proved {
  */
 export class ExternalSignIn {
   readonly #context: SignInContext
+  readonly #meter: Pick<IssuanceMeter, 'take'>
   readonly #log: Log
   readonly #providers: ReadonlyMap<string, ExternalProvider>
 
-  constructor(context: SignInContext, log: Log) {
+  constructor(context: SignInContext, meter: Pick<IssuanceMeter, 'take'>, log: Log) {
     const { clock, identityProviders, providerTimeoutMs } = context
     this.#context = context
+    this.#meter = meter
     this.#log = log
     this.#providers = new Map(
       identityProviders.map(config => [config.id, new ExternalProvider(config, clock, providerTimeoutMs)]),
@@ -102,6 +106,8 @@ export class ExternalSignIn {
   }
 
   async #answer(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
+    // Each answer costs a request to the provider, and a refusal an entry of the audit log.
+    await meterPage(this.#meter, request.ip)
     const kept = this.#open(request.headers.cookie ?? '')
     const provider = this.#providers.get(id)
     // Another provider's answer, or one that this browser did not ask for.

@@ -63,8 +63,11 @@ async function join(
   const { config, organization: organizationId, address } = into
   if (!(await isLiveOrganization(tx, organizationId))) return refused('domain_not_listed')
   const { email } = identity
+  // Until this has ended, nobody can give that account a password or an identity.
+  await tx.query('select 1 from people where lower(email) = lower($1) for update', [email])
   const existing = await findPersonByEmail(tx, email)
   if (existing !== null) {
+    if ((await findLinkedPerson(tx, identity)) !== null) throw new Overtaken()
     const isOpen = existing.passwordHash === null && !existing.disabled
     if (!isOpen || (await listIdentities(tx, existing.id)).length > 0) return refused('account_exists', existing.id)
   }
@@ -97,7 +100,7 @@ async function join(
 }
 
 const verifiedEmail = ({ email, emailVerified }: ExternalIdentity): string | null =>
-  emailVerified && email !== null && email.length <= 254 && /^[^@\s]+@[^@\s]+$/.test(email) ? email : null
+  emailVerified && email !== null && /^[^@\s\p{Cc}]+@[^@\s\p{Cc}]+$/u.test(email) ? email : null
 
 const nameOf = ({ name }: ExternalIdentity, email: string): string =>
   name !== null && nameFault(name) === null ? name : email.slice(0, email.indexOf('@')).slice(0, 100)

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import type { AccountSurface } from '../../http/app.ts'
-import { refuseEmptyBucket } from '../../http/guard/guard.ts'
 import { sendFailure } from '../pages/failure.ts'
 import { readForm } from '../pages/form.ts'
 import { sendPage } from '../pages/layout.ts'
+import { meterPage } from '../pages/meter-page.ts'
 import { findPersonByEmail } from '../people/person.ts'
 import { acceptInvitation, type Followed, resetPassword } from './follow-link.ts'
 import { deadLinkPage, doneLinkPage, linkPage } from './link-pages.ts'
@@ -19,8 +19,7 @@ type LinkRequest = FastifyRequest<{ Params: { secret: string } }>
  */
 export function mountLinks(app: FastifyInstance, { db, clock }: Context, meter: AccountSurface['meter']): void {
   const find = async ({ ip, params }: LinkRequest): Promise<OneTimeLink | null> => {
-    const verdict = await meter.take(ip)
-    if (verdict.kind === 'limited') throw refuseEmptyBucket(verdict.metering, verdict.retryAfterSeconds)
+    await meterPage(meter, ip)
     return findLink(db, params.secret, clock.now())
   }
   const isKnown = async (link: OneTimeLink): Promise<boolean> =>

@@ -24,7 +24,7 @@ export function mountSignIn(
 ): SignIn {
   const provider = new OpenIdProvider(context, log)
   registerOidcRoutes(app, { provider, meter, clock: context.clock, authUrl: context.authUrl })
-  const external = new ExternalSignIn(context, log)
+  const external = new ExternalSignIn(context, meter, log)
   external.register(app)
   const form = new SignInForm(context, external)
   new InteractionRoutes(context, provider, form).register(app)
