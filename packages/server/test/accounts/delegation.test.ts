@@ -200,4 +200,13 @@ describe('the exchange', () => {
     expect((await portal.token({ ...asked, subject_token: token }, null)).status).toBe(401)
     expect((await portal.token({ ...asked, subject_token: token }, { secret: 'wrong'.repeat(9) })).status).toBe(401)
   })
+
+  it('takes an assertion of a client once, of many requests at the same moment too', async () => {
+    const { access_token: token } = await bureau.signIn(await newPerson())
+    for (let round = 0; round < 3; round += 1) {
+      const named = await bureau.names()
+      const answers = await Promise.all(Array.from({ length: 8 }, () => bureau.delegate(token, named)))
+      expect(answers.map(answer => answer.outcome).sort()).toEqual(['200', ...Array(7).fill('401 invalid_client')])
+    }
+  })
 })

@@ -7,6 +7,7 @@ import {
   consumeRecord,
   deleteRecord,
   deleteRecordsOfGrant,
+  insertRecord,
   putRecord,
   readRecord,
   type StoredRecord,
@@ -20,6 +21,8 @@ export interface RecordStore {
   readonly masterKey: MasterKey
   /** Makes the error for a code or token that another request has used at the same moment. */
   readonly alreadyUsed: () => Error
+  /** Makes the error for a client's assertion that another request has presented at the same moment. */
+  readonly replayed: () => Error
   /** How long a refresh token that was consumed may be used again. */
   readonly refreshGraceMs: number
 }
@@ -42,17 +45,30 @@ export class RecordAdapter implements Adapter {
     this.#store = store
   }
 
+  /**
+   * The provider looks for an assertion's record before it writes one, so two requests with one assertion may both find
+   * none. The second write fails.
+   * @throws the error that `replayed` makes
+   */
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
-    const { db, clock, masterKey } = this.#store
-    await putRecord(db, {
+    const { db, clock, masterKey, replayed } = this.#store
+    const now = clock.now()
+    const record = {
       kind: this.#kind,
       id,
       payload: masterKey.seal(JSON.stringify(payload), `oidc/${this.#kind}`).toString('base64'),
+      expiresAt: expiresIn ? new Date(now.getTime() + expiresIn * 1000) : null,
+    }
+    if (this.#kind === 'ReplayDetection') {
+      if (!(await insertRecord(db, record, now))) throw replayed()
+      return
+    }
+    await putRecord(db, {
+      ...record,
       grantId: payload.grantId,
       userCode: payload.userCode,
       // Only sessions are looked up by it, and an interaction carries the one of its session.
       uid: this.#kind === 'Session' ? payload.uid : undefined,
-      expiresAt: expiresIn ? new Date(clock.now().getTime() + expiresIn * 1000) : null,
     })
   }
 

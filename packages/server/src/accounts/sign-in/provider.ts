@@ -38,6 +38,7 @@ export class OpenIdProvider {
     const store: RecordStore = {
       ...this.#context,
       alreadyUsed: () => new errors.InvalidGrant('used by another request at the same moment'),
+      replayed: () => new errors.InvalidClientAuth('used by another request at the same moment'),
     }
     const policy = interactionPolicy.base()
     policy

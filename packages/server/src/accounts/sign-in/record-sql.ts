@@ -33,6 +33,27 @@ export async function putRecord(db: Queryable, record: NewRecord): Promise<void>
   })
 }
 
+/**
+ * Writes a record of which there may be one alone; an expired one makes room.
+ * @returns false if there is one
+ */
+export async function insertRecord(
+  db: Queryable,
+  { kind, id, payload, expiresAt }: Pick<NewRecord, 'kind' | 'id' | 'payload' | 'expiresAt'>,
+  now: Date,
+): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'insert-oidc-record',
+    text: `
+      insert into oidc_records as r (kind, digest, payload, expires_at)
+      values ($1, $2, jsonb_build_object('sealed', $3::text), $4)
+      on conflict (kind, digest) do update set payload = excluded.payload, expires_at = excluded.expires_at
+        where r.expires_at <= $5`,
+    values: [kind, digestOf(id), payload, expiresAt, now],
+  })
+  return rowCount > 0
+}
+
 /** Reads a record by one of its values, unless it has expired. */
 export async function readRecord(
   db: Queryable,

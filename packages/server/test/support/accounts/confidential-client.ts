@@ -83,6 +83,11 @@ export class ConfidentialClient {
     })
   }
 
+  /** Returns the fields by which it names itself, with one assertion. */
+  names(): Promise<Record<string, string>> {
+    return this.#named(this.#proof)
+  }
+
   #basic(secret: string): string {
     return `Basic ${Buffer.from(`${this.id}:${encodeURIComponent(secret)}`).toString('base64')}`
   }
