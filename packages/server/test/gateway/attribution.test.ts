@@ -124,6 +124,18 @@ describe('a request', () => {
     expect(await lastRow(organizationId)).toMatchObject({ ...nobody, installation_id: installationId, run_id: run.id })
   })
 
+  it("of a Run counts for the person who made its Session as well, where the organization's installation owns it", async () => {
+    const { tenant, api } = await gateway.test.newTenant()
+    const { organizationId, installationId } = tenant
+    const { personId } = await signInPerson(db(), organizationId)
+    const session = await api.createSession()
+    await db().query('update sessions set initiated_by = $2 where id = $1', [session.id, personId])
+    const { run } = await api.submitTurn(session.id, 'a')
+    const key = await mintRuntimeCredential(db(), { organizationId, sessionId: session.id, runId: run.id }, new Date())
+    expect((await ask(key)).status).toBe(200)
+    expect(await lastRow(organizationId)).toMatchObject({ installation_id: installationId, person_id: personId })
+  })
+
   it('of one end user leaves the bucket of another full', async () => {
     const { tenant } = await gateway.test.newTenant()
     const [one, two] = await Promise.all(
