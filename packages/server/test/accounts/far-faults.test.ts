@@ -12,7 +12,7 @@ let far: FarDeployments
 let tenant: Tenant
 let aiKey: string
 beforeAll(async () => {
-  far = await startFar()
+  far = await startFar({ api: { BERTH_STREAM_AUTHORITY_SECONDS: '1' } })
   tenant = await createTenant(far.account.db.database)
   aiKey = (await createAiKey(far.account.db.database, tenant)).aiKey
 })
@@ -48,9 +48,8 @@ describe('while the account service cannot answer', () => {
   })
 
   it('an open stream stays, since nobody has said that its credential has ended', async () => {
-    await using patient = await startFar({ api: { BERTH_STREAM_AUTHORITY_SECONDS: '1' } })
-    const { apiKey } = await createTenant(patient.account.db.database)
-    const there = new Api(patient.api.process.url, apiKey)
+    const { apiKey, installationId } = await createTenant(far.account.db.database)
+    const there = api(apiKey)
     const { id } = await there.createSession()
     const leaving = new AbortController()
     const stream = await fetch(`${there.url}/v1/sessions/${id}/events/stream`, {
@@ -62,29 +61,18 @@ describe('while the account service cannot answer', () => {
       for await (const _ of stream.body ?? []);
       ended = true
     })().catch(() => undefined)
-    patient.between.passing = 'broken'
-    const judged = () => patient.between.asked.filter(({ path }) => path === '/internal/judge').length
+    far.between.passing = 'broken'
+    const judged = () => far.between.asked.filter(({ path }) => path === '/internal/judge').length
     const before = judged()
     await until('three looks at its credential', () => judged() >= before + 3)
     expect(ended).toBe(false)
-    patient.between.passing = 'through'
-    await patient.account.db.database.query('update api_keys set revoked_at = now()')
+    far.between.passing = 'through'
+    await far.account.db.database.query('update api_keys set revoked_at = now() where installation_id = $1', [
+      installationId,
+    ])
     await until('the end of the stream', () => ended)
     leaving.abort()
     await read
-  })
-})
-
-describe('an account service that is slow', () => {
-  it('is asked once, and refused after its time', async () => {
-    await using hasty = await startFar({ api: { BERTH_IDENTITY_TIMEOUT_MS: '250' } })
-    hasty.between.passing = 'stalled'
-    const judged = () => hasty.between.asked.filter(({ path }) => path.startsWith('/internal/judge')).length
-    const there = (bearer: string) => new Api(hasty.api.process.url, bearer)
-    expect(outcome(await there('svc_cloud_live_any').get('/v1/sessions'))).toBe(unavailable)
-    expect(judged()).toBe(1)
-    expect((await there('svc_ai_live_any').get('/v1/models')).status).toBe(503)
-    expect(judged()).toBe(2)
   })
 })
 
@@ -164,10 +152,27 @@ describe('the secret between the two', () => {
     const document = await (await fetch(`${url()}/v1/openapi.json`)).text()
     expect(document).not.toContain('/internal')
   })
+})
 
-  it('is said to be wrong in the log of an API that has another', async () => {
+describe('an API that is set otherwise', () => {
+  const restart = async (more: Readonly<Record<string, string>>) => {
     await far.api.kill()
-    await far.api.start({ BERTH_IDENTITY_SECRET: 'x'.repeat(32) })
+    await far.api.start(more)
+  }
+
+  it('asks a slow account service once, and refuses after its time', async () => {
+    await restart({ BERTH_IDENTITY_TIMEOUT_MS: '250' })
+    far.between.passing = 'stalled'
+    const judged = () => far.between.asked.filter(({ path }) => path.startsWith('/internal/judge')).length
+    const before = judged()
+    expect(outcome(await api('svc_cloud_live_any').get('/v1/sessions'))).toBe(unavailable)
+    expect(judged()).toBe(before + 1)
+    expect((await api('svc_ai_live_any').get('/v1/models')).status).toBe(503)
+    expect(judged()).toBe(before + 2)
+  })
+
+  it('says in its log that its secret is another', async () => {
+    await restart({ BERTH_IDENTITY_SECRET: 'x'.repeat(32) })
     expect(outcome(await api().get('/v1/sessions'))).toBe(unavailable)
     await until('a line in the log', () =>
       far.api.process.lines.some(line => line.includes('BERTH_IDENTITY_SECRET must be the same on both sides')),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -14,8 +14,8 @@ import { startSigner } from './signer.ts'
 
 export const secret = 'between-two-deployments-0123456789abcdef'
 
-/** What stands between the API and the account service does with a request. */
-export type Passing = 'through' | 'stalled' | 'broken' | 'nonsense' | 'another-shape'
+/** What stands between the API and the account service does with a request; `no-changes` breaks the look at changes alone. */
+export type Passing = 'through' | 'stalled' | 'broken' | 'nonsense' | 'another-shape' | 'no-changes'
 
 /** A proxy on loopback in front of the account service. */
 export interface Between extends AsyncDisposable {
@@ -50,6 +50,8 @@ async function startBetween(): Promise<Between> {
           return void answer(200, '<html>granted</html>')
         case 'another-shape':
           return void answer(200, '{"kind":"granted","principal":{"kind":"app_installation"}}')
+        case 'no-changes':
+          if (incoming.url?.startsWith('/internal/revocations')) return void answer(500, '{}')
       }
       const onward = request(
         between.target + (incoming.url ?? ''),
@@ -95,11 +97,16 @@ export interface Deployment {
   start(more?: Readonly<Record<string, string>>): Promise<void>
 }
 
-async function deploy(stack: AsyncDisposableStack, variables: Readonly<Record<string, string>>): Promise<Deployment> {
+async function deploy(
+  stack: AsyncDisposableStack,
+  variables: Readonly<Record<string, string>>,
+  config?: object,
+): Promise<Deployment> {
   const db = stack.use(await createTestDatabase())
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-deployment-'))
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   stack.defer(() => destroySandboxes(dataDir))
+  if (config !== undefined) await writeFile(join(dataDir, 'berth.json'), JSON.stringify(config), { mode: 0o600 })
   const { BERTH_LOG_LEVEL: _, ...shared } = testVariables
   const all = { ...shared, ...variables, DATABASE_URL: databaseUrl(db), BERTH_DATA_DIR: dataDir }
   let process = await startServiceProcess(all)
@@ -127,9 +134,16 @@ export interface FarDeployments extends AsyncDisposable {
   restartAccount(): Promise<void>
 }
 
-/** @param variables settings of the API's process, besides roles and address of the account service */
+/**
+ * @param variables settings of the processes, besides their roles and the address of the account service; `config` is
+ * the API's configuration
+ */
 export async function startFar(
-  variables: { readonly api?: Record<string, string>; readonly account?: Record<string, string> } = {},
+  variables: {
+    readonly api?: Record<string, string>
+    readonly account?: Record<string, string>
+    readonly config?: object
+  } = {},
 ): Promise<FarDeployments> {
   await using stack = new AsyncDisposableStack()
   const between = stack.use(await startBetween())
@@ -143,14 +157,18 @@ export async function startFar(
   })
   between.target = account.process.url
   const signer = await startSigner(account.db.database, account.process.url, new MasterKey(key))
-  const api = await deploy(stack, {
-    BERTH_ROLES: 'api,gateway',
-    BERTH_IDENTITY_URL: between.url,
-    BERTH_IDENTITY_SECRET: secret,
-    BERTH_IDENTITY_TIMEOUT_MS: '10000',
-    BERTH_AUTH_URL: account.process.url,
-    ...variables.api,
-  })
+  const api = await deploy(
+    stack,
+    {
+      BERTH_ROLES: 'api,gateway',
+      BERTH_IDENTITY_URL: between.url,
+      BERTH_IDENTITY_SECRET: secret,
+      BERTH_IDENTITY_TIMEOUT_MS: '10000',
+      BERTH_AUTH_URL: account.process.url,
+      ...variables.api,
+    },
+    variables.config,
+  )
   const opened = stack.move()
   return {
     account,
