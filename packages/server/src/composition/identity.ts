@@ -25,7 +25,7 @@ export async function openGuards(
   if (identity.far === undefined) return { api: new DatabaseAuthority(db, clock, tokens, limits), gateway: here }
   const account = stack.use(new AccountClient(identity.far, log))
   const copies = new CopiedRows(db, clock)
-  await stack.use(new RevocationFollower(account, context)).start()
+  await stack.use(new RevocationFollower({ account, copies }, context)).start()
   return {
     api: new FarAuthority(account, copies),
     gateway: new FarGatewayJudge({ account, copies }, db, clock, here),

@@ -6,6 +6,7 @@ import { readStanding } from '../../src/accounts/far/standing-sql.ts'
 import { Sweeper } from '../../src/execution/host/sweeper.ts'
 import { Worker } from '../../src/execution/worker.ts'
 import { systemClock } from '../../src/kit/clock.ts'
+import { findUnauthorizedRuns } from '../../src/sessions/runs/authority-sql.ts'
 import { type FarDeployments, startFar } from '../support/accounts/far.ts'
 import { personToken, type SignedIn, signInPerson } from '../support/accounts/signer.ts'
 import { nativeStandIn } from '../support/agents/scripted-runtimes.ts'
@@ -26,6 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => far[Symbol.asyncDispose]())
 beforeEach(async () => {
+  far.between.passing = 'through'
   stack = new AsyncDisposableStack()
   tenant = await createTenant(accountDb())
   api = there(tenant.apiKey)
@@ -75,6 +77,12 @@ async function openStream(bearer: string, { id }: Session): Promise<{ readonly e
   const end = read()
   end.catch(() => undefined)
   return { end }
+}
+
+const looks = () => far.between.asked.filter(({ path }) => path.startsWith('/internal/revocations')).length
+const lookTwice = async () => {
+  const before = looks()
+  await until('two looks', () => looks() >= before + 2)
 }
 
 describe('a revocation at the account service stops over here', () => {
@@ -139,6 +147,30 @@ describe('a revocation at the account service stops over here', () => {
     expect(await rowsOf('select 1 from runs where session_id = $1 and ended_at is null', others.id)).toHaveLength(1)
   })
 
+  it.each([
+    ['a resumed organization', suspend, 'update organizations set suspended_at = null where id = $1'],
+    [
+      'product access that is given back',
+      'update organizations set cloud_access = false where id = $1',
+      'update organizations set cloud_access = true where id = $1',
+    ],
+  ])('nothing that begins before the API has heard of %s', async (_, stop, resume) => {
+    const id = tenant.organizationId
+    await api.get('/v1/sessions')
+    await change(stop, id)
+    await has(
+      'the copy',
+      'select 1 from organizations where id = $1 and not (suspended_at is null and cloud_access)',
+      id,
+    )
+    await lookTwice()
+    far.between.passing = 'no-changes'
+    await change(resume, id)
+    const session = await api.createSession({}, 'say never')
+    const stopped = await findUnauthorizedRuns(apiDb(), 100)
+    expect(stopped.map(({ sessionId }) => sessionId)).not.toContain(session.id)
+  })
+
   it('nobody who has come back: a resumed organization, and a new membership of the same person', async () => {
     const person = await signInPerson(accountDb(), tenant.organizationId)
     await there(await tokenOf(person)).get('/v1/sessions')
@@ -168,12 +200,6 @@ describe('a revocation at the account service stops over here', () => {
 })
 
 describe('no revocation is missed', () => {
-  const looks = () => far.between.asked.filter(({ path }) => path.startsWith('/internal/revocations')).length
-  const lookTwice = async () => {
-    const before = looks()
-    await until('two looks', () => looks() >= before + 2)
-  }
-
   it('if a transaction commits after later ones', async () => {
     const other = await createTenant(accountDb())
     for (const key of [tenant.apiKey, other.apiKey]) await there(key).get('/v1/sessions')

@@ -1,35 +1,43 @@
 import type { Clock } from '../../kit/clock.ts'
 import type { Database } from '../../storage/postgres/database.ts'
-import { hasCopies, insertCopies, returnFeedTo } from './copy-sql.ts'
+import { hasCopies, putCopies, returnFeedTo } from './copy-sql.ts'
 import type { Standing } from './wire.ts'
 
-/** Rows that this process knows to be there; past it all are looked up once more. */
+/** Rows that this process knows to be right; past it all are looked up once more. */
 const REMEMBERED = 50_000
 
 /**
  * Keeps copies of the account service's rows that rows of this database name. A copy is made when its subject is first
- * let in, and nothing is written for it after that; `RevocationFollower` brings it up to date.
+ * let in; `RevocationFollower` brings it up to date. A subject that was stopped and is let in again does not wait for
+ * that, since whatever it began meanwhile would be stopped: its copy is renewed with the verdict.
  */
 export class CopiedRows {
   readonly #db: Database
   readonly #clock: Clock
   readonly #known = new Set<string>()
+  #cursor: string | null = null
 
   constructor(db: Database, clock: Clock) {
     this.#db = db
     this.#clock = clock
   }
 
-  /** Makes the copies of these rows that are missing. @throws DatabaseUnavailable */
+  /** Takes note of the place up to which the changes are applied. When it moves, all copies are looked up once more. */
+  atCursor(cursor: string): void {
+    if (cursor !== this.#cursor) this.#known.clear()
+    this.#cursor = cursor
+  }
+
+  /** Makes the copies of these rows that are missing, and renews those that say otherwise. @throws DatabaseUnavailable */
   async provide(standing: Standing): Promise<void> {
     const key = keyOf(standing)
     if (this.#known.has(key)) return
     if (!(await hasCopies(this.#db, standing))) {
       await this.#db.transaction(async tx => {
-        // The copies show what was so at the horizon. Later changes may have been applied already, when there was nothing
-        // to apply them to, so the feed goes back. This also makes one copy at a time.
+        // The copies show what was so at the horizon. Later changes may have been applied already, to nothing or to what
+        // this overwrites, so the feed goes back. This also makes one copy at a time.
         await returnFeedTo(tx, standing.as_of)
-        await insertCopies(tx, standing, this.#clock.now())
+        await putCopies(tx, standing, this.#clock.now())
       })
     }
     if (this.#known.size >= REMEMBERED) this.#known.clear()

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { Change, Standing } from './wire.ts'
 
-/** Returns whether all rows of a standing are copied. */
+/** Returns whether all rows of a standing are copied, and the copies stop nothing that the standing lets in. */
 export async function hasCopies(
   db: Queryable,
   { organization, installation, membership, api_key_id }: Standing,
@@ -9,11 +9,18 @@ export async function hasCopies(
   const { rows } = await db.query<{ all: boolean }>({
     name: 'has-copies',
     text: `
-      select exists (select 1 from organizations where id = $1)
-        and ($2::uuid is null or exists (select 1 from installations where id = $2))
+      select exists (select 1 from organizations where id = $1 and suspended_at is null and cloud_access = $5)
+        and ($2::uuid is null or exists (select 1 from installations where id = $2 and capabilities = $6))
         and ($3::uuid is null or exists (select 1 from memberships where id = $3))
         and ($4::uuid is null or exists (select 1 from api_keys where id = $4)) as all`,
-    values: [organization.id, installation?.id ?? null, membership?.id ?? null, api_key_id],
+    values: [
+      organization.id,
+      installation?.id ?? null,
+      membership?.id ?? null,
+      api_key_id,
+      organization.cloud_access,
+      installation?.capabilities ?? null,
+    ],
   })
   return rows[0]?.all === true
 }
@@ -31,11 +38,12 @@ export async function returnFeedTo(tx: Queryable, horizon: string): Promise<void
 }
 
 /**
- * Inserts the copies that are missing, in the state that the account service told. Rules that span rows are kept over
+ * Inserts the copies that are missing, in the state that the account service told, and renews those whose state may come
+ * back. Rules that span rows are kept over
  * there, so a copy must never break one: emails are not copied, since they move between people, and of a person's
  * memberships in an organization the newest is taken for the live one.
  */
-export async function insertCopies(tx: Queryable, standing: Standing, now: Date): Promise<void> {
+export async function putCopies(tx: Queryable, standing: Standing, now: Date): Promise<void> {
   const { organization, installation, membership, api_key_id } = standing
   await tx.query({
     name: 'copy-organization',
@@ -44,7 +52,7 @@ export async function insertCopies(tx: Queryable, standing: Standing, now: Date)
       select id, name, created_at, suspended_at, cloud_access, rate_burst, rate_per_minute from jsonb_to_record($1) as o(
         id uuid, name text, created_at timestamptz, suspended_at timestamptz, cloud_access boolean, rate_burst integer,
         rate_per_minute integer)
-      on conflict (id) do nothing`,
+      on conflict (id) do update set suspended_at = excluded.suspended_at, cloud_access = excluded.cloud_access`,
     values: [JSON.stringify(organization)],
   })
   if (installation !== null) {
@@ -60,7 +68,7 @@ export async function insertCopies(tx: Queryable, standing: Standing, now: Date)
         select id, $2, app_slug, array(select jsonb_array_elements_text(capabilities)), created_at, revoked_at, 'far', name
         from jsonb_to_record($1) as i(
           id uuid, app_slug text, capabilities jsonb, created_at timestamptz, revoked_at timestamptz, name text)
-        on conflict (id) do nothing`,
+        on conflict (id) do update set capabilities = excluded.capabilities`,
       values: [JSON.stringify(installation), organization.id],
     })
     if (api_key_id !== null) await insertKeyCopy(tx, api_key_id, installation.id, now)

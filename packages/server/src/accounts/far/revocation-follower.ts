@@ -6,6 +6,7 @@ import { endConnectionsOf } from '../../repositories/grant-sql.ts'
 import type { Database } from '../../storage/postgres/database.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import type { AccountClient } from './account-client.ts'
+import type { CopiedRows } from './copied-rows.ts'
 import { applyChanges, readFeedCursor, writeFeedCursor } from './copy-sql.ts'
 import { internalPaths, isRevocations, type Revocations } from './wire.ts'
 
@@ -19,17 +20,19 @@ const POLL_MS = 1_000
 export class RevocationFollower extends LoopingService {
   override readonly name = 'revocation-follower'
   readonly #account: AccountClient
+  readonly #copies: CopiedRows
   readonly #db: Database
   readonly #clock: Clock
   readonly #log: Log
 
   constructor(
-    account: AccountClient,
+    { account, copies }: { readonly account: AccountClient; readonly copies: CopiedRows },
     { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Log },
     pollMs: number = POLL_MS,
   ) {
     super(pollMs)
     this.#account = account
+    this.#copies = copies
     this.#db = db
     this.#clock = clock
     this.#log = log
@@ -39,6 +42,7 @@ export class RevocationFollower extends LoopingService {
   async round(): Promise<void> {
     for (let more = true; more; ) {
       const after = await readFeedCursor(this.#db, false)
+      this.#copies.atCursor(after)
       const page = await this.#account.ask(`${internalPaths.revocations}?after=${after}`, isRevocations)
       more = (await this.#apply(after, page)) && page.more
     }
@@ -56,12 +60,14 @@ export class RevocationFollower extends LoopingService {
   /** @returns false if the place has moved meanwhile: the page may be older than what another process has applied */
   async #apply(after: string, { changes, cursor }: Revocations): Promise<boolean> {
     if (cursor === after) return true
-    return this.#db.transaction(async tx => {
+    const applied = await this.#db.transaction(async tx => {
       if ((await readFeedCursor(tx, true)) !== after) return false
       const ended = await applyChanges(tx, changes)
       for (const id of ended) await endConnectionsOf(tx, id, this.#clock.now())
       await writeFeedCursor(tx, cursor)
       return true
     })
+    if (applied) this.#copies.atCursor(cursor)
+    return applied
   }
 }
