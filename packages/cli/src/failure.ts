@@ -78,6 +78,11 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
   cloud_workspace_expired: () =>
     "the session's sandbox is gone; `berth run --session` restores the workspace in a new one",
   cloud_publication_not_mergeable: () => 'that publication has no pull request to merge',
+  environment_not_found: () => 'this organization has no such environment or revision; `berth env list` lists them',
+  environment_forbidden: () =>
+    'this credential may not use environments; an installation needs environments:use or environments:manage',
+  environment_conflict: refusal =>
+    `the environment was not changed: ${String(refusal.fields.message ?? 'somebody else has changed it')}`,
   request_entity_too_large: () => 'the message and files are too large for one request (at most 1 MiB)',
   invalid_path_parameter: refusal => `not a valid ${String(refusal.fields.parameter ?? 'id')}`,
 }
@@ -91,7 +96,8 @@ function refusal(error: BerthError): string {
   return `the service refused the request: ${error.code}${issues === '' ? '' : `: ${issues}`}${later}`
 }
 
-function issueText(issue: unknown): string {
+/** Returns what is wrong with a member of a request, after its path. */
+export function issueText(issue: unknown): string {
   if (typeof issue !== 'object' || issue === null) return String(issue)
   const path = 'path' in issue && Array.isArray(issue.path) ? issue.path.join('.') : ''
   const message = 'message' in issue ? String(issue.message) : ''

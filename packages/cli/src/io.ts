@@ -12,6 +12,9 @@ export interface CommandIo {
   readonly stderr: Output
 }
 
+/** Given to every command that only reads and writes files. */
+export type LocalIo = Pick<CommandIo, 'stdout' | 'stderr'>
+
 /** Given to every command that changes the sign-ins of this user. */
 export interface SignInIo {
   readonly env: NodeJS.ProcessEnv

@@ -30,6 +30,13 @@ const host: ProgramHost = {
       stderr: new Output(process.stderr, process.env),
     })
   },
+  async withoutService(command) {
+    const { Output } = await import('./output.ts')
+    process.exitCode = await command({
+      stdout: new Output(process.stdout, process.env),
+      stderr: new Output(process.stderr, process.env),
+    })
+  },
   async withSignIns(command) {
     const [{ defaultPlatform }, { Output }, { ProfileStore }] = await Promise.all([
       import('@berth/client'),

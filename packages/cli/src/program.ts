@@ -10,8 +10,9 @@ import type { ReviewOptions } from './commands/review.ts'
 import type { RunOptions } from './commands/run.ts'
 import type { SessionsOptions } from './commands/sessions.ts'
 import type { ConnectionFlags } from './connection.ts'
+import { addEnvironments } from './environment-program.ts'
 import type { ExitCode } from './exit-code.ts'
-import type { CommandIo, SignInIo } from './io.ts'
+import type { CommandIo, LocalIo, SignInIo } from './io.ts'
 import { count } from './option-values.ts'
 import { addWebhooks } from './webhooks-program.ts'
 
@@ -23,6 +24,8 @@ export interface ProgramHost {
   installRuntime(id: string): Promise<void>
   /** Runs a command with a client of the service that the flags name. */
   withService(flags: ConnectionFlags, command: (io: CommandIo) => Promise<ExitCode>): Promise<void>
+  /** Runs a command that asks no service. */
+  withoutService(command: (io: LocalIo) => Promise<ExitCode>): Promise<void>
   /** Runs a command that changes this user's sign-ins. */
   withSignIns(command: (io: SignInIo) => Promise<ExitCode>): Promise<void>
 }
@@ -47,6 +50,7 @@ export function buildProgram(host: ProgramHost): Command {
   addRun(program, host)
   addEvents(program, host)
   addSessions(program, host)
+  addEnvironments(program, host)
   addCancel(program, host)
   addReset(program, host)
   addRuntimes(program, host)
@@ -70,6 +74,7 @@ function addRun(program: Command, host: ProgramHost): void {
     .option('--model <id>', 'model of the new session')
     .option('--repository <owner/name>', 'repository of the new session')
     .option('--base <branch>', "branch to start from (default: the repository's default branch)")
+    .option('--environment <name|id>', "environment of the new session; none: not even the organization's default")
     .option('--file <path>', 'attach a file; repeat for several', (path, all: string[]) => [...all, path], [])
     .option('-f, --follow', 'follow the run until it ends; Ctrl-C cancels it, a second Ctrl-C exits at once')
     .option('--json', 'print JSON: the events with --follow, otherwise the ids')

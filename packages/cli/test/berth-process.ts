@@ -9,7 +9,8 @@ export const launcher = fileURLToPath(new URL('../bin/berth.js', import.meta.url
 export interface BerthOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd: string
-  readonly stdin?: string
+  /** Whole standard input; null leaves it open for `type`. */
+  readonly stdin?: string | null
   /** Node and entry file to run instead of the sources under this Node. */
   readonly command?: readonly [node: string, entry: string]
   /** Runs it in a pseudo-terminal, which carries both streams as `stdout`. */
@@ -36,7 +37,7 @@ export class BerthProcess {
     this.#closed = once(this.#child, 'close')
     this.#collect('stdout')
     this.#collect('stderr')
-    this.#child.stdin?.end(options.stdin ?? '')
+    if (options.stdin !== null) this.#child.stdin?.end(options.stdin ?? '')
   }
 
   /** Resolves once the stream contains this text. */
@@ -50,6 +51,11 @@ export class BerthProcess {
       this.#waiting.add(look)
       look()
     })
+  }
+
+  /** Types into a standard input that was left open, and ends it. */
+  type(text: string): void {
+    this.#child.stdin?.end(text)
   }
 
   interrupt(): void {

@@ -7,6 +7,7 @@ import {
   type RepositoryOperations,
   repositoryOperations,
 } from './delivery-operations.ts'
+import { type EnvironmentOperations, environmentOperations } from './environment-operations.ts'
 import {
   type CallOptions,
   createSession,
@@ -54,6 +55,7 @@ export interface BerthClient {
   readonly repositories: RepositoryOperations
   readonly publications: PublicationOperations
   readonly merges: MergeOperations
+  readonly environments: EnvironmentOperations
   /** For access tokens of people alone. */
   readonly cloud: CloudOperations
   capabilities(options?: CallOptions): Promise<Discovery>
@@ -88,6 +90,7 @@ export function createClient(options: ClientOptions): BerthClient {
     repositories: repositoryOperations(transport),
     publications: publicationOperations(transport),
     merges: mergeOperations(transport),
+    environments: environmentOperations(transport),
     cloud: {
       repositories: repositoryOperations(transport, 'cloud'),
       sessions: { create: createSession(transport, 'cloud') },

@@ -4,6 +4,12 @@ export type {
   DecisionChoice,
   DecisionOutcome,
   Discovery,
+  Environment,
+  EnvironmentDocument,
+  EnvironmentDraft,
+  EnvironmentPage,
+  EnvironmentRevision,
+  EnvironmentRevisionPage,
   Event,
   EventPage,
   Fence,
@@ -40,6 +46,7 @@ export type {
   PublicationOrder,
   RepositoryOperations,
 } from './delivery-operations.ts'
+export type { EnvironmentOperations, EnvironmentQuery, EnvironmentRevisionQuery } from './environment-operations.ts'
 export { BerthConnectionError, BerthError } from './error.ts'
 export { followSession } from './follow.ts'
 export { type FollowChangesOptions, followChanges, type SessionChange } from './follow-changes.ts'

@@ -8,6 +8,7 @@ export interface NewSession {
   readonly runtime?: string
   readonly model?: string
   readonly source?: NonNullable<CreateSession['source']>
+  readonly environment?: Exclude<CreateSession['environment'], undefined>
 }
 
 /** A Turn that the service has admitted, and the place in the log from which to follow its Run. */

@@ -1,4 +1,5 @@
 import { type BerthClient, type Event, followRun } from '@berth/client'
+import { findEnvironment } from '../environments/find-environment.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { explain, UsageError } from '../failure.ts'
 import { onInterrupt } from '../interrupts.ts'
@@ -17,6 +18,7 @@ export interface RunOptions {
   readonly model?: string
   readonly repository?: string
   readonly base?: string
+  readonly environment?: string
   readonly file: readonly string[]
   readonly follow?: boolean
   readonly json?: boolean
@@ -24,10 +26,10 @@ export interface RunOptions {
 
 /** Sends a message to a new or an existing Session and, with `--follow`, waits until its Run has ended. */
 export async function run(message: string, options: RunOptions, io: CommandIo): Promise<ExitCode> {
-  const { session, title, runtime, model, repository, base } = options
-  if (session !== undefined && (title ?? runtime ?? model ?? repository) !== undefined) {
+  const { session, title, runtime, model, repository, base, environment } = options
+  if (session !== undefined && (title ?? runtime ?? model ?? repository ?? environment) !== undefined) {
     throw new UsageError(
-      '--title, --runtime, --model and --repository are for a new session and cannot be combined with --session',
+      '--title, --runtime, --model, --repository and --environment are for a new session and cannot be combined with --session',
     )
   }
   if (base !== undefined && repository === undefined) throw new UsageError('--base needs --repository')
@@ -35,12 +37,13 @@ export async function run(message: string, options: RunOptions, io: CommandIo): 
   // People work on the repositories of their organization, and /v1 gives those of an installation.
   const { repositories, sessions } = isPersonal(io) && repository !== undefined ? io.client.cloud : io.client
   const source = repository === undefined ? undefined : await findRepository(repositories, repository, base)
+  const binding = environment === undefined ? {} : { environment: await findBinding(io.client, environment) }
   const admit = (signal: AbortSignal) =>
     session === undefined
       ? admitToNewSession(
           io.client,
           sessions.create,
-          { ...defined({ title, runtime, model }), ...(source && { source }) },
+          { ...defined({ title, runtime, model }), ...(source && { source }), ...binding },
           turn,
           signal,
         )
@@ -48,6 +51,11 @@ export async function run(message: string, options: RunOptions, io: CommandIo): 
   if (options.follow) return follow(admit, options.json === true, io)
   await announce(await admit(new AbortController().signal), options.json === true, io)
   return exitCode.completed
+}
+
+/** Returns the environment of a new Session; null: none. */
+async function findBinding(client: BerthClient, named: string): Promise<{ id: string } | null> {
+  return named === 'none' ? null : { id: (await findEnvironment(client, named)).id }
 }
 
 const isPersonal = ({ connection }: CommandIo): boolean => connection.origin.kind === 'profile'

@@ -36,6 +36,7 @@ async function* readSessions(client: BerthClient, options: SessionsOptions): Asy
 function sessionLine(session: Session, stdout: Output): string {
   const phase = session.archivedAt === undefined ? session.phase : 'archived'
   const head = `${session.id}  ${phase.padEnd(12)}  ${session.updatedAt}  `
-  const title = printableLine(session.title)
+  const bound = session.environment ? ` [${session.environment.name}]` : ''
+  const title = printableLine(session.title + bound)
   return printableLine(head) + (stdout.isTerminal ? clip(title, Math.max(20, stdout.columns - head.length)) : title)
 }

@@ -1,0 +1,99 @@
+import type { EnvironmentDraft } from '@berth/client'
+
+/** A member of a foreign file that an environment does not take over, and why. */
+export interface LeftOut {
+  readonly member: string
+  readonly reason: string
+}
+
+/** What a foreign file becomes. */
+export interface Imported {
+  readonly document: EnvironmentDraft
+  readonly leftOut: readonly LeftOut[]
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Formats of foreign files. */
+export type ForeignFormat = 'devcontainer' | 'cursor'
+
+const notApplied = 'sandboxes do not use it'
+/** Why a known member is left out; others have no counterpart. */
+const reasons: Readonly<Record<string, string>> = {
+  image: 'every sandbox has the system of its host; install what it lacks in the setup script',
+  build: 'no image is built; install what the sandbox lacks in the setup script',
+  dockerFile: 'no image is built; install what the sandbox lacks in the setup script',
+  dockerComposeFile: 'no image is built; install what the sandbox lacks in the setup script',
+  snapshot: 'it belongs to the service that made it',
+  features: 'install them in the setup script',
+  forwardPorts: notApplied,
+  portsAttributes: notApplied,
+  ports: notApplied,
+  customizations: 'it is for an editor',
+  terminals: 'nothing is kept running beside the agent',
+  start: 'nothing is kept running beside the agent',
+  initializeCommand: 'it is for the machine of a developer',
+  postStartCommand: 'a setup script runs once in each sandbox',
+  postAttachCommand: 'it is for an editor',
+  secrets: 'write each with `berth env secrets set`',
+}
+
+const setupMembers = {
+  devcontainer: ['onCreateCommand', 'updateContentCommand', 'postCreateCommand'],
+  cursor: ['install'],
+} as const
+const variableMembers = { devcontainer: ['containerEnv', 'remoteEnv'], cursor: ['env'] } as const
+/** Members that say nothing about the sandbox. */
+const silent = new Set(['$schema', 'name'])
+
+/** Turns a `devcontainer.json` or Cursor's `environment.json` into a document; `fallbackName` is used if it has no name. */
+export function importDocument(format: ForeignFormat, members: Members, fallbackName: string): Imported {
+  const leftOut: LeftOut[] = []
+  const variables: Record<string, string> = {}
+  const commands: string[] = []
+  for (const member of setupMembers[format]) {
+    if (members[member] === undefined) continue
+    const lines = commandLines(members[member])
+    if (lines === null) leftOut.push({ member, reason: 'it is no command' })
+    else commands.push(...lines)
+  }
+  for (const member of variableMembers[format]) {
+    for (const [name, value] of entriesOf(members[member])) {
+      const reason = variableFault(name, value)
+      if (reason === null) variables[name] = String(value)
+      else leftOut.push({ member: `${member}.${name}`, reason })
+    }
+  }
+  const taken = new Set<string>([...silent, ...setupMembers[format], ...variableMembers[format]])
+  for (const member of Object.keys(members)) {
+    if (!taken.has(member)) leftOut.push({ member, reason: reasons[member] ?? 'an environment has no counterpart' })
+  }
+  const { name } = members
+  const setup = commands.length === 0 ? '' : `set -e\n${commands.join('\n')}\n`
+  const named = typeof name === 'string' && name.trim() !== '' ? name.trim() : fallbackName
+  return { document: { name: named, setup, variables }, leftOut }
+}
+
+/** Returns a command as lines of bash; an object's commands, which may run at once, run one after the other. */
+function commandLines(command: unknown): string[] | null {
+  if (typeof command === 'string') return command.trim() === '' ? [] : [command]
+  if (Array.isArray(command)) {
+    const words = command.filter(word => typeof word === 'string')
+    return words.length === command.length && words.length > 0 ? [words.map(quoted).join(' ')] : null
+  }
+  if (typeof command !== 'object' || command === null) return null
+  const all = Object.values(command).map(commandLines)
+  return all.every(lines => lines !== null) ? all.flat() : null
+}
+
+/** Quotes a word for bash. */
+const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
+
+function variableFault(name: string, value: unknown): string | null {
+  if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)) return 'it is no name of a variable'
+  if (typeof value !== 'string') return 'its value is no text'
+  return value.includes('${') ? `its value refers to \`${value}\`, which is replaced nowhere` : null
+}
+
+const entriesOf = (value: unknown): [string, unknown][] =>
+  typeof value === 'object' && value !== null ? Object.entries(value) : []

@@ -1,0 +1,83 @@
+import type { BerthClient } from '@berth/client'
+import { createTwoFilesPatch } from 'diff'
+import { type ExitCode, exitCode } from '../exit-code.ts'
+import { UsageError } from '../failure.ts'
+import type { CommandIo } from '../io.ts'
+import type { Output } from '../output.ts'
+import { jsonLine, printable, printableLine } from '../terminal-text.ts'
+import { changedMembers, complete, documentText, type PlainDocument, plain } from './document.ts'
+import { type EnvironmentFile, fileOf, findFile, requireFile, writeEnvironmentFile } from './environment-file.ts'
+import { findEnvironment, findRevision } from './find-environment.ts'
+import type { JsonOption } from './show.ts'
+
+export interface FileOption extends JsonOption {
+  readonly file: string
+}
+
+/** Writes an environment's newest revision to the file; changes that were not applied stay unless `force` is set. */
+export async function pull(
+  named: string | undefined,
+  { file: path, force, json }: FileOption & { readonly force?: boolean },
+  { client, stdout }: CommandIo,
+): Promise<ExitCode> {
+  const existing = force && named !== undefined ? null : await findFile(path)
+  const name = named ?? existing?.id
+  if (name === undefined) throw new UsageError(`name the environment to pull: there is no ${path} with the id of one`)
+  const environment = await findEnvironment(client, name)
+  if (!force && existing !== null) await requireApplied(client, path, existing, environment.id)
+  await writeEnvironmentFile(path, fileOf(environment))
+  const { id, revision } = environment
+  if (json) await stdout.line(jsonLine({ file: path, id, name: environment.name, revision }))
+  else await stdout.line(printableLine(`wrote revision ${revision} of ${environment.name} to ${path}`))
+  return exitCode.completed
+}
+
+/** Prints what applying the file would change in the newest revision; the exit code is 1 if it would change anything. */
+export async function diff({ file: path, json }: FileOption, { client, stdout, stderr }: CommandIo): Promise<ExitCode> {
+  const file = await requireFile(path)
+  if (file.id === undefined) throw new UsageError(`${path} is of no environment yet: \`berth env apply\` creates it`)
+  const environment = await findEnvironment(client, file.id)
+  const { id, name, revision } = environment
+  const [newest, wanted] = [plain(environment.document), complete(file.document)]
+  const changed = changedMembers(newest, wanted)
+  const patch = changed.length === 0 ? '' : patchOf(newest, wanted, `${name} revision ${revision}`, path)
+  if (json) await stdout.line(jsonLine({ id, name, revision, fileRevision: file.revision ?? null, changed, patch }))
+  else await printPatch(patch, stdout)
+  if (file.revision !== undefined && file.revision < revision) {
+    await stderr.line(`berth: ${printableLine(path)} is of revision ${file.revision}; the newest is ${revision}`)
+  }
+  return changed.length === 0 ? exitCode.completed : exitCode.failed
+}
+
+/** @throws UsageError if a pull would lose changes */
+async function requireApplied(client: BerthClient, path: string, file: EnvironmentFile, id: string): Promise<void> {
+  if (file.id !== undefined && file.id.toLowerCase() !== id) {
+    throw new UsageError(
+      `${path} is of another environment, ${file.id}; name another --file, or replace it with --force`,
+    )
+  }
+  const base = file.revision === undefined ? null : await findRevision(client, id, file.revision)
+  if (base === null || changedMembers(plain(base.document), complete(file.document)).length > 0) {
+    throw new UsageError(
+      `${path} has changes that were not applied: \`berth env diff\` shows them, and --force drops them`,
+    )
+  }
+}
+
+function patchOf(before: PlainDocument, after: PlainDocument, from: string, to: string): string {
+  const patch = createTwoFilesPatch(from, to, documentText(before), documentText(after), undefined, undefined, {
+    context: 3,
+  })
+  return patch.replace(/^=+\n/, '')
+}
+
+async function printPatch(patch: string, stdout: Output): Promise<void> {
+  for (const line of printable(patch).split('\n').slice(0, -1)) await stdout.line(painted(line, stdout))
+}
+
+function painted(line: string, { paint }: Output): string {
+  if (/^(?:\+\+\+|---) /.test(line)) return paint('bold', line)
+  if (line.startsWith('@@')) return paint('cyan', line)
+  if (line.startsWith('+')) return paint('green', line)
+  return line.startsWith('-') ? paint('red', line) : line
+}

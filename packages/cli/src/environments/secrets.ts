@@ -1,0 +1,86 @@
+import { type BerthClient, BerthError, type Environment } from '@berth/client'
+import { type ExitCode, exitCode } from '../exit-code.ts'
+import type { CommandIo } from '../io.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
+import { findNamedOrFiled } from './find-environment.ts'
+import type { FileOption } from './pull.ts'
+import { readSecret } from './read-secret.ts'
+import { printWarnings } from './show.ts'
+
+export interface SecretOptions extends FileOption {
+  readonly environment?: string
+}
+
+/** How often a write is tried anew if others write revisions at the same time. */
+const tries = 5
+
+/** Writes a secret with a value from standard input or a hidden prompt; it is never printed. */
+export async function setSecret(name: string, options: SecretOptions, io: CommandIo): Promise<ExitCode> {
+  const { client, stdout, stderr } = io
+  const found = await findNamedOrFiled(client, options.environment, options.file)
+  const value = await readSecret(name, io)
+  if (value === null) return exitCode.cancelled
+  const environment = await onNewest(client, found, ({ id, revision }) =>
+    client.environments.putSecret(id, name, value, revision),
+  )
+  const version = environment.secrets.find(secret => secret.name === name)?.version
+  if (options.json) await stdout.line(jsonLine({ ...identity(environment), secret: name, version }))
+  else {
+    await stdout.line(
+      printableLine(
+        `wrote secret ${name}, version ${version}, of ${environment.name}, revision ${environment.revision}`,
+      ),
+    )
+    await printWarnings(
+      { ...environment, warnings: environment.warnings.filter(({ path }) => path[1] === name) },
+      stderr,
+    )
+  }
+  return exitCode.completed
+}
+
+/** Lists the names of an environment's secrets with their versions. */
+export async function listSecrets(options: SecretOptions, { client, stdout }: CommandIo): Promise<ExitCode> {
+  const { secrets } = await findNamedOrFiled(client, options.environment, options.file)
+  for (const secret of secrets) {
+    await stdout.line(options.json ? jsonLine(secret) : printableLine(`${secret.name}  version ${secret.version}`))
+  }
+  return exitCode.completed
+}
+
+export async function deleteSecret(name: string, options: SecretOptions, io: CommandIo): Promise<ExitCode> {
+  const { client, stdout } = io
+  const found = await findNamedOrFiled(client, options.environment, options.file)
+  const existed = found.secrets.some(secret => secret.name === name)
+  const environment = await onNewest(client, found, ({ id, revision }) =>
+    client.environments.deleteSecret(id, name, revision),
+  )
+  const outcome = existed ? 'deleted' : 'there was no'
+  if (options.json) await stdout.line(jsonLine({ ...identity(environment), secret: name, existed }))
+  else
+    await stdout.line(
+      printableLine(`${outcome} secret ${name} of ${environment.name}, revision ${environment.revision}`),
+    )
+  return exitCode.completed
+}
+
+/** A write of a secret overwrites nothing else, so it is tried anew on whatever revision is the newest. */
+async function onNewest(
+  client: BerthClient,
+  found: Environment,
+  write: (newest: Environment) => Promise<{ readonly environment: Environment }>,
+): Promise<Environment> {
+  let newest = found
+  for (let left = tries; ; left--) {
+    try {
+      return (await write(newest)).environment
+    } catch (failure) {
+      if (!(failure instanceof BerthError) || failure.code !== 'environment_conflict' || left <= 1) throw failure
+      const { environment } = await client.environments.get(found.id)
+      if (environment.revision === newest.revision) throw failure
+      newest = environment
+    }
+  }
+}
+
+const identity = ({ id, name, revision }: Environment) => ({ id, name, revision })
