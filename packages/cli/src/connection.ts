@@ -21,6 +21,8 @@ export interface Connection {
   readonly url: string
   readonly credential: Credential
   readonly origin: CredentialOrigin
+  /** Origin of the account service at which the person signed in; null with an API key. */
+  readonly authUrl: string | null
 }
 
 /** A service and a key, as files and the environment name them. */
@@ -48,12 +50,13 @@ export function findConnection(flags: ConnectionFlags, env: NodeJS.ProcessEnv): 
     const store = ProfileStore.of(env)
     const chosen = findProfile(store, flags.profile ?? (env.BERTH_PROFILE || undefined), url)
     if (chosen !== null) {
-      const { name } = chosen
+      const { name, url, issuer } = chosen
       const credential = personCredential(store, name, defaultPlatform)
-      return { url: chosen.url, credential, origin: { kind: 'profile', name } }
+      return { url, credential, origin: { kind: 'profile', name }, authUrl: issuer.replace(/\/oidc$/, '') }
     }
   }
-  if (url !== undefined && key !== undefined) return { url, credential: key, origin: { kind: 'key', from } }
+  if (url !== undefined && key !== undefined)
+    return { url, credential: key, origin: { kind: 'key', from }, authUrl: null }
   const path = join(env.BERTH_DATA_DIR || '.berth', 'dev.json')
   const local = readLocal(path)
   if (url === undefined && local === null) {
@@ -63,7 +66,7 @@ export function findConnection(flags: ConnectionFlags, env: NodeJS.ProcessEnv): 
   }
   if (local !== null && (url === undefined || isSameDeployment(local.url, url))) {
     const origin = { kind: 'key', from: key === undefined ? path : from } as const
-    return { url: url ?? local.url, credential: key ?? local.key, origin }
+    return { url: url ?? local.url, credential: key ?? local.key, origin, authUrl: null }
   }
   throw new UsageError(`no credential for ${url}: sign in with \`berth login --url ${url}\`, or set BERTH_API_KEY`)
 }
@@ -82,7 +85,7 @@ function findProfile(
   store: ProfileStore,
   named: string | undefined,
   url: string | undefined,
-): { readonly name: string; readonly url: string } | null {
+): { readonly name: string; readonly url: string; readonly issuer: string } | null {
   const name = named ?? store.current()
   if (name !== null && (named !== undefined || url === undefined)) {
     const profile = store.read(name)
@@ -91,14 +94,14 @@ function findProfile(
     if (url !== undefined && !isSameDeployment(profile.url, url)) {
       throw new UsageError(`profile ${name} is of ${profile.url}, not of ${url}`)
     }
-    return { name, url: profile.url }
+    return { name, url: profile.url, issuer: profile.issuer }
   }
   if (url === undefined) return null
   const there = store.ofDeployment(url)
   const [first, second] = there
   if (first === undefined) return null
   const chosen = there.find(each => each.name === name) ?? (second === undefined ? first : undefined)
-  if (chosen !== undefined) return { name: chosen.name, url }
+  if (chosen !== undefined) return { name: chosen.name, url, issuer: chosen.profile.issuer }
   const names = there.map(each => each.name).join(', ')
   throw new UsageError(`several profiles are of ${url}: ${names}; name one with --profile`)
 }

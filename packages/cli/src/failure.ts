@@ -51,8 +51,10 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
     'the service requires a credential: sign in with `berth login`, or set BERTH_API_KEY',
   invalid_or_expired_credential: () =>
     'the service refuses this key: it is revoked, expired or from another deployment',
-  insufficient_scope: refusal =>
-    `this credential lacks the scope ${String(refusal.fields.requiredScope ?? 'that this needs')}`,
+  insufficient_scope: ({ fields: { requiredScope = 'that this needs' } }) =>
+    String(requiredScope).startsWith('organization.')
+      ? `you lack the permission ${String(requiredScope)} in this organization; its administrators can give it to you`
+      : `this credential lacks the scope ${String(requiredScope)}`,
   installation_principal_required: () =>
     'only an installation may do this: use the API key of an integration, or a token of an app',
   cloud_access_denied: () => 'this organization has no access to the product',
@@ -77,6 +79,15 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
   cloud_repository_branch_not_found: () => 'the repository has no such branch; name one with --base',
   cloud_workspace_expired: () =>
     "the session's sandbox is gone; `berth run --session` restores the workspace in a new one",
+  installation_not_found: () =>
+    'this organization has no app with such an installation; `berth whoami` shows the organization, `berth switch` others',
+  webhook_endpoint_not_found: () =>
+    'the installation has no such endpoint; `berth webhooks list` shows those that it has',
+  webhook_delivery_not_found: () =>
+    "the endpoint has no such delivery, or it is forgotten; `berth webhooks replay` sends a session's events again",
+  endpoint_limit_reached: () => 'the installation has five endpoints; take one away with `berth webhooks remove`',
+  invalid_url: () =>
+    'the service takes https URLs of public hosts, on port 443 or one that the operator allows, without user name and fragment',
   cloud_publication_not_mergeable: () => 'that publication has no pull request to merge',
   environment_not_found: () => 'this organization has no such environment or revision; `berth env list` lists them',
   environment_forbidden: () =>

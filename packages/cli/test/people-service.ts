@@ -33,19 +33,22 @@ export class PeopleService implements AsyncDisposable {
     this.test = test
   }
 
-  static async start(): Promise<PeopleService> {
+  static async start(options: Parameters<typeof startTestService>[0] = {}): Promise<PeopleService> {
     // Each browser of the tests comes from an address of its own, so no bound on attempts is reached.
-    const variables = { BERTH_ROLES: 'api,account', BERTH_TRUSTED_PROXIES: '127.0.0.1' }
-    return new PeopleService(await startTestService({ variables }))
+    const variables = { BERTH_ROLES: 'api,account', BERTH_TRUSTED_PROXIES: '127.0.0.1', ...options.variables }
+    return new PeopleService(await startTestService({ ...options, variables }))
   }
 
   get url(): string {
     return this.test.url
   }
 
-  async newPerson(organizationId = this.test.tenant.organizationId): Promise<Person> {
+  async newPerson(
+    organizationId = this.test.tenant.organizationId,
+    standing: Parameters<typeof signInPerson>[2] = {},
+  ): Promise<Person> {
     const { database } = this.test.db
-    const { email, personId, membershipId } = await signInPerson(database, organizationId)
+    const { email, personId, membershipId } = await signInPerson(database, organizationId, standing)
     await database.query('update people set password_hash = $2 where id = $1', [personId, await hashPassword(password)])
     return { email, password, personId, membershipId, organizationId }
   }

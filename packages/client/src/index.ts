@@ -35,6 +35,9 @@ export type {
   TurnAdmission,
   TurnPage,
   UpdateSession,
+  WebhookDelivery,
+  WebhookDeliveryStatus,
+  WebhookEndpoint,
 } from '@berth/contract'
 export type { AppOptions } from './app-calls.ts'
 export { type BerthClient, type ClientOptions, type CloudOperations, createClient } from './client.ts'
@@ -77,3 +80,10 @@ export {
   type WebhookRefusal,
   type WebhookVerdict,
 } from './webhook.ts'
+export {
+  createWebhookEndpoints,
+  type DeliveryQuery,
+  type WebhookEndpoints,
+  type WebhookEndpointsOptions,
+} from './webhook-endpoints.ts'
+export { type WebhookFamily, webhookTypes } from './webhook-types.ts'

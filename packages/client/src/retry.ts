@@ -31,8 +31,8 @@ export function backoffMs(
 }
 
 /**
- * Returns the delay before a retry of a failed call, in ms; null if the call must not be retried. Every operation is
- * idempotent, because writes carry ids chosen by the caller, so a call with a lost response may be repeated.
+ * Returns the delay before a retry of a failed call, in ms; null if the call must not be retried. The operation is
+ * idempotent, for example because it carries an id chosen by the caller, so a lost response may be asked for again.
  */
 export function retryDelayMs(failure: unknown, failures: number, policy: RetryPolicy, random: number): number | null {
   if (failures >= policy.attempts) return null

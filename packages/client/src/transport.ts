@@ -18,6 +18,8 @@ export interface ApiRequest {
   readonly query?: Readonly<Record<string, string | number | undefined>>
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
+  /** True if the request must not be repeated, because it would do its work twice. */
+  readonly once?: boolean
   readonly signal?: AbortSignal | undefined
 }
 
@@ -45,7 +47,7 @@ export class Transport {
         return await this.#exchange(request)
       } catch (failure) {
         request.signal?.throwIfAborted()
-        const delayMs = retryDelayMs(failure, failures, retry, platform.random())
+        const delayMs = request.once ? null : retryDelayMs(failure, failures, retry, platform.random())
         if (delayMs === null) throw failure
         await platform.sleep(delayMs, request.signal)
       }

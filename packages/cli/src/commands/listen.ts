@@ -6,14 +6,14 @@ import { UsageError } from '../failure.ts'
 import { onInterrupt } from '../interrupts.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
-import { typesOf, type WebhookFamily } from '../webhooks/families.ts'
+import { readFamilies, typesOf } from '../webhooks/families.ts'
 import { type AttemptResult, postDelivery } from '../webhooks/post-delivery.ts'
 import { SessionForwarder } from '../webhooks/session-forwarder.ts'
 import { noticeOf } from './interruption-notice.ts'
 
 export interface ListenOptions {
   readonly forwardTo: string
-  readonly families: readonly WebhookFamily[]
+  readonly families?: string
   readonly json?: boolean
 }
 
@@ -31,6 +31,7 @@ export async function listen(options: ListenOptions, io: CommandIo): Promise<Exi
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw new UsageError(`${options.forwardTo} is not an http or https URL`)
   }
+  const families = readFamilies(options.families)
   const secret = `whsec_${randomBytes(32).toString('base64url')}`
   await stdout.line(options.json ? jsonLine({ secret }) : `secret ${secret}`)
   const leaving = new AbortController()
@@ -39,7 +40,7 @@ export async function listen(options: ListenOptions, io: CommandIo): Promise<Exi
     // Attempts under way end within seconds; whoever cannot wait asks twice.
     if (count > 1) process.exit(exitCode.cancelled)
   })
-  const types = typesOf(options.families)
+  const types = typesOf(families)
   const forwarder = new SessionForwarder({
     client,
     signal: leaving.signal,
@@ -64,7 +65,7 @@ export async function listen(options: ListenOptions, io: CommandIo): Promise<Exi
           if (begun) forwarder.moved(session.id, session.lastEventSequence)
           else forwarder.skipTo(session.id, session.lastEventSequence)
         }
-        if (!begun) await stderr.line(`berth: forwarding ${options.families.join(', ')} to ${printableLine(url.href)}`)
+        if (!begun) await stderr.line(`berth: forwarding ${families.join(', ')} to ${printableLine(url.href)}`)
         begun = true
       }
     }

@@ -1,27 +1,22 @@
-import { InvalidArgumentError } from 'commander'
+import { type WebhookFamily, webhookTypes } from '@berth/client'
+import { UsageError } from '../failure.ts'
 
-/** The types of Events that webhooks deliver, by the family that an endpoint subscribes to. */
-export const webhookFamilies = {
-  run: ['started', 'completed', 'failed', 'cancelled', 'crashed'],
-  interaction: ['opened', 'resolved', 'expired'],
-  artifact: ['created', 'omitted'],
-  publication: ['created', 'failed', 'merge_succeeded', 'merge_failed'],
-} as const
-
-export type WebhookFamily = keyof typeof webhookFamilies
-
-export const allFamilies = Object.keys(webhookFamilies) as readonly WebhookFamily[]
+const allFamilies = Object.keys(webhookTypes) as readonly WebhookFamily[]
 
 /** Returns the types of these families. */
 export const typesOf = (families: readonly WebhookFamily[]): ReadonlySet<string> =>
-  new Set(families.flatMap(family => webhookFamilies[family].map(verb => `svc.${family}.${verb}`)))
+  new Set(families.flatMap(family => webhookTypes[family]))
 
-/** Parses an option that takes families, separated by commas. */
-export function readFamilies(text: string): readonly WebhookFamily[] {
+/**
+ * Parses families, separated by commas. Without a text, they are all meant.
+ * @throws UsageError if one is unknown, or named twice
+ */
+export function readFamilies(text: string | undefined): readonly WebhookFamily[] {
+  if (text === undefined) return allFamilies
   const named = text.split(',').map(name => name.trim())
   const known = allFamilies.filter(family => named.includes(family))
   if (known.length !== new Set(named).size || named.length !== known.length) {
-    throw new InvalidArgumentError(`Name each of ${allFamilies.join(', ')} at most once, separated by commas.`)
+    throw new UsageError(`--families takes each of ${allFamilies.join(', ')} at most once, separated by commas`)
   }
   return known
 }

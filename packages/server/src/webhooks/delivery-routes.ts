@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { appendAudit } from '../accounts/audit/append.ts'
+import { personEntry } from '../accounts/audit/person-entry.ts'
 import type { Context } from '../context.ts'
 import type { AccountHandlers } from '../http/routing/handler.ts'
 import type { PersonPrincipal } from '../identity/guard/principal.ts'
 import { decodeCursor, pageOf } from '../kit/list-cursor.ts'
 import { refusal, sessionNotFound } from '../kit/refusal.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { findDelivery, listDeliveries, queueBody, redeliver, replay, toDelivery } from './delivery-log-sql.ts'
 import { findAppInstallation, listEndpoints } from './endpoint-sql.ts'
@@ -28,8 +31,8 @@ export function webhookDeliveryHandlers({
     return { id: endpointId, installationId, organizationId: installation.organization_id, families: found.families }
   }
 
-  const deliveryOf = async (endpointId: string, id: string) => {
-    const row = await findDelivery(db, endpointId, id)
+  const deliveryOf = async (tx: Queryable, endpointId: string, id: string) => {
+    const row = await findDelivery(tx, endpointId, id)
     if (row === null) throw refusal('webhook_delivery_not_found')
     return { success: true, delivery: toDelivery(row) }
   }
@@ -44,33 +47,50 @@ export function webhookDeliveryHandlers({
       return { status: 200, body: { success: true, deliveries: page.map(toDelivery), nextCursor, hasMore } }
     },
 
-    redeliverWebhook: async ({ principal, params }) => {
-      const { id } = await endpointOf(principal, params)
-      await redeliver(db, id, params.deliveryId, clock.now())
-      const body = await deliveryOf(id, params.deliveryId)
+    redeliverWebhook: async ({ principal, params, clientAddress }) => {
+      const { id, installationId } = await endpointOf(principal, params)
+      const { deliveryId } = params
+      const body = await db.transaction(async tx => {
+        await redeliver(tx, id, deliveryId, clock.now())
+        const due = await deliveryOf(tx, id, deliveryId)
+        const told = { target: `webhook endpoint ${id}`, details: { installationId, deliveryId } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.redelivered', told), clock.now())
+        return due
+      })
       wakeups.publish(topics.webhooks)
       return { status: 202, body }
     },
 
-    replayWebhook: async ({ principal, params, body: { sessionId, after = 0 } }) => {
+    replayWebhook: async ({ principal, params, body: { sessionId, after = 0 }, clientAddress }) => {
       const endpoint = await endpointOf(principal, params)
-      const asked = { sessionId, after, families: endpoint.families }
-      const sequences = await replay(db, endpoint, asked, clock.now())
-      if (sequences === null) throw sessionNotFound()
+      const { id, installationId, families } = endpoint
+      const sequences = await db.transaction(async tx => {
+        const sent = await replay(tx, endpoint, { sessionId, after, families }, clock.now())
+        if (sent === null) throw sessionNotFound()
+        const details = { installationId, sessionId, after, queued: sent.length }
+        const told = { target: `webhook endpoint ${id}`, details }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.replayed', told), clock.now())
+        return sent
+      })
       const last = sequences.at(-1)
       wakeups.publish(topics.webhooks)
       const queued = { queued: sequences.length, ...(last !== undefined && { lastSequence: last }) }
       return { status: 202, body: { success: true, ...queued } }
     },
 
-    pingWebhook: async ({ principal, params }) => {
-      const { id: endpointId, organizationId } = await endpointOf(principal, params)
+    pingWebhook: async ({ principal, params, clientAddress }) => {
+      const { id: endpointId, installationId, organizationId } = await endpointOf(principal, params)
       const deliveryId = randomUUID()
       const now = clock.now()
       const ping = { id: randomUUID(), type: 'svc.webhook.ping', createdAt: now.toISOString(), data: { endpointId } }
-      await queueBody(db, { endpointId, organizationId, deliveryId }, JSON.stringify(ping), now)
+      const body = await db.transaction(async tx => {
+        await queueBody(tx, { endpointId, organizationId, deliveryId }, JSON.stringify(ping), now)
+        const told = { target: `webhook endpoint ${endpointId}`, details: { installationId, deliveryId } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.pinged', told), now)
+        return deliveryOf(tx, endpointId, deliveryId)
+      })
       wakeups.publish(topics.webhooks)
-      return { status: 202, body: await deliveryOf(endpointId, deliveryId) }
+      return { status: 202, body }
     },
   }
 }

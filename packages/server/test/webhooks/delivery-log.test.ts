@@ -162,6 +162,40 @@ describe('sending again', () => {
   })
 })
 
+it('redelivery, replay and ping are in the audit log, once each and only if they are done', async () => {
+  const session = await accounts.test.api.createSession()
+  await append(session.id, 'svc.run.started')
+  const [delivery] = await ended(1)
+  const deliveryId = delivery?.id
+  await post(`/deliveries/${deliveryId}/redeliver`)
+  // A replay leaves a delivery under way as it is.
+  await until('a second attempt', async () => (await deliveries())[0]?.attempts.length === 2)
+  await post('/replay', { sessionId: session.id })
+  const pinged = (await post('/ping')).body['delivery'] as WebhookDelivery
+  for (const refused of [`/deliveries/${randomUUID()}/redeliver`, '/replay']) {
+    expect((await post(refused, refused === '/replay' ? { sessionId: randomUUID() } : undefined)).status).toBe(404)
+  }
+  const { rows } = await accounts.test.db.database.query<{ organization_id: string; action: string; details: object }>(
+    `select organization_id, action, details from audit_log
+     where target = 'webhook endpoint ' || $1::text and action <> 'webhook.registered' order by at, action`,
+    [endpoint.id],
+  )
+  const { organizationId: organization_id, installationId } = accounts.test.tenant
+  const row = (action: string, details: object) => ({
+    organization_id,
+    action,
+    details: { installationId, ...details },
+  })
+  expect(rows).toHaveLength(3)
+  expect(rows).toEqual(
+    expect.arrayContaining([
+      row('webhook.redelivered', { deliveryId }),
+      row('webhook.replayed', { sessionId: session.id, after: 0, queued: 1 }),
+      row('webhook.pinged', { deliveryId: pinged.id }),
+    ]),
+  )
+})
+
 describe('what does not belong to the caller', () => {
   it('is missing', async () => {
     const unknown = endpoint.path.replace(endpoint.id, randomUUID())
