@@ -166,6 +166,20 @@ describe('the page of an intent', () => {
     expect(await audited(person.organizationId, 'intent.denied')).toMatchObject([{ outcome: 'refused' }])
   })
 
+  it.each([
+    ['at once', (send: () => Promise<Shown>) => Promise.all([send(), send()])],
+    ['one after the other', async (send: () => Promise<Shown>) => [await send(), await send()]],
+  ])('answers two forms of one approval alike, sent %s', async (_, twice) => {
+    const person = await newPerson()
+    const intent = await ask()
+    const { browser, page } = await open(intent, person)
+    const answers = await twice(() => browser.submit(page))
+    expect(answers.map(({ status, url }) => `${status} ${url}`)).toEqual([`303 ${landed}`, `303 ${landed}`])
+    expect(await audited(person.organizationId, 'intent.authorized')).toHaveLength(1)
+    await change('update installations set revoked_at = now() where organization_id = $1', [person.organizationId])
+    expect((await browser.submit(page)).status).toBe(404)
+  })
+
   it('says that it is done if the app named no place to go', async () => {
     const { browser, page } = await open(await ask({ redirectUrl: undefined, state: undefined }), await newPerson())
     const done = await browser.submit(page)
@@ -219,7 +233,10 @@ describe('the page of an intent', () => {
     const chosen = await browser.submit(page, { membership: membershipId })
     expect((await browser.submit(chosen, { membership: stranger.membershipId })).status).toBe(403)
     expect((await read(intent)).status).toBe('pending')
+    expect((await browser.submit(page, { membership: membershipId })).text).toBe(chosen.text)
     expect((await browser.submit(chosen)).url).toBe(landed)
+    expect((await browser.submit(page, { membership: membershipId })).url).toBe(landed)
+    expect((await browser.submit(page, { membership: person.membershipId })).status).toBe(404)
     const { rows } = await change('select organization_id from installations where id = $1', [
       (await read(intent)).installationId,
     ])
@@ -265,7 +282,8 @@ describe('the page of an intent', () => {
     const never = `${accounts.test.url}/install/${randomUUID()}`
     const pages = [
       await browser.submit(waiting),
-      await browser.submit(page),
+      await browser.submit(page, {}, 'deny'),
+      await browser.submit(page, { csrf: formOf(waiting).fields['csrf'] ?? '' }),
       ...(await Promise.all([used.authorizeUrl, late.authorizeUrl, never].map(url => browser.get(url)))),
       await new Browser(accounts.test.url).get(never),
     ]

@@ -3,7 +3,7 @@ import { credentialDigest } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { appendAudit } from '../audit/append.ts'
 import { findDecider, insertSetupAuthority, installApp, mayInstall } from './consent-sql.ts'
-import { authorizeIntent, expireIntent, lockPending, type PendingIntent } from './intent-sql.ts'
+import { authorizeIntent, expireIntent, findAuthorized, lockPending, type PendingIntent } from './intent-sql.ts'
 
 /** How long an app can read the result of a consent, in milliseconds. */
 const RESULT_MS = 60 * 60_000
@@ -19,7 +19,7 @@ export type Decision =
 
 /**
  * Decides an intent for a member's organization, once. The membership is read in the same transaction, so that somebody
- * who has just left decides nothing.
+ * who has just left decides nothing. A member who approves again what they have approved gets the same answer.
  * @param intentId the secret id
  * @param address where the person is, for the audit log
  */
@@ -33,7 +33,7 @@ export async function decideIntent(
 ): Promise<Decision> {
   const digest = credentialDigest(intentId)
   const intent = await lockPending(tx, digest, now)
-  if (intent === null) return { kind: 'gone' }
+  if (intent === null) return approve ? findDecided(tx, intentId, membershipId, now) : { kind: 'gone' }
   const decider = await findDecider(tx, membershipId)
   if (decider === null || !mayInstall(decider)) return { kind: 'forbidden' }
   const { organizationId, personId } = decider
@@ -58,8 +58,20 @@ export async function decideIntent(
   return { kind: 'authorized', installationId, redirect }
 }
 
+/** Returns what came of an intent, to the member who authorized it. @param intentId the secret id */
+export async function findDecided(
+  db: Queryable,
+  intentId: string,
+  membershipId: string,
+  now: Date,
+): Promise<Extract<Decision, { kind: 'authorized' | 'gone' }>> {
+  const found = await findAuthorized(db, credentialDigest(intentId), membershipId, now)
+  if (found === null) return { kind: 'gone' }
+  return { kind: 'authorized', installationId: found.installationId, redirect: redirectOf(found) }
+}
+
 /** The redirect carries the app's own state, and neither of the ids: URLs end up in histories and logs. */
-function redirectOf({ redirectUrl, state }: PendingIntent): string | null {
+function redirectOf({ redirectUrl, state }: Pick<PendingIntent, 'redirectUrl' | 'state'>): string | null {
   if (redirectUrl === null || state === null) return redirectUrl
   return `${redirectUrl}${redirectUrl.includes('?') ? '&' : '?'}state=${encodeURIComponent(state)}`
 }

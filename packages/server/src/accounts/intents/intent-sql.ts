@@ -115,6 +115,34 @@ export async function lockPending(tx: Queryable, digest: Buffer, now: Date): Pro
   return { appSlug, capabilities, redirectUrl, state }
 }
 
+/** An intent that a member has authorized, and the installation that it led to. */
+export interface AuthorizedIntent extends Pick<PendingIntent, 'redirectUrl' | 'state'> {
+  readonly installationId: string
+}
+
+/** Reads an intent as the member who authorized it does. @returns null to everybody else, and once it is over */
+export async function findAuthorized(
+  db: Queryable,
+  digest: Buffer,
+  membershipId: string,
+  now: Date,
+): Promise<AuthorizedIntent | null> {
+  const { rows } = await db.query<{ redirect_url: string | null; state: string | null; installation_id: string }>({
+    name: 'find-authorized-intent',
+    text: `
+      select n.redirect_url, n.state, s.installation_id
+      from installation_intents n
+      join setup_authorities s on s.id = n.setup_authority_id
+      join installations i on i.id = s.installation_id join organizations o on o.id = i.organization_id
+      where n.digest = $1 and n.expires_at > $2 and n.status = 'authorized' and s.membership_id = $3
+        and i.revoked_at is null and o.suspended_at is null`,
+    values: [digest, now, membershipId],
+  })
+  const [row] = rows
+  if (row === undefined) return null
+  return { redirectUrl: row.redirect_url, state: row.state, installationId: row.installation_id }
+}
+
 /** What a person sees of an intent before they decide it. */
 export interface IntentToShow {
   readonly slug: string

@@ -14,7 +14,7 @@ import type { SignIn } from '../../sign-in/sign-in.ts'
 import type { SignInForm, SignInPlace } from '../../sign-in/sign-in-form.ts'
 import { listMembershipsToChoose, type MembershipToChoose } from '../../sign-in/sign-in-sql.ts'
 import { findDecider, mayInstall } from '../consent-sql.ts'
-import { decideIntent } from '../decide-intent.ts'
+import { type Decision, decideIntent, findDecided } from '../decide-intent.ts'
 import { findIntentToShow, type IntentToShow } from '../intent-sql.ts'
 import {
   askSomebodyPage,
@@ -62,9 +62,9 @@ export class InstallRoutes {
     })
     app.post(url, { errorHandler: sendFailure }, async (request: InstallRequest, reply) => {
       const form = await readForm(request)
-      const intent = await this.#intent(request)
-      if (intent === null) return sendPage(reply, 404, deadIntentPage)
       const session = await this.#sessions.find(request, reply)
+      const intent = await this.#intent(request)
+      if (intent === null) return this.#answerAgain(request, reply, session, form)
       if (session === null) return sendPage(reply, 403, formOutOfDatePage)
       const step = this.#step(request, reply, intent, session)
       if (!isOwnForm(request, form, step.csrf, this.#context.authUrl())) return sendPage(reply, 403, formOutOfDatePage)
@@ -79,7 +79,7 @@ export class InstallRoutes {
 
   /** Forms are bound to the intent and to the browser's session. */
   #step(request: InstallRequest, reply: FastifyReply, intent: IntentToShow, session: PageSession): Step {
-    const bound = `install/${request.params.id}/${session.key}`
+    const bound = boundOf(request, session)
     const csrf = formToken(this.#context.masterKey, bound)
     const purpose = html`Then you decide whether <strong>${intent.name}</strong> is installed.`
     return { request, reply, intent, session, bound, csrf, page: 'install', purpose }
@@ -137,10 +137,28 @@ export class InstallRoutes {
         await this.#recordForbidden(step, person, membership)
         return this.#sendToOthers(step, membership)
       default:
-        return decided.redirect === null
-          ? sendPage(reply, 200, decidedPage(approve))
-          : reply.headers(pageHeaders).redirect(decided.redirect, 303)
+        return sendDecided(reply, decided)
     }
+  }
+
+  /** Answers a form of an intent that waits no more: as it did before if the form is one sent twice. */
+  async #answerAgain(
+    request: InstallRequest,
+    reply: FastifyReply,
+    session: PageSession | null,
+    form: URLSearchParams,
+  ): Promise<FastifyReply> {
+    const { db, clock, masterKey, authUrl } = this.#context
+    const chosen = form.get('membership')
+    if (session === null || session.person === null || chosen === null || form.get('decision') === 'deny') {
+      return sendPage(reply, 404, deadIntentPage)
+    }
+    const isOwn = isOwnForm(request, form, formToken(masterKey, boundOf(request, session)), authUrl())
+    const memberships = isOwn ? await listMembershipsToChoose(db, session.person.id) : []
+    const membership = memberships.find(({ id }) => id === chosen)
+    if (membership === undefined) return sendPage(reply, 404, deadIntentPage)
+    const decided = await findDecided(db, request.params.id, membership.id, clock.now())
+    return decided.kind === 'gone' ? sendPage(reply, 404, deadIntentPage) : sendDecided(reply, decided)
   }
 
   /** Tells a member who may not decide whom to ask. */
@@ -166,4 +184,16 @@ export class InstallRoutes {
     } as const
     await appendAudit(db, entry, clock.now())
   }
+}
+
+const boundOf = ({ params }: InstallRequest, { key }: PageSession): string => `install/${params.id}/${key}`
+
+/** Sends the person on after their decision. */
+function sendDecided(
+  reply: FastifyReply,
+  { kind, redirect }: Extract<Decision, { kind: 'authorized' | 'denied' }>,
+): FastifyReply {
+  return redirect === null
+    ? sendPage(reply, 200, decidedPage(kind === 'authorized'))
+    : reply.headers(pageHeaders).redirect(redirect, 303)
 }
