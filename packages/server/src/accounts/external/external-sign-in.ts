@@ -8,7 +8,7 @@ import { appendAudit } from '../audit/append.ts'
 import { sendFailure } from '../pages/failure.ts'
 import { pageHeaders, sendPage } from '../pages/layout.ts'
 import { meterPage } from '../pages/meter-page.ts'
-import { issuerMark, type SignInContext } from '../sign-in/configuration.ts'
+import { commonCookie, type SignInContext } from '../sign-in/configuration.ts'
 import { awayPage, overPage, refusedPage } from './external-pages.ts'
 import { type ExternalChallenge, type ExternalIdentity, ExternalProvider } from './external-provider.ts'
 
@@ -158,25 +158,19 @@ export class ExternalSignIn {
     return `${this.#context.authUrl()}/external/${id}/callback`
   }
 
-  get #cookie(): { readonly name: string; readonly secure: boolean } {
-    const authUrl = this.#context.authUrl()
-    const secure = new URL(authUrl).protocol === 'https:'
-    return { name: `${secure ? '__Host-' : ''}berth_external_${issuerMark(authUrl)}`, secure }
-  }
-
   /** The browser comes back from another site: a cookie that is `Strict` would stay behind. */
   #setCookie(reply: FastifyReply, kept: Asked | Answered | null): void {
-    const { name, secure } = this.#cookie
-    const { clock, masterKey } = this.#context
+    const { authUrl, clock, masterKey } = this.#context
+    const { name, path, secure } = commonCookie(authUrl(), 'external')
     const value = kept === null ? '' : masterKey.seal(JSON.stringify(kept), name).toString('base64url')
     const seconds = kept === null ? 0 : Math.ceil((kept.until - clock.now().getTime()) / 1000)
-    const attributes = `Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
+    const attributes = `Path=${path}; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
     reply.header('set-cookie', `${name}=${value}; ${attributes}`)
   }
 
   #open(header: string): Asked | Answered | null {
-    const { clock, masterKey } = this.#context
-    const { name } = this.#cookie
+    const { authUrl, clock, masterKey } = this.#context
+    const { name } = commonCookie(authUrl(), 'external')
     const pair = header.split(/; */).find(each => each.startsWith(`${name}=`))
     if (pair === undefined) return null
     try {

@@ -157,13 +157,18 @@ function privateKeys(keys: SigningKeys): JWK[] {
  */
 export const issuerMark = (authUrl: string): string => hash('sha256', issuerOf(authUrl), 'hex').slice(0, 12)
 
+/** Returns the cookie that all pages see, and nothing else on their host. A browser binds only cookies of `/` to a host. */
+export function commonCookie(authUrl: string, kind: 'session' | 'external') {
+  const { protocol, pathname: path } = new URL(authUrl)
+  const secure = protocol === 'https:'
+  const binding = path === '/' ? '__Host-' : '__Secure-'
+  return { name: `${secure ? binding : ''}berth_${kind}_${issuerMark(authUrl)}`, path, secure }
+}
+
 /** Returns name and attributes of the cookie that holds a browser's session. */
 export function sessionCookie({ authUrl }: Pick<SignInContext, 'authUrl'>) {
-  const secure = new URL(authUrl()).protocol === 'https:'
-  return {
-    name: `${secure ? '__Host-' : ''}berth_session_${issuerMark(authUrl())}`,
-    options: { httpOnly: true, sameSite: 'lax', secure, signed: true, path: '/' } as const,
-  }
+  const { name, path, secure } = commonCookie(authUrl(), 'session')
+  return { name, options: { httpOnly: true, sameSite: 'lax', secure, signed: true, path } as const }
 }
 
 function cookies(context: SignInContext): NonNullable<Configuration['cookies']> {

@@ -34,6 +34,8 @@ export class SigningKeys implements AsyncDisposable {
   readonly #stop = new AbortController()
   readonly #changed = new Set<() => void>()
   #keys: readonly (SigningKey & { readonly signsFrom: Date })[] = []
+  /** The published keys, the current one first, as of the last look. */
+  #seen = ''
   #looking: Promise<void> = Promise.resolve()
 
   constructor(db: Database, clock: Clock, masterKey: MasterKey, times: KeyTimes) {
@@ -84,7 +86,6 @@ export class SigningKeys implements AsyncDisposable {
   /** Reads the keys, makes missing ones and deletes expired ones. */
   async look(): Promise<void> {
     const now = this.#clock.now()
-    const before = this.#keys.map(({ kid }) => kid).join(' ') + (this.#keys.length > 0 ? this.current.kid : '')
     let rows = await listSigningKeys(this.#db, now)
     if (this.#nextStart(rows, now) !== null) {
       rows = await this.#db.transaction(async tx => {
@@ -100,8 +101,10 @@ export class SigningKeys implements AsyncDisposable {
     }
     await forgetSigningKeys(this.#db, now)
     this.#keys = rows.map(row => ({ ...openSigningKey(this.#masterKey, row), signsFrom: row.signs_from }))
-    const after = this.#keys.map(({ kid }) => kid).join(' ') + this.current.kid
-    if (before !== '' && before !== after) for (const changed of this.#changed) changed()
+    // Time alone makes another key the current one, so what was current at the last look is kept.
+    const before = this.#seen
+    this.#seen = this.published.map(({ kid }) => kid).join(' ')
+    if (before !== '' && before !== this.#seen) for (const changed of this.#changed) changed()
   }
 
   /** Returns the time at which a missing key must begin to sign; null if none is missing. */

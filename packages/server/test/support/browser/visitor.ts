@@ -14,14 +14,19 @@ export interface Visitor extends AsyncDisposable {
   heading(): Promise<string>
 }
 
-/** Opens a browser window as a person with scripts switched off does. */
+/**
+ * Opens a browser window as a person with scripts switched off does.
+ *
+ * @param options `trustsAnyone` accepts certificates of any authority
+ */
 export async function newVisitor(
   browser: Browser,
-  options: { scripts?: boolean; address?: string } = {},
+  options: { scripts?: boolean; address?: string; trustsAnyone?: boolean } = {},
 ): Promise<Visitor> {
-  const { scripts = false, address } = options
+  const { scripts = false, address, trustsAnyone = false } = options
   const context = await browser.newContext({
     javaScriptEnabled: scripts,
+    ignoreHTTPSErrors: trustsAnyone,
     viewport: { width: 1280, height: 800 },
     reducedMotion: 'reduce',
     ...(address === undefined ? {} : { extraHTTPHeaders: { 'x-forwarded-for': address } }),
