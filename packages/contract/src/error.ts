@@ -125,6 +125,11 @@ export const errors = {
   api_key_limit_reached: { status: 409, cause: 'The integration has two active keys of this kind.' },
   endpoint_limit_reached: { status: 409, cause: 'The installation has five webhook endpoints; delete one first.' },
   app_key_limit_reached: { status: 409, cause: 'The app has ten active keys; revoke one first.' },
+  member_reset_refused: {
+    status: 409,
+    cause:
+      'The person is the caller, belongs to another organization as well, or is disabled; `message` says which. An operator can reset anybody.',
+  },
   last_administrator: {
     status: 409,
     cause: 'The organization would be left without an administrator; make another one first.',

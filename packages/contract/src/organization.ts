@@ -33,6 +33,27 @@ export const UpdateMember = Type.Object(
   { title: 'UpdateMember', minProperties: 1, ...closed },
 )
 
+export const ResetMember = Type.Object(
+  {
+    secondFactor: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether to remove the second factor and its recovery codes at once, which ends every sign-in of the person.',
+      }),
+    ),
+  },
+  { title: 'ResetMember', ...closed },
+)
+
+export const MemberReset = Type.Object(
+  {
+    success,
+    url: Type.String({ description: 'The link to hand over. It is shown once, and works once.' }),
+    expiresAt: DateTime,
+  },
+  { title: 'MemberReset', ...open },
+)
+
 /** An invitation that nobody has accepted yet. */
 export const Invitation = Type.Object(
   {

@@ -7,6 +7,8 @@ import {
   InvitationList,
   MemberEnvelope,
   MemberList,
+  MemberReset,
+  ResetMember,
   SignInList,
   UpdateMember,
 } from '../organization.ts'
@@ -49,6 +51,18 @@ export const organizationOperations = {
     params: MemberPath,
     responses: { 204: { description: 'The membership has ended.' } },
     errors: ['organization_not_found', 'membership_not_found', 'last_administrator'],
+  }),
+  resetMember: operation({
+    ...administered,
+    method: 'POST',
+    path: '/api/organizations/{organizationId}/members/{membershipId}/reset',
+    summary: 'Let a member choose a new password',
+    description:
+      'Returns a link to hand over; the service sends no mail. It works once, for 24 hours, and no longer once the person joins another organization. Earlier ones stop working.',
+    params: MemberPath,
+    body: ResetMember,
+    responses: { 201: { description: 'The link.', schema: MemberReset } },
+    errors: ['organization_not_found', 'membership_not_found', 'member_reset_refused'],
   }),
   createInvitation: operation({
     ...administered,

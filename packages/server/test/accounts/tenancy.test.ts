@@ -66,6 +66,7 @@ async function fill(): Promise<Full> {
 /** A body for each operation that takes one; each would change something in the caller's own organization. */
 const bodies: { readonly [Id in OperationId]?: object } = {
   updateMember: { role: 'admin' },
+  resetMember: { secondFactor: true },
   createInvitation: { email: 'taken@example.test' },
   registerAppKey: { publicKeyPem: 'a key' },
   updateInstallation: { capabilities: ['svc.ai.invoke'] },

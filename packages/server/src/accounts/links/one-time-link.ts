@@ -67,10 +67,7 @@ export async function withdrawInvitations(
 
 /** Issues a link that sets a person's password once, within 24 hours. Earlier ones stop working. */
 export async function issueReset(tx: Queryable, personId: string, now: Date): Promise<IssuedLink> {
-  await tx.query(`update one_time_links set used_at = $2 where kind = 'reset' and person_id = $1 and used_at is null`, [
-    personId,
-    now,
-  ])
+  await endResets(tx, personId, now)
   const secret = newSecret()
   const expiresAt = new Date(now.getTime() + LIFE_MS)
   await tx.query(
@@ -78,6 +75,14 @@ export async function issueReset(tx: Queryable, personId: string, now: Date): Pr
     [credentialDigest(secret), personId, now, expiresAt],
   )
   return { secret, expiresAt }
+}
+
+/** Makes the links that would reset a person stop working. */
+export async function endResets(tx: Queryable, personId: string, now: Date): Promise<void> {
+  await tx.query(`update one_time_links set used_at = $2 where kind = 'reset' and person_id = $1 and used_at is null`, [
+    personId,
+    now,
+  ])
 }
 
 interface LinkRow {

@@ -58,8 +58,11 @@ export function removeMember(db: Database, key: MemberKey, by: By): Promise<void
   })
 }
 
-/** Reads a member under the lock that all changes of members take. */
-async function lockedMember(tx: Queryable, { organizationId, membershipId }: MemberKey): Promise<Member> {
+/**
+ * Reads a member under the lock that all changes of members take.
+ * @throws ApiError 404 `membership_not_found`
+ */
+export async function lockedMember(tx: Queryable, { organizationId, membershipId }: MemberKey): Promise<Member> {
   if (!isUuid(membershipId)) throw refusal('membership_not_found')
   await lockMembers(tx, organizationId)
   const [member] = await listMembers(tx, organizationId, membershipId)

@@ -3,6 +3,7 @@ import type { Permission, Role } from '@berth/contract'
 import { refusal } from '../../kit/refusal.ts'
 import { isUuid } from '../../kit/uuid.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { endResets } from '../links/one-time-link.ts'
 
 /** A membership to be made. */
 export interface NewMembership {
@@ -12,7 +13,12 @@ export interface NewMembership {
   readonly permissions: readonly Permission[]
 }
 
-/** Makes a person a member. @returns the membership's id; null if they are a member already, which changes nothing */
+/**
+ * Makes a person a member. Links that would reset them end: an administrator who holds one may not take over the account
+ * of a person who has joined another organization since.
+ *
+ * @returns the membership's id; null if they are a member already, which changes nothing
+ */
 export async function insertMembership(
   tx: Queryable,
   { organizationId, personId, role, permissions }: NewMembership,
@@ -25,7 +31,9 @@ export async function insertMembership(
      on conflict (organization_id, person_id) where revoked_at is null do nothing`,
     [id, organizationId, personId, role, permissions, now],
   )
-  return rowCount === 1 ? id : null
+  if (rowCount === 0) return null
+  await endResets(tx, personId, now)
+  return id
 }
 
 /** Returns the organizations that a person is a live member of. */

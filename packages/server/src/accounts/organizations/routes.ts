@@ -9,11 +9,13 @@ import { type By, changeMember, removeMember } from './change-member.ts'
 import { invite } from './invite.ts'
 import { listMembers, type Member } from './memberships.ts'
 import { requireOwn } from './require-own.ts'
+import { resetMember } from './reset-member.ts'
 
 type Operations =
   | 'listMembers'
   | 'updateMember'
   | 'removeMember'
+  | 'resetMember'
   | 'createInvitation'
   | 'listInvitations'
   | 'withdrawInvitation'
@@ -51,6 +53,15 @@ export function organizationHandlers(
       const key = { organizationId: ownOrganization(asked), membershipId: asked.params.membershipId }
       await removeMember(db, key, by(asked))
       return { status: 204 }
+    },
+
+    resetMember: async asked => {
+      const key = { organizationId: ownOrganization(asked), membershipId: asked.params.membershipId }
+      const link = await resetMember(db, key, asked.body.secondFactor ?? false, by(asked))
+      return {
+        status: 201,
+        body: { success: true, url: linkUrl(authUrl(), link), expiresAt: link.expiresAt.toISOString() },
+      }
     },
 
     createInvitation: async asked => {

@@ -2,6 +2,7 @@ import { StartError } from '../../kit/start-error.ts'
 import type { Database, Queryable } from '../../storage/postgres/database.ts'
 import { operator } from '../audit/append.ts'
 import { type IssuedLink, issueReset } from '../links/one-time-link.ts'
+import type { By } from '../organizations/change-member.ts'
 import { requireAnotherAdministrator } from '../organizations/memberships.ts'
 import { removeSecondFactor } from '../second-factor/second-factor.ts'
 import { endEverySession, findPersonByEmail, type Person } from './person.ts'
@@ -45,14 +46,25 @@ export function resetPerson(db: Database, email: string, forgetSecondFactor: boo
   return db.transaction(async tx => {
     const person = await requirePerson(tx, email)
     if (person.disabled) throw new StartError(`${email} is disabled; berth admin person enable ${email} comes first`)
-    if (forgetSecondFactor) {
-      await removeSecondFactor(tx, person.id)
-      await endEverySession(tx, person.id, now)
-      await record(tx, person, 'person.second_factor_removed', now)
-    }
-    await record(tx, person, 'person.reset_issued', now)
-    return issueReset(tx, person.id, now)
+    return issueResetTo(tx, person.id, forgetSecondFactor, { actor: operator, now })
   })
+}
+
+/** Issues a link by which a person chooses a new password, and records who did. @param forgetSecondFactor as above */
+export async function issueResetTo(
+  tx: Queryable,
+  personId: string,
+  forgetSecondFactor: boolean,
+  { actor, address, now }: By,
+): Promise<IssuedLink> {
+  const entry = { actor, ...(address !== undefined && { address }), outcome: 'done' } as const
+  if (forgetSecondFactor) {
+    await removeSecondFactor(tx, personId)
+    await endEverySession(tx, personId, now)
+    await recordPerson(tx, personId, { ...entry, action: 'person.second_factor_removed' }, now)
+  }
+  await recordPerson(tx, personId, { ...entry, action: 'person.reset_issued' }, now)
+  return issueReset(tx, personId, now)
 }
 
 async function requirePerson(tx: Queryable, email: string): Promise<Person> {
