@@ -89,6 +89,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   environments: { writes: ['environments'], reads: ['sessions/session'] },
   environment_revisions: { writes: ['environments'] },
   environment_secrets: { writes: ['environments'] },
+  environment_archives: { writes: ['environments'], reads: ['housekeeping'] },
 
   // Repositories and their hosts.
   host_connections: { writes: ['repositories'] },

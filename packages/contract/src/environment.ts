@@ -101,6 +101,18 @@ export const EnvironmentArchive = Type.Object(
   { title: 'EnvironmentArchive', description: 'An extension that was uploaded to an environment.', ...open },
 )
 
+/** The bytes of an archive. This schema documents them; the handler reads them as a stream. */
+export const ArchiveBytes = Type.String({
+  format: 'binary',
+  description: `A ZIP file of at most ${environmentLimits.archiveBytes} bytes with an \`extension.json\` at its root.`,
+})
+
+/** Response of `uploadEnvironmentArchive`. */
+export const EnvironmentArchiveEnvelope = Type.Object(
+  { archive: EnvironmentArchive },
+  { title: 'EnvironmentArchiveEnvelope', ...open },
+)
+
 const Author = Type.Object(
   {
     kind: Type.Enum(['person', 'installation'], { type: 'string' }),
@@ -171,6 +183,7 @@ export const EnvironmentRevisionPage = Type.Object(
   { title: 'EnvironmentRevisionPage', description: 'A page of revisions, newest first.', ...open },
 )
 
+export type EnvironmentArchive = Static<typeof EnvironmentArchive>
 export type Environment = Static<typeof Environment>
 export type EnvironmentDraft = Static<typeof EnvironmentDraft>
 export type EnvironmentDocument = Static<typeof EnvironmentDocument>

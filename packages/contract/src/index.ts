@@ -14,6 +14,7 @@ export type { Connection } from './connection.ts'
 export { Discovery, Runtime, RuntimeList } from './discovery.ts'
 export type {
   Environment,
+  EnvironmentArchive,
   EnvironmentAuthor,
   EnvironmentDocument,
   EnvironmentDraft,

@@ -87,6 +87,14 @@ export const environmentLimits = {
   /** Live environments of an organization. */
   live: 200,
   revisionPage: 50,
+  /** An archive as it is uploaded. */
+  archiveBytes: 33_554_432,
+  archiveEntries: 10_000,
+  archiveExpandedBytes: 209_715_200,
+  /** An archive's `extension.json`. */
+  manifestBytes: 1_048_576,
+  /** Archives of an organization; the same archive in two environments counts once. */
+  archivesBytes: 1_073_741_824,
 } as const
 
 /** Page sizes if the caller sets no `limit`. */

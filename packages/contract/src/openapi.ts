@@ -93,10 +93,13 @@ function describe(id: string, row: Operation, schemas: SchemaComponents, shared:
   }
 }
 
-function bodyOf({ body, form, octets }: Operation, schemas: SchemaComponents): Pick<OpenApiOperation, 'requestBody'> {
+function bodyOf(
+  { body, form, octets, octetsType }: Operation,
+  schemas: SchemaComponents,
+): Pick<OpenApiOperation, 'requestBody'> {
   const [mediaType, schema] =
     octets !== undefined
-      ? ['application/octet-stream', octets]
+      ? [octetsType ?? 'application/octet-stream', octets]
       : form !== undefined
         ? ['multipart/form-data', form]
         : ['application/json', body]

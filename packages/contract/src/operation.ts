@@ -55,8 +55,10 @@ interface OperationBase {
   readonly bodyErrors?: Readonly<Record<string, 'environment_invalid'>>
   /** A multipart form instead of a JSON body; the handler reads it as a stream. */
   readonly form?: TObject
-  /** An octet stream instead of a JSON body; the handler reads it as a stream and bounds it. */
+  /** Bytes instead of a JSON body; the handler reads them as a stream and bounds it. */
   readonly octets?: TString
+  /** Media type of `octets`; by default `application/octet-stream`. */
+  readonly octetsType?: 'application/zip'
   readonly responses: Readonly<Record<number, Success>>
   /** Codes besides those that every operation of its kind can answer with. */
   readonly errors: readonly ErrorCode[]

@@ -1,6 +1,8 @@
 import { Type } from 'typebox'
 import {
+  ArchiveBytes,
   DefaultEnvironment,
+  EnvironmentArchiveEnvelope,
   EnvironmentDraft,
   EnvironmentEnvelope,
   EnvironmentPage,
@@ -9,7 +11,7 @@ import {
 } from '../environment.ts'
 import { defaultPageSize, environmentLimits } from '../limits.ts'
 import { operation } from '../operation.ts'
-import { closed, nullable, Uuid } from '../scalar.ts'
+import { closed, nullable, Sha256, Uuid } from '../scalar.ts'
 import { Cursor, pageLimit } from './parameters.ts'
 
 const EnvironmentPath = Type.Object({ environmentId: Uuid })
@@ -157,6 +159,22 @@ export const environmentOperations = {
     headers: IfMatch,
     responses: written,
     errors: writeErrors,
+  }),
+  uploadEnvironmentArchive: operation({
+    ...shared,
+    method: 'PUT',
+    path: '/v1/environments/{environmentId}/archives/{sha256}',
+    summary: 'Upload an extension to an environment',
+    description:
+      'Stores the archive of an extension under the digest of its bytes. It writes no revision: name the archive in the extensions of the document to install it. A repeat changes nothing. The service removes an archive that no revision names after a day.',
+    params: Type.Object({ environmentId: Uuid, sha256: Sha256 }),
+    octets: ArchiveBytes,
+    octetsType: 'application/zip',
+    responses: {
+      200: { description: 'The environment has the archive already.', schema: EnvironmentArchiveEnvelope },
+      201: { description: 'The archive is stored.', schema: EnvironmentArchiveEnvelope },
+    },
+    errors: ['environment_invalid', 'environment_not_found', 'environment_conflict', 'quota_exceeded'],
   }),
   setDefaultEnvironment: operation({
     ...shared,

@@ -3,6 +3,7 @@ import { identityHandlers } from '../accounts/me.ts'
 import { cloudHandlers } from '../cloud/routes.ts'
 import type { Context } from '../context.ts'
 import { discoveryHandlers, type Platform } from '../discovery/routes.ts'
+import type { Spooling } from '../environments/archives/upload-archive.ts'
 import { environmentHandlers } from '../environments/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import { openNetwork } from '../network/dial.ts'
@@ -27,6 +28,7 @@ export function apiHandlers(
   platform: Platform,
   streaming: Streaming,
   { transcription, egress }: Pick<Config, 'transcription' | 'egress'>,
+  spooling: Spooling,
 ): Handlers {
   const isRefused = inRanges(egress.refuse)
   const mayDial = (address: string) => isPublicAddress(address) && !isRefused(address)
@@ -42,7 +44,7 @@ export function apiHandlers(
     ...publicationHandlers(context),
     ...mergeHandlers(context),
     ...repositoryHandlers(context),
-    ...environmentHandlers(context),
+    ...environmentHandlers(context, spooling),
     ...transcriptionHandlers(transcription),
     ...releaseHandlers(context, { network: openNetwork(), mayDial }),
     ...identityHandlers(context),

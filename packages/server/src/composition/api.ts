@@ -9,7 +9,7 @@ import { apiHandlers } from './api-handlers.ts'
 /** Opens the API: its operations, and the ledger of the event streams that it serves. */
 export async function openApi(
   context: Context,
-  { compute, leases, streams, config }: Settings,
+  { compute, dataDir, leases, streams, config }: Settings,
   stack: AsyncDisposableStack,
 ): Promise<Handlers> {
   const ledger = stack.use(new StreamLedger(context.db, context.log, streams.perAuthority))
@@ -23,5 +23,6 @@ export async function openApi(
       life: { ...streams.life, random: Math.random },
     },
     config,
+    { spoolDirectory: dataDir },
   )
 }

@@ -1,6 +1,6 @@
 import { type EnvironmentDraft, environmentLimits, type Issue, type SecretPin } from '@berth/contract'
 import { cachePathFault } from './cache-path.ts'
-import { documentText, pathOf, type StoredDocument } from './document.ts'
+import { digestOf, documentText, pathOf, type StoredDocument } from './document.ts'
 
 /** Variables that the platform sets itself, in upper case. */
 const reserved = new Set(['HOME', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'NODE_USE_ENV_PROXY'])
@@ -24,6 +24,8 @@ export interface DocumentSurroundings {
   readonly pins: readonly SecretPin[]
   /** Paths below the home in which runtimes keep their conversations. */
   readonly conversations: readonly string[]
+  /** Digests of the archives that the environment owns. */
+  readonly archives: ReadonlySet<string>
 }
 
 /**
@@ -33,12 +35,12 @@ export interface DocumentSurroundings {
 export function documentFaults(
   document: StoredDocument,
   sent: EnvironmentDraft['secrets'],
-  { pins, conversations }: DocumentSurroundings,
+  { pins, conversations, archives }: DocumentSurroundings,
 ): readonly Issue[] {
   return [
     ...nameFaults(document.name),
     ...variableFaults(document.variables, pins),
-    ...extensionFaults(document.extensions),
+    ...extensionFaults(document.extensions, archives),
     ...cacheFaults(document.cache.paths, conversations),
     ...repositoryFaults(document),
     ...(sent === undefined || samePins(sent, pins)
@@ -66,7 +68,7 @@ function variableFaults(variables: StoredDocument['variables'], pins: readonly S
   })
 }
 
-function extensionFaults(extensions: StoredDocument['extensions']): readonly Issue[] {
+function extensionFaults(extensions: StoredDocument['extensions'], archives: ReadonlySet<string>): readonly Issue[] {
   const seen = new Set<string>()
   return extensions.flatMap((entry, index) => {
     const reference = entry.catalog ?? entry.archive ?? ''
@@ -74,6 +76,7 @@ function extensionFaults(extensions: StoredDocument['extensions']): readonly Iss
     seen.add(reference)
     if (entry.catalog !== undefined)
       return [issue(['extensions', index, 'catalog'], 'is not an extension of the catalog')]
+    if (archives.has(digestOf(reference))) return []
     return [issue(['extensions', index, 'archive'], 'is not an archive of the environment; upload it first')]
   })
 }

@@ -25,6 +25,14 @@ export function pathOf({ repository, path }: EnvironmentDocument['repositories']
   return path ?? repository.slice(repository.indexOf('/') + 1)
 }
 
+/** Returns the digest in a reference to an archive, `sha256:<digest>`. */
+export const digestOf = (reference: string): string => reference.slice('sha256:'.length)
+
+/** Returns the digests of the archives that a document names, in its order. */
+export function archivesOf({ extensions }: Pick<StoredDocument, 'extensions'>): readonly string[] {
+  return extensions.flatMap(({ archive }) => (archive === undefined ? [] : [digestOf(archive)]))
+}
+
 /** Returns the text that a revision stores. Equal documents have equal texts; the order of lists counts. */
 export const documentText = (document: StoredDocument): string => canonicalJson(document)
 

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Chore } from '../housekeeping/chore.ts'
+import { letArchivesGo } from './archives/retention.ts'
 import { destroyEndedSecrets } from './secret-sql.ts'
 
 const MINUTE_MS = 60_000
@@ -15,6 +16,14 @@ export function environmentChores({ db, clock, log }: Pick<Context, 'db' | 'cloc
       work: async () => {
         const destroyed = await destroyEndedSecrets(db, new Date(clock.now().getTime() - KEPT_MS))
         if (destroyed > 0) log.info({ destroyed }, 'destroyed values of secrets that were replaced or deleted')
+      },
+    },
+    {
+      name: 'let-archives-go',
+      intervalMs: 60 * MINUTE_MS,
+      work: async signal => {
+        const removed = await letArchivesGo({ db, clock }, signal)
+        if (removed > 0) log.info({ removed }, 'removed archives that no revision holds')
       },
     },
   ]

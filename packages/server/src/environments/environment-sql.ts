@@ -1,5 +1,7 @@
 import type { EnvironmentAuthor, SecretPin } from '@berth/contract'
 import type { Queryable } from '../storage/postgres/database.ts'
+import type { StoredArchive } from './archives/archive-sql.ts'
+import { archivesOf } from './document.ts'
 import type { SizedPin } from './warnings.ts'
 
 /** Names an environment: its id is unique within its organization only. */
@@ -18,6 +20,8 @@ export interface EnvironmentRow {
   readonly archived_at: Date | null
   readonly document: string
   readonly secrets: readonly SizedPin[]
+  /** What the document names, in its order. */
+  readonly archives: readonly StoredArchive[]
   readonly created_by_kind: EnvironmentAuthor['kind']
   readonly created_by_id: string
   readonly created_at: Date
@@ -35,7 +39,12 @@ const selectFrom = (environments: string): string => `
         order by s.name), '[]')
       from environment_secrets s
       where s.organization_id = e.organization_id and s.environment_id = e.id and s.ended_at is null
-    ) as secrets
+    ) as secrets, (
+      select coalesce(jsonb_agg(jsonb_build_object('sha256', a.sha256, 'size_bytes', a.size_bytes,
+        'extension', a.extension) order by array_position(r.archives, a.sha256)), '[]')
+      from environment_archives a
+      where a.organization_id = e.organization_id and a.environment_id = e.id and a.sha256 = any(r.archives)
+    ) as archives
   from ${environments} e
   join environment_revisions r
     on r.organization_id = e.organization_id and r.environment_id = e.id and r.revision = e.revision`
@@ -157,11 +166,20 @@ export async function insertRevision(
     name: 'insert-environment-revision',
     text: `
       insert into environment_revisions (organization_id, environment_id, revision, document, secrets, created_by_kind,
-        created_by_id, created_at)
+        created_by_id, created_at, archives)
       select $1, $2, $3, $4, coalesce(jsonb_agg(jsonb_build_object('name', name, 'version', version) order by name), '[]'),
-        $5, $6, $7
+        $5, $6, $7, $8
       from environment_secrets where organization_id = $1 and environment_id = $2 and ended_at is null`,
-    values: [organizationId, environmentId, made.revision, made.document, made.author.kind, made.author.id, made.now],
+    values: [
+      organizationId,
+      environmentId,
+      made.revision,
+      made.document,
+      made.author.kind,
+      made.author.id,
+      made.now,
+      archivesOf(JSON.parse(made.document)),
+    ],
   })
 }
 

@@ -1,4 +1,5 @@
 import type { Environment, EnvironmentRevision } from '@berth/contract'
+import { toArchive } from './archives/archive.ts'
 import { readDocument } from './document.ts'
 import type { EnvironmentRow, RevisionRow } from './environment-sql.ts'
 import { warningsOf } from './warnings.ts'
@@ -15,7 +16,7 @@ export function toEnvironment(row: EnvironmentRow): Environment {
     isDefault: is_default,
     archivedAt: archived_at?.toISOString() ?? null,
     document,
-    archives: [],
+    archives: row.archives.map(toArchive),
     secrets,
     createdBy: { kind: row.created_by_kind, id: row.created_by_id },
     createdAt: created_at.toISOString(),

@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { refusal } from '../kit/refusal.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
+import { listOwnedArchives } from './archives/archive-sql.ts'
 import { completeDocument, documentText, foldName, type StoredDocument } from './document.ts'
 import { documentFaults } from './document-rules.ts'
 import { conflict } from './environment-conflict.ts'
@@ -40,7 +41,8 @@ export async function putEnvironment(
     await lockOrganization(tx, key.organizationId)
     const row = await lockEnvironment(tx, key)
     if (row === null && seen !== null) throw refusal('environment_not_found')
-    requireSound(document, draft.secrets, { pins: row?.secrets ?? [], conversations: runtimes.states })
+    const archives = await listOwnedArchives(tx, key)
+    requireSound(document, draft.secrets, { pins: row?.secrets ?? [], conversations: runtimes.states, archives })
     if (row === null) return { created: true, row: await create(tx, key, document, { author, now }) }
     if (documentText(document) === row.document) return { created: false, row }
     if (seen === null) throw refusal('precondition_required')

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { refusal } from '../kit/refusal.ts'
+import { listOwnedArchives } from './archives/archive-sql.ts'
 import type { StoredDocument } from './document.ts'
 import { type EnvironmentKey, type EnvironmentRow, findRevision } from './environment-sql.ts'
 import { requireSound } from './put-environment.ts'
@@ -25,9 +26,10 @@ export async function restoreRevision(
     seen,
     isDone: row => row.document === restored.document,
     locksOrganization: true,
-    decide: async (_, row) => {
+    decide: async (tx, row) => {
       const document: StoredDocument = JSON.parse(restored.document)
-      requireSound(document, undefined, { pins: row.secrets, conversations: runtimes.states })
+      const archives = await listOwnedArchives(tx, key)
+      requireSound(document, undefined, { pins: row.secrets, conversations: runtimes.states, archives })
       return { document }
     },
   })

@@ -1,8 +1,11 @@
+import { environmentLimits } from '@berth/contract'
 import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { refusal } from '../kit/refusal.ts'
 import { archiveEnvironment, unarchiveEnvironment } from './archive-environment.ts'
+import { toArchive } from './archives/archive.ts'
+import { type Spooling, uploadArchive } from './archives/upload-archive.ts'
 import { toEnvironment } from './environment.ts'
 import { type EnvironmentKey, type EnvironmentRow, findEnvironment } from './environment-sql.ts'
 import { requireSeen, revisionOf } from './if-match.ts'
@@ -22,10 +25,11 @@ type Operations =
   | 'restoreEnvironmentRevision'
   | 'putEnvironmentSecret'
   | 'deleteEnvironmentSecret'
+  | 'uploadEnvironmentArchive'
   | 'setDefaultEnvironment'
 
 /** Serves the environments of an organization over HTTP. */
-export function environmentHandlers(context: Context): Pick<Handlers, Operations> {
+export function environmentHandlers(context: Context, { spoolDirectory }: Spooling): Pick<Handlers, Operations> {
   const { db } = context
   return {
     listEnvironments: async ({ principal, query }) => ({
@@ -63,6 +67,12 @@ export function environmentHandlers(context: Context): Pick<Handlers, Operations
     },
     deleteEnvironmentSecret: async ({ principal, params, headerParams }) =>
       answer(await deleteSecret(context, principal, keyOf(principal, params), params.name, seenBy(headerParams))),
+    uploadEnvironmentArchive: async ({ principal, params, body }) => {
+      const content = body.bytes(environmentLimits.archiveBytes)
+      const key = keyOf(principal, params)
+      const { created, archive } = await uploadArchive({ ...context, spoolDirectory }, key, params.sha256, content)
+      return { status: created ? 201 : 200, body: { archive: toArchive(archive) } }
+    },
     setDefaultEnvironment: async ({ principal, body }) => {
       const row = await setDefault(context, principal, body.id?.toLowerCase() ?? null)
       return { status: 200, body: { environment: row === null ? null : toEnvironment(row) } }

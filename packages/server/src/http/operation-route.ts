@@ -38,11 +38,18 @@ export function registerGuardedRoutes(app: FastifyInstance, routes: GuardedRoute
   for (const id of guardedOperationIds) registerRow(app, id, guardedOperationOf(id), routes)
 }
 
+/** Returns what the body of an operation must be. */
+function mediaOf({ form, octets, octetsType, body }: GuardedOperation): Parameters<typeof requireMediaType>[1] {
+  if (form !== undefined) return 'form'
+  if (octets !== undefined) return octetsType ?? 'application/octet-stream'
+  return body === undefined ? 'nothing' : 'json'
+}
+
 function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedOperation, routes: GuardedRoutes): void {
   const contract = new RequestContract(row)
   const takesBody = row.body !== undefined
   const takesStream = row.form !== undefined || row.octets !== undefined
-  const takes = row.form !== undefined ? 'form' : row.octets !== undefined ? 'octets' : takesBody ? 'json' : 'nothing'
+  const takes = mediaOf(row)
   const handle: AnyHandler = routes.handlers[id] as AnyHandler
   const successes = Object.entries(row.responses).flatMap(([status, { schema }]) =>
     schema === undefined ? [] : [[status, schema] as const],

@@ -26,8 +26,8 @@ function minimalCalls(): readonly MinimalCall[] {
       const content = Object.entries(operation.requestBody?.content ?? {})[0]
       if (content === undefined) return []
       const [mediaType, { schema = {} }] = content
-      // Any bytes are a valid octet stream: the document requires nothing of them.
-      if (mediaType === 'application/octet-stream') return []
+      // The document requires nothing of bytes.
+      if (mediaType === 'application/octet-stream' || mediaType === 'application/zip') return []
       const isForm = mediaType === 'multipart/form-data'
       const inQuery = operation.parameters?.filter(parameter => parameter.in === 'query') ?? []
       const params = Object.fromEntries(

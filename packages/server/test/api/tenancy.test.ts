@@ -70,6 +70,7 @@ async function call(id: GuardedOperationId, apiKey: string, target: Target): Pro
     repositoryId: '1',
     number: '1',
     releaseSha: 'a'.repeat(40),
+    sha256: 'a'.repeat(64),
     revision: '1',
     name: 'A',
     ...target,

@@ -18,20 +18,22 @@ export function isJson(contentType: string): boolean {
 export const announcesBody = (headers: IncomingHttpHeaders): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
+const is = (essence: string) => (contentType: string) => contentType.split(';', 1)[0]?.trim().toLowerCase() === essence
+
 /** Returns whether a Content-Type is a multipart form; its boundary is not checked. */
-export const isForm = (contentType: string): boolean =>
-  contentType.split(';', 1)[0]?.trim().toLowerCase() === 'multipart/form-data'
+export const isForm = is('multipart/form-data')
 
-/** Returns whether a Content-Type is an octet stream. */
-const isOctets = (contentType: string): boolean =>
-  contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/octet-stream'
-
-const accepted = { json: isJson, form: isForm, octets: isOctets } as const
+const accepted = {
+  json: isJson,
+  form: isForm,
+  'application/octet-stream': is('application/octet-stream'),
+  'application/zip': is('application/zip'),
+} as const
 
 /**
- * Checks a body by its headers, before reading any of it. An operation with a body accepts only JSON, only a form, or only an octet stream.
- * An operation without one checks the type only if the client sends a body anyway. Encoded bodies (`Content-Encoding`)
- * are refused.
+ * Checks a body by its headers, before reading any of it. An operation with a body accepts only JSON, only a form, or only
+ * bytes of one media type. An operation without one checks the type only if the client sends a body anyway. Encoded
+ * bodies (`Content-Encoding`) are refused.
  * @throws ApiError 415, with the media type if one was sent
  */
 export function requireMediaType(headers: IncomingHttpHeaders, takes: 'nothing' | keyof typeof accepted): void {

@@ -79,6 +79,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
       compute,
       { streams, budget, life },
       { transcription: undefined, egress: { hosts: undefined, refuse: [] } },
+      { spoolDirectory: tmpdir() },
     ),
     authority:
       options.authority ??

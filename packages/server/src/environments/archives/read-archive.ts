@@ -1,0 +1,136 @@
+import { crc32 } from 'node:zlib'
+import { environmentLimits, type Issue } from '@berth/contract'
+import { type Entry, fromRandomAccessReaderPromise, type ZipFile } from 'yauzl'
+import { refusal } from '../../kit/refusal.ts'
+import type { Spooled } from '../../storage/blobs/spool.ts'
+import { headerFault, kindFault, nameFault, nameOf } from './entry-faults.ts'
+import { SpooledReader } from './spooled-reader.ts'
+
+export const MANIFEST = 'extension.json'
+
+/** An entry that was checked, with the place of its data in the file. */
+interface Place {
+  readonly entry: Entry
+  readonly name: string
+  readonly start: number
+  readonly end: number
+}
+
+/** Returns a 400 `environment_invalid` for an archive. */
+export const archiveRefusal = (path: Issue['path'], message: string) =>
+  refusal('environment_invalid', { issues: [{ path, message }] })
+
+/**
+ * Checks that every reader unpacks an archive to the same files, within its own root and within the limits, and returns
+ * the bytes of its manifest. It inflates every entry and believes no size that a header gives.
+ * @throws ApiError 400 `environment_invalid` with the first fault
+ */
+export async function readArchive(content: Spooled): Promise<Buffer> {
+  const reader = new SpooledReader(content)
+  let current: string | null = null
+  try {
+    const zip = await fromRandomAccessReaderPromise(reader, content.sizeBytes, {
+      autoClose: false,
+      decodeStrings: false,
+      validateEntrySizes: true,
+    })
+    if (zip.entryCount > environmentLimits.archiveEntries)
+      throw archiveRefusal(['archive'], `has more than ${environmentLimits.archiveEntries} entries`)
+    const places: Place[] = []
+    for await (const entry of zip.eachEntry()) {
+      current = nameOf(entry) ?? entry.fileNameRaw.toString()
+      places.push(await placeOf(zip, entry))
+    }
+    current = null
+    requireApart(places)
+    requireDistinct(places)
+    let manifest: Buffer | null = null
+    let left: number = environmentLimits.archiveExpandedBytes
+    for (const place of places) {
+      current = place.name
+      const { sizeBytes, bytes } = await inflate(zip, place, left)
+      left -= sizeBytes
+      if (place.name === MANIFEST) manifest = bytes
+    }
+    if (manifest === null) throw archiveRefusal([MANIFEST], missing(places))
+    return manifest
+  } catch (error) {
+    if (reader.failure !== undefined) throw reader.failure
+    if (!isFaultOfZip(error)) throw error
+    throw archiveRefusal(
+      current === null ? ['archive'] : ['archive', current],
+      `is no sound ZIP file: ${error.message}`,
+    )
+  }
+}
+
+/** yauzl and zlib throw plain errors. */
+const isFaultOfZip = (error: unknown): error is Error =>
+  error instanceof Error && (error.constructor === Error || error instanceof RangeError)
+
+async function placeOf(zip: ZipFile, entry: Entry): Promise<Place> {
+  const name = nameOf(entry)
+  if (name === null) throw archiveRefusal(['archive', entry.fileNameRaw.toString()], 'has a name that is not UTF-8')
+  const refuse = (fault: string | null) => {
+    if (fault !== null) throw archiveRefusal(['archive', name], fault)
+  }
+  refuse(nameFault(name))
+  refuse(kindFault(entry, name))
+  const local = await zip.readLocalFileHeaderPromise(entry)
+  refuse(headerFault(entry, local))
+  const end = local.fileDataStart + entry.compressedSize
+  return { entry, name, start: entry.relativeOffsetOfLocalHeader, end }
+}
+
+/** Data that two entries share is how a small file expands without end. */
+function requireApart(places: readonly Place[]): void {
+  let end = 0
+  for (const place of places.toSorted((a, b) => a.start - b.start)) {
+    if (place.start < end) throw archiveRefusal(['archive', place.name], 'overlaps another entry')
+    end = place.end
+  }
+}
+
+/** A file may neither be there twice, in whatever case, nor hold other entries. */
+function requireDistinct(places: readonly Place[]): void {
+  const kinds = new Map<string, 'file' | 'directory'>()
+  for (const { name } of places) {
+    const folded = fold(name)
+    if (kinds.has(folded)) throw archiveRefusal(['archive', name], 'is there twice, but for the case of letters')
+    kinds.set(folded, name.endsWith('/') ? 'directory' : 'file')
+  }
+  for (const { name } of places) {
+    const segments = fold(name).split('/')
+    const inFile = segments.some((_, depth) => depth > 0 && kinds.get(segments.slice(0, depth).join('/')) === 'file')
+    if (inFile) throw archiveRefusal(['archive', name], 'lies in an entry that is a file')
+  }
+}
+
+const fold = (name: string): string => name.replace(/\/$/, '').normalize('NFC').toLowerCase()
+
+/** Reads an entry to its end. Only the manifest's bytes are kept. @param mostBytes what the archive may still expand to */
+async function inflate(zip: ZipFile, { entry, name }: Place, mostBytes: number) {
+  const isManifest = name === MANIFEST
+  const data = await zip.openReadStreamPromise(entry)
+  const kept: Buffer[] = []
+  let sizeBytes = 0
+  let checksum = 0
+  for await (const chunk of data as AsyncIterable<Buffer>) {
+    sizeBytes += chunk.length
+    if (sizeBytes > mostBytes)
+      throw archiveRefusal(['archive', name], `expands beyond ${environmentLimits.archiveExpandedBytes} bytes in all`)
+    if (isManifest && sizeBytes > environmentLimits.manifestBytes)
+      throw archiveRefusal([MANIFEST], `must not exceed ${environmentLimits.manifestBytes} bytes`)
+    checksum = crc32(chunk, checksum)
+    if (isManifest) kept.push(chunk)
+  }
+  if (checksum !== entry.crc32) throw archiveRefusal(['archive', name], 'does not match its checksum')
+  return { sizeBytes, bytes: Buffer.concat(kept) }
+}
+
+function missing(places: readonly Place[]): string {
+  const wrapped = places.find(({ name }) => /^[^/]+\/extension\.json$/.test(name))
+  return wrapped === undefined
+    ? 'is not at the root of the archive'
+    : `is not at the root of the archive but at ${wrapped.name}: pack the content of that directory`
+}
