@@ -168,6 +168,21 @@ describe("a Session on the organization's repository", () => {
     expect([nobody.status, await nobody.json()]).toEqual([401, { error: 'bearer_credential_required' }])
   })
 
+  it('is for people alone: the credential of an installation is refused, whatever it holds', async () => {
+    await connected(organizationId())
+    const { api } = await accounts.person({})
+    const source = await sourceOf(api)
+    const id = randomUUID()
+    const answers = await Promise.all([
+      repositories(accounts.test.api),
+      create(accounts.test.api, { source }, id),
+      create(accounts.test.api, {}, id),
+      accounts.test.api.get(`/cloud/local-repositories/${source.repositoryId}/pulls/1`),
+    ])
+    expect(answers.map(outcome)).toEqual(Array(4).fill('401 invalid_or_expired_credential'))
+    expect((await api.get(`/v1/sessions/${id}`)).status).toBe(404)
+  })
+
   it("takes from the membership's bucket, as /v1 does", async () => {
     const { organizationId: id } = await createTenant(database())
     const { api } = await accounts.person({ organizationId: id })
