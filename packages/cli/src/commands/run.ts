@@ -29,7 +29,7 @@ export async function run(message: string, options: RunOptions, io: CommandIo): 
   const { session, title, runtime, model, repository, base, environment } = options
   if (session !== undefined && (title ?? runtime ?? model ?? repository ?? environment) !== undefined) {
     throw new UsageError(
-      '--title, --runtime, --model, --repository and --environment are for a new session and cannot be combined with --session',
+      '--title, --runtime, --model, --environment and --repository are for a new session and cannot be combined with --session',
     )
   }
   if (base !== undefined && repository === undefined) throw new UsageError('--base needs --repository')
