@@ -1,6 +1,6 @@
 // Measures webhooks: what they cost an append, deliveries a second against a bare `node:https` loop over kept connections
 // that posts the same bytes, and the time from a commit to the receiver's first byte, alone and beside a receiver that
-// never answers. Run as: node bench/webhooks.ts [events]
+// never answers. Run as: node bench/webhooks.ts [events] [append|deliveries|latency]
 import { execFileSync } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -26,6 +26,9 @@ import { openBenchDatabase, quiet } from './support/bench-database.ts'
 import { median, quantile, show } from './support/statistics.ts'
 
 const events = Number(process.argv[2] ?? 3_200)
+/** The one figure to measure; absent: all. */
+const only = process.argv[3]
+const measures = (figure: 'append' | 'deliveries' | 'latency') => only === undefined || only === figure
 const SESSIONS = 16
 const ROUNDS = 5
 /** Of the 50 Events of an average Run, 5 have a family. */
@@ -105,9 +108,9 @@ async function appendRatio(): Promise<number> {
   return median(ratios)
 }
 
-console.info(`append, no endpoint: ${show(await appendRatio(), 3)} (at least 0.97)`)
+if (measures('append')) console.info(`append, no endpoint: ${show(await appendRatio(), 3)} (at least 0.97)`)
 await endpoint('https://hooks.example.com/')
-console.info(`append, one endpoint: ${show(await appendRatio(), 3)} (at least 0.9)`)
+if (measures('append')) console.info(`append, one endpoint: ${show(await appendRatio(), 3)} (at least 0.9)`)
 
 await using wakeups = new PostgresWakeups({
   connection: clientConfig({ connection: bench.connection, log: quiet }),
@@ -188,15 +191,17 @@ async function deliveriesPerSecond(): Promise<number> {
     await sleep(20)
   }
 }
-await bareLoop(events)
-const ratios: number[] = []
-for (let round = 0; round < 3; round += 1) {
-  const bare = await bareLoop(events)
-  const ours = await deliveriesPerSecond()
-  console.info(`deliveries: ${show(ours, 0)}/s, bare loop: ${show(bare, 0)}/s`)
-  ratios.push(ours / bare)
+if (measures('deliveries')) {
+  await bareLoop(events)
+  const ratios: number[] = []
+  for (let round = 0; round < 3; round += 1) {
+    const bare = await bareLoop(events)
+    const ours = await deliveriesPerSecond()
+    console.info(`deliveries: ${show(ours, 0)}/s, bare loop: ${show(bare, 0)}/s`)
+    ratios.push(ours / bare)
+  }
+  console.info(`deliveries against the bare loop: ${show(median(ratios))} (at least 0.5)`)
 }
-console.info(`deliveries against the bare loop: ${show(median(ratios))} (at least 0.5)`)
 
 /** Milliseconds from the commit to the request's headers at the receiver, at 50 Events a second. */
 async function latencies(seconds: number): Promise<number[]> {
@@ -224,16 +229,18 @@ async function latencies(seconds: number): Promise<number[]> {
     return came - at
   })
 }
-const seconds = 10
-const alone = await latencies(seconds)
-console.info(
-  `commit to first byte: p50 ${show(quantile(alone, 0.5), 1)} ms (20), p99 ${show(quantile(alone, 0.99), 1)} ms (100)`,
-)
-await endpoint('https://dead.example.com/')
-const beside = await latencies(seconds)
-console.info(
-  `beside a dead receiver: p50 ${show(quantile(beside, 0.5), 1)} ms, p99 ${show(quantile(beside, 0.99), 1)} ms`,
-)
-console.info(`p99 beside it against alone: ${show(quantile(beside, 0.99) / quantile(alone, 0.99))} (at most 1.2)`)
+if (measures('latency')) {
+  const seconds = 10
+  const alone = await latencies(seconds)
+  console.info(
+    `commit to first byte: p50 ${show(quantile(alone, 0.5), 1)} ms (20), p99 ${show(quantile(alone, 0.99), 1)} ms (100)`,
+  )
+  await endpoint('https://dead.example.com/')
+  const beside = await latencies(seconds)
+  console.info(
+    `beside a dead receiver: p50 ${show(quantile(beside, 0.5), 1)} ms, p99 ${show(quantile(beside, 0.99), 1)} ms`,
+  )
+  console.info(`p99 beside it against alone: ${show(quantile(beside, 0.99) / quantile(alone, 0.99))} (at most 1.2)`)
+}
 receiver.closeAllConnections()
 receiver.close()

@@ -1,6 +1,6 @@
 import type { WebhookError } from '@berth/contract'
 import { ClaimedRows } from '../delivery/claimed-rows.ts'
-import type { Queryable } from '../storage/postgres/database.ts'
+import type { Database, Queryable } from '../storage/postgres/database.ts'
 import { receives } from './authority-sql.ts'
 import type { Attempt, Settled } from './delivery.ts'
 
@@ -59,6 +59,36 @@ export const claimedDeliveries = new ClaimedRows<DeliveryRow>({
   },
 })
 
+/**
+ * Claims deliveries of an endpoint, in the order in which their attempts begin. The lock comes in a statement of its own:
+ * the claim then sees what another process has just claimed, and so the endpoint's slots are never exceeded.
+ *
+ * Neither this commit nor that of the outcomes waits for the disk. Should the database crash within the moment until its
+ * log is flushed, some deliveries are attempted once more.
+ * @param slots attempts at once that are left to the endpoint in this process
+ */
+export async function claimDeliveries(
+  db: Database,
+  by: { readonly now: Date; readonly until: Date; readonly holder: string },
+  endpoint: { readonly id: string; readonly slots: number },
+  limit: number,
+): Promise<readonly ClaimedDelivery[]> {
+  const claimed = await db.transaction(async tx => {
+    const locked = tx.query({
+      name: 'lock-webhook-claims',
+      text: `
+        select set_config('synchronous_commit', 'off', true),
+          pg_advisory_xact_lock(hashtextextended('webhook_claims/' || $1, 0))`,
+      values: [endpoint.id],
+    })
+    const values = [endpoint.id, endpoint.slots, by.holder]
+    const [rows] = await Promise.all([claimedDeliveries.claim<ClaimedDelivery>(tx, by, limit, values), locked])
+    return rows
+  })
+  // An update returns rows in any order.
+  return claimed.toSorted((a, b) => a.position - b.position)
+}
+
 /** An endpoint that has deliveries to begin. */
 export interface DueEndpoint {
   readonly id: string
@@ -83,10 +113,11 @@ export async function findDueEndpoints(db: Queryable, now: Date): Promise<readon
         from pending p where p.endpoint_id is not null
       )
       select w.id, w.failures from pending p join webhook_endpoints w on w.id = p.endpoint_id
-      where exists (
-        select 1 from webhook_deliveries d
+      cross join lateral (
+        select from webhook_deliveries d
         where d.endpoint_id = p.endpoint_id and d.status = 'pending' and d.due_at <= $1
-          and (d.claimed_until is null or d.claimed_until < $1))
+          and (d.claimed_until is null or d.claimed_until < $1)
+        order by d.due_at limit 1) due
       order by w.id`,
     values: [now],
   })
@@ -112,9 +143,26 @@ export interface Finished {
   readonly endedAt: Date
 }
 
-/** Writes outcomes and releases the rows. A row whose claim was taken over stays as it is. */
-export async function finishDeliveries(db: Queryable, finished: readonly Finished[]): Promise<void> {
-  await db.query({
+/**
+ * Writes outcomes, with what they say about their endpoints, and releases the rows. A row whose claim was taken over
+ * stays as it is.
+ */
+export async function finishDeliveries(
+  db: Database,
+  finished: readonly Finished[],
+  news: readonly EndpointNews[],
+): Promise<void> {
+  await db.transaction(tx =>
+    Promise.all([
+      tx.query({ name: 'relax-webhook-outcomes', text: "select set_config('synchronous_commit', 'off', true)" }),
+      releaseDeliveries(tx, finished),
+      recordEndpoints(tx, news),
+    ]),
+  )
+}
+
+async function releaseDeliveries(tx: Queryable, finished: readonly Finished[]): Promise<void> {
+  await tx.query({
     name: 'finish-webhook-deliveries',
     text: `
       update webhook_deliveries r
@@ -149,8 +197,8 @@ export interface EndpointNews {
 }
 
 /** Adds news to the rows of endpoints, which it locks in the order of their ids: other processes write them too. */
-export async function recordEndpoints(db: Queryable, news: readonly EndpointNews[]): Promise<void> {
-  await db.query({
+async function recordEndpoints(tx: Queryable, news: readonly EndpointNews[]): Promise<void> {
+  await tx.query({
     name: 'record-webhook-endpoints',
     text: `
       with locked as (select id from webhook_endpoints where id = any($1::uuid[]) order by id for no key update)

@@ -3,7 +3,7 @@ import { Loop } from '../kit/loop.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import { logFailure } from '../storage/postgres/log-failure.ts'
 import { isSuccess } from './delivery.ts'
-import { type EndpointNews, type Finished, finishDeliveries, recordEndpoints } from './delivery-sql.ts'
+import { type EndpointNews, type Finished, finishDeliveries } from './delivery-sql.ts'
 
 /** Most outcomes of one statement. */
 const AT_ONCE = 256
@@ -47,7 +47,7 @@ export class OutcomeWriter implements AsyncDisposable {
   async #write(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.slice(0, AT_ONCE)
-      await this.#db.transaction(tx => Promise.all([finishDeliveries(tx, batch), recordEndpoints(tx, newsOf(batch))]))
+      await finishDeliveries(this.#db, batch, newsOf(batch))
       this.#waiting.splice(0, batch.length)
       this.#written(batch.map(({ claim }) => claim))
     }

@@ -8,6 +8,7 @@ import { type AttemptContext, attempt } from './attempt.ts'
 import { type Outcome, settle } from './delivery.ts'
 import {
   type ClaimedDelivery,
+  claimDeliveries,
   claimedDeliveries,
   type DueEndpoint,
   findDueEndpoints,
@@ -120,11 +121,9 @@ export class Sender implements Service {
       const slots = this.#slotsLeft(endpoint)
       if (slots <= 0) continue
       const now = clock.now()
-      const by = { now, until: new Date(now.getTime() + this.#limits.claimMs) }
-      const claimed = await claimedDeliveries.claim<ClaimedDelivery>(db, by, room, [endpoint.id, slots, this.#holder])
-      // An update returns rows in any order.
-      const inOrder = claimed.toSorted((a, b) => a.position - b.position)
-      for (const delivery of inOrder) this.#begin(delivery)
+      const until = new Date(now.getTime() + this.#limits.claimMs)
+      const claimed = await claimDeliveries(db, { now, until, holder: this.#holder }, { id: endpoint.id, slots }, room)
+      for (const delivery of claimed) this.#begin(delivery)
     }
   }
 

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { findDueEndpoints } from '../../src/webhooks/delivery-sql.ts'
+import { claimDeliveries, findDueEndpoints } from '../../src/webhooks/delivery-sql.ts'
 import { until } from '../support/until.ts'
 import { Sending } from '../support/webhooks/sending.ts'
 
@@ -78,6 +79,18 @@ describe('a receiver that never answers', () => {
     await until('one more', async () => (await sending.deliveries(live)).every(({ status }) => status === 'succeeded'))
     expect(new Set(sending.receiver.ids).size).toBe(1_001)
     expect(dead.received).toHaveLength(16)
+  })
+
+  it('has no more than its slots if several processes claim at the same moment', async () => {
+    const endpoint = await sending.endpoint()
+    const key = await sending.session()
+    await sending.append(key, ...Array.from({ length: 80 }, () => 'svc.run.started'))
+    const now = sending.clock.now()
+    const until = new Date(now.getTime() + 4_000)
+    const claims = Array.from({ length: 5 }, () =>
+      claimDeliveries(sending.made.database, { now, until, holder: randomUUID() }, { id: endpoint.id, slots: 16 }, 256),
+    )
+    expect((await Promise.all(claims)).flat()).toHaveLength(16)
   })
 
   it('gets one attempt at a time after fifty failures, until one succeeds', async () => {
