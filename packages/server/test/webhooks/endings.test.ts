@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Database } from '../../src/storage/postgres/database.ts'
 import { claimDeliveries, findDueEndpoints } from '../../src/webhooks/delivery-sql.ts'
 import { until } from '../support/until.ts'
 import { Sending } from '../support/webhooks/sending.ts'
@@ -85,12 +86,37 @@ describe('a receiver that never answers', () => {
     const endpoint = await sending.endpoint()
     const key = await sending.session()
     await sending.append(key, ...Array.from({ length: 80 }, () => 'svc.run.started'))
+    const { database } = sending.made
     const now = sending.clock.now()
-    const until = new Date(now.getTime() + 4_000)
-    const claims = Array.from({ length: 5 }, () =>
-      claimDeliveries(sending.made.database, { now, until, holder: randomUUID() }, { id: endpoint.id, slots: 16 }, 256),
-    )
-    expect((await Promise.all(claims)).flat()).toHaveLength(16)
+    const claimBy = (db: Database) => {
+      const by = { now, until: new Date(now.getTime() + 4_000), holder: randomUUID() }
+      return claimDeliveries(db, by, { id: endpoint.id, slots: 16 }, 256)
+    }
+    const claimed = Promise.withResolvers<void>()
+    const commit = Promise.withResolvers<void>()
+    const first = claimBy({
+      query: (statement, values) => database.query(statement, values),
+      transaction: work =>
+        database.transaction(async tx => {
+          const value = await work(tx)
+          claimed.resolve()
+          await commit.promise
+          return value
+        }),
+    })
+    await claimed.promise
+    let ended = false
+    const second = claimBy(database).finally(() => {
+      ended = true
+    })
+    await until('the second claim', async () => {
+      const waiting = await database.query(
+        "select 1 from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())",
+      )
+      return ended || waiting.rowCount > 0
+    })
+    commit.resolve()
+    expect((await Promise.all([first, second])).flat()).toHaveLength(16)
   })
 
   it('gets one attempt at a time after fifty failures, until one succeeds', async () => {
