@@ -15,7 +15,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     writes: ['accounts', 'identity/development'],
     reads: ['admin', 'repositories', 'environments', 'sessions/runs', 'webhooks'],
   },
-  people: { writes: ['accounts', 'identity/development'] },
+  people: { writes: ['accounts', 'identity/development'], reads: ['sessions/runs'] },
   memberships: { writes: ['accounts', 'identity/development'], reads: ['sessions/runs'] },
   apps: { writes: ['accounts', 'identity/development'], reads: ['webhooks'] },
   installations: {

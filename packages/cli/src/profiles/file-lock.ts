@@ -1,8 +1,8 @@
 import { closeSync, openSync } from 'node:fs'
 import type { Platform } from '@berth/client'
 
-/** Longer than the longest request under a lock takes. */
-const WAIT_MS = 30_000
+/** Longer than finding the account service and renewing at it take together. */
+const WAIT_MS = 60_000
 const BUSY = 5
 
 /**

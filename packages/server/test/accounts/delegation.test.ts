@@ -102,6 +102,20 @@ describe('a delegation', () => {
     }
   })
 
+  it('does not let the client revoke what another client was given', async () => {
+    const cloud = new CloudClient(accounts.test.url)
+    const { tokens } = await cloud.signIn(await newPerson(), { scope: 'openid offline_access', prompt: 'consent' })
+    const basic = Buffer.from(`portal:${encodeURIComponent(secret)}`).toString('base64')
+    const revoked = await fetch(`${accounts.test.url}/oidc/token/revocation`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${basic}` },
+      body: new URLSearchParams({ token: tokens.refresh_token }),
+    })
+    expect(revoked.status).toBe(200)
+    expect((await as(tokens.access_token).get('/v1/me')).status).toBe(200)
+    expect((await cloud.refresh(tokens.refresh_token)).status).toBe(200)
+  })
+
   it('is asked of the person under the name of the client', async () => {
     const { pages } = await portal.authorize(await newPerson())
     expect(pages.at(-1)?.text).toContain('<strong>The Portal</strong> asks to act as')

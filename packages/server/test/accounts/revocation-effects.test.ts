@@ -138,7 +138,7 @@ const effects: Readonly<Record<string, Effect>> = {
     act: ({ member }) => disablePerson(db(), member.who.email, new Date()),
     requests: everywhere,
     streams: ['person'],
-    runs: {},
+    runs: { member: ended },
   },
   'a sign-in that is ended': {
     act: ({ member }) => member.api.call('DELETE', `/api/sign-ins/${member.who.signInId}`),

@@ -105,7 +105,7 @@ export function providerConfiguration(
       userinfo: { enabled: false },
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
-      revocation: { enabled: true },
+      revocation: { enabled: true, allowedPolicy: mayRevoke },
       rpInitiatedLogout: { enabled: true, logoutSource: showSignOut, postLogoutSuccessSource: showSignedOut },
       deviceFlow: {
         enabled: true,
@@ -188,3 +188,10 @@ function cookies(context: SignInContext): NonNullable<Configuration['cookies']> 
     short,
   }
 }
+
+/** A client revokes its own tokens; those of others look unknown to it, and stay. */
+const mayRevoke = (
+  _: unknown,
+  client: { readonly clientId: string },
+  token: { readonly clientId?: string | undefined },
+) => Promise.resolve(token.clientId === client.clientId)

@@ -3,8 +3,8 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 
 /**
  * Returns SQL that is true if a Run has lost its authority. Its organization was suspended, or lost product access; or
- * the installation that owns its Session was revoked, or lost product access; or the person who submitted its Turn left
- * the organization before the Run began and has not come back. A Run that has begun continues when a member leaves.
+ * the installation that owns its Session was revoked, or lost product access; or the person who submitted its Turn was
+ * disabled, or left the organization and has not come back, before the Run began. A Run that has begun continues.
  *
  * @param run alias of a row of `runs`
  */
@@ -19,12 +19,12 @@ export const hasLostAuthority = (run: string): string => `(
     where g.id = ${run}.organization_id and (g.suspended_at is not null or not g.cloud_access))
   or (${run}.started_at is null and exists (
     select 1 from turns t
-    join memberships m on m.organization_id = t.organization_id and m.person_id = t.author_id
+    left join people p on p.id = t.author_id
+    left join memberships m on m.organization_id = t.organization_id and m.person_id = t.author_id
     where t.organization_id = ${run}.organization_id and t.session_id = ${run}.session_id and t.id = ${run}.turn_id
-      and t.author_kind = 'person' and m.revoked_at is not null
-      and not exists (
-        select 1 from memberships live
-        where live.organization_id = m.organization_id and live.person_id = m.person_id and live.revoked_at is null))))`
+      and t.author_kind = 'person'
+    group by p.disabled_at
+    having p.disabled_at is not null or (count(m.id) > 0 and bool_and(m.revoked_at is not null)))))`
 
 export interface RunKey extends SessionKey {
   readonly runId: string
