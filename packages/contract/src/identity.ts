@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { capabilities, permissions } from './capability.ts'
+import { capabilities, permissions, roles } from './capability.ts'
 import { open, openString, Uuid } from './scalar.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 100 })
@@ -10,7 +10,7 @@ export const Identity = Type.Object(
     success: Type.Literal(true),
     user: Type.Object({ id: Uuid, name: Name, email: Type.String({ format: 'email' }) }, open),
     organization: Type.Object({ id: Uuid, name: Name }, open),
-    membership: Type.Object({ id: Uuid }, open),
+    membership: Type.Object({ id: Uuid, role: Type.Enum(roles, { type: 'string' }) }, open),
     organizationId: Uuid,
     membershipId: Uuid,
     capabilities: Type.Array(openString([...capabilities, ...permissions], 'What the person may do here.')),

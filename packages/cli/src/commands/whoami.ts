@@ -29,7 +29,12 @@ export async function whoami({ json }: { readonly json?: boolean }, io: CommandI
     await stdout.line(`${stdout.paint('bold', printableLine(user.name))} <${printableLine(user.email)}>\n`)
     const where = [`${organization.name}`, organization.id]
     await printFacts(
-      [['Organization', where], ['Deployment', deployment], ...described(credential, capabilities)],
+      [
+        ['Organization', where],
+        ['Role', membership.role],
+        ['Deployment', deployment],
+        ...described(credential, capabilities),
+      ],
       stdout,
     )
   }

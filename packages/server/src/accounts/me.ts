@@ -18,7 +18,7 @@ export async function readIdentity(db: Queryable, principal: PersonPrincipal): P
     success: true,
     user: { id: principal.id, name: found.name, email: found.email },
     organization: { id: principal.organizationId, name: found.organization },
-    membership: { id: principal.membershipId },
+    membership: { id: principal.membershipId, role: principal.role },
     organizationId: principal.organizationId,
     membershipId: principal.membershipId,
     capabilities: [...principal.capabilities, ...principal.permissions],

@@ -118,6 +118,7 @@ describe('a delegation', () => {
 
   it('is asked of the person under the name of the client', async () => {
     const { pages } = await portal.authorize(await newPerson())
+    expect(pages[0]?.text).toContain('<strong>The Portal</strong> asks you to sign in.')
     expect(pages.at(-1)?.text).toContain('<strong>The Portal</strong> asks to act as')
   })
 })

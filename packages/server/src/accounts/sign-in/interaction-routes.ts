@@ -60,10 +60,13 @@ export class InteractionRoutes {
     if (interaction.uid !== id) throw new ApiError(400, 'malformed_request')
     const bound = `interaction/${interaction.uid}/${interaction.prompt.name}/${interaction.session?.accountId ?? ''}`
     const csrf = formToken(this.#context.masterKey, bound)
+    const name = await nameOfClient(provider, interaction)
     const purpose =
-      interaction.deviceCode === undefined
-        ? html`A program on this machine asks you to sign in.`
-        : html`This connects the device that shows your code.`
+      interaction.deviceCode !== undefined
+        ? html`This connects the device that shows your code.`
+        : name === null
+          ? html`A program on this machine asks you to sign in.`
+          : html`<strong>${name}</strong> asks you to sign in.`
     return { request, reply, provider, interaction, csrf, bound, page: 'interaction', purpose }
   }
 
@@ -97,7 +100,7 @@ export class InteractionRoutes {
     const { person, memberships } = standing
     const { name, email } = person
     const device = deviceCode !== undefined
-    const client = await this.#nameOfClient(step)
+    const client = await nameOfClient(step.provider, step.interaction)
     return sendPage(
       step.reply,
       200,
@@ -120,12 +123,6 @@ export class InteractionRoutes {
     const approval = { ...chosen, address: request.ip, userAgent }
     const grantId = await approve(this.#context, provider, interaction, approval)
     return this.#finish(step, grantId === null ? noMembership : { consent: { grantId } })
-  }
-
-  /** Returns the name that people know a client by; null for a program on their own machine. */
-  async #nameOfClient({ provider, interaction }: Step): Promise<string | null> {
-    const id = String(interaction.params['client_id'])
-    return id === cloudClient ? null : ((await provider.Client.find(id))?.clientName ?? id)
   }
 
   /**
@@ -164,3 +161,9 @@ function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): F
 }
 
 const noMembership = { error: 'access_denied', error_description: 'no membership that this request could be for' }
+
+/** Returns the name that people know a client by; null for a program on their own machine. */
+async function nameOfClient(provider: Step['provider'], { params }: Step['interaction']): Promise<string | null> {
+  const id = String(params['client_id'])
+  return id === cloudClient ? null : ((await provider.Client.find(id))?.clientName ?? id)
+}
