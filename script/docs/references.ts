@@ -75,8 +75,10 @@ function textOf(path: string): string | null {
   return statSync(path).isDirectory() ? '' : readFileSync(path, 'utf8')
 }
 
+/** Returns the folders in a directory, without the data directory of a service that ran here. */
 function foldersOf(directory: string): string[] {
-  return readdirSync(directory, { withFileTypes: true }).flatMap(entry => (entry.isDirectory() ? [entry.name] : []))
+  const entries = readdirSync(directory, { withFileTypes: true })
+  return entries.flatMap(entry => (entry.isDirectory() && entry.name !== '.berth' ? [entry.name] : []))
 }
 
 function filesBelow(directory: string): string[] {

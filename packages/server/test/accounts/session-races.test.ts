@@ -36,7 +36,8 @@ async function whileOpen<T>(first: (tx: Queryable) => Promise<unknown>, work: ()
     await first(tx)
     const done = work()
     const waits = async () => {
-      const { rows } = await tx.query(
+      // On another connection: a transaction sees the activity as it was at its first look.
+      const { rows } = await database.query(
         "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
       )
       return rows.length > 0
