@@ -15,6 +15,7 @@ import type { ExitCode } from './exit-code.ts'
 import type { CommandIo, LocalIo, SignInIo } from './io.ts'
 import { count } from './option-values.ts'
 import { addWebhooks } from './webhooks-program.ts'
+import { addWorkspaces } from './workspace-program.ts'
 
 /** The process's functions that the command line calls. */
 export interface ProgramHost {
@@ -53,6 +54,7 @@ export function buildProgram(host: ProgramHost): Command {
   addEnvironments(program, host)
   addCancel(program, host)
   addReset(program, host)
+  addWorkspaces(program, host)
   addRuntimes(program, host)
   addInteractions(program, host)
   addReview(program, host)

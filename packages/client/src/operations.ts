@@ -59,6 +59,13 @@ export interface SessionOperations {
    * then.
    */
   reset(sessionId: string, options?: CallOptions): Promise<{ readonly session: Session }>
+  /**
+   * Attaches a workspace without a Turn, restored from the last checkpoint. 503 `cloud_workspace_starting` means that
+   * it is still in the making: repeat the call.
+   */
+  restoreWorkspace(sessionId: string, options?: CallOptions): Promise<{ readonly session: Session }>
+  /** Gives the sandbox of an idle Session back; the next Turn gets a fresh one with the sealed work. Idempotent. */
+  releaseWorkspace(sessionId: string, options?: CallOptions): Promise<void>
   /** Returns the worker that executes the active Run; null if there is none. */
   fence(sessionId: string, options?: CallOptions): Promise<{ readonly fence: Fence | null }>
 }
@@ -110,6 +117,11 @@ export function sessionOperations(transport: Transport): SessionOperations {
       await call(transport, { method: 'DELETE', path: one(sessionId) }, options)
     },
     reset: (sessionId, options) => call(transport, { method: 'POST', path: [...one(sessionId), 'reset'] }, options),
+    restoreWorkspace: (sessionId, options) =>
+      call(transport, { method: 'PUT', path: [...one(sessionId), 'workspace'] }, options),
+    async releaseWorkspace(sessionId, options) {
+      await call(transport, { method: 'DELETE', path: [...one(sessionId), 'workspace'] }, options)
+    },
     fence: (sessionId, options) => call(transport, { method: 'GET', path: [...one(sessionId), 'fence'] }, options),
   }
 }

@@ -33,6 +33,8 @@ test('every operation uses its method and path', async () => {
   await client.sessions.patch('s', { title: 't' })
   await client.sessions.archive('s')
   await client.sessions.reset('s')
+  await client.sessions.restoreWorkspace('s')
+  await client.sessions.releaseWorkspace('s')
   await client.sessions.fence('s')
   await client.turns.list('s', { after: -1 })
   await client.turns.put('s', 't', { message: 'm' })
@@ -50,6 +52,8 @@ test('every operation uses its method and path', async () => {
     'PATCH /v1/sessions/s',
     'DELETE /v1/sessions/s',
     'POST /v1/sessions/s/reset',
+    'PUT /v1/sessions/s/workspace',
+    'DELETE /v1/sessions/s/workspace',
     'GET /v1/sessions/s/fence',
     'GET /v1/sessions/s/turns?after=-1',
     'PUT /v1/sessions/s/turns/t',

@@ -139,6 +139,26 @@ export const sessionOperations = {
       'cloud_workspace_unavailable',
     ],
   }),
+  releaseWorkspace: operation({
+    method: 'DELETE',
+    path: '/v1/sessions/{sessionId}/workspace',
+    summary: 'Release the workspace',
+    description:
+      'Gives the sandbox of an idle Session back; the next Turn starts in a fresh one, with the work as it was sealed. Use it to have the newest revision of the environment applied. Repeating the request has no further effect. It is refused if the work in the sandbox is not sealed.',
+    tag: 'Sessions',
+    access: 'bearer',
+    capability: 'svc.cloud.turns:submit',
+    params: SessionPath,
+    responses: { 204: { description: 'The Session holds no workspace.' } },
+    errors: [
+      'cloud_session_not_found',
+      'cloud_resume_unavailable',
+      'cloud_session_finalizing',
+      'cloud_run_in_progress',
+      'cloud_publication_in_progress',
+      'cloud_workspace_starting',
+    ],
+  }),
   resetSession: operation({
     method: 'POST',
     path: '/v1/sessions/{sessionId}/reset',

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import { archiveSession } from './archive-session.ts'
 import { createSession } from './create-session.ts'
+import { releaseWorkspace } from './release-workspace.ts'
 import { resetSession } from './reset-session.ts'
 import { restoreWorkspace } from './restore-workspace.ts'
 import { pageSessions, readSession } from './session/read-session.ts'
@@ -15,6 +16,7 @@ type Operations =
   | 'updateSession'
   | 'archiveSession'
   | 'restoreWorkspace'
+  | 'releaseWorkspace'
   | 'resetSession'
 
 /** Serves Sessions over HTTP. */
@@ -60,6 +62,11 @@ export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
     restoreWorkspace: async ({ principal, params, signal }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
       return { status: 200, body: { session: await restoreWorkspace(context, principal, key, signal) } }
+    },
+    releaseWorkspace: async ({ principal, params }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      await releaseWorkspace(context, principal, key)
+      return { status: 204 }
     },
     resetSession: async ({ principal, params }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }

@@ -487,7 +487,7 @@ describe('an event in between', () => {
     expect(rows).toEqual([{ error_code: 'authority_revoked' }])
   })
 
-  it('does not let the workspace be restored under a publication', async () => {
+  it('does not let the workspace be released or restored under a publication', async () => {
     const at = await begin()
     await writeFile(join(at.project, 'a'), 'a')
     const { id } = await at.publish()
@@ -495,6 +495,7 @@ describe('an event in between', () => {
       "update publications set status = 'attempted', completed_at = null, due_at = 'infinity' where id = $1",
       [id],
     )
+    expect(outcome(await at.api.call('DELETE', at.path('/workspace')))).toBe('409 cloud_publication_in_progress')
     await new WorkerStandIn(test.db.database).loseSandbox(at.session)
     const restore = () => at.api.call('PUT', at.path('/workspace'))
     expect(outcome(await restore())).toBe('409 cloud_publication_in_progress')

@@ -1,0 +1,44 @@
+import { BerthError } from '@berth/client'
+import { type ExitCode, exitCode } from '../exit-code.ts'
+import type { CommandIo } from '../io.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
+
+export interface WorkspaceOptions {
+  readonly json?: boolean
+}
+
+/** Attaches the workspace of a Session, and says until when. */
+export async function restoreWorkspace(
+  sessionId: string,
+  { json }: WorkspaceOptions,
+  { client, stdout }: CommandIo,
+): Promise<ExitCode> {
+  const { session } = await client.sessions.restoreWorkspace(sessionId)
+  const until = session.workspace.expiresAt ?? 'its next turn'
+  await stdout.line(
+    json ? jsonLine(session) : printableLine(`the workspace of session ${session.id} is attached until ${until}`),
+  )
+  return exitCode.completed
+}
+
+/** Gives the workspace of a Session back. */
+export async function releaseWorkspace(
+  sessionId: string,
+  { json }: WorkspaceOptions,
+  { client, stdout }: CommandIo,
+): Promise<ExitCode> {
+  try {
+    await client.sessions.releaseWorkspace(sessionId)
+  } catch (failure) {
+    if (!(failure instanceof BerthError) || failure.code !== 'cloud_resume_unavailable') throw failure
+    throw new Error(
+      'the workspace was not given back, because it alone holds the work of the last run: that run is not sealed',
+    )
+  }
+  await stdout.line(
+    json
+      ? jsonLine((await client.sessions.get(sessionId)).session)
+      : printableLine(`session ${sessionId} holds no workspace; its next turn gets a fresh one with its work restored`),
+  )
+  return exitCode.completed
+}

@@ -1,0 +1,52 @@
+import { isNewestWorkSealed } from '../checkpoints/checkpoint-sql.ts'
+import type { Context } from '../context.ts'
+import type { Principal } from '../identity/guard/principal.ts'
+import { refusal, sessionNotFound } from '../kit/refusal.ts'
+import type { SessionKey } from '../kit/session-key.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
+import { topics } from '../storage/postgres/wakeups.ts'
+import { endLease } from './leases/end-lease.ts'
+import { readWorkspaceRequest } from './leases/workspace-request-sql.ts'
+import { isPublicationUnderWay } from './publications/under-way.ts'
+import { lockVisibleSession } from './session/lock-session.ts'
+import { continuationOfSession, type SessionRow } from './session/session.ts'
+import { findSession } from './session/session-sql.ts'
+
+/**
+ * Gives the Session's workspace back, so that the next Turn gets a fresh sandbox with its sealed work. A Session
+ * without a workspace stays as it is.
+ *
+ * Everything that could use the sandbox decides under the same lock: a Turn that is admitted later finds no lease and
+ * makes a new one.
+ * @throws ApiError 404
+ * @throws ApiError 409 `cloud_session_finalizing`, `cloud_publication_in_progress` or `cloud_run_in_progress`
+ * @throws ApiError 409 `cloud_resume_unavailable` if the Session could not continue without this sandbox
+ * @throws ApiError 503 `cloud_workspace_starting` while a worker makes the workspace for a caller
+ */
+export async function releaseWorkspace(context: Context, principal: Principal, key: SessionKey): Promise<void> {
+  const released = await context.db.transaction(async tx => {
+    const session = await lockVisibleSession(tx, principal, key)
+    await requireIdle(tx, key, session)
+    if (!session.lease_held) return false
+    await endLease(tx, key, 'expired', context.clock.now())
+    if (!(await canContinue(tx, key, context))) throw refusal('cloud_resume_unavailable')
+    return true
+  })
+  if (released) context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.leases)
+}
+
+async function requireIdle(tx: Queryable, key: SessionKey, session: SessionRow): Promise<void> {
+  if (session.archived_at !== null) throw sessionNotFound()
+  if (session.finalizing) throw refusal('cloud_session_finalizing')
+  if (await isPublicationUnderWay(tx, key)) throw refusal('cloud_publication_in_progress')
+  if (session.active_run_status !== null) throw refusal('cloud_run_in_progress')
+  if ((await readWorkspaceRequest(tx, key)) === 'open') throw refusal('cloud_workspace_starting')
+}
+
+/** Returns true if everything that the ended lease held is sealed and can be restored. */
+async function canContinue(tx: Queryable, key: SessionKey, context: Context): Promise<boolean> {
+  const left = await findSession(tx, key)
+  if (left === null || !continuationOfSession(left, context).canContinue) return false
+  // An older checkpoint would do to continue, but without the work of the newest Run.
+  return left.first_run_started_at === null || isNewestWorkSealed(tx, key)
+}
