@@ -25,7 +25,21 @@ export interface SandboxSpec {
   readonly runtime?: string
   /** An engine that the sandbox sees in place of the built-in agent's; read once, to its end. */
   readonly engine?: AsyncIterable<Uint8Array>
+  /** Shown in the workspace and the home; changes go to the sandbox's own disk. Only if `lowerOwner` is not null. */
+  readonly lower?: LowerTrees
   readonly egress: SandboxEgress
+}
+
+/** Two directories of this host whose content belongs to `LowerOwner.uid` and never changes while a sandbox uses it. */
+export interface LowerTrees {
+  readonly workspace: string
+  readonly home: string
+}
+
+/** The user of lower trees, and the program that writes them. */
+export interface LowerOwner {
+  readonly uid: number
+  readonly program: TreeProgram
 }
 
 /** The targets that a sandbox may reach through its proxy, its only way out. The proxy refuses all others. */
@@ -116,6 +130,8 @@ export interface SandboxDriver {
    * them at start.
    */
   describe(): readonly string[]
+  /** Returns who owns lower trees on this host; null if it cannot show sandboxes any. */
+  lowerOwner(): LowerOwner | null
   /**
    * Creates the sandbox and starts its command. A failure leaves nothing behind.
    * @throws Error if the lease id is in use

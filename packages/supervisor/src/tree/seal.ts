@@ -256,11 +256,14 @@ function readUpTo(fd: number, into: Buffer, length: number): number {
   return have
 }
 
-/** Reads large inode numbers exactly: above 2^53, as on overlay file systems, a double loses their last bits. */
+/**
+ * Names a file whatever its path. Large inode numbers are read exactly: above 2^53 a double loses their last bits. In an
+ * overlay the files of each layer have a device of their own, and may share a number.
+ */
 function inodeOf(path: string, stats: Stats): string {
-  if (Number.isSafeInteger(stats.ino)) return String(stats.ino)
+  if (Number.isSafeInteger(stats.ino)) return `${stats.dev}:${stats.ino}`
   const exact = lstatSync(nativePath(path), { bigint: true, throwIfNoEntry: false })
-  return String(exact?.ino ?? path)
+  return exact === undefined ? path : `${exact.dev}:${exact.ino}`
 }
 
 function microseconds(stats: Stats): number {

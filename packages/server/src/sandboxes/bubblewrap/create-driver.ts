@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { allSettled } from '../../kit/all-settled.ts'
-import { type SandboxDriver, type SandboxEgress, SandboxGoneError } from '../driver.ts'
+import { type SandboxDriver, type SandboxEgress, SandboxGoneError, type TreeProgram } from '../driver.ts'
 import { createEgressPolicy } from '../egress/egress-policy.ts'
 import { type EgressProxy, serveEgressProxy } from '../egress/proxy.ts'
 import { errorCode } from '../linux/errors.ts'
@@ -79,9 +79,16 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     await destroyLease(context, leaseId)
   }
 
+  const program: TreeProgram = {
+    nodePath: options.nodePath,
+    programPath: join(options.bundlesDir, 'tree.cjs'),
+    ...(options.bwrap !== undefined && { bwrap: options.bwrap }),
+  }
+
   return {
     kind: 'bubblewrap',
     describe: () => describeBounds(context),
+    lowerOwner: () => (context.noLowerTrees === undefined ? { uid: context.lowerOwner, program } : null),
     async create(spec) {
       await locked(spec.leaseId, async () => {
         await assertSpec(spec, instance.dataDir)
@@ -127,11 +134,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
         workspace: { path: files.workspace, ...owner },
         home: { path: files.home, ...owner },
         baselines: join(files.host, 'baselines'),
-        program: {
-          nodePath: options.nodePath,
-          programPath: join(options.bundlesDir, 'tree.cjs'),
-          ...(options.bwrap !== undefined && { bwrap: options.bwrap }),
-        },
+        program,
       }
     },
     list: () => listLeases(context),

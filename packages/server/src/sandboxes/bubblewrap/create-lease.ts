@@ -1,9 +1,11 @@
 import { chownSync, renameSync } from 'node:fs'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { allSettled } from '../../kit/all-settled.ts'
 import type { SandboxSpec } from '../driver.ts'
 import { errorCode } from '../linux/errors.ts'
 import { hostNames, type LeaseFiles, leaseFiles } from './files/lease-files.ts'
+import { mountLowerTrees } from './files/lower-trees.ts'
 import { writeRecord } from './files/record.ts'
 import { writeVisibleFile } from './files/visible-files.ts'
 import { type Plan, passwdFiles } from './launch/arguments.ts'
@@ -47,8 +49,12 @@ export async function makeSandbox(
   for (const [name, content] of passwdFiles(uid)) writeVisibleFile(join(files.host, name), content)
   if (context.host.privileged) for (const dir of [files.workspace, files.home, files.tmp]) chownSync(dir, uid, uid)
   if (spec.engine !== undefined) await writeEngine(files, spec.engine)
-  await beforeStart()
-  const { host, filterPath, instance } = context
+  const { host, filterPath, instance, lowerOwner } = context
+  // At once, as each takes a few milliseconds; all of them end before a failure is cleared up.
+  await allSettled([
+    spec.lower === undefined ? undefined : mountLowerTrees(files, spec.lower, { onDisk: lowerOwner, shown: uid }),
+    beforeStart(),
+  ])
   const plan = planOf(context, files, spec, uid, await context.closedNode.path())
   const userNamespacePath = blank.userNamespace?.map(uid)
   await launch(blank, plan, { bwrapPath: host.bwrapPath, filterPath, userNamespacePath, tag: instance.tag })

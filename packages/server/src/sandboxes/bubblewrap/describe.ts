@@ -20,6 +20,9 @@ export function describeBounds(context: DriverContext): readonly string[] {
     noLoopDisks === undefined
       ? 'disk: a file system per sandbox'
       : `disk: measured every few seconds, a sandbox over its bound is ended (${noLoopDisks})`,
+    context.noLowerTrees === undefined
+      ? 'prebuilt trees: below each sandbox, copied on write'
+      : `prebuilt trees: copied into each sandbox (${context.noLowerTrees})`,
     ...(host.shell.leaking.length > 0
       ? [
           `descriptors: ${host.shell.leaking.join(', ')}, inherited by the service, stay open inside; closing them needs bash`,

@@ -1,6 +1,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { isLeaseId } from '../linux/instance.ts'
 import { runProgram } from '../linux/run-program.ts'
+import { unmountBelow } from '../linux/unmount-below.ts'
 import { type LeaseFiles, leaseFiles } from './files/lease-files.ts'
 import { isMounted, removeLoopDisk } from './files/loop-disk.ts'
 import { groupOf } from './launch/blank.ts'
@@ -33,6 +34,7 @@ export async function destroyLease(context: DriverContext, leaseId: string): Pro
 }
 
 async function removeFiles(files: LeaseFiles): Promise<void> {
+  await unmountBelow(files.dir)
   if (await isMounted(files.disk)) await removeLoopDisk(files.disk)
   try {
     await rm(files.dir, { recursive: true, force: true })

@@ -28,6 +28,8 @@ export const hostNames = {
   record: 'record.json',
   /** The engine in place of the built-in one, if the lease has its own. */
   engine: 'engine.cjs',
+  /** Where a lower tree is bound while its overlay is mounted. */
+  lower: 'lower',
   arguments: 'arguments',
   script: 'script',
   group: 'cgroup',
@@ -41,7 +43,17 @@ export const hostNames = {
 export const proxySocketName = 'proxy.sock'
 
 /** Names of the directories below the lease's disk. */
-export const diskNames = { image: 'image', files: 'files', workspace: 'workspace', home: 'home', tmp: 'tmp' } as const
+export const diskNames = {
+  image: 'image',
+  files: 'files',
+  workspace: 'workspace',
+  home: 'home',
+  tmp: 'tmp',
+  /** What a sandbox with lower trees has changed in them. */
+  upper: 'upper',
+  /** The overlays' own directories. */
+  work: 'work',
+} as const
 
 /**
  * Returns the paths of a lease.

@@ -6,7 +6,7 @@ import { ProgramError, runProgram } from '../../linux/run-program.ts'
 import { diskNames } from './lease-files.ts'
 
 /** The agent's directories on a disk. `tmp` has the mode of a shared /tmp. */
-const agentDirectories = [
+export const agentDirectories = [
   [diskNames.workspace, 0o755],
   [diskNames.home, 0o700],
   [diskNames.tmp, 0o1777],

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { SandboxBounds } from '../../driver.ts'
 import type { Cgroups } from '../../linux/cgroups.ts'
+import { unmountBelow } from '../../linux/unmount-below.ts'
 import { makeUserNamespace, type UnmappedNamespace } from '../../linux/user-namespace.ts'
 import { hostNames, type LeaseFiles, leaseFilesAt } from '../files/lease-files.ts'
 import { makeAgentDirectories, makeLoopDisk, removeLoopDisk } from '../files/loop-disk.ts'
@@ -78,6 +79,7 @@ export async function removeBlank(resources: Pick<BlankResources, 'cgroups'>, di
   const files = leaseFilesAt(dir, 'blank')
   const group = groupOf(files)
   if (group !== undefined) await resources.cgroups?.end(group)
+  await unmountBelow(dir)
   await removeLoopDisk(files.disk)
   await rm(dir, { recursive: true, force: true })
 }

@@ -1,5 +1,5 @@
 import { mkdir, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { SandboxBounds } from '../../driver.ts'
 import type { DriverLog } from '../options.ts'
 import { processStartTime } from '../processes/marked-processes.ts'
@@ -24,13 +24,19 @@ export interface BlanksOptions extends BlankResources {
   readonly log: DriverLog
 }
 
+/** Returns a new path for what this process makes among the blanks. If the process dies, a later one removes it. */
+export async function blankDirectory(dir: string, name: string): Promise<string> {
+  // Two drivers in one process may share the directory.
+  const unique = Math.random().toString(36).slice(2, 8)
+  return join(dir, `${process.pid}-${await processStartTime(process.pid)}-${name}-${unique}`)
+}
+
 /**
  * Opens the directory of blanks, removes those of dead processes and proves that one can be made. A blank belongs to
  * the process that made it, so its name is `<pid>-<start time>-<n>`.
  */
 export async function openBlanks(options: BlanksOptions): Promise<Blanks> {
   const { dir, bounds, wanted, log } = options
-  const self = `${process.pid}-${await processStartTime(process.pid)}`
   const ready: Blank[] = []
   let made = 0
   let closed = false
@@ -40,10 +46,9 @@ export async function openBlanks(options: BlanksOptions): Promise<Blanks> {
     if ((await processStartTime(Number(pid))) !== start) await removeBlank(options, join(dir, name))
   }
 
-  const make = (asked: SandboxBounds) => {
-    // Two drivers in one process may share the directory.
-    const name = `${self}-${made++}-${Math.random().toString(36).slice(2, 8)}`
-    return makeBlank(options, join(dir, name), name, asked)
+  const make = async (asked: SandboxBounds) => {
+    const path = await blankDirectory(dir, String(made++))
+    return makeBlank(options, path, basename(path), asked)
   }
   const discard = async (blank: Blank) => {
     blank.socket.destroy()

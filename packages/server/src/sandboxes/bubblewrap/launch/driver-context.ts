@@ -7,11 +7,12 @@ import { processMasks, systemMounts } from '../../linux/system-mounts.ts'
 import { makeUserNamespace, UserNamespaceError } from '../../linux/user-namespace.ts'
 import { systemCallFilter } from '../../seccomp/filter.ts'
 import { type ClosedNode, openClosedNode } from '../files/closed-node.ts'
+import { whyNoLowerTrees } from '../files/lower-trees.ts'
 import { type Host, inspectHost } from '../host.ts'
 import type { BubblewrapOptions } from '../options.ts'
 import { openUids, type Uids } from '../processes/uids.ts'
 import { emptyFileName, sharedEtcFiles } from './arguments.ts'
-import { type Blanks, type BlanksOptions, openBlanks } from './blanks.ts'
+import { type Blanks, type BlanksOptions, blankDirectory, openBlanks } from './blanks.ts'
 
 const DEFAULT_UID_BASE = 200_000
 const DEFAULT_SPARES = 2
@@ -30,6 +31,10 @@ export interface DriverContext {
   readonly noLoopDisks: string | undefined
   /** The reason why root's sandboxes run in the initial user namespace; undefined if each has its own. */
   readonly noUserNamespaces: string | undefined
+  /** The reason why sandboxes can have no lower trees; undefined if they can. */
+  readonly noLowerTrees: string | undefined
+  /** The uid that owns lower trees: the one before those of leases. */
+  readonly lowerOwner: number
   readonly etcDir: string
   /** The file with the system-call filter. */
   readonly filterPath: string
@@ -52,7 +57,8 @@ export async function openDriverContext(options: BubblewrapOptions): Promise<Dri
   const versions = options.cgroups === 'v1' ? [1] : [1, 2]
   const cgroups = options.cgroups === false ? undefined : await findCgroups(instance.tag, versions)
   const uidsDir = host.privileged ? HOST_UIDS_DIR : join(instance.dataDir, 'uids')
-  const uids = await openUids(uidsDir, options.uidBase ?? DEFAULT_UID_BASE)
+  const uidBase = options.uidBase ?? DEFAULT_UID_BASE
+  const uids = await openUids(uidsDir, uidBase)
   const etcDir = await writeSharedEtc(join(instance.dataDir, 'sandbox-etc'))
   const filterPath = join(instance.dataDir, 'sandbox-filter')
   await replaceFile(filterPath, filter)
@@ -69,6 +75,13 @@ export async function openDriverContext(options: BubblewrapOptions): Promise<Dri
     wanted: options.spares ?? DEFAULT_SPARES,
     log: options.log,
   })
+  const lowerOwner = uidBase - 1
+  const noLowerTrees = host.privileged
+    ? await whyNoLowerTrees(await blankDirectory(instance.blanksDir, 'probe'), {
+        onDisk: lowerOwner,
+        shown: lowerOwner - 1,
+      })
+    : 'only root can mount them'
   return {
     options: { ...options, nodePath: await realpath(options.nodePath), bundlesDir: await realpath(options.bundlesDir) },
     instance,
@@ -78,6 +91,8 @@ export async function openDriverContext(options: BubblewrapOptions): Promise<Dri
     blanks,
     noLoopDisks,
     noUserNamespaces,
+    noLowerTrees,
+    lowerOwner,
     etcDir,
     filterPath,
     closedNode,

@@ -29,6 +29,9 @@ export async function assertSpec(spec: SandboxSpec, dataDir: string): Promise<vo
   assertBounds(spec.bounds)
   if (spec.objects !== undefined && !isAbsolute(spec.objects)) throw new TypeError('objects need an absolute path')
   if (spec.runtime !== undefined && !isAbsolute(spec.runtime)) throw new TypeError('a runtime needs an absolute path')
+  for (const lower of spec.lower === undefined ? [] : [spec.lower.workspace, spec.lower.home]) {
+    if (!isAbsolute(lower)) throw new TypeError('lower trees need absolute paths')
+  }
   for (const mount of spec.mounts) await assertMount(mount, dataDir)
 }
 

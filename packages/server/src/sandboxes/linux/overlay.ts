@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process'
+import { arch } from 'node:process'
+import { text } from 'node:stream/consumers'
+import { systemPath } from './run-program.ts'
+
+/** A mount of two trees as one. All paths but `lower` are relative to the directory that the call names. */
+export interface OverlayMount {
+  /** The tree below, which never changes: an absolute path. */
+  readonly lower: string
+  /** An empty directory. */
+  readonly target: string
+  /** Options of overlayfs. Where they name `boundLower`, they mean `lower` with its owners mapped. */
+  readonly options: string
+}
+
+/** The name that options give to the tree below; a directory of this name must exist. */
+export const boundLower = 'host/lower'
+
+/** Maps owners in a lower tree: content of the one user shows as the other's. */
+export interface OwnerMap {
+  readonly onDisk: number
+  readonly shown: number
+}
+
+/** This kernel or its file systems cannot mount an overlay over a tree whose owner is mapped. */
+export class OverlayError extends Error {
+  override readonly name = 'OverlayError'
+}
+
+/** Numbers of `mount`, `umount2` and `unshare`; the newer calls have one number on all architectures. */
+const calls: Readonly<Record<string, readonly [number, number, number]>> = { x64: [165, 166, 272], arm64: [40, 39, 97] }
+
+/**
+ * Neither Node nor util-linux before 2.39 can map the owners of a mount, and Perl belongs to every Debian. The lower
+ * tree is bound with its owners mapped, the overlay takes a copy of that mount, and the bind goes again.
+ */
+const program = String.raw`
+use strict;
+my ($mount, $umount, $unshare, $disk, $shown, $bind, @mounts) = @ARGV;
+sub check { my ($name, $result) = @_; die "$name: $!\n" if $result < 0; $result }
+pipe(my $made, my $making); pipe(my $wait, my $done);
+my $holder = fork // die "fork: $!\n";
+if (!$holder) {
+  close $done;
+  exit 1 if syscall($unshare + 0, 0x10000000) < 0;
+  syswrite $making, 'x'; sysread $wait, my $end, 1; exit 0;
+}
+close $making;
+sysread($made, my $byte, 1) or die "unshare: this host cannot make user namespaces\n";
+for my $file ('uid_map', 'gid_map') {
+  open my $map, '>', "/proc/$holder/$file" or die "$file: $!\n";
+  defined syswrite $map, "$disk $shown 1" or die "$file: $!\n";
+}
+open my $namespace, '<', "/proc/$holder/ns/user" or die "namespace: $!\n";
+my ($empty, $type) = ('', 'overlay');
+while (my ($lower, $target, $options) = splice @mounts, 0, 3) {
+  my $tree = check('open_tree', syscall(428, -100, $lower, 0x80001));
+  my $attributes = pack 'QQQQ', 0x100000, 0, 0, fileno $namespace;
+  check('mount_setattr', syscall(442, $tree, $empty, 0x1000, $attributes, 32));
+  check('move_mount', syscall(429, $tree, $empty, -100, $bind, 4));
+  my $result = syscall($mount + 0, $type, $target, $type, 6, $options);
+  my $reason = $!;
+  check('umount', syscall($umount + 0, $bind, 2));
+  $! = $reason;
+  check('overlay', $result);
+}
+`
+
+/**
+ * Mounts overlays, `nosuid` and `nodev`, in this process's mount namespace. After a failure some of them may stand;
+ * `unmountBelow` removes them.
+ * @param directory absolute; other paths are relative to it, so that no character in it confuses the options
+ * @throws OverlayError
+ */
+export async function mountOverlays(
+  directory: string,
+  owners: OwnerMap,
+  mounts: readonly OverlayMount[],
+): Promise<void> {
+  const numbers = calls[arch]
+  if (numbers === undefined) throw new OverlayError(`the numbers of system calls on ${arch} are not known`)
+  const words = [...numbers, owners.onDisk, owners.shown, boundLower].map(String)
+  const each = mounts.flatMap(({ lower, target, options }) => [lower, target, options])
+  const child = spawn('perl', ['-e', program, ...words, ...each], {
+    env: { PATH: systemPath, LC_ALL: 'C' },
+    cwd: directory,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<number | null>()
+  child.on('error', reject)
+  child.on('close', resolve)
+  try {
+    const [code, said] = await Promise.all([promise, text(child.stderr)])
+    if (code !== 0) throw new OverlayError(said.trim() || `perl exited with ${code}`)
+  } catch (error) {
+    if (error instanceof OverlayError) throw error
+    throw new OverlayError('perl could not be started', { cause: error })
+  }
+}
