@@ -43,9 +43,7 @@ export function documentFaults(
     ...extensionFaults(document.extensions, archives),
     ...cacheFaults(document.cache.paths, conversations),
     ...repositoryFaults(document),
-    ...(sent === undefined || samePins(sent, pins)
-      ? []
-      : [issue(['secrets'], 'must be the pins of the newest revision, or left out')]),
+    ...pinFaults(sent, pins),
     ...(Buffer.byteLength(documentText(document)) > environmentLimits.documentBytes
       ? [issue([], `must not exceed ${environmentLimits.documentBytes} bytes`)]
       : []),
@@ -101,6 +99,13 @@ function repositoryFaults({ github, repositories }: StoredDocument): readonly Is
     if (folded === PROJECT) return [issue(['repositories', index, 'path'], `must not be ${PROJECT}`)]
     return taken ? [issue(['repositories', index, 'path'], 'is the directory of an earlier repository')] : []
   })
+}
+
+/** Returns the fault of pins that a caller wrote down, if they are not those of the newest revision. */
+export function pinFaults(sent: EnvironmentDraft['secrets'], pins: readonly SecretPin[]): readonly Issue[] {
+  return sent === undefined || samePins(sent, pins)
+    ? []
+    : [issue(['secrets'], 'must be the pins of the newest revision, or left out')]
 }
 
 function samePins(sent: readonly SecretPin[], pins: readonly SecretPin[]): boolean {

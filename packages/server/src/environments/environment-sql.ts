@@ -2,7 +2,12 @@ import type { EnvironmentAuthor, SecretPin } from '@berth/contract'
 import type { Queryable } from '../storage/postgres/database.ts'
 import type { StoredArchive } from './archives/archive-sql.ts'
 import { archivesOf } from './document.ts'
-import type { SizedPin } from './warnings.ts'
+import type { JudgedPin } from './warnings.ts'
+
+/** A secret that the newest revision pins, with the length of its value in bytes. */
+export interface SizedPin extends JudgedPin {
+  readonly size_bytes: number
+}
 
 /** Names an environment: its id is unique within its organization only. */
 export interface EnvironmentKey {
@@ -35,8 +40,8 @@ export type RevisionRow = Pick<
 const selectFrom = (environments: string): string => `
   select e.id, e.name, e.folded_name, e.revision, e.is_default, e.archived_at, r.document, r.created_by_kind,
     r.created_by_id, r.created_at, (
-      select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'version', s.version, 'size_bytes', s.size_bytes)
-        order by s.name), '[]')
+      select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'version', s.version, 'size_bytes', s.size_bytes,
+        'masked', s.masked) order by s.name), '[]')
       from environment_secrets s
       where s.organization_id = e.organization_id and s.environment_id = e.id and s.ended_at is null
     ) as secrets, (

@@ -1,11 +1,25 @@
 import type { Environment, EnvironmentRevision } from '@berth/contract'
+import type { Context } from '../context.ts'
+import { findGrantedNames } from '../repositories/granted-names.ts'
 import { toArchive } from './archives/archive.ts'
 import { readDocument } from './document.ts'
 import type { EnvironmentRow, RevisionRow } from './environment-sql.ts'
-import { warningsOf } from './warnings.ts'
+import { type WarningFacts, warningsOf } from './warnings.ts'
 
-/** Returns the environment resource. */
-export function toEnvironment(row: EnvironmentRow): Environment {
+/** Returns the resources of an organization's environments, with the warnings that hold now. */
+export async function toEnvironments(
+  { db, runtimes }: Pick<Context, 'db' | 'runtimes'>,
+  organizationId: string,
+  rows: readonly EnvironmentRow[],
+): Promise<Environment[]> {
+  const names = rows.flatMap(({ document }) => readDocument(document, []).repositories.map(entry => entry.repository))
+  const granted = names.length === 0 ? null : await findGrantedNames(db, organizationId, names)
+  const runtimeVariables = runtimes.variables
+  const isGranted = (repository: string) => granted?.has(repository.toLowerCase()) === true
+  return rows.map(row => toEnvironment(row, { runtimeVariables, isGranted }))
+}
+
+function toEnvironment(row: EnvironmentRow, facts: WarningFacts): Environment {
   const { id, name, revision, is_default, archived_at, created_at } = row
   const secrets = row.secrets.map(({ name, version }) => ({ name, version }))
   const document = readDocument(row.document, secrets)
@@ -20,7 +34,7 @@ export function toEnvironment(row: EnvironmentRow): Environment {
     secrets,
     createdBy: { kind: row.created_by_kind, id: row.created_by_id },
     createdAt: created_at.toISOString(),
-    warnings: warningsOf(document, row.secrets),
+    warnings: warningsOf(document, row.secrets, facts),
   }
 }
 

@@ -1,8 +1,9 @@
 import type { EnvironmentPage, EnvironmentRevisionPage, RequestQuery } from '@berth/contract'
+import type { Context } from '../context.ts'
 import { invalidField, refusal } from '../kit/refusal.ts'
 import { isUuid } from '../kit/uuid.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
-import { toEnvironment, toRevision } from './environment.ts'
+import { toEnvironments, toRevision } from './environment.ts'
 import {
   type EnvironmentKey,
   findDefault,
@@ -22,11 +23,11 @@ interface NamePlace {
  * @throws ApiError 400 `invalid_request` if no page gave the cursor
  */
 export async function pageEnvironments(
-  db: Queryable,
+  context: Pick<Context, 'db' | 'runtimes'>,
   organizationId: string,
   { limit, cursor, archived }: RequestQuery<'listEnvironments'>,
 ): Promise<EnvironmentPage> {
-  const rows = await listEnvironments(db, organizationId, {
+  const rows = await listEnvironments(context.db, organizationId, {
     archived: archived === undefined ? 'no' : archived === 'true' ? 'both' : 'only',
     after: cursor === undefined ? null : decodePlace(cursor),
     limit: limit + 1,
@@ -34,8 +35,8 @@ export async function pageEnvironments(
   const page = rows.slice(0, limit)
   const last = page.at(-1)
   return {
-    environments: page.map(toEnvironment),
-    defaultEnvironmentId: await findDefault(db, organizationId),
+    environments: await toEnvironments(context, organizationId, page),
+    defaultEnvironmentId: await findDefault(context.db, organizationId),
     nextCursor: last === undefined ? null : encodePlace({ foldedName: last.folded_name, id: last.id }),
     hasMore: rows.length > limit,
   }

@@ -1,11 +1,11 @@
-import { type EnvironmentDraft, environmentLimits } from '@berth/contract'
+import { type EnvironmentDraft, environmentLimits, type Issue } from '@berth/contract'
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { refusal } from '../kit/refusal.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import { listOwnedArchives } from './archives/archive-sql.ts'
 import { completeDocument, documentText, foldName, type StoredDocument } from './document.ts'
-import { documentFaults } from './document-rules.ts'
+import { documentFaults, pinFaults } from './document-rules.ts'
 import { conflict } from './environment-conflict.ts'
 import {
   countLiveEnvironments,
@@ -41,10 +41,15 @@ export async function putEnvironment(
     await lockOrganization(tx, key.organizationId)
     const row = await lockEnvironment(tx, key)
     if (row === null && seen !== null) throw refusal('environment_not_found')
+    const pins = row?.secrets ?? []
+    if (documentText(document) === row?.document) {
+      // Only the pins are judged: the rest was sound when it was written, and the deployment may have changed since.
+      requireNone(pinFaults(draft.secrets, pins))
+      return { created: false, row }
+    }
     const archives = await listOwnedArchives(tx, key)
-    requireSound(document, draft.secrets, { pins: row?.secrets ?? [], conversations: runtimes.states, archives })
+    requireSound(document, draft.secrets, { pins, conversations: runtimes.states, archives })
     if (row === null) return { created: true, row: await create(tx, key, document, { author, now }) }
-    if (documentText(document) === row.document) return { created: false, row }
     if (seen === null) throw refusal('precondition_required')
     if (row.archived_at !== null) throw conflict('the environment is archived')
     requireNewest(row, seen)
@@ -58,7 +63,10 @@ export function requireSound(
   sent: EnvironmentDraft['secrets'],
   surroundings: Parameters<typeof documentFaults>[2],
 ): void {
-  const issues = documentFaults(document, sent, surroundings)
+  requireNone(documentFaults(document, sent, surroundings))
+}
+
+function requireNone(issues: readonly Issue[]): void {
   if (issues.length > 0) throw refusal('environment_invalid', { issues })
 }
 

@@ -6,7 +6,7 @@ import { refusal } from '../kit/refusal.ts'
 import { archiveEnvironment, unarchiveEnvironment } from './archive-environment.ts'
 import { toArchive } from './archives/archive.ts'
 import { type Spooling, uploadArchive } from './archives/upload-archive.ts'
-import { toEnvironment } from './environment.ts'
+import { toEnvironments } from './environment.ts'
 import { type EnvironmentKey, type EnvironmentRow, findEnvironment } from './environment-sql.ts'
 import { requireSeen, revisionOf } from './if-match.ts'
 import { pageEnvironments, pageRevisions } from './list-environments.ts'
@@ -31,15 +31,25 @@ type Operations =
 /** Serves the environments of an organization over HTTP. */
 export function environmentHandlers(context: Context, { spoolDirectory }: Spooling): Pick<Handlers, Operations> {
   const { db } = context
+  const show = async ({ organizationId }: Principal, row: EnvironmentRow) => {
+    const [environment] = await toEnvironments(context, organizationId, [row])
+    if (environment === undefined) throw new Error('one environment has one resource')
+    return environment
+  }
+  const answer = async (principal: Principal, row: EnvironmentRow) => ({
+    status: 200 as const,
+    body: { environment: await show(principal, row) },
+    headers: tagged(row),
+  })
   return {
     listEnvironments: async ({ principal, query }) => ({
       status: 200,
-      body: await pageEnvironments(db, principal.organizationId, query),
+      body: await pageEnvironments(context, principal.organizationId, query),
     }),
     getEnvironment: async ({ principal, params }) => {
       const row = await findEnvironment(db, keyOf(principal, params))
       if (row === null) throw refusal('environment_not_found')
-      return answer(row)
+      return answer(principal, row)
     },
     listEnvironmentRevisions: async ({ principal, params, query }) => ({
       status: 200,
@@ -50,23 +60,33 @@ export function environmentHandlers(context: Context, { spoolDirectory }: Spooli
       const seen = ifMatch === undefined ? null : revisionOf(ifMatch)
       const { created, row } = await putEnvironment(context, principal, keyOf(principal, params), body.document, seen)
       const location = { location: `/v1/environments/${row.id}` }
-      return { status: created ? 201 : 200, body: { environment: toEnvironment(row) }, headers: tagged(row, location) }
+      return {
+        status: created ? 201 : 200,
+        body: { environment: await show(principal, row) },
+        headers: tagged(row, location),
+      }
     },
     archiveEnvironment: async ({ principal, params, headerParams }) =>
-      answer(await archiveEnvironment(context, principal, keyOf(principal, params), seenBy(headerParams))),
+      answer(principal, await archiveEnvironment(context, principal, keyOf(principal, params), seenBy(headerParams))),
     unarchiveEnvironment: async ({ principal, params, headerParams }) =>
-      answer(await unarchiveEnvironment(context, principal, keyOf(principal, params), seenBy(headerParams))),
+      answer(principal, await unarchiveEnvironment(context, principal, keyOf(principal, params), seenBy(headerParams))),
     restoreEnvironmentRevision: async ({ principal, params, headerParams }) => {
       const seen = seenBy(headerParams)
       const key = keyOf(principal, params)
-      return answer(await restoreRevision(context, principal, key, Number(params.revision), seen))
+      return answer(principal, await restoreRevision(context, principal, key, Number(params.revision), seen))
     },
     putEnvironmentSecret: async ({ principal, params, body, headerParams }) => {
       const secret = { name: params.name, value: body.value }
-      return answer(await writeSecret(context, principal, keyOf(principal, params), secret, seenBy(headerParams)))
+      return answer(
+        principal,
+        await writeSecret(context, principal, keyOf(principal, params), secret, seenBy(headerParams)),
+      )
     },
     deleteEnvironmentSecret: async ({ principal, params, headerParams }) =>
-      answer(await deleteSecret(context, principal, keyOf(principal, params), params.name, seenBy(headerParams))),
+      answer(
+        principal,
+        await deleteSecret(context, principal, keyOf(principal, params), params.name, seenBy(headerParams)),
+      ),
     uploadEnvironmentArchive: async ({ principal, params, body }) => {
       const content = body.bytes(environmentLimits.archiveBytes)
       const key = keyOf(principal, params)
@@ -75,7 +95,7 @@ export function environmentHandlers(context: Context, { spoolDirectory }: Spooli
     },
     setDefaultEnvironment: async ({ principal, body }) => {
       const row = await setDefault(context, principal, body.id?.toLowerCase() ?? null)
-      return { status: 200, body: { environment: row === null ? null : toEnvironment(row) } }
+      return { status: 200, body: { environment: row === null ? null : await show(principal, row) } }
     },
   }
 }
@@ -89,12 +109,6 @@ const keyOf = (
 })
 
 const seenBy = (headers: { readonly 'if-match'?: string }): number => requireSeen(headers['if-match'])
-
-const answer = (row: EnvironmentRow) => ({
-  status: 200 as const,
-  body: { environment: toEnvironment(row) },
-  headers: tagged(row),
-})
 
 /** The entity tag is what the next write names in `If-Match`. */
 const tagged = ({ revision }: EnvironmentRow, headers: Readonly<Record<string, string>> = {}) => ({

@@ -37,15 +37,31 @@ export async function nextVersion(
 export async function insertSecret(
   tx: Queryable,
   { organizationId, environmentId }: EnvironmentKey,
-  secret: { readonly name: string; readonly version: number; readonly sizeBytes: number; readonly sealed: Buffer },
+  secret: {
+    readonly name: string
+    readonly version: number
+    readonly sizeBytes: number
+    readonly masked: boolean
+    readonly sealed: Buffer
+  },
   now: Date,
 ): Promise<void> {
   await tx.query({
     name: 'insert-environment-secret',
     text: `
-      insert into environment_secrets (organization_id, environment_id, name, version, size_bytes, sealed, created_at)
-      values ($1, $2, $3, $4, $5, $6, $7)`,
-    values: [organizationId, environmentId, secret.name, secret.version, secret.sizeBytes, secret.sealed, now],
+      insert into environment_secrets (organization_id, environment_id, name, version, size_bytes, masked, sealed,
+        created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    values: [
+      organizationId,
+      environmentId,
+      secret.name,
+      secret.version,
+      secret.sizeBytes,
+      secret.masked,
+      secret.sealed,
+      now,
+    ],
   })
 }
 

@@ -1,6 +1,7 @@
 import { environmentLimits } from '@berth/contract'
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/guard/principal.ts'
+import { isMaskable } from '../kit/redactor.ts'
 import { refusal } from '../kit/refusal.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import { readDocument } from './document.ts'
@@ -32,7 +33,7 @@ export async function writeSecret(
       await endSecret(tx, key, name, now)
       const version = await nextVersion(tx, key, name)
       const sealed = masterKeyOf(tx).seal(value, placeOf(key, name, version))
-      await insertSecret(tx, key, { name, version, sizeBytes, sealed }, now)
+      await insertSecret(tx, key, { name, version, sizeBytes, masked: isMaskable(value), sealed }, now)
       return {}
     },
   })

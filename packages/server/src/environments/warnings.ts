@@ -1,43 +1,82 @@
 import type { EnvironmentWarning, SecretPin } from '@berth/contract'
 import type { StoredDocument } from './document.ts'
 
-/** Below this length a value is not masked: it would blacken half of every log. */
-export const MASKED_BYTES = 8
 /** A script of this length that goes on after a failed command hides what went wrong. */
 const LONG_SETUP_LINES = 20
 
-const credential = /(?:^|_)(?:API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?)(?:_|$)/i
-const stopsOnFailure = /^\s*set\s+(?:-[a-z]*e|-o\s+errexit)/m
+const credentialName =
+  /(?:^|_)(?:API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_|$)/i
+/** Forms in which well-known services give out credentials, and private keys in PEM. */
+const credentialValue =
+  /^(?:gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|xox[a-z]-[\w-]{10,}|AKIA[A-Z0-9]{16}|npm_\w{16,}|svc_\w{16,})|-----BEGIN [A-Z ]*PRIVATE KEY-----|^\w+:\/\/[^/\s:@]*:[^/\s@]+@/
+const stopsOnFailure = /^\s*set\s+(?:-\S+\s+)*(?:-[a-zA-Z]*e|-[a-zA-Z]*o\s+errexit)/m
 /** Variables that agents read themselves. */
 const ofRuntimes = /^(?:ANTHROPIC|OPENAI|GEMINI|GOOGLE|CLAUDE|CODEX|OPENCODE|GOOSE)_/
 
-/** A secret that a revision pins, with the length of its value in bytes. */
-export interface SizedPin extends SecretPin {
-  readonly size_bytes: number
+/** A secret that a revision pins. */
+export interface JudgedPin extends SecretPin {
+  /** Whether its value is long enough to be masked in output. */
+  readonly masked: boolean
+}
+
+/** The parts of the deployment and the organization that warnings depend on. */
+export interface WarningFacts {
+  /** Variables that runtimes set, with the id of one that does. */
+  readonly runtimeVariables: ReadonlyMap<string, string>
+  /** Returns whether a grant of the organization covers a repository. */
+  readonly isGranted: (repository: string) => boolean
 }
 
 /** Returns what a document allows but its author probably did not mean. A warning is never a reason to refuse it. */
-export function warningsOf(document: StoredDocument, secrets: readonly SizedPin[]): EnvironmentWarning[] {
-  const { setup, variables } = document
-  const names = Object.keys(variables)
+export function warningsOf(
+  document: StoredDocument,
+  secrets: readonly JudgedPin[],
+  facts: WarningFacts,
+): EnvironmentWarning[] {
+  const { setup, variables, repositories } = document
+  const named = [
+    ...Object.keys(variables).map(name => ({ name, path: ['document', 'variables', name] })),
+    ...secrets.map(({ name }) => ({ name, path: ['secrets', name] })),
+  ]
   return [
-    ...names
-      .filter(name => credential.test(name) && variables[name] !== '')
-      .map(name => warning(['variables', name], 'looks like a credential: write it as a secret, which is masked')),
-    ...names
-      .filter(name => ofRuntimes.test(name))
-      .map(name => warning(['variables', name], 'is a variable that a runtime may set itself')),
+    ...Object.entries(variables)
+      .filter(([name, value]) => value !== '' && (credentialName.test(name) || credentialValue.test(value)))
+      .map(([name]) =>
+        warning(['document', 'variables', name], 'looks like a credential: write it as a secret, which is masked'),
+      ),
+    ...named.flatMap(({ name, path }) => runtimeWarning(name, path, facts)),
     ...secrets
-      .filter(({ size_bytes }) => size_bytes < MASKED_BYTES)
-      .map(({ name }) => warning(['secrets', name], `has fewer than ${MASKED_BYTES} bytes, so no output masks it`)),
-    ...(setup.includes('\r\n') ? [warning(['setup'], 'has lines that end in CRLF, which bash takes literally')] : []),
-    ...(setup.split('\n').length > LONG_SETUP_LINES && !stopsOnFailure.test(setup)
-      ? [warning(['setup'], 'goes on after a command that fails: begin it with `set -e`')]
+      .filter(({ masked }) => !masked)
+      .map(({ name }) => warning(['secrets', name], 'has fewer than 8 characters, so no output masks it')),
+    ...(/\r\n/.test(setup)
+      ? [warning(['document', 'setup'], 'has lines that end in CRLF, which bash takes literally')]
       : []),
+    ...(lineCount(setup) > LONG_SETUP_LINES && !stopsOnFailure.test(setup)
+      ? [warning(['document', 'setup'], 'goes on after a command that fails: begin it with `set -e`')]
+      : []),
+    ...repositories.flatMap(({ repository }, index) =>
+      facts.isGranted(repository)
+        ? []
+        : [
+            warning(
+              ['document', 'repositories', index],
+              `is covered by no grant: ${repository} is cloned without a token`,
+            ),
+          ],
+    ),
   ]
 }
 
-const warning = (path: (string | number)[], message: string): EnvironmentWarning => ({
-  path: path[0] === 'secrets' ? path : ['document', ...path],
+function runtimeWarning(name: string, path: readonly string[], { runtimeVariables }: WarningFacts) {
+  const runtime = runtimeVariables.get(name)
+  if (runtime !== undefined)
+    return [warning(path, `is set by the runtime ${runtime} itself, whose value its agent gets`)]
+  return ofRuntimes.test(name) ? [warning(path, 'is a variable that a runtime may read or set itself')] : []
+}
+
+const lineCount = (text: string): number => text.replace(/\n+$/, '').split('\n').length
+
+const warning = (path: readonly (string | number)[], message: string): EnvironmentWarning => ({
+  path: [...path],
   message,
 })

@@ -58,6 +58,15 @@ export class RuntimeCatalog {
     return [...this.#entries.values()].flatMap(({ state }) => state)
   }
 
+  /** Names of the variables that runtimes set in their agents, each with the id of one that does. */
+  get variables(): ReadonlyMap<string, string> {
+    return new Map(
+      [...this.#entries.values()].flatMap(({ id, env, modelEnv }) =>
+        Object.keys({ ...env, ...modelEnv?.({ id: 'model' }) }).map(name => [name, id] as const),
+      ),
+    )
+  }
+
   /** Ids that a Session may name. */
   get ids(): readonly string[] {
     return [...this.#entries.keys()]

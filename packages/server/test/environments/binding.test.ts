@@ -76,6 +76,10 @@ describe('a session', () => {
     if (status === 403) expect(answer.body).toEqual({ error: 'environment_forbidden' })
     const bare = await create(caller, { environment: null })
     expect(bare.status).toBe(201)
+    const { id } = bare.body.session
+    const patched = outcome(await patch(caller, id, { environment: { id: made.id } }))
+    expect(patched).toBe(status === 403 ? '403 environment_forbidden' : '200')
+    expect((await patch(caller, id, { environment: null })).body.session.environment).toBeNull()
   })
 
   it("is not bound to another organization's environment", async () => {
