@@ -2,6 +2,8 @@
 const meanings: Readonly<Record<string, string>> = {
   review_changed: 'the workspace has changed since that review; review it again with `berth review`',
   no_changes: 'the session has no changes',
+  secret_in_changes:
+    'the changes, the title or the body hold the value of a secret of the sandbox; remove it and review again',
   workspace_expired: 'the sandbox is gone; `berth run --session` restores the workspace in a new one',
   session_archived: 'the session was archived',
   authority_revoked: 'the repository is no longer granted; an operator can grant it with `berth admin grant add`',

@@ -10,6 +10,7 @@ export const deliveries = ['pull_request', 'direct_branch'] as const
 export const publicationErrors = [
   'review_changed',
   'no_changes',
+  'secret_in_changes',
   'workspace_expired',
   'session_archived',
   'authority_revoked',

@@ -22,6 +22,8 @@ export interface GitOptions {
   readonly maxOutputBytes?: number
   /** Cuts output at its bound and ends git, instead of a failure. */
   readonly cutsOutput?: boolean
+  /** Takes the output piece by piece, without a bound; none is in the result. Git is ended once it returns true. */
+  readonly take?: (piece: Buffer) => boolean
   /** Bounds of each process of git; the default ones are far above the needs of most commands. */
   readonly bounds?: HelperBounds
   readonly signal?: AbortSignal
@@ -76,6 +78,7 @@ export async function runGit(args: readonly string[], options: GitOptions = {}):
   const output: Buffer[] = []
   let size = 0
   let broken: 'time' | 'output' | undefined
+  let hasEnough = false
   const stop = (bound: 'time' | 'output'): void => {
     broken ??= bound
     git.kill()
@@ -84,6 +87,11 @@ export async function runGit(args: readonly string[], options: GitOptions = {}):
   signal?.addEventListener('abort', git.kill, { once: true })
   if (signal?.aborted) git.kill()
   git.stdout.on('data', (chunk: Buffer) => {
+    if (options.take !== undefined) {
+      hasEnough ||= options.take(chunk)
+      if (hasEnough) git.kill()
+      return
+    }
     size += chunk.length
     if (size <= maxOutputBytes || options.cutsOutput === true) output.push(chunk)
     if (size > maxOutputBytes) stop('output')
@@ -93,6 +101,7 @@ export async function runGit(args: readonly string[], options: GitOptions = {}):
     const end = await git.ended
     signal?.throwIfAborted()
     const { exitCode, stderr } = end
+    if (hasEnough) return { exitCode: exits[0] ?? 0, stdout: Buffer.alloc(0), stderr }
     if (broken === 'output' && options.cutsOutput === true) {
       return { exitCode: exits[0] ?? 0, stdout: Buffer.concat(output).subarray(0, maxOutputBytes), stderr }
     }

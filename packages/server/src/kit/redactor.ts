@@ -169,14 +169,22 @@ export class ProcessSecrets {
 export const knownSecrets = new ProcessSecrets()
 
 /**
- * Returns the written forms of a secret: as is, as a JSON string (a log line, a tool's answer), and as a JSON string
- * within another; without surrounding white space, which shells drop; and each line of a multi-line key, because
+ * Returns the written forms of a secret to mask: those of its whole value, and of each line of a multi-line key, because
  * programs that print files indent and number lines.
  */
 function writtenForms(secret: string): string[] {
   const lines = secret.split(/\r?\n/).map(line => line.trim())
   const parts = lines.length === 1 ? [] : lines.filter(line => !line.startsWith('-----'))
-  const forms = [secret, secret.trim(), ...parts].flatMap(form => {
+  return [...new Set([secret, ...parts].flatMap(wholeForms))]
+}
+
+/**
+ * Returns the forms in which a secret's whole value is written: as is, as a JSON string (a log line, a tool's answer),
+ * and as a JSON string within another; and each without surrounding white space, which shells drop. A form that is too
+ * short to be a secret is left out.
+ */
+export function wholeForms(secret: string): string[] {
+  const forms = [secret, secret.trim()].flatMap(form => {
     const escaped = escapeJson(form)
     return [form, escaped, escapeJson(escaped)]
   })

@@ -2,7 +2,13 @@ import { ownCredentials, Redactor } from '../../kit/redactor.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { MasterKey } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import { addSessionSecrets, findSecretsVersion, listSessionSecrets, type SecretSource } from './session-secret-sql.ts'
+import {
+  addSessionSecrets,
+  findSecretsVersion,
+  listSessionSecrets,
+  type SealedSecret,
+  type SecretSource,
+} from './session-secret-sql.ts'
 
 /** A redactor and the version of the Session's secrets that it masks. */
 export interface VersionedRedactor {
@@ -39,14 +45,24 @@ export function knownRedactor(db: Queryable, key: SessionKey): VersionedRedactor
 export async function loadRedactor(db: Queryable, key: SessionKey): Promise<VersionedRedactor | null> {
   const found = await listSessionSecrets(db, key)
   if (found === null || found.version === 0) return found && none
-  const { masterKey } = db
+  const loaded = { version: found.version, redactor: new Redactor(opened(db, key, found.secrets)) }
   const redactors = keptBy(db)
-  if (masterKey === undefined || redactors === undefined)
-    throw new Error("cannot mask a session's secrets: this process has no master key")
-  const values = found.secrets.map(({ digest, sealed }) => masterKey.open(sealed, placeOf(key, digest)).toString())
-  const loaded = { version: found.version, redactor: new Redactor(values) }
-  keep(redactors, key, loaded)
+  if (redactors !== undefined) keep(redactors, key, loaded)
   return loaded
+}
+
+/**
+ * Returns the value of every secret that a sandbox of the Session was ever given.
+ * @throws UnsealError if another master key has sealed one
+ */
+export async function listSecretValues(db: Queryable, key: SessionKey): Promise<string[]> {
+  return opened(db, key, (await listSessionSecrets(db, key))?.secrets ?? [])
+}
+
+function opened({ masterKey }: Queryable, key: SessionKey, secrets: readonly SealedSecret[]): string[] {
+  if (secrets.length === 0) return []
+  if (masterKey === undefined) throw new Error("cannot read a session's secrets: this process has no master key")
+  return secrets.map(({ digest, sealed }) => masterKey.open(sealed, placeOf(key, digest)).toString())
 }
 
 /**

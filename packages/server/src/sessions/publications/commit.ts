@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { openOwnRepository, takePack } from '../../git/own-repository.ts'
+import { type OwnRepository, openOwnRepository, takePack } from '../../git/own-repository.ts'
 import { runGit } from '../../git/run-git.ts'
 import { nobody } from '../../sandboxes/confined/confined.ts'
 import type { Blobs } from '../../storage/blobs/blobs.ts'
@@ -30,22 +30,30 @@ export async function commitName(text: string, signal: AbortSignal): Promise<str
   return stdout.toString('latin1').trim()
 }
 
+/** What a repository with a review's objects is made of. */
+interface CommitParts {
+  readonly blobs: Blobs
+  readonly scratch: string
+  readonly mirror: string
+  readonly signal: AbortSignal
+}
+
 /**
- * Makes a repository that holds the commit, and returns its path. It borrows the base's objects from the mirror and
- * takes the review's from its pack; it needs nothing of the sandbox.
+ * Makes a repository that holds the trees of a review. It borrows the base's objects from the mirror and takes the
+ * review's from its pack; it needs nothing of the sandbox.
  */
-export async function buildCommit(
-  parts: { readonly blobs: Blobs; readonly scratch: string; readonly mirror: string; readonly signal: AbortSignal },
-  review: ReviewRow,
-  text: string,
-): Promise<string> {
-  const { signal } = parts
+export async function openReviewed(parts: CommitParts, review: ReviewRow): Promise<OwnRepository> {
   const repository = await openOwnRepository(parts.scratch, [join(parts.mirror, 'objects')], nobody)
-  const { gitDir } = repository
   if (review.pack_sha256 !== null) {
     const input = await parts.blobs.get(review.pack_sha256)
-    await takePack(repository, input, { strict: false, bounds: reviewBounds.git, signal })
+    await takePack(repository, input, { strict: false, bounds: reviewBounds.git, signal: parts.signal })
   }
-  await runGit(['hash-object', '-t', 'commit', '-w', '--stdin'], { gitDir, input: text, signal })
+  return repository
+}
+
+/** Makes a repository that holds the commit, and returns its path. */
+export async function buildCommit(parts: CommitParts, review: ReviewRow, text: string): Promise<string> {
+  const { gitDir } = await openReviewed(parts, review)
+  await runGit(['hash-object', '-t', 'commit', '-w', '--stdin'], { gitDir, input: text, signal: parts.signal })
   return gitDir
 }

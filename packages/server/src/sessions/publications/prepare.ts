@@ -9,6 +9,7 @@ import { findRevision, type ReviewRow } from '../reviews/find-review.ts'
 import { openPlace } from '../reviews/open-place.ts'
 import { ReviewRefused } from '../reviews/review-place.ts'
 import { commitName, commitText } from './commit.ts'
+import { hasSecret } from './has-secret.ts'
 import type { PublicationRow } from './publication.ts'
 import { listPushed, type PublicationClaim } from './publication-sql.ts'
 
@@ -29,8 +30,9 @@ export async function reviewOf(context: DeliveryContext, claim: PublicationClaim
 }
 
 /**
- * Checks that the workspace is still as it was reviewed, and settles the commit: its id, its parent, and the tip that
- * the branch must have. A branch is only ever moved from a commit that this Session put there.
+ * Checks that the workspace is still as it was reviewed and that nothing to deliver holds a secret, and settles the
+ * commit: its id, its parent, and the tip that the branch must have. A branch is only ever moved from a commit that this
+ * Session put there.
  * @throws PublicationFailed, GitHostError
  */
 export async function prepare(
@@ -42,6 +44,7 @@ export async function prepare(
   const review = await reviewOf(context, claim)
   await requireUnchanged(context, claim, source, review, signal)
   if (review.head_tree === review.base_tree) throw new PublicationFailed('no_changes')
+  if (await hasSecret(context, claim, source, review, signal)) throw new PublicationFailed('secret_in_changes')
   return settle(context, claim, source, review, signal)
 }
 
