@@ -45,10 +45,11 @@ const bundles: readonly Bundle[] = [
   { entry: 'packages/cli/src/main.ts', output: 'packages/cli/dist/berth.js', options: forNode },
 ]
 
-/** A script that sandboxes run unchanged. */
-const scripts = [
-  { from: 'packages/supervisor/src/berth-present', to: 'packages/supervisor/dist/berth-present' },
-] as const
+/** Scripts that sandboxes run unchanged. */
+const scripts = ['berth-present', 'berth-git-credential', 'berth-token', 'gh'].map(name => ({
+  from: `packages/supervisor/src/${name}`,
+  to: `packages/supervisor/dist/${name}`,
+}))
 
 /** Inputs of every bundle besides its own sources. */
 const common = ['package-lock.json', 'script/build.ts', 'script/engine-bundle.ts']

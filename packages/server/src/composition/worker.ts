@@ -8,6 +8,7 @@ import { repositorySources } from '../delivery/repository-sources.ts'
 import { clearScratch } from '../delivery/scratch.ts'
 import type { ExecutionContext } from '../execution/claim/execution-context.ts'
 import { GatewayAccess, type GatewayAccessOptions } from '../execution/claim/gateway-access.ts'
+import { GitAccess } from '../execution/claim/git-access.ts'
 import { MirrorKeeper } from '../execution/host/mirror-keeper.ts'
 import { RuntimeAnnouncer } from '../execution/host/runtime-announcer.ts'
 import { Sweeper } from '../execution/host/sweeper.ts'
@@ -88,6 +89,7 @@ async function executionContext(
         return mintRuntimeCredential(context.db, bound, context.clock.now())
       },
     }),
+    git: new GitAccess(context),
     bounds: sandboxes.bounds,
     publicHosts: sandboxes.egress,
     host: await hostName(dataDir),

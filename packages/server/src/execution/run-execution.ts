@@ -32,6 +32,7 @@ import {
   SupervisorProtocolError,
 } from './supervisor/errors.ts'
 import { freezeAtRest, freezeToSeal } from './workspace/freeze-lease.ts'
+import { gitSettings } from './workspace/git-settings.ts'
 import { parkRun } from './workspace/park-run.ts'
 import { placeInputs } from './workspace/place-inputs.ts'
 import { ProvisionFailed, provision } from './workspace/provision.ts'
@@ -238,6 +239,7 @@ async function attach(
     sessionRedactor(db, claim),
     gateway.open(claim, lease.id, budgets).then(opened => held.use(opened)),
   ])
+  held.use(context.git.open(claim, lease.id, await gitSettings(db, claim, session)))
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace
   const rows = { claim, turn, lease, waiting, unheard, budgets }
   const attempt = new RunAttempt(context, { ...rows, runtime, connection, cwd, redactor })

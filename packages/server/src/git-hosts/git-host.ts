@@ -78,6 +78,26 @@ export interface MergePullRequest {
   readonly commitMessage?: string
 }
 
+/** A credential of one account that the host issues to whoever holds it. */
+export interface AccountToken {
+  readonly value: string
+  /** The token as git sends it, in `Basic` credentials. */
+  readonly basic: string
+  readonly expiresAt: Date
+}
+
+/** The tokens that processes in a sandbox use themselves. */
+export interface AccountTokens {
+  /** URL below which the host's repositories lie, without a slash at its end. */
+  readonly webUrl: string
+  /**
+   * Mints a token that reads and writes contents and pull requests of some repositories of an account.
+   * @param repositoryIds at most 500 and at least one; null for all repositories that this deployment reaches
+   * @throws GitHostError
+   */
+  mint(account: string, repositoryIds: readonly string[] | null, signal: AbortSignal): Promise<AccountToken>
+}
+
 /**
  * A host of Git repositories. The driver bounds every method in time; each one ends with the signal and fails only with
  * a `GitHostError`. The caller retries. A driver remembers nothing of a host but credentials, until shortly before they
@@ -88,6 +108,8 @@ export interface GitHost {
   readonly id: string
   /** `local`, `github`, `gitlab` or `forgejo`, as in `source.kind`. */
   readonly kind: string
+  /** Absent: the host has no tokens for sandboxes. */
+  readonly tokens?: AccountTokens
   /**
    * Returns the account's present name at the host.
    * @throws GitHostError `not_found` if this deployment does not reach the account

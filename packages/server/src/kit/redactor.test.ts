@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ownCredentials, ProcessSecrets, Redactor } from './redactor.ts'
+import { isMaskedByForm, ownCredentials, ProcessSecrets, Redactor } from './redactor.ts'
 
 describe('a redactor', () => {
   it('masks secrets in text, keys and nested values', () => {
@@ -19,6 +19,23 @@ describe('a redactor', () => {
   it('masks our own credentials by their form', () => {
     const key = `svc_cloud_live_${'a1B-_'.repeat(9)}`
     expect(ownCredentials.text(`key=${key};`)).toBe('key=[secret];')
+  })
+
+  it("masks GitHub's tokens by their form, as they are and as git sends them", () => {
+    const letters = 'a1B2'.repeat(9)
+    const tokens = [
+      ...['p', 'o', 'u', 's', 'r'].map(kind => `gh${kind}_${letters}`),
+      `ghs_123_eyJhbGciOiJ9.eyJpc3MiOiJ9.${letters}-_`,
+      `github_pat_${letters.slice(0, 22)}_${letters}${letters.slice(0, 23)}`,
+      Buffer.from(`x-access-token:ghs_${letters}`).toString('base64'),
+    ]
+    for (const token of tokens) {
+      expect(ownCredentials.text(`it is ${token}, say`)).toBe('it is [secret], say')
+      expect(isMaskedByForm(token)).toBe(true)
+    }
+    const words = 'laughs_and_the_world_laughs_with_you ghs_short highs_1234567890abcdef'
+    expect(ownCredentials.text(words)).toBe(words)
+    expect(isMaskedByForm(`ghs_1_eyJ.a.${'b'.repeat(200)}`)).toBe(false)
   })
 
   it('masks the whole of a secret that contains another', () => {

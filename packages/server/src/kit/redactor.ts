@@ -8,7 +8,14 @@ const MASK = '[secret]'
 
 /** The form of our own credentials. For most of them the service stores only a digest. */
 const ownCredential = /svc_(?:(?:cloud|ai)_live|run)_[A-Za-z0-9_-]{16,}/
-/** Upper limit of the length of our own credentials, with room to spare. */
+/** GitHub's tokens: of people, apps and installations, with the longer one that carries a JWT, and fine-grained ones. */
+const gitHubToken =
+  /gh[oprsu]_(?:[A-Za-z0-9]{36,}|[0-9]+_eyJ[\w-]+\.[\w-]+\.[\w-]+)|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}/
+/** An installation's token as git sends it: `x-access-token:` and the token, in base64. */
+const gitHubBasic = /eC1hY2Nlc3MtdG9rZW46[A-Za-z0-9+/]{16,}={0,2}/
+/** All credentials that are masked by their form, whoever has them. */
+const knownForms = [ownCredential, gitHubToken, gitHubBasic].map(({ source }) => source).join('|')
+/** Upper limit of the length of a credential that a form recognises in a text that arrives in pieces. */
 const OWN_LENGTH = 128
 /** If only the beginning of a text is wanted, it is masked in pieces of this many characters. */
 const PIECE_LENGTH = 16 * 1024
@@ -16,8 +23,8 @@ const PIECE_LENGTH = 16 * 1024
 const MAX_DEPTH = 100
 
 /**
- * Masks secrets in text: the given values in all their written forms, and our own credentials by form. It masks only
- * whole matches. If it also masked part of a secret at the end of a text, a writer could learn the secret character by
+ * Masks secrets in text: the given values in all their written forms, and our own credentials and GitHub's tokens by
+ * form. It masks only whole matches. If it also masked part of a secret at the end of a text, a writer could learn the secret character by
  * character from the texts that change. So text must be masked before it is cut.
  */
 export class Redactor {
@@ -28,7 +35,7 @@ export class Redactor {
   constructor(secrets: Iterable<string> = []) {
     const forms = [...new Set([...secrets].flatMap(writtenForms))].sort((a, b) => b.length - a.length)
     // The longest form comes first, so that a secret that contains another is masked whole.
-    this.#pattern = new RegExp([...forms.map(form => RegExp.escape(form)), ownCredential.source].join('|'), 'g')
+    this.#pattern = new RegExp([...forms.map(form => RegExp.escape(form)), knownForms].join('|'), 'g')
     this.#longestSecret = forms[0]?.length ?? 0
   }
 
@@ -130,6 +137,11 @@ export class MaskingStream {
 
 /** Masks by form alone, which is enough for a Session without secrets. */
 export const ownCredentials = new Redactor()
+
+/** Returns true if a secret is masked by its form alone, wherever it appears, so that no Session has to remember it. */
+export function isMaskedByForm(secret: string): boolean {
+  return secret.length <= OWN_LENGTH && ownCredentials.text(secret) === MASK
+}
 
 /**
  * The deployment's secrets that this process knows. They are masked in log lines and in logged errors, which operators

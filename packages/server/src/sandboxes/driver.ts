@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 /** Bounds of one sandbox. All are enforced, in the ways that `SandboxDriver.describe` lists. */
@@ -50,6 +50,14 @@ export interface SandboxEgress {
   readonly publicHosts?: PublicHosts | undefined
   /** Absent: the sandbox has no gateway. */
   readonly gateway?: GatewayRoute
+  /** Absent: the sandbox has no service of its worker. */
+  readonly service?: SandboxService
+}
+
+/** Answers a sandbox's requests for the platform's own paths, below `/_berth/`, in this process. */
+export interface SandboxService {
+  /** @param target path and query */
+  answer(incoming: IncomingMessage, outgoing: ServerResponse, target: string): Promise<void>
 }
 
 /** The part of the public network that is open to sandboxes. */

@@ -6,6 +6,7 @@ import type { ApprovalRule } from '../../settings/approval-rules.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import type { WorkerLimits } from '../../settings/worker.ts'
 import type { GatewayAccess } from './gateway-access.ts'
+import type { GitAccess } from './git-access.ts'
 
 /** Times and counts of execution: a worker's settings, and the times that follow from them. */
 export interface ExecutionLimits extends WorkerLimits {
@@ -25,6 +26,8 @@ export interface ExecutionContext extends Context {
   /** This host's mirrors of repositories. */
   readonly mirrors: Mirrors
   readonly gateway: GatewayAccess
+  /** Access of this worker's sandboxes to Git hosts. */
+  readonly git: GitAccess
   /** The public hosts that sandboxes may reach; undefined: none. */
   readonly publicHosts: PublicHosts | undefined
   readonly bounds: SandboxBounds

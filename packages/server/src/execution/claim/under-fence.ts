@@ -11,7 +11,7 @@ import { holdsFence } from './hold-sql.ts'
  * @throws ClaimLost
  */
 export async function underFence<T>(
-  context: ExecutionContext,
+  context: Pick<ExecutionContext, 'db' | 'clock'>,
   claim: Claim,
   work: (tx: Queryable, task: Task) => Promise<T>,
 ): Promise<T> {

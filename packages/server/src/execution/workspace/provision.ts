@@ -131,6 +131,7 @@ async function make(
   ])
 }
 
-function egressOf({ gateway, publicHosts }: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {
-  return { reach, publicHosts, gateway: gateway.route(leaseId) }
+function egressOf(context: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {
+  const { gateway, git, publicHosts } = context
+  return { reach, publicHosts, gateway: gateway.route(leaseId), service: git.route(leaseId) }
 }

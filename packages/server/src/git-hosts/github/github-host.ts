@@ -2,6 +2,7 @@ import { App, Octokit, RequestError } from 'octokit'
 import type { RemoteAccess } from '../../git/remote-access.ts'
 import type { Clock } from '../../kit/clock.ts'
 import {
+  type AccountTokens,
   type GitHost,
   GitHostError,
   type HostBranch,
@@ -41,6 +42,7 @@ type Parameters = Readonly<Record<string, unknown>>
 export class GitHubHost implements GitHost, Disposable {
   readonly id: string
   readonly kind = 'github'
+  readonly tokens: AccountTokens
   readonly #api: Octokit
   readonly #app: App
   readonly #tokens: InstallationTokens
@@ -61,6 +63,14 @@ export class GitHubHost implements GitHost, Disposable {
     this.#app = new App({ appId, privateKey, Octokit: Client, log: defaults.log })
     this.#tokens = new InstallationTokens(this.#app, clock, callMs)
     this.#callMs = callMs
+    this.tokens = {
+      webUrl: this.#webUrl,
+      mint: (account, repositoryIds, signal) => {
+        const bounded = this.#bounded(signal)
+        const mint = () => this.#tokens.mintForSandbox(String(toInstallation(account)), repositoryIds, bounded)
+        return this.#guard(() => within(bounded, mint()), signal)
+      },
+    }
   }
 
   async readAccount(account: string, signal?: AbortSignal): Promise<string> {

@@ -1,6 +1,7 @@
 import type { App } from 'octokit'
 import type { Clock } from '../../kit/clock.ts'
 import { knownSecrets } from '../../kit/redactor.ts'
+import type { AccountToken } from '../git-host.ts'
 import { wholeOf } from './github-errors.ts'
 
 /** The rights of a token. */
@@ -10,18 +11,17 @@ export interface TokenScope {
   readonly repository?: { readonly id: string; readonly contents: 'read' | 'write' }
 }
 
-export interface Token {
-  readonly value: string
-  /** The token as git sends it, in `Basic` credentials. */
-  readonly basic: string
-  readonly expiresAt: Date
+/** What a token may do, in the words of GitHub's interface. */
+interface TokenGrant {
+  readonly repository_ids?: number[]
+  readonly permissions: { contents: 'read' | 'write'; pull_requests?: 'write'; metadata: 'read' }
 }
 
 /** Time before its expiry from which a token is not used: work that begins with it must end before it expires. */
 const MARGIN_MS = 5 * 60_000
 
 interface Kept {
-  readonly token: Promise<Token>
+  readonly token: Promise<AccountToken>
   /** Null while it is being minted. */
   goodUntil: number | null
 }
@@ -43,7 +43,7 @@ export class InstallationTokens implements Disposable {
     this.#mintMs = mintMs
   }
 
-  get(scope: TokenScope): Promise<Token> {
+  get(scope: TokenScope): Promise<AccountToken> {
     const key = JSON.stringify([scope.installation, scope.repository?.id, scope.repository?.contents])
     const kept = this.#kept.get(key)
     if (kept !== undefined && (kept.goodUntil === null || kept.goodUntil > this.#clock.now().getTime())) {
@@ -71,15 +71,38 @@ export class InstallationTokens implements Disposable {
     for (const secret of this.#secrets.values()) secret[Symbol.dispose]()
   }
 
+  /**
+   * Mints a token for processes of a sandbox: contents and pull requests, nothing else. It is not kept.
+   * @param repositoryIds null for all repositories of the installation
+   */
+  mintForSandbox(
+    installation: string,
+    repositoryIds: readonly string[] | null,
+    signal: AbortSignal,
+  ): Promise<AccountToken> {
+    return this.#request(installation, signal, {
+      ...(repositoryIds !== null && { repository_ids: repositoryIds.map(Number) }),
+      permissions: { contents: 'write', pull_requests: 'write', metadata: 'read' },
+    })
+  }
+
   /** Mints a token. The request that asked does not end it, because others may wait for the same token. */
-  async #mint({ installation, repository }: TokenScope): Promise<Token> {
+  #mint({ installation, repository }: TokenScope): Promise<AccountToken> {
+    return this.#request(
+      installation,
+      AbortSignal.timeout(this.#mintMs),
+      repository && {
+        repository_ids: [Number(repository.id)],
+        permissions: { contents: repository.contents, metadata: 'read' },
+      },
+    )
+  }
+
+  async #request(installation: string, signal: AbortSignal, grant?: TokenGrant): Promise<AccountToken> {
     const { data } = await this.#app.octokit.request('POST /app/installations/{installation_id}/access_tokens', {
       installation_id: Number(installation),
-      ...(repository !== undefined && {
-        repository_ids: [Number(repository.id)],
-        permissions: { contents: repository.contents, metadata: 'read' as const },
-      }),
-      request: { signal: AbortSignal.timeout(this.#mintMs) },
+      ...grant,
+      request: { signal },
     })
     const { token: value, expires_at: expiry } = wholeOf(data)
     const basic = Buffer.from(`x-access-token:${value}`).toString('base64')

@@ -45,7 +45,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
       : pollDisks(instance, { everyMs: DISK_POLL_MS, log, end: files => endProcesses(context, files.leaseId) })
 
   const serve = async (leaseId: string, egress: SandboxEgress) => {
-    const rules = { policy: createEgressPolicy(egress), gateway: egress.gateway }
+    const rules = { policy: createEgressPolicy(egress), gateway: egress.gateway, service: egress.service }
     const serving = proxies.get(leaseId)
     if (serving) return serving.allow(rules)
     try {

@@ -46,7 +46,8 @@ export const insidePaths = {
   bundles: '/opt/berth/bundles',
   /** The built-in agent. */
   engine: '/opt/berth/bundles/engine.cjs',
-  present: '/opt/berth/berth-present',
+  /** Programs of the bundles that agents and scripts call by name. */
+  programs: ['berth-present', 'berth-git-credential', 'berth-token', 'gh'].map(name => `/opt/berth/${name}`),
   workspace: '/workspace',
   /** The Session's repository. */
   project: '/workspace/project',

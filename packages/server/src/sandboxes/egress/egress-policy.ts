@@ -8,7 +8,7 @@ import { createReachPolicy, type ProxyPolicy } from './reach-policy.ts'
  * Returns the policy of a sandbox: the operator's origins, and the part of the public network that is open to it.
  * @throws TypeError if an entry of `reach` is not an origin
  */
-export function createEgressPolicy({ reach, publicHosts }: Omit<SandboxEgress, 'gateway'>): ProxyPolicy {
+export function createEgressPolicy({ reach, publicHosts }: Pick<SandboxEgress, 'reach' | 'publicHosts'>): ProxyPolicy {
   const named = createReachPolicy(reach)
   if (publicHosts === undefined) return named
   const open = createPublicPolicy(publicHosts)

@@ -1,6 +1,13 @@
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { Agent, createServer, type IncomingMessage, type RequestListener, request } from 'node:http'
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  request,
+  type ServerResponse,
+} from 'node:http'
 import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -230,6 +237,22 @@ describe.each([
     response.destroy()
     await left
   })
+})
+
+test("the proxy leaves the platform's paths to the worker, and to nobody without one", async () => {
+  await serveGateway((_, response) => response.end('gateway'))
+  expect((await ask('/_berth/x')).status).toBe(404)
+  const service = {
+    async answer(_: IncomingMessage, outgoing: ServerResponse, target: string) {
+      outgoing.end(`worker ${target}`)
+    },
+  }
+  const gateway = { url, mostRequests: 3, bearer: () => bearer }
+  proxy.allow({ policy: createReachPolicy([]), gateway, service })
+  expect((await ask('/_berth/x?a=b')).body).toBe('worker /_berth/x?a=b')
+  expect((await ask('http://127.0.0.1:3128/_berth/x')).body).toBe('worker /_berth/x')
+  expect((await ask('http://example.com/_berth/x')).status).toBe(403)
+  expect((await ask('/v1/models')).body).toBe('gateway')
 })
 
 test("the proxy limits a sandbox's simultaneous requests to the gateway", async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { PROXY_PORT } from '@berth/supervisor'
 import { ForbiddenAddressError, type Network, openNetwork } from '../../network/dial.ts'
-import type { GatewayRoute } from '../driver.ts'
+import type { GatewayRoute, SandboxService } from '../driver.ts'
 import { dialTarget } from './dial-target.ts'
 import { forwardRequest } from './proxy-forward.ts'
 import { openGatewayLink } from './proxy-gateway.ts'
@@ -16,6 +16,7 @@ import { withShortPath } from './socket-directory.ts'
 
 const DIAL_TIMEOUT_MS = 10_000
 const MAX_HEADER_BYTES = 32 * 1024
+const PLATFORM_PATHS = '/_berth/'
 /** Maximum number of connections of a sandbox; more are closed at once. */
 const MAX_CONNECTIONS = 512
 /**
@@ -29,8 +30,8 @@ export interface EgressProxy extends AsyncDisposable {
   /** Replaces the rules for all further requests; open tunnels remain. */
   allow(rules: EgressRules): void
   /**
-   * Refuses every target until `allow` is called again, and closes all connections. The gateway itself refuses its own
-   * requests meanwhile.
+   * Refuses every target until `allow` is called again, and closes all connections. The gateway and the worker's service
+   * refuse their own requests meanwhile.
    */
   deny(): void
 }
@@ -40,6 +41,8 @@ export interface EgressRules {
   readonly policy: ProxyPolicy
   /** Absent: the proxy forwards no requests to a gateway. */
   readonly gateway?: GatewayRoute | undefined
+  /** Absent: the proxy has no paths of the platform. */
+  readonly service?: SandboxService | undefined
 }
 
 export interface EgressProxyOptions extends EgressRules {
@@ -54,8 +57,8 @@ export interface EgressProxyOptions extends EgressRules {
 
 /**
  * Serves a sandbox's proxy: `CONNECT`, and plain requests whose line holds a whole URL. It asks the policy before it
- * resolves a name or dials an address. A request whose line holds only a path is for the model gateway. The socket gets
- * its name by a rename. It replaces the socket of a dead or dying process without a gap.
+ * resolves a name or dials an address. A request whose line holds only a path is for the model gateway, or below
+ * `/_berth/` for the worker itself. The socket gets its name by a rename. It replaces the socket of a dead or dying process without a gap.
  */
 export async function serveEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
   const { network = openNetwork(), bounds = defaultBounds } = options
@@ -86,11 +89,12 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
     const life = setTimeout(() => outgoing.destroy(), bounds.lifeMs)
     outgoing.once('close', () => clearTimeout(life))
     const own = ownTarget(incoming.url ?? '')
-    const answered =
-      rules.gateway !== undefined && own !== undefined
-        ? gateway.forward(incoming, outgoing, own, rules.gateway)
-        : answerPlain(incoming, outgoing, reach)
-    answered.catch((error: unknown) => {
+    const answer = () => {
+      if (own?.startsWith(PLATFORM_PATHS) && rules.service) return rules.service.answer(incoming, outgoing, own)
+      if (own !== undefined && rules.gateway) return gateway.forward(incoming, outgoing, own, rules.gateway)
+      return answerPlain(incoming, outgoing, reach)
+    }
+    answer().catch((error: unknown) => {
       options.log.warn({ err: error }, 'a request from a sandbox failed')
       outgoing.destroy()
     })

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { createPublicKey, generateKeyPairSync, randomUUID, verify } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import type { MergeStrategy } from '@berth/contract'
 import { mergeCommits } from '../../../src/git/merge-commits.ts'
 import { gitText, runGit } from '../../../src/git/run-git.ts'
@@ -20,6 +19,15 @@ export interface ServedRepository {
   blocked: boolean
   /** Installations that may reach the repository. */
   readonly installations: Set<string>
+}
+
+/** A token that the server has issued. */
+export interface MintedToken {
+  readonly installation: string
+  readonly token: string
+  /** Null for all of the installation. */
+  readonly repositories: readonly number[] | null
+  readonly permissions: Readonly<Record<string, string>> | null
 }
 
 interface ServedPull {
@@ -58,6 +66,8 @@ export class GitHubServer implements AsyncDisposable {
   readonly privateKey: string
   /** Every request, as `METHOD /path`. */
   readonly requests: string[] = []
+  /** Every token, oldest first. */
+  readonly minted: MintedToken[] = []
   /** Bytes of packs and refs sent to git. */
   gitBytes = 0
   /** Life of tokens. */
@@ -303,14 +313,16 @@ export class GitHubServer implements AsyncDisposable {
 
   #mint(installation: string, request: IncomingMessage, body: Record<string, unknown>): unknown {
     this.#reached(installation, request)
-    const token = `ghs_${randomUUID().replaceAll('-', '')}`
-    const permissions = body.permissions as { contents?: string } | undefined
+    const token = `ghs_${randomUUID().replaceAll('-', '')}Abcd`
+    const permissions = body.permissions as Record<string, string> | undefined
     const expiresAt = Date.now() + this.tokenMs
+    const repositories = (body.repository_ids as number[] | undefined) ?? null
+    this.minted.push({ installation, token, repositories, permissions: permissions ?? null })
     this.#tokens.set(token, {
       installation,
       expiresAt,
-      repositories: (body.repository_ids as number[] | undefined) ?? null,
-      write: permissions?.contents !== 'read',
+      repositories,
+      write: permissions?.['contents'] !== 'read',
     })
     return { token, expires_at: new Date(expiresAt).toISOString(), permissions: {} }
   }
@@ -338,15 +350,17 @@ export class GitHubServer implements AsyncDisposable {
     const repository = [...this.#repositories.values()].find(one => one.fullName === name)
     const basic = Buffer.from(request.headers.authorization?.replace(/^basic /i, '') ?? '', 'base64').toString()
     const bearer = this.#tokens.get(basic.split(':')[1] ?? '')
+    const pushes = rest === '/git-receive-pack' || url.searchParams.get('service') === 'git-receive-pack'
+    if (repository?.private === false && !pushes && request.headers.authorization === undefined)
+      return this.#backend(request, response, url, repository.gitDir, rest ?? '/')
     if (bearer === undefined) {
       return reply(response, 401, { message: 'Authorization required' }, { 'www-authenticate': 'Basic realm="GitHub"' })
     }
     const reached = repository?.installations.has(bearer.installation) === true
     const within = repository !== undefined && (bearer.repositories?.includes(repository.id) ?? true)
     if (repository === undefined || !reached || !within) throw new Refused(404, 'Not Found')
-    const pushes = rest === '/git-receive-pack' || url.searchParams.get('service') === 'git-receive-pack'
     if (pushes && !bearer.write) throw new Refused(403, 'Write access to repository not granted.')
-    await this.#backend(request, response, url, join(repository.gitDir), rest ?? '/')
+    await this.#backend(request, response, url, repository.gitDir, rest ?? '/')
   }
 
   /** Runs git's own CGI program. */
@@ -363,9 +377,10 @@ export class GitHubServer implements AsyncDisposable {
         GIT_HTTP_EXPORT_ALL: '1',
         GIT_CONFIG_NOSYSTEM: '1',
         GIT_CONFIG_GLOBAL: '/dev/null',
-        GIT_CONFIG_COUNT: '2',
+        GIT_CONFIG_COUNT: '3',
         ...{ GIT_CONFIG_KEY_0: 'safe.directory', GIT_CONFIG_VALUE_0: '*' },
         ...{ GIT_CONFIG_KEY_1: 'http.receivepack', GIT_CONFIG_VALUE_1: 'true' },
+        ...{ GIT_CONFIG_KEY_2: 'uploadpack.allowFilter', GIT_CONFIG_VALUE_2: 'true' },
         PATH_TRANSLATED: gitDir + rest,
         PATH_INFO: rest,
         QUERY_STRING: url.search.slice(1),

@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { foreignRuntimeLimits, workspaceLimits } from '../../../src/checkpoints/limits.ts'
 import type { ExecutionContext, ExecutionLimits } from '../../../src/execution/claim/execution-context.ts'
 import { GatewayAccess, type GatewayAccessOptions } from '../../../src/execution/claim/gateway-access.ts'
+import { GitAccess } from '../../../src/execution/claim/git-access.ts'
 import { openGitHosts } from '../../../src/git-hosts/open-git-hosts.ts'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { hostName } from '../../../src/kit/host-id.ts'
@@ -106,6 +107,11 @@ export async function workerContext(
     state: [],
     stateless: true,
   }
+  const gitHosts = openGitHosts(
+    { db: db.database, clock: systemClock, dataDir, baseUrl: () => 'http://localhost' },
+    more.gitHosts ?? [],
+    stack,
+  )
   return {
     db: db.database,
     blobs: more.blobs?.(blobs) ?? blobs,
@@ -113,11 +119,7 @@ export async function workerContext(
     clock: systemClock,
     log,
     runtimes: new RuntimeCatalog([shell, ...(more.runtimes ?? [])]),
-    gitHosts: openGitHosts(
-      { db: db.database, clock: systemClock, dataDir, baseUrl: () => 'http://localhost' },
-      more.gitHosts ?? [],
-      stack,
-    ),
+    gitHosts,
     models: configuredModels({
       providers: [],
       models: { default: undefined, aliases: {}, fallbacks: {}, details: {} },
@@ -131,6 +133,7 @@ export async function workerContext(
     gateway: new GatewayAccess(
       more.gateway ?? { url: () => 'http://127.0.0.1:9', mint: () => Promise.resolve('svc_run_unused') },
     ),
+    git: new GitAccess({ db: db.database, clock: systemClock, gitHosts, log }),
     bounds,
     publicHosts: more.publicHosts,
     limits: { ...limits, ...more.limits },

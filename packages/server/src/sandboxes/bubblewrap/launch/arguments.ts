@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { SandboxSpec } from '../../driver.ts'
 import { mountTargets, parentDirectories } from '../../linux/system-mounts.ts'
 import { hostNames, type LeaseFiles } from '../files/lease-files.ts'
@@ -67,7 +67,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     ...parentDirectories(['/etc/passwd', insidePaths.home, insidePaths.run, ...mountTargets(plan.systemMounts)]),
     ...plan.systemMounts,
     ...['passwd', 'group'].flatMap(name => ['--ro-bind', join(files.host, name), `/etc/${name}`]),
-    ...['hosts', 'nsswitch.conf'].flatMap(name => ['--ro-bind', join(plan.etcDir, name), `/etc/${name}`]),
+    ...['hosts', 'nsswitch.conf', 'gitconfig'].flatMap(name => ['--ro-bind', join(plan.etcDir, name), `/etc/${name}`]),
     ...['--proc', '/proc', ...plan.processMasks, '--dev', '/dev'],
     ...['--perms', '1777', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
     ...['--bind', files.tmp, '/tmp', '--bind', files.home, insidePaths.home],
@@ -76,7 +76,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     ...['--ro-bind', files.run, insidePaths.run],
     ...parentDirectories(shown.map(([, target]) => target)),
     ...shown.flatMap(([source, target]) => ['--ro-bind', source, target]),
-    ...['--symlink', `${insidePaths.bundles}/berth-present`, insidePaths.present],
+    ...insidePaths.programs.flatMap(path => ['--symlink', `${insidePaths.bundles}/${basename(path)}`, path]),
     ...['--file', String(MILESTONE_FD), '/run/made'],
     ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', insidePaths.workspace],
   ]
@@ -122,9 +122,16 @@ export function passwdFiles(uid: number): readonly (readonly [name: string, cont
 /** The file of `sharedEtcFiles` that covers others. */
 export const emptyFileName = 'empty'
 
+/**
+ * Git's configuration for all users: it asks the platform for credentials, and names the repository when it asks. Being
+ * the system's, it holds whatever the environment, the home and repositories configure beside it.
+ */
+const gitConfig = '[credential]\n\thelper = /opt/berth/berth-git-credential\n\tuseHttpPath = true\n'
+
 /** Files that all sandboxes of a service share, most of them for /etc. Only loopback names resolve inside. */
 export const sharedEtcFiles: readonly (readonly [name: string, content: string])[] = [
   ['hosts', '127.0.0.1 localhost berth\n::1 localhost ip6-localhost ip6-loopback\n'],
   ['nsswitch.conf', 'passwd: files\ngroup: files\nshadow: files\nhosts: files\n'],
+  ['gitconfig', gitConfig],
   [emptyFileName, ''],
 ]

@@ -1,0 +1,189 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import type { Context } from '../../context.ts'
+import type { AccountToken } from '../../git-hosts/git-host.ts'
+import { isMaskedByForm } from '../../kit/redactor.ts'
+import { findSessionAccounts, type SessionAccount } from '../../repositories/session-accounts.ts'
+import type { SandboxService } from '../../sandboxes/driver.ts'
+import { rememberSecrets } from '../../sessions/log/session-redactor.ts'
+import type { Claim } from './claim.ts'
+import { ClaimLost } from './claim-lost.ts'
+import { CredentialRefusal, chooseAccount, originOf, readQuestion, type TokenAccount } from './git-credential.ts'
+import { taskOf } from './hold-sql.ts'
+import { LeaseTokens } from './lease-tokens.ts'
+import { underFence } from './under-fence.ts'
+
+/** The parts of an environment's revision that decide about Git hosts. */
+export interface GitSettings {
+  readonly github: boolean
+  readonly repositories: readonly { readonly repository: string }[]
+}
+
+/** Whether a sandbox gets tokens, as `svc.environment.apply` tells it. */
+export type GitHubReport =
+  | { readonly status: 'granted'; readonly owners: readonly string[] }
+  | { readonly status: 'unavailable'; readonly reason: 'no_grant' | 'authority' | 'temporary' }
+
+const MAX_OWNERS = 16
+/** Longest that a host may take over a token. */
+const MINT_MS = 10_000
+const MAX_QUESTION_BYTES = 16 * 1024
+
+interface AtWork {
+  readonly claim: Claim
+  readonly git: GitSettings
+  readonly tokens: LeaseTokens
+}
+
+type GitContext = Pick<Context, 'db' | 'clock' | 'gitHosts' | 'log'>
+
+/**
+ * Gives the sandboxes of this worker access to Git hosts. A sandbox asks by its proxy, and the claim that is at work in
+ * it is the authority: without one, or once it is lost, there is no token. What the Session's owner may use is read at
+ * each request, so a revocation counts from the next one on.
+ */
+export class GitAccess {
+  readonly #context: GitContext
+  readonly #mintMs: number
+  /** By lease id. */
+  readonly #atWork = new Map<string, AtWork>()
+
+  constructor(context: GitContext, mintMs = MINT_MS) {
+    this.#context = context
+    this.#mintMs = mintMs
+  }
+
+  /** Opens the access to a claim at work on a lease, until the result is disposed of. */
+  open(claim: Claim, leaseId: string, git: GitSettings): Disposable {
+    const tokens = new LeaseTokens(this.#context.clock, this.#mintMs)
+    const atWork = { claim, git, tokens }
+    this.#atWork.set(leaseId, atWork)
+    return {
+      [Symbol.dispose]: () => {
+        tokens[Symbol.dispose]()
+        // A worker may adopt its own Run after the process was paused; the newer claim then stays.
+        if (this.#atWork.get(leaseId) === atWork) this.#atWork.delete(leaseId)
+      },
+    }
+  }
+
+  /** Returns the answers of one lease's sandbox, for as long as its proxy is served. */
+  route(leaseId: string): SandboxService {
+    return {
+      answer: async (incoming, outgoing, target) => {
+        const [, operation] = target.match(/^\/_berth\/git-credential\/(get|erase)$/) ?? []
+        if (operation === undefined || incoming.method !== 'POST') return say(incoming, outgoing, 404, 'unknown path')
+        try {
+          const answer = await this.#credential(leaseId, await readBody(incoming), operation === 'erase')
+          say(incoming, outgoing, 200, answer)
+        } catch (error) {
+          if (error instanceof CredentialRefusal) return say(incoming, outgoing, error.status, error.message)
+          if (error instanceof ClaimLost) return say(incoming, outgoing, 503, 'another worker takes over; try again')
+          this.#context.log.warn({ err: error, leaseId }, 'a sandbox got no answer about a Git host')
+          say(incoming, outgoing, 503, 'the worker could not ask; try again')
+        }
+      },
+    }
+  }
+
+  /**
+   * Tries every account, at most 16, and returns what an apply reports.
+   * @throws ClaimLost, DatabaseUnavailable
+   */
+  async report(leaseId: string): Promise<GitHubReport> {
+    const atWork = this.#atWork.get(leaseId)
+    if (atWork === undefined) throw new Error(`no claim is at work on lease ${leaseId}`)
+    const found = await this.#accounts(atWork)
+    if (found === 'authority') return { status: 'unavailable', reason: 'authority' }
+    const accounts = inOrder(found, atWork.git)
+    if (accounts.length === 0) return { status: 'unavailable', reason: 'no_grant' }
+    const tried = await Promise.allSettled(accounts.map(account => this.#mint(atWork, account)))
+    const owners = accounts.filter((_, index) => tried[index]?.status === 'fulfilled').map(({ login }) => login)
+    if (owners.length > 0) return { status: 'granted', owners: [...new Set(owners)] }
+    const errors = tried.flatMap(result => (result.status === 'rejected' ? [result.reason] : []))
+    const other = errors.find(error => !(error instanceof CredentialRefusal))
+    if (other !== undefined) throw other
+    const passing = errors.some(error => error instanceof CredentialRefusal && error.status === 503)
+    return { status: 'unavailable', reason: passing ? 'temporary' : 'authority' }
+  }
+
+  async #credential(leaseId: string, body: string, isErased: boolean): Promise<string> {
+    const question = readQuestion(body)
+    const hosts = this.#context.gitHosts.ids.flatMap(id => this.#context.gitHosts.find(id)?.tokens ?? [])
+    const isKnown = hosts.some(tokens => question.origin === null || originOf(tokens) === question.origin)
+    if (!isKnown) throw new CredentialRefusal(404, 'no Git host of this deployment')
+    const atWork = this.#atWork.get(leaseId)
+    if (atWork === undefined) throw new CredentialRefusal(403, 'no Run is active in this sandbox, so it gets no token')
+    if (!atWork.git.github)
+      throw new CredentialRefusal(403, "this session's environment gives no tokens: set `github: true` in its document")
+    const found = await this.#accounts(atWork)
+    if (found === 'authority')
+      throw new CredentialRefusal(403, 'the owner of this session was revoked, or may not read repositories')
+    if (found.length === 0) throw new CredentialRefusal(403, 'no account is connected for the owner of this session')
+    const account = chooseAccount(question, found)
+    if (isErased) {
+      atWork.tokens.forget(account)
+      return ''
+    }
+    const { value, expiresAt } = await this.#mint(atWork, account)
+    return [
+      // Git knows the host that it asked about; others have to be told.
+      ...(question.origin === null ? [`host=${new URL(account.tokens.webUrl).host}`] : []),
+      'username=x-access-token',
+      `password=${value}`,
+      `password_expiry_utc=${Math.floor(expiresAt.getTime() / 1000)}`,
+      '',
+    ].join('\n')
+  }
+
+  /** Returns the accounts whose hosts have tokens. @throws ClaimLost */
+  async #accounts({ claim }: AtWork): Promise<TokenAccount[] | 'authority'> {
+    const [task, found] = await Promise.all([
+      taskOf(this.#context.db, claim),
+      findSessionAccounts(this.#context.db, claim),
+    ])
+    if (task !== 'run' && task !== 'restore') throw new ClaimLost()
+    if (found.kind === 'authority') return 'authority'
+    return found.accounts.flatMap(account => {
+      const tokens = this.#context.gitHosts.find(account.host)?.tokens
+      return tokens === undefined ? [] : [{ ...account, tokens }]
+    })
+  }
+
+  /** Returns a token that nobody can put into the Session's log any more. */
+  async #mint({ claim, git, tokens }: AtWork, account: TokenAccount): Promise<AccountToken> {
+    const token = await tokens.get(
+      account,
+      git.repositories.map(({ repository }) => repository),
+    )
+    const unknown = [token.value, token.basic].filter(secret => !isMaskedByForm(secret))
+    if (unknown.length > 0) {
+      await underFence(this.#context, claim, tx =>
+        rememberSecrets(tx, claim, 'environment', unknown, this.#context.clock.now()),
+      )
+    }
+    return token
+  }
+}
+
+/** Returns the accounts that a report names: those that the document's repositories name first. */
+function inOrder<Account extends SessionAccount>(accounts: readonly Account[], { repositories }: GitSettings) {
+  const named = repositories.map(({ repository }) => repository.split('/')[0]?.toLowerCase())
+  const rank = ({ login }: Account) => {
+    const at = named.indexOf(login.toLowerCase())
+    return at === -1 ? named.length : at
+  }
+  return accounts.toSorted((one, other) => rank(one) - rank(other)).slice(0, MAX_OWNERS)
+}
+
+async function readBody(incoming: IncomingMessage): Promise<string> {
+  if (Number(incoming.headers['content-length'] ?? Number.NaN) <= MAX_QUESTION_BYTES) return text(incoming)
+  throw new CredentialRefusal(403, 'send a credential description of a known length')
+}
+
+function say(incoming: IncomingMessage, outgoing: ServerResponse, status: number, answer: string): void {
+  // Reads and drops the rest of the body: closing while the client still writes would lose the answer.
+  incoming.resume()
+  outgoing.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' })
+  outgoing.end(status === 200 ? answer : `${answer}\n`)
+}

@@ -1,0 +1,92 @@
+import { beforeEach, expect, it } from 'vitest'
+import { GitHostError } from '../../git-hosts/git-host.ts'
+import type { TokenAccount } from './git-credential.ts'
+import { LeaseTokens } from './lease-tokens.ts'
+
+let now: number
+let asked: (readonly string[] | null)[]
+let lifeMs: number
+let failure: Error | null
+let tokens: LeaseTokens
+beforeEach(() => {
+  now = 0
+  asked = []
+  lifeMs = 60 * 60_000
+  failure = null
+  tokens = new LeaseTokens({ now: () => new Date(now) }, 50)
+})
+
+const account = (more: Partial<TokenAccount> = {}): TokenAccount => ({
+  id: 'connection',
+  host: 'github:github.com',
+  account: '7',
+  login: 'acme',
+  whole: false,
+  repositories: [
+    { id: '1', fullName: 'acme/one' },
+    { id: '2', fullName: 'acme/two' },
+  ],
+  tokens: {
+    webUrl: 'https://github.com',
+    async mint(_, repositoryIds) {
+      if (failure !== null) throw failure
+      const value = `token ${asked.push(repositoryIds)}`
+      return { value, basic: value, expiresAt: new Date(now + lifeMs) }
+    },
+  },
+  ...more,
+})
+
+const value = async (of: TokenAccount, first: string[] = []) => (await tokens.get(of, first)).value
+
+it('gives out one token of an account while it is good for ten minutes, to callers who come together as well', async () => {
+  expect(await Promise.all([value(account()), value(account())])).toEqual(['token 1', 'token 1'])
+  now = 50 * 60_000 - 1
+  expect(await value(account())).toBe('token 1')
+  now = 50 * 60_000
+  expect(await value(account())).toBe('token 2')
+  expect(asked).toEqual([
+    ['1', '2'],
+    ['1', '2'],
+  ])
+})
+
+it('gives out another token when the granted repositories change', async () => {
+  await value(account())
+  expect(await value(account({ repositories: [{ id: '1', fullName: 'acme/one' }] }))).toBe('token 2')
+  expect(await value(account({ whole: true }))).toBe('token 3')
+  expect(asked).toEqual([['1', '2'], ['1'], null])
+})
+
+it('names at most 500 repositories, with the wanted ones first', async () => {
+  const repositories = Array.from({ length: 501 }, (_, index) => ({ id: String(index), fullName: `acme/r${index}` }))
+  await value(account({ repositories }), ['ACME/R500'])
+  expect(asked[0]).toHaveLength(500)
+  expect(asked[0]?.slice(0, 2)).toEqual(['500', '0'])
+})
+
+it('believes that a host refused a token only after a minute', async () => {
+  await value(account())
+  tokens.forget(account())
+  expect(await value(account())).toBe('token 1')
+  now = 60_000
+  tokens.forget(account())
+  expect(await value(account())).toBe('token 2')
+})
+
+it('tells a refusal of the host from one that passes, and asks again next time', async () => {
+  failure = new GitHostError('not_found', 'gone')
+  await expect(value(account())).rejects.toMatchObject({ status: 403 })
+  failure = new GitHostError('unavailable', 'away')
+  await expect(value(account())).rejects.toMatchObject({ status: 503 })
+  failure = null
+  expect(await value(account())).toBe('token 1')
+  const silent = { webUrl: '', mint: (_: string, __: unknown, signal: AbortSignal) => rejected(signal) }
+  await expect(value(account({ id: 'other', tokens: silent }))).rejects.toMatchObject({ status: 503 })
+})
+
+function rejected(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  signal.addEventListener('abort', () => reject(signal.reason))
+  return promise
+}

@@ -1,0 +1,94 @@
+import { type AccountToken, GitHostError } from '../../git-hosts/git-host.ts'
+import type { Clock } from '../../kit/clock.ts'
+import { knownSecrets } from '../../kit/redactor.ts'
+import { CredentialRefusal, type TokenAccount } from './git-credential.ts'
+
+/** A token that is handed out is good for at least this long. */
+const LEAST_MS = 10 * 60_000
+/** The most repositories that GitHub narrows a token to. */
+const MAX_REPOSITORIES = 500
+
+/** A host's refusal of a younger token is not believed: a sandbox could have tokens minted without end. */
+const DISTRUST_MS = 60_000
+
+/** Times are milliseconds of the clock. */
+interface Kept {
+  /** The repositories that it was minted for. */
+  readonly scope: string
+  readonly token: Promise<AccountToken>
+  readonly mintedAt: number
+  /** Null while it is being minted. */
+  goodUntil: number | null
+}
+
+/** The tokens that one sandbox was given, one for each account, in memory alone. Its Run or apply ends them. */
+export class LeaseTokens implements Disposable {
+  readonly #clock: Clock
+  readonly #mintMs: number
+  /** By id of the connection. */
+  readonly #kept = new Map<string, Kept>()
+  readonly #secrets = new DisposableStack()
+
+  /** @param mintMs longest that a host may take */
+  constructor(clock: Clock, mintMs: number) {
+    this.#clock = clock
+    this.#mintMs = mintMs
+  }
+
+  /**
+   * Returns a token of an account, narrowed to the granted repositories. Callers who come together share one.
+   * @param first names (`owner/name`) that are kept if there are more repositories than a token can name
+   * @throws CredentialRefusal if the host refuses, or gives none in time
+   */
+  async get(account: TokenAccount, first: readonly string[]): Promise<AccountToken> {
+    const repositories = account.whole ? null : narrowed(account, first)
+    const scope = JSON.stringify(repositories)
+    const kept = this.#kept.get(account.id)
+    const good = kept !== undefined && (kept.goodUntil === null || kept.goodUntil > this.#clock.now().getTime())
+    try {
+      return await (good && kept.scope === scope ? kept.token : this.#mint(account, repositories, scope))
+    } catch (error) {
+      if (error instanceof GitHostError && !error.passing)
+        throw new CredentialRefusal(403, `the Git host refuses a token of ${account.login}`, { cause: error })
+      throw new CredentialRefusal(503, `the Git host gave no token of ${account.login} in time; try again`, {
+        cause: error,
+      })
+    }
+  }
+
+  /** Forgets the token of an account, after the host has refused it before its time. */
+  forget({ id }: TokenAccount): void {
+    const { mintedAt = 0 } = this.#kept.get(id) ?? {}
+    if (this.#clock.now().getTime() - mintedAt >= DISTRUST_MS) this.#kept.delete(id)
+  }
+
+  [Symbol.dispose](): void {
+    this.#kept.clear()
+    this.#secrets.dispose()
+  }
+
+  #mint({ id, account, tokens }: TokenAccount, repositories: readonly string[] | null, scope: string) {
+    const minting: Kept = {
+      scope,
+      token: tokens.mint(account, repositories, AbortSignal.timeout(this.#mintMs)),
+      mintedAt: this.#clock.now().getTime(),
+      goodUntil: null,
+    }
+    this.#kept.set(id, minting)
+    minting.token.then(
+      ({ value, basic, expiresAt }) => {
+        minting.goodUntil = expiresAt.getTime() - LEAST_MS
+        if (!this.#secrets.disposed) this.#secrets.use(knownSecrets.add(value, basic))
+      },
+      () => this.#kept.get(id) === minting && this.#kept.delete(id),
+    )
+    return minting.token
+  }
+}
+
+function narrowed({ repositories }: TokenAccount, first: readonly string[]): string[] {
+  const wanted = new Set(first.map(name => name.toLowerCase()))
+  const isWanted = ({ fullName }: { readonly fullName: string }) => wanted.has(fullName.toLowerCase())
+  const ordered = [...repositories.filter(isWanted), ...repositories.filter(one => !isWanted(one))]
+  return ordered.slice(0, MAX_REPOSITORIES).map(({ id }) => id)
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import type { Event, Session } from '@berth/contract'
+import { GitAccess } from '../../../src/execution/claim/git-access.ts'
+import { Worker } from '../../../src/execution/worker.ts'
+import type { Clock } from '../../../src/kit/clock.ts'
+import { insidePaths } from '../../../src/sandboxes/bubblewrap/options.ts'
+import type { Api } from '../api/api.ts'
+import type { Tenant } from '../api/tenant.ts'
+import { GitHubServer, type ServedRepository } from '../git/github-server.ts'
+import { grantRepository } from '../git/grants.ts'
+import { sampleRepository } from '../git/repositories.ts'
+import { startTestService, type TestService } from '../services/service.ts'
+import { workerContext } from '../services/worker-context.ts'
+import { Environments } from './environments.ts'
+
+/** A service, workers beside it, and a GitHub whose repositories their sandboxes reach. */
+export class GitHubWorkers implements AsyncDisposable {
+  readonly test: TestService
+  readonly server: GitHubServer
+  readonly #stack: AsyncDisposableStack
+  #next = 1
+
+  private constructor(test: TestService, server: GitHubServer, stack: AsyncDisposableStack) {
+    this.test = test
+    this.server = server
+    this.#stack = stack
+  }
+
+  static async start(): Promise<GitHubWorkers> {
+    await using stack = new AsyncDisposableStack()
+    const server = stack.use(await GitHubServer.start())
+    const test = stack.use(
+      await startTestService({ variables: { BERTH_ROLES: 'api' }, config: { gitHosts: [hostOf(server)] } }),
+    )
+    return new GitHubWorkers(test, server, stack.move())
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#stack.disposeAsync()
+  }
+
+  get api(): Api {
+    return this.test.api
+  }
+
+  /**
+   * Starts a worker whose `shell` agents reach the server.
+   * @param options.clock what the worker takes for the age of tokens; nothing else of it follows this clock
+   */
+  async work({ clock, mintMs }: { clock?: Clock; mintMs?: number } = {}): Promise<Worker> {
+    const context = await workerContext(this.test, this.#stack, {
+      gitHosts: [hostOf(this.server)],
+      runtimes: [shell(this.server.url)],
+    })
+    const git = new GitAccess({ ...context, clock: clock ?? context.clock }, mintMs)
+    const worker = this.#stack.use(new Worker({ ...context, git }))
+    await worker.start()
+    return worker
+  }
+
+  /** Adds a repository of an account of its owner's name, and grants it to an installation. */
+  async grant(fullName: string, installation: string, tenant: Tenant = this.test.tenant): Promise<ServedRepository> {
+    const repository = await this.serve(fullName, installation)
+    await this.connect(repository, installation, tenant)
+    return repository
+  }
+
+  /** Grants a repository of an account, which the server names by its installation, to an installation. */
+  connect({ id, fullName }: ServedRepository, installation: string, tenant: Tenant): Promise<{ readonly id: string }> {
+    const [accountLogin = ''] = fullName.split('/')
+    const host = `github:${new URL(this.server.url).host}`
+    const account = { host, provider: 'github', account: installation, accountLogin }
+    return grantRepository(this.test.db.database, tenant, account, { repositoryId: String(id), fullName })
+  }
+
+  /** Adds a repository that nobody was granted. */
+  async serve(fullName: string, installation: string): Promise<ServedRepository> {
+    const gitDir = await sampleRepository(join(this.test.dataDir, 'served', randomUUID()), fullName)
+    return this.server.addRepository({ id: this.#next++, fullName, gitDir, installations: [installation] })
+  }
+
+  /** Makes an environment with access to Git hosts and a Session on it that runs a script. */
+  async begin(script: string, document: object = {}, api: Api = this.api): Promise<Session> {
+    const environment = await new Environments(api).make({ github: true, ...document })
+    return api.createSession({ runtime: 'shell', environment: { id: environment.id } }, script)
+  }
+
+  /** Runs a script in a Session of its own and returns its output. */
+  async run(script: string, document: object = {}, api: Api = this.api): Promise<string> {
+    return this.output(await this.begin(script, document, api), api)
+  }
+
+  /** Waits for the end of a Session's Run and returns its output. */
+  async output(session: Session, api: Api = this.api): Promise<string> {
+    return outputOf(await api.runEnded(session.id, session.activeRunId ?? ''))
+  }
+}
+
+const outputOf = (events: readonly Event[]): string =>
+  String(events.findLast(({ type }) => type === 'svc.activity.completed')?.data['output'])
+
+const hostOf = ({ url, appId, privateKey }: GitHubServer) =>
+  ({ kind: 'github', baseUrl: url, appId, privateKey }) as const
+
+const shell = (reach: string) => ({
+  id: 'shell',
+  name: 'Shell',
+  command: [insidePaths.node, `${insidePaths.bundles}/shell.js`],
+  env: {},
+  reach: [reach],
+  mounts: [],
+  state: [],
+  stateless: true,
+})
