@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
-import type { FileOption } from './environments/pull.ts'
+import type { FileOption, PullOptions } from './environments/pull.ts'
 import type { SecretOptions } from './environments/secrets.ts'
 import type { JsonOption } from './environments/show.ts'
+import type { TestOptions } from './environments/test-environment.ts'
 import { count } from './option-values.ts'
 import type { ProgramHost } from './program.ts'
 
@@ -21,6 +22,7 @@ Examples:
   berth env pull web                                  or begin from one that exists
   berth env diff && echo nothing to apply
   berth env secrets set NPM_TOKEN < token.txt
+  berth env test                                      apply it in a throw-away sandbox
   berth run --environment web 'fix the failing test'
 
 An environment is named by its name or its id. Sandboxes do not apply environments yet.
@@ -28,6 +30,7 @@ An environment is named by its name or its id. Sandboxes do not apply environmen
     )
   addReading(env, host)
   addFile(env, host)
+  addTest(env, host)
   addSecrets(env, host)
   addLifecycle(env, host)
 }
@@ -66,8 +69,9 @@ function addFile(env: Command, host: ProgramHost): void {
     .description('write the newest revision to the file')
     .argument('[environment]', 'default: that of the file')
     .option('--force', 'drop changes of the file that were not applied')
+    .option('--merge', 'keep them, and take over what others have changed since the revision of the file')
     .option('--json', 'print what was written as JSON')
-    .action(async (named: string | undefined, options: FileOption & { force?: boolean }, command: Command) => {
+    .action(async (named: string | undefined, options: PullOptions, command: Command) => {
       const { pull } = await import('./environments/pull.ts')
       await host.withService(command.optsWithGlobals(), io => pull(named, options, io))
     })
@@ -101,6 +105,32 @@ Examples:
     .action(async (source: string, options: FileOption & { force?: boolean }) => {
       const { importFile } = await import('./environments/import.ts')
       await host.withoutService(io => importFile(source, options, io))
+    })
+}
+
+function addTest(env: Command, host: ProgramHost): void {
+  env
+    .command('test')
+    .description('apply an environment in a sandbox of its own and show the log; the exit code is 1 if that fails')
+    .argument('[environment]', `default: that of ${defaultFile}`)
+    .option('--file <path>', 'test this file before it becomes a revision, without values of secrets')
+    .option('--repository <owner/name>', 'check this repository out first, as for a session that has one')
+    .option('--base <branch>', "branch to start from (default: the repository's default branch)")
+    .option('--runtime <id>', 'agent runtime whose sandbox is tested; the agent is not started', 'shell')
+    .option('--json', 'print the events as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  berth env test web                                newest revision
+  berth env test --file berth.env.json && berth env apply
+
+Ctrl-C ends the test and gives the sandbox back.
+`,
+    )
+    .action(async (named: string | undefined, options: TestOptions, command: Command) => {
+      const { testEnvironment } = await import('./environments/test-environment.ts')
+      await host.withService(command.optsWithGlobals(), io => testEnvironment(named, { ...options, defaultFile }, io))
     })
 }
 

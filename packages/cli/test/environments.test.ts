@@ -83,6 +83,38 @@ describe('berth env apply', () => {
     expect((await env(['apply'])).out).toBe(`updated ${name}, revision 3: setup\n`)
   })
 
+  test('takes over with pull --merge what others changed, line by line, and writes nothing on a conflict', async () => {
+    const setup = ['npm ci', 'npm run a', 'npm run b', 'npm run c', 'npm run d'].join('\n')
+    const { name } = await create({ setup, variables: { A: '1', B: '1' } })
+    const mine = read()
+    const theirs = { name, setup: `${setup}1`, variables: { A: '2', B: '1' }, description: 'theirs' }
+    write({ ...mine, document: theirs })
+    expect((await env(['apply'])).code).toBe(0)
+    const changed = { name, setup: setup.replace('npm ci', 'npm ci --offline'), variables: { A: '1', C: '3' } }
+    write({ ...mine, document: changed })
+    const merged = await env(['pull', '--merge'])
+    expect([merged.err, merged.code]).toEqual(['', 0])
+    expect(merged.out).toContain(`wrote revision 2 of ${name} to berth.env.json, keeping changes of setup, variables`)
+    expect(read()).toMatchObject({
+      revision: 2,
+      document: {
+        setup: `${setup.replace('npm ci', 'npm ci --offline')}1`,
+        variables: { A: '2', C: '3' },
+        description: 'theirs',
+      },
+    })
+    expect(Object.keys(read().document.variables)).toEqual(['A', 'C'])
+    const both = {
+      ...mine,
+      document: { ...changed, setup: setup.replace('npm run d', 'npm run d2'), variables: { A: '3' } },
+    }
+    write(both)
+    const refused = await env(['pull', '--merge'])
+    expect([refused.code, read()]).toEqual([1, both])
+    expect(refused.err).toContain('have both changed setup, variables.A since revision 1')
+    expect((await env(['pull', '--merge', '--force'])).code).toBe(2)
+  })
+
   test('is no conflict after a revision that changed only secrets', async () => {
     const { name } = await create()
     expect((await env(['secrets', 'set', 'TOKEN'], { stdin: 'a long value\n' })).code).toBe(0)

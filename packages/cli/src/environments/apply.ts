@@ -88,13 +88,13 @@ async function explained(
     file.revision === undefined ? 'does not say from which revision it is' : `is of revision ${file.revision}`
   return new Error(
     `${authorText(createdBy)} wrote revision ${revision} at ${createdAt}, and ${path} ${from}; ` +
-      `\`berth env diff\` shows what differs: put into the file what you want to keep, set its "revision" to ${revision}, ` +
-      'and apply it again; or drop your changes with `berth env pull --force`',
+      `\`berth env pull --merge\` takes that over and keeps your changes, \`berth env pull --force\` drops them, ` +
+      `and "revision": ${revision} in the file has it applied as it is`,
   )
 }
 
 /** Prints the members that the service refused, by their paths in the file. */
-async function printIssues(path: string, { fields }: BerthError, stderr: CommandIo['stderr']): Promise<void> {
+export async function printIssues(path: string, { fields }: BerthError, stderr: CommandIo['stderr']): Promise<void> {
   await stderr.line(`berth: the service refuses ${printableLine(path)}, and nothing has changed (environment_invalid):`)
   const issues: readonly unknown[] = Array.isArray(fields.issues) ? fields.issues : []
   for (const issue of issues) await stderr.line(`  ${printableLine(issueText(issue))}`)

@@ -1,4 +1,4 @@
-import type { BerthClient } from '@berth/client'
+import type { BerthClient, Environment } from '@berth/client'
 import { createTwoFilesPatch } from 'diff'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
@@ -8,28 +8,60 @@ import { jsonLine, printable, printableLine } from '../terminal-text.ts'
 import { changedMembers, complete, documentText, type PlainDocument, plain } from './document.ts'
 import { type EnvironmentFile, fileOf, findFile, requireFile, writeEnvironmentFile } from './environment-file.ts'
 import { findEnvironment, findRevision } from './find-environment.ts'
+import { mergeDocuments } from './merge-documents.ts'
 import type { JsonOption } from './show.ts'
 
 export interface FileOption extends JsonOption {
   readonly file: string
 }
 
-/** Writes an environment's newest revision to the file; changes that were not applied stay unless `force` is set. */
+export interface PullOptions extends FileOption {
+  /** Drops changes of the file that were not applied. */
+  readonly force?: boolean
+  /** Keeps them, and takes over what the newest revision has changed since the file's. */
+  readonly merge?: boolean
+}
+
+/** Writes an environment's newest revision to the file; it loses no changes that were not applied unless told to. */
 export async function pull(
   named: string | undefined,
-  { file: path, force, json }: FileOption & { readonly force?: boolean },
+  { file: path, force, merge, json }: PullOptions,
   { client, stdout }: CommandIo,
 ): Promise<ExitCode> {
+  if (force && merge) throw new UsageError('--force drops the changes that --merge would keep')
   const existing = force && named !== undefined ? null : await findFile(path)
   const name = named ?? existing?.id
   if (name === undefined) throw new UsageError(`name the environment to pull: there is no ${path} with the id of one`)
   const environment = await findEnvironment(client, name)
-  if (!force && existing !== null) await requireApplied(client, path, existing, environment.id)
-  await writeEnvironmentFile(path, fileOf(environment))
   const { id, revision } = environment
-  if (json) await stdout.line(jsonLine({ file: path, id, name: environment.name, revision }))
-  else await stdout.line(printableLine(`wrote revision ${revision} of ${environment.name} to ${path}`))
+  const newest = fileOf(environment)
+  const written = merge && existing !== null ? await merged(client, path, existing, environment) : newest
+  if (!force && !merge && existing !== null) await requireApplied(client, path, existing, id)
+  await writeEnvironmentFile(path, written)
+  const kept = changedMembers(plain(environment.document), complete(written.document))
+  const keeping = kept.length === 0 ? '' : `, keeping changes of ${kept.join(', ')}`
+  if (json) await stdout.line(jsonLine({ file: path, id, name: environment.name, revision, kept }))
+  else await stdout.line(printableLine(`wrote revision ${revision} of ${environment.name} to ${path}${keeping}`))
   return exitCode.completed
+}
+
+/** Returns the newest revision with the changes of the file. @throws Error if both changed the same */
+async function merged(
+  client: BerthClient,
+  path: string,
+  file: EnvironmentFile,
+  environment: Environment,
+): Promise<EnvironmentFile> {
+  requireSame(path, file, environment.id)
+  const base = file.revision === undefined ? null : await findRevision(client, environment.id, file.revision)
+  if (base === null) throw new UsageError(`${path} does not say from which revision it is, so nothing can be merged`)
+  const newest = plain(environment.document)
+  const { document, conflicts } = mergeDocuments(plain(base.document), newest, complete(file.document))
+  if (conflicts.length === 0) return { id: environment.id, revision: environment.revision, document }
+  throw new Error(
+    `${path} and revision ${environment.revision} have both changed ${conflicts.join(', ')} since revision ${base.revision}, ` +
+      'and nothing was written: `berth env diff` shows what differs',
+  )
 }
 
 /** Prints what applying the file would change in the newest revision; the exit code is 1 if it would change anything. */
@@ -51,17 +83,19 @@ export async function diff({ file: path, json }: FileOption, { client, stdout, s
 
 /** @throws UsageError if a pull would lose changes */
 async function requireApplied(client: BerthClient, path: string, file: EnvironmentFile, id: string): Promise<void> {
-  if (file.id !== undefined && file.id.toLowerCase() !== id) {
-    throw new UsageError(
-      `${path} is of another environment, ${file.id}; name another --file, or replace it with --force`,
-    )
-  }
+  requireSame(path, file, id)
   const base = file.revision === undefined ? null : await findRevision(client, id, file.revision)
   if (base === null || changedMembers(plain(base.document), complete(file.document)).length > 0) {
     throw new UsageError(
-      `${path} has changes that were not applied: \`berth env diff\` shows them, and --force drops them`,
+      `${path} has changes that were not applied: \`berth env diff\` shows them, --merge keeps them, and --force drops them`,
     )
   }
+}
+
+/** @throws UsageError if the file is of another environment */
+function requireSame(path: string, file: EnvironmentFile, id: string): void {
+  if (file.id === undefined || file.id.toLowerCase() === id) return
+  throw new UsageError(`${path} is of another environment, ${file.id}; name another --file, or replace it with --force`)
 }
 
 function patchOf(before: PlainDocument, after: PlainDocument, from: string, to: string): string {
