@@ -31,6 +31,12 @@ const bundles: readonly Bundle[] = [
     options: { ...forNode, format: 'cjs' },
   },
   {
+    entry: 'packages/supervisor/src/apply/program.ts',
+    output: 'packages/supervisor/dist/apply.cjs',
+    // Every apply starts this program, so it is CommonJS for the same reason.
+    options: { ...forNode, format: 'cjs' },
+  },
+  {
     entry: 'packages/engine/src/session/engine-session.ts',
     output: sessionBundle,
     options: { ...forNode, ...sessionOptions },

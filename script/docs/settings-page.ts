@@ -21,7 +21,7 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['Streams', /^BERTH_STREAM/],
   ['The account service', /^BERTH_(?:AUDIT|IDENTITY|REFRESH)_/],
   ['Runs', /^BERTH_(?:RUN_|FENCE|MAX_|AGENT_|CANCEL_|PARK_|APPROVAL_|PING_|HOST_LOST|WORKER_)/],
-  ['Sandboxes', /^BERTH_(?:COMPUTE|LEASE_|WORKSPACE_|PROVISION_|SANDBOX_|EGRESS|MIRROR_|HELPER_)/],
+  ['Sandboxes', /^BERTH_(?:COMPUTE|LEASE_|WORKSPACE_|PROVISION_|SETUP_|SANDBOX_|EGRESS|MIRROR_|HELPER_)/],
   ['Reviews, Publications and Merges', /^BERTH_(?:REVIEW|PUBLICATION|MERGE)_/],
   ['Webhooks', /^BERTH_WEBHOOK_/],
   ['The gateway', /^BERTH_GATEWAY_/],

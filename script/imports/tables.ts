@@ -69,7 +69,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   executions: { writes: ['sessions/runs', 'execution/claim'], reads: ['sessions/session', 'sessions/leases'] },
   leases: {
     writes: ['sessions/leases', 'execution/claim'],
-    reads: ['sessions/session', 'sessions/reviews', 'sessions/publications', 'metrics', 'housekeeping'],
+    reads: ['sessions/session', 'sessions/reviews', 'sessions/publications', 'environments', 'metrics', 'housekeeping'],
   },
   workspace_requests: { writes: ['sessions/leases'], reads: ['execution/claim'] },
   interactions: { writes: ['sessions/interactions'] },

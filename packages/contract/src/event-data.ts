@@ -35,7 +35,49 @@ export const RunEnded = Type.Object(
   { title: 'RunEndedData', description: 'How a Run ended and its cost.', ...open },
 )
 
-/** `svc.environment.apply`: a step of applying an environment to a sandbox. */
+/** Why the apply of an environment failed. */
+export const applyErrorCodes = [
+  'setup_exit_nonzero',
+  'setup_timeout',
+  'repository_clone_failed',
+  'secret_unavailable',
+  'apply_failed',
+  'workspace_lost',
+  'cancelled',
+  'session_archived',
+] as const
+
+const GithubAccess = Type.Object(
+  {
+    status: openString(['granted', 'unavailable']),
+    owners: Type.Optional(Type.Array(Type.String(), { description: 'Logins of accounts, at most 16; if granted.' })),
+    reason: Type.Optional(openString(['no_grant', 'authority', 'temporary', 'runtime_outdated'])),
+  },
+  open,
+)
+
+const AppliedRepository = Type.Object(
+  {
+    repository: Type.String(),
+    path: Type.String(),
+    state: openString(['cloned', 'kept', 'skipped', 'failed']),
+  },
+  open,
+)
+
+const AppliedExtension = Type.Object(
+  {
+    ref: Type.String(),
+    id: Type.Optional(Type.String()),
+    version: Type.Optional(Type.String()),
+    sha256: Type.Optional(Sha256),
+    state: openString(['active', 'failed']),
+    reason: Type.Optional(Type.String()),
+  },
+  open,
+)
+
+/** `svc.environment.apply`: an environment is applied to a sandbox, or was. */
 export const EnvironmentApply = Type.Object(
   {
     leaseId: Type.String(),
@@ -43,18 +85,42 @@ export const EnvironmentApply = Type.Object(
     name: Type.String(),
     revision: Type.Integer({ minimum: 1 }),
     status: Type.Enum(['started', 'succeeded', 'failed'], { type: 'string' }),
-    cache: Type.Optional(openString(['miss', 'skipped_secret'])),
-    cacheSkip: Type.Optional(Type.Object({ reason: Type.String(), path: Type.String() }, open)),
+    cache: Type.Optional(openString(['hit', 'miss', 'discarded', 'skipped_secret', 'skipped_size'])),
+    cacheSkip: Type.Optional(Type.Object({ reason: openString(['secret', 'size']), path: Type.String() }, open)),
     cacheDiscarded: Type.Optional(Type.Object({ reason: Type.String({ maxLength: 1024 }) }, open)),
-    setupExitCode: Type.Optional(Type.Integer()),
-    durationMs: Type.Optional(Count),
-    outputTail: Type.Optional(Type.String()),
-    errorCode: Type.Optional(Type.String()),
-    github: Type.Optional(OpenObject),
-    repositories: Type.Optional(Type.Array(OpenObject)),
-    extensions: Type.Optional(Type.Array(OpenObject)),
+    setupExitCode: Type.Optional(
+      Type.Integer({ description: 'Absent if the script did not run, or did not exit by itself.' }),
+    ),
+    durationMs: Type.Optional(Type.Integer({ minimum: 0, description: 'Since `started`.' })),
+    outputTail: Type.Optional(
+      Type.String({ description: 'The last 8 KiB that clones and the setup script wrote, with secrets masked.' }),
+    ),
+    errorCode: Type.Optional(openString(applyErrorCodes)),
+    github: Type.Optional(GithubAccess),
+    repositories: Type.Optional(Type.Array(AppliedRepository)),
+    extensions: Type.Optional(Type.Array(AppliedExtension)),
   },
-  { title: 'EnvironmentApplyData', description: 'A step of applying an environment to a sandbox.', ...open },
+  {
+    title: 'EnvironmentApplyData',
+    description: 'The apply of an environment to a sandbox has started, succeeded or failed.',
+    ...open,
+  },
+)
+
+/** `svc.environment.output`: the next piece of what setup writes. */
+export const EnvironmentOutput = Type.Object(
+  {
+    leaseId: Type.String(),
+    revision: Type.Integer({ minimum: 1 }),
+    offset: Type.Integer({ minimum: 0, description: 'Bytes of UTF-8 in the pieces before this one.' }),
+    text: Type.String(),
+  },
+  {
+    title: 'EnvironmentOutputData',
+    description:
+      'What clones and the setup script wrote, with secrets masked: at most once a second, and the first 128 KiB.',
+    ...open,
+  },
 )
 
 /** `svc.interaction.*`. */

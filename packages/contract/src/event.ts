@@ -28,6 +28,7 @@ export const eventCatalog = {
   'svc.run.cancelled': kind('run', data.RunEnded),
   'svc.run.crashed': kind('run', data.RunEnded),
   'svc.environment.apply': kind(null, data.EnvironmentApply),
+  'svc.environment.output': kind(null, data.EnvironmentOutput, 'transcript'),
   'svc.interaction.opened': kind('interaction', data.InteractionChanged),
   'svc.interaction.resolved': kind('interaction', data.InteractionChanged),
   'svc.interaction.expired': kind('interaction', data.InteractionChanged),

@@ -36,6 +36,7 @@ export {
   eventCatalog,
   eventTypes,
 } from './event.ts'
+export { applyErrorCodes } from './event-data.ts'
 export { CreateChatCompletion } from './gateway/chat-request.ts'
 export { type Dialect, keyHeaders } from './gateway/dialect.ts'
 export { gatewayErrorBody } from './gateway/gateway-error.ts'

@@ -45,6 +45,6 @@ describe('the route table', () => {
   })
 })
 
-test('the catalog contains twenty-three Event types', () => {
-  expect(eventTypes).toHaveLength(23)
+test('the catalog contains twenty-four Event types', () => {
+  expect(eventTypes).toHaveLength(24)
 })

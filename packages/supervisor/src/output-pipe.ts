@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -16,6 +16,7 @@ const MAX_DRAIN_BYTES = 2 * 1024 * 1024
 export class OutputPipe implements Disposable {
   /** For the child's stdout and stderr. Close it here once the child has it, or the pipe never ends. */
   readonly writeFd: number
+  readonly #path: string
   readonly #readFd: number
   readonly #socket: Socket
   readonly #ended = Promise.withResolvers<void>()
@@ -25,6 +26,7 @@ export class OutputPipe implements Disposable {
   constructor(directory: string, sink: (chunk: Buffer) => void) {
     const path = join(directory, 'output')
     execFileSync('mkfifo', ['-m', '600', path])
+    this.#path = path
     this.#readFd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     this.writeFd = openSync(path, constants.O_WRONLY)
     this.#sink = sink
@@ -44,6 +46,19 @@ export class OutputPipe implements Disposable {
 
   closeWriteEnd(): void {
     closeSync(this.writeFd)
+  }
+
+  /**
+   * Starts a process that reads the pipe until no process holds it open for writing. So processes that a script leaves
+   * running can go on writing after this process has ended: they are neither killed by SIGPIPE nor blocked.
+   */
+  leaveReader(): void {
+    // A file description of its own, which blocks. It opens at once, because the pipe has a writer meanwhile.
+    const writer = openSync(this.#path, constants.O_WRONLY | constants.O_NONBLOCK)
+    const reader = openSync(this.#path, constants.O_RDONLY)
+    closeSync(writer)
+    spawn('cat', { detached: true, stdio: [reader, 'ignore', 'ignore'] }).unref()
+    closeSync(reader)
   }
 
   /**

@@ -65,6 +65,32 @@ export async function insertSecret(
   })
 }
 
+/** A version of a secret whose value is not destroyed. */
+interface SealedVersion {
+  readonly name: string
+  readonly version: number
+  readonly sealed: Buffer
+}
+
+/** Returns the sealed values of pinned versions, by name; those that are destroyed are missing. */
+export async function listSealed(
+  db: Queryable,
+  { organizationId, environmentId }: EnvironmentKey,
+  pins: readonly { readonly name: string; readonly version: number }[],
+): Promise<readonly SealedVersion[]> {
+  const { rows } = await db.query<SealedVersion>({
+    name: 'list-sealed-environment-secrets',
+    text: `
+      select s.name, s.version, s.sealed
+      from unnest($3::text[], $4::integer[]) as pin (name, version)
+      join environment_secrets s on s.organization_id = $1 and s.environment_id = $2 and s.name = pin.name
+        and s.version = pin.version
+      where s.sealed is not null order by s.name`,
+    values: [organizationId, environmentId, pins.map(({ name }) => name), pins.map(({ version }) => version)],
+  })
+  return rows
+}
+
 /** Destroys values that ended before a time. @returns how many */
 export async function destroyEndedSecrets(db: Queryable, endedBefore: Date): Promise<number> {
   const { rowCount } = await db.query({

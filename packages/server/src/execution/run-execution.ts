@@ -3,7 +3,6 @@ import { dropCheckpoint } from '../checkpoints/checkpoint-sql.ts'
 import { allSettled } from '../kit/all-settled.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
 import { insidePaths } from '../sandboxes/bubblewrap/options.ts'
-import { SandboxGoneError } from '../sandboxes/driver.ts'
 import { listUndelivered, listUnheard } from '../sessions/interactions/interaction-sql.ts'
 import { findLiveLease } from '../sessions/leases/lease-sql.ts'
 import { sessionRedactor } from '../sessions/log/session-redactor.ts'
@@ -15,6 +14,8 @@ import { findSession } from '../sessions/session/session-sql.ts'
 import { findTurn } from '../sessions/turns/turn-sql.ts'
 import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
+import { EnvironmentFailed } from './apply/apply-failed.ts'
+import { environmentOfLease } from './apply/lease-environment.ts'
 import { RunAttempt } from './attempt/run-attempt.ts'
 import { watchAttempt } from './attempt/watch-attempt.ts'
 import type { RunClaim } from './claim/claim.ts'
@@ -25,12 +26,7 @@ import { taskOf } from './claim/hold-sql.ts'
 import { modelOf } from './claim/run-model.ts'
 import { underFence } from './claim/under-fence.ts'
 import { SupervisorConnection } from './supervisor/connection.ts'
-import {
-  ConnectionClosedError,
-  FenceLostError,
-  SandboxFrozenError,
-  SupervisorProtocolError,
-} from './supervisor/errors.ts'
+import { ConnectionClosedError, FenceLostError, isSandboxLost } from './supervisor/errors.ts'
 import { freezeAtRest, freezeToSeal } from './workspace/freeze-lease.ts'
 import { gitSettings } from './workspace/git-settings.ts'
 import { parkRun } from './workspace/park-run.ts'
@@ -124,6 +120,10 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
     return true
   } catch (error) {
     if (signal.aborted) throw error
+    if (error instanceof EnvironmentFailed) {
+      context.log.info({ err: error, runId: run.id }, 'a run ended with the apply of its environment')
+      return true
+    }
     if (error instanceof ResumeUnavailable) {
       context.log.warn({ err: error, runId: run.id }, 'a session could not be resumed')
       await endClaimedRun(context, claim, { status: 'failed', stopReason: 'error', errorCode: 'resume_unavailable' })
@@ -140,7 +140,7 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
       await loseAttempt(context, claim, { sandboxLost: false, outcome: executionLost })
       return true
     }
-    if (isLoss(error) || (error instanceof ConnectionClosedError && (await isBroken(context, claim, known)))) {
+    if (isSandboxLost(error) || (error instanceof ConnectionClosedError && (await isBroken(context, claim, known)))) {
       await loseSandbox(context, claim, error)
       return true
     }
@@ -159,12 +159,6 @@ async function sealEnded(context: ExecutionContext, claim: RunClaim, signal: Abo
     await dropCheckpoint(tx, claim, claim.runId)
     await releaseFence(tx, claim)
   })
-}
-
-function isLoss(error: unknown): error is Error {
-  return (
-    error instanceof SandboxGoneError || error instanceof SandboxFrozenError || error instanceof SupervisorProtocolError
-  )
 }
 
 /** Returns true if a supervisor has too often accepted a connection and closed it again. */
@@ -232,17 +226,18 @@ async function attach(
       helloDeadlineMs: limits.pingMs,
       signal: AbortSignal.any([signal, interrupt.signal]),
     })
-  const [connection, waiting, unheard, redactor] = await allSettled([
+  const [connection, waiting, unheard, redactor, environment] = await allSettled([
     connect().then(opened => held.use(opened)),
     listUndelivered(db, lease.id),
     listUnheard(db, claim, claim.runId, lease.id),
     sessionRedactor(db, claim),
+    environmentOfLease(db, lease),
     gateway.open(claim, lease.id, budgets).then(opened => held.use(opened)),
   ])
   held.use(context.git.open(claim, lease.id, await gitSettings(db, claim, session)))
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace
   const rows = { claim, turn, lease, waiting, unheard, budgets }
-  const attempt = new RunAttempt(context, { ...rows, runtime, connection, cwd, redactor })
+  const attempt = new RunAttempt(context, { ...rows, runtime, connection, cwd, redactor, environment })
   // A foreign agent may be unable to continue in the middle of a prompt, so only native Runs are parked.
   const parks = runtime.id === NATIVE_RUNTIME && !known.unparkable
   const watched = { claim, lease, attempt, connection, parks, budgets }

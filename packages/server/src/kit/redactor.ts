@@ -15,6 +15,9 @@ const gitHubToken =
 const gitHubBasic = /eC1hY2Nlc3MtdG9rZW46[A-Za-z0-9+/]{16,}={0,2}/
 /** All credentials that are masked by their form, whoever has them. */
 const knownForms = [ownCredential, gitHubToken, gitHubBasic].map(({ source }) => source).join('|')
+/** The beginnings of these forms, and the characters that may follow them. */
+const beginnings = ['svc_', 'gho_', 'ghp_', 'ghr_', 'ghs_', 'ghu_', 'github_pat_', 'eC1hY2Nlc3MtdG9rZW46'] as const
+const following = /[\w.+/=-]/
 /** Upper limit of the length of a credential that a form recognises in a text that arrives in pieces. */
 const OWN_LENGTH = 128
 /** If only the beginning of a text is wanted, it is masked in pieces of this many characters. */
@@ -29,6 +32,7 @@ const MAX_DEPTH = 100
  */
 export class Redactor {
   readonly #pattern: RegExp
+  readonly #forms: readonly string[]
   /** Length of the longest written form of a secret; 0 without secrets. */
   readonly #longestSecret: number
 
@@ -36,6 +40,7 @@ export class Redactor {
     const forms = [...new Set([...secrets].flatMap(writtenForms))].sort((a, b) => b.length - a.length)
     // The longest form comes first, so that a secret that contains another is masked whole.
     this.#pattern = new RegExp([...forms.map(form => RegExp.escape(form)), knownForms].join('|'), 'g')
+    this.#forms = forms
     this.#longestSecret = forms[0]?.length ?? 0
   }
 
@@ -51,7 +56,7 @@ export class Redactor {
 
   /** Masks text that arrives in pieces, however it is divided. */
   stream(): MaskingStream {
-    return new MaskingStream(this.#pattern, Math.max(this.#longestSecret, OWN_LENGTH))
+    return new MaskingStream(this.#pattern, this.#forms, Math.max(this.#longestSecret, OWN_LENGTH))
   }
 
   /**
@@ -94,12 +99,17 @@ export class Redactor {
 /** Masks the pieces of one text. It holds back characters that may still become part of a secret. */
 export class MaskingStream {
   readonly #pattern: RegExp
+  readonly #forms: readonly string[]
   readonly #longest: number
   #held = ''
 
-  /** @param longest length of the longest match */
-  constructor(pattern: RegExp, longest: number) {
+  /**
+   * @param forms the forms that `pattern` matches literally
+   * @param longest length of the longest match
+   */
+  constructor(pattern: RegExp, forms: readonly string[], longest: number) {
     this.#pattern = pattern
+    this.#forms = forms
     this.#longest = longest
   }
 
@@ -111,10 +121,32 @@ export class MaskingStream {
   }
 
   /**
+   * Returns the masked text that no further piece can change, while the next piece is awaited. It costs a look at
+   * everything that is held back, so callers ask seldom.
+   */
+  settled(): string {
+    return this.#release(this.#held.length - this.#unsettled())
+  }
+
+  /**
    * Returns the rest, after the last piece. If the text was cut, it drops as many characters as the longest match has.
    */
   end(isCut = false): string {
     return this.#release(this.#held.length - (isCut ? this.#longest : 0))
+  }
+
+  /** Returns the length of the longest end of the held text that may still become part of a secret. */
+  #unsettled(): number {
+    const own = beginningOfCredential(this.#held)
+    const byBeginning = Map.groupBy(this.#forms, form => form.slice(0, LEAST_LENGTH))
+    for (let at = Math.max(0, this.#held.length - this.#longest); at < this.#held.length; at += 1) {
+      const beginning = this.#held.slice(at, at + LEAST_LENGTH)
+      const candidates = beginning.length < LEAST_LENGTH ? this.#forms : (byBeginning.get(beginning) ?? [])
+      const length = this.#held.length - at
+      if (candidates.some(form => form.length > length && this.#held.endsWith(form.slice(0, length))))
+        return Math.max(own, length)
+    }
+    return own
   }
 
   /**
@@ -133,6 +165,22 @@ export class MaskingStream {
     this.#held = this.#held.slice(end)
     return masked
   }
+}
+
+/** Returns the length of the end of a text that may be the beginning of a credential with a known form. */
+function beginningOfCredential(text: string): number {
+  let start = text.length
+  while (start > 0 && text.length - start < OWN_LENGTH && following.test(text.charAt(start - 1))) start -= 1
+  const word = text.slice(start)
+  const lengths = beginnings.map(beginning => {
+    const whole = word.indexOf(beginning)
+    if (whole !== -1) return word.length - whole
+    for (let length = Math.min(beginning.length - 1, word.length); length > 0; length -= 1) {
+      if (word.endsWith(beginning.slice(0, length))) return length
+    }
+    return 0
+  })
+  return Math.max(...lengths)
 }
 
 /** Masks by form alone, which is enough for a Session without secrets. */

@@ -3,7 +3,7 @@ import type { Principal } from '../identity/guard/principal.ts'
 import type { SessionKey } from '../kit/session-key.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { closeInteractions } from './interactions/close-interactions.ts'
-import { endLease } from './leases/end-lease.ts'
+import { abandonUnfinished, endLease } from './leases/end-lease.ts'
 import { withdrawWorkspaceRequest } from './leases/request-workspace.ts'
 import { abandonMerges } from './merges/abandon-merges.ts'
 import { abandonPublications } from './publications/under-way.ts'
@@ -24,6 +24,7 @@ export async function archiveSession(context: Context, principal: Principal, key
     const session = await lockVisibleSession(tx, principal, key)
     if (session.archived_at !== null) return
     await closeInteractions(tx, key, 'session_archived', now)
+    await abandonUnfinished(tx, key, now, 'session_archived')
     if (session.active_run_id !== null) {
       await endRun(tx, key, session.active_run_id, { status: 'cancelled', stopReason: 'aborted' }, now)
     }

@@ -11,6 +11,8 @@ export interface WorkerLimits {
   readonly maxAttempts: number
   readonly maxHandovers: number
   readonly provisionMs: number
+  /** Longest duration of an environment's setup script. */
+  readonly setupMs: number
   readonly agentStartMs: number
   readonly runMs: number
   readonly cancelGraceMs: number
@@ -76,6 +78,11 @@ export function readWorker(env: Environment, readFile: (path: string) => string 
 function readTimes(env: Environment) {
   return {
     provisionMs: env.duration('BERTH_PROVISION_SECONDS', 60, 'Deadline for making a sandbox.'),
+    setupMs: env.duration(
+      'BERTH_SETUP_SECONDS',
+      1200,
+      "Longest duration of an environment's setup script; it is no part of the Run's own time.",
+    ),
     agentStartMs: env.duration(
       'BERTH_AGENT_START_SECONDS',
       60,

@@ -11,7 +11,8 @@ const UNNAMED_MS = DAY_MS
 
 /**
  * Removes archives that no revision has held for a day. A revision holds what it names for 30 days, while it is among the
- * newest 50, and while it is the newest that a person wrote. The collector of blobs takes the bytes later.
+ * newest 50, while it is the newest that a person wrote, and while a live sandbox is set up by it. The collector of blobs
+ * takes the bytes later.
  * @returns the number of archives
  */
 export async function letArchivesGo(
@@ -49,6 +50,9 @@ async function markHeld(tx: Queryable, { organizationId, environmentId }: Enviro
       ), held as (
         select distinct unnest(archives) as sha256 from revisions
         where created_at > $4 or revision > newest - ${HELD_REVISIONS} or revision = newest_of_person
+          or revision in (
+            select environment_revision from leases
+            where organization_id = $1 and environment_id = $2 and ended_at is null)
       )
       update environment_archives a
       set unnamed_since = case when a.sha256 not in (select sha256 from held) then $3::timestamptz end

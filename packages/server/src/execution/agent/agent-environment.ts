@@ -1,5 +1,18 @@
 import { PROXY_PORT } from '@berth/supervisor'
 
+/** What an environment adds to the variables of its sandboxes' processes. */
+export interface AddedVariables {
+  readonly variables: Readonly<Record<string, string>>
+  readonly secrets: Readonly<Record<string, string>>
+  /** What setup exported; empty before it has ended. */
+  readonly exported: Readonly<Record<string, string>>
+  /** Directories that setup put in front of the search path, the last first. */
+  readonly path: readonly string[]
+}
+
+/** In front of every search path that an environment may set. */
+const platformPath = '/opt/berth:/home/agent/.local/bin'
+
 const proxy = `http://127.0.0.1:${PROXY_PORT}`
 
 /** Names of the sandbox's own loopback, for which clients bypass the proxy. */
@@ -22,6 +35,18 @@ export function agentEnvironment(reach: readonly string[]): Readonly<Record<stri
     no_proxy: direct,
     NODE_USE_ENV_PROXY: '1',
   }
+}
+
+/**
+ * Returns the environment of setup, and of every agent, in a sandbox that an environment sets up. Later members win:
+ * the platform's, variables, secrets, what setup exported.
+ */
+export function environmentWith(
+  reach: readonly string[],
+  { variables, secrets, exported, path }: AddedVariables,
+): Readonly<Record<string, string>> {
+  const all = { ...agentEnvironment(reach), ...variables, ...secrets, ...exported }
+  return { ...all, PATH: [platformPath, ...path, all['PATH']].join(':') }
 }
 
 /**

@@ -18,7 +18,7 @@ import {
   prompt,
 } from '../agent/acp-orders.ts'
 import type { AgentFacts } from '../agent/agent-conversation.ts'
-import { agentEnvironment } from '../agent/agent-environment.ts'
+import { type AddedVariables, agentEnvironment, environmentWith } from '../agent/agent-environment.ts'
 import { answerBlocks, answersMeta, feedbackBlocks } from '../agent/answer-blocks.ts'
 import { promptBlocks } from '../agent/prompt-blocks.ts'
 import type { RunClaim } from '../claim/claim.ts'
@@ -43,6 +43,8 @@ export interface OrderParts {
   readonly cwd: string
   readonly connection: SupervisorConnection
   readonly budgets: RunBudgets
+  /** What the lease's environment adds to the agent's variables; null without one. */
+  readonly environment: AddedVariables | null
   /** Answers that people gave while the Run was parked. */
   readonly unheard: readonly InteractionRow[]
 }
@@ -98,7 +100,7 @@ export class AgentOrders {
   async start(generation: number): Promise<void> {
     const key = `start/${generation}`
     if (!this.#isNew(key)) return
-    const { claim, connection, cwd, lease, runtime } = this.#parts
+    const { claim, connection, cwd, environment, lease, runtime } = this.#parts
     const { command, env, modelEnv, reach } = runtime
     const model = this.#modelOfAgent()
     const told = model === null ? {} : modelEnv?.(this.#context.models.facts(model))
@@ -106,7 +108,8 @@ export class AgentOrders {
       await underFence(this.#context, claim, tx => saveAgentModel(tx, lease.id, model))
       this.#startedFor = model
     }
-    await connection.start({ key, command, env: { ...agentEnvironment(reach), ...told, ...env }, cwd })
+    const base = environment === null ? agentEnvironment(reach) : environmentWith(reach, environment)
+    await connection.start({ key, command, env: { ...base, ...told, ...env }, cwd })
   }
 
   async initialize(generation: number): Promise<void> {

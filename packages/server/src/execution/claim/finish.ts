@@ -1,6 +1,6 @@
 import { findResumable, hasCheckpoint } from '../../checkpoints/checkpoint-sql.ts'
 import { settleEarlier } from '../../sessions/interactions/interaction-sql.ts'
-import { endLease } from '../../sessions/leases/end-lease.ts'
+import { abandonUnfinished, endLease } from '../../sessions/leases/end-lease.ts'
 import { endRun } from '../../sessions/runs/end-run.ts'
 import { releaseFence } from '../../sessions/runs/fence-sql.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
@@ -36,13 +36,17 @@ export const deadlineExceeded: Outcome = {
 }
 
 /**
- * Ends the Run of a claim.
+ * Ends the Run of a claim, and gives up a sandbox that was being made for it.
  *
  * @throws ClaimLost
  */
 export async function endClaimedRun(context: ExecutionContext, claim: RunClaim, outcome: Outcome): Promise<void> {
   await context.gateway.settled(claim.runId)
-  await underFence(context, claim, tx => endRun(tx, claim, claim.run.id, outcome, context.clock.now()))
+  await underFence(context, claim, async tx => {
+    const now = context.clock.now()
+    await abandonUnfinished(tx, claim, now, outcome.status === 'cancelled' ? 'cancelled' : 'apply_failed')
+    await endRun(tx, claim, claim.run.id, outcome, now)
+  })
   announce(context, claim)
 }
 

@@ -1,3 +1,5 @@
+import { SandboxGoneError } from '../../sandboxes/driver.ts'
+
 /** The supervisor accepted the connection and stayed silent: its sandbox is stopped, not gone. */
 export class SandboxFrozenError extends Error {
   override readonly name = 'SandboxFrozenError'
@@ -23,4 +25,11 @@ export class ConnectionClosedError extends Error {
 /** The bytes violate the protocol. Agent and supervisor share a user, so no byte from inside the sandbox is trusted. */
 export class SupervisorProtocolError extends Error {
   override readonly name = 'SupervisorProtocolError'
+}
+
+/** Returns true if an error says that a sandbox is gone, stopped, or no longer speaks the protocol. */
+export function isSandboxLost(error: unknown): error is Error {
+  return (
+    error instanceof SandboxGoneError || error instanceof SandboxFrozenError || error instanceof SupervisorProtocolError
+  )
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { isNewestWorkSealed } from '../../checkpoints/checkpoint-sql.ts'
+import { fixEnvironment } from '../../environments/fix-environment.ts'
 import { findProbeOfSession } from '../../releases/probe-sql.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
 import type { SandboxEgress } from '../../sandboxes/driver.ts'
@@ -9,18 +10,20 @@ import { isNearBound, workEndsAt } from '../../sessions/leases/lease-bound.ts'
 import { findLiveLease, insertLease, type LeaseRow, markAttached } from '../../sessions/leases/lease-sql.ts'
 import { rememberSecrets } from '../../sessions/log/session-redactor.ts'
 import { findRun, hasEarlierWork } from '../../sessions/runs/run-sql.ts'
-import { isArchived } from '../../sessions/session/session-sql.ts'
+import { readBinding } from '../../sessions/session/session-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
+import { applyEnvironment, type FreshSandbox } from '../apply/apply-environment.ts'
 import type { Claim } from '../claim/claim.ts'
 import { ClaimLost } from '../claim/claim-lost.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
+import { isSandboxLost } from '../supervisor/errors.ts'
 import { ResumeUnavailable, restoreSession } from './restore-session.ts'
 import { placeSource, type ReadySource, readySource, SourceUnavailable } from './session-source.ts'
 
-/** The sandbox could not be made at all, or not in time. */
+/** The sandbox could not be made at all, or not in time, or it was lost before it was set up. */
 export class ProvisionFailed extends Error {
   override readonly name = 'ProvisionFailed'
 }
@@ -31,13 +34,15 @@ export class SessionArchived extends Error {
 }
 
 /**
- * Returns the Session's lease with its sandbox, or makes a fresh sandbox and restores the Session's work into it.
+ * Returns the Session's lease with its sandbox, or makes a fresh sandbox, restores the Session's work into it and applies
+ * its environment. A sandbox whose environment a predecessor was applying is gone on with.
  *
  * The lease's row is committed before the sandbox is made, so a crash leaves a row to find it by, and never a sandbox
  * without one. The sweeper destroys leftover sandboxes, so a hung teardown never delays a Run. A sandbox close to its
  * bound is replaced before a Run begins on it, if that loses no work or if work on it must end anyway.
  *
  * @throws ProvisionFailed, SessionArchived, ResumeUnavailable, SourceUnavailable, ClaimLost, or the signal's reason
+ * @throws EnvironmentFailed if the environment could not be applied; the Run of the claim has ended
  */
 export async function provision(
   context: ExecutionContext,
@@ -49,21 +54,35 @@ export async function provision(
   const live = await findLiveLease(db, claim)
   const retired = live?.state === 'attached' && (await isToRetire(context, claim, live))
   const remember = (tx: Queryable) => rememberSecrets(tx, claim, 'runtime', runtime.secrets ?? [], clock.now())
-  if (live?.state === 'attached' && !retired) {
+  const goesOn = live?.state === 'applying'
+  if (live !== null && (goesOn || live.state === 'attached') && !retired) {
     // The agent's next process may get values that the configuration lacked when the lease was written.
     if (runtime.secrets !== undefined && runtime.secrets.length > 0) await underFence(context, claim, remember)
     await driver.serveProxy(live.id, egressOf(context, live.id, runtime))
     await driver.thaw(live.id)
-    return live
+    return goesOn ? apply(context, claim, runtime, live, null, signal) : live
   }
   const lease = await underFence(context, claim, async tx => {
     // The worker may have taken the fence while an archiving had freed it and not yet committed.
-    if (await isArchived(tx, claim)) throw new SessionArchived()
+    const { archived, environmentId } = await readBinding(tx, claim)
+    if (archived) throw new SessionArchived()
     // Otherwise a predecessor died while making this sandbox, and its progress is unknown.
     if (live !== null) await endLease(tx, claim, retired ? 'expired' : 'abandoned', clock.now())
     const now = clock.now()
+    const { organizationId } = claim
+    const fixed = environmentId === null ? null : await fixEnvironment(tx, { organizationId, environmentId })
+    // Before the sandbox exists, so that nobody appends one of its secrets unmasked.
+    await remember(tx)
+    const secrets = fixed?.secrets ?? []
+    const digests = await rememberSecrets(
+      tx,
+      claim,
+      'environment',
+      secrets.map(({ value }) => value),
+      now,
+    )
     const release = runtime.id === NATIVE_RUNTIME ? await findProbeOfSession(tx, claim, now) : null
-    const made = await insertLease(tx, claim, {
+    return insertLease(tx, claim, {
       id: randomUUID(),
       driver: driver.kind,
       host: context.host,
@@ -72,19 +91,25 @@ export async function provision(
       maxMs: context.limits.leaseMaxMs,
       now,
       release,
+      environment: fixed && {
+        id: fixed.id,
+        revision: fixed.revision,
+        secrets: fixed.secrets && secrets.map(({ name }, index) => ({ name, digest: digests[index] ?? '' })),
+      },
     })
-    // Before the sandbox exists, so that nobody appends one of its secrets unmasked.
-    await remember(tx)
-    return made
   })
   if (live !== null) context.wakeups.publish(topics.leases)
+  let fresh: FreshSandbox
   try {
     const source = await readySource(context, claim, signal)
     await make(context, lease, runtime, source, signal)
     const restored = await restoreSession(context, claim, lease.id, signal)
     if (source !== null && !restored) await placeSource(context, source, lease.id, signal)
-    await underFence(context, claim, tx => markAttached(tx, lease.id))
-    return (await findLiveLease(db, claim)) ?? { ...lease, state: 'attached' }
+    fresh = { restored, hasSource: source !== null }
+    if (lease.environment_id === null) {
+      await underFence(context, claim, tx => markAttached(tx, lease.id))
+      return (await findLiveLease(db, claim)) ?? { ...lease, state: 'attached' }
+    }
   } catch (cause) {
     // The row keeps the progress for the next worker.
     if (signal.aborted || cause instanceof ClaimLost || cause instanceof DatabaseUnavailable) throw cause
@@ -92,6 +117,20 @@ export async function provision(
     context.wakeups.publish(topics.leases)
     if (cause instanceof ResumeUnavailable || cause instanceof SourceUnavailable) throw cause
     throw new ProvisionFailed('the sandbox could not be made', { cause })
+  }
+  return apply(context, claim, runtime, lease, fresh, signal)
+}
+
+/** Applies the environment. A sandbox that is lost meanwhile ends its lease. */
+async function apply(...parts: Parameters<typeof applyEnvironment>): Promise<LeaseRow> {
+  const [context, claim] = parts
+  try {
+    return await applyEnvironment(...parts)
+  } catch (cause) {
+    if (!isSandboxLost(cause)) throw cause
+    await underFence(context, claim, tx => endLease(tx, claim, 'lost', context.clock.now()))
+    context.wakeups.publish(topics.leases)
+    throw new ProvisionFailed('the sandbox was lost while its environment was applied', { cause })
   }
 }
 

@@ -1,6 +1,7 @@
 import type { SessionKey } from '../../kit/session-key.ts'
 import { isLostHost } from '../../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import type { ApplyReport } from './apply-report.ts'
 
 export type LeaseEnd = 'expired' | 'lost' | 'archived' | 'abandoned'
 
@@ -11,7 +12,7 @@ export interface LeaseRow {
   readonly session_id: string
   readonly host: string
   readonly runtime: string
-  readonly state: 'creating' | 'attached' | 'ended'
+  readonly state: 'creating' | 'applying' | 'attached' | 'ended'
   readonly created_at: Date
   readonly expires_at: Date
   readonly bound_at: Date
@@ -30,6 +31,20 @@ export interface LeaseRow {
   readonly engine_sha256: string | null
   /** The conversation before this sandbox, for an agent that cannot load it; its first prompt tells it. */
   readonly recap: string | null
+  /** The environment that sets the sandbox up, and its revision; null without one. */
+  readonly environment_id: string | null
+  readonly environment_revision: number | null
+  /** The environment's secrets; null without an environment, and if the master key could not open one. */
+  readonly environment_secrets: readonly LeaseSecret[] | null
+  /** How far the environment is applied; null until that begins. */
+  readonly apply: ApplyReport | null
+}
+
+/** A secret of a lease: its value is the remembered secret of the Session with this digest. */
+export interface LeaseSecret {
+  readonly name: string
+  /** In hexadecimal digits. */
+  readonly digest: string
 }
 
 /** Returns the lease that has not ended; each Session has at most one (`leases_live`). */
@@ -58,13 +73,19 @@ export async function insertLease(
     readonly now: Date
     /** The release that the sandbox tries. */
     readonly release?: Pick<LeaseRow, 'release_sha' | 'engine_sha256'> | null
+    /** The environment that sets the sandbox up. */
+    readonly environment?: {
+      readonly id: string
+      readonly revision: number
+      readonly secrets: readonly LeaseSecret[] | null
+    } | null
   },
 ): Promise<LeaseRow> {
   const { rows } = await tx.query<LeaseRow>({
     text: `
       insert into leases (id, organization_id, session_id, driver, host, runtime, state, created_at, expires_at, bound_at,
-        idle_ms, release_sha, engine_sha256)
-      values ($1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10, $11, $12) returning *`,
+        idle_ms, release_sha, engine_sha256, environment_id, environment_revision, environment_secrets)
+      values ($1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10, $11, $12, $13, $14, $15) returning *`,
     values: [
       lease.id,
       key.organizationId,
@@ -78,6 +99,9 @@ export async function insertLease(
       lease.idleMs,
       lease.release?.release_sha ?? null,
       lease.release?.engine_sha256 ?? null,
+      lease.environment?.id ?? null,
+      lease.environment?.revision ?? null,
+      lease.environment?.secrets ? JSON.stringify(lease.environment.secrets) : null,
     ],
   })
   const row = rows[0]
@@ -118,24 +142,25 @@ export async function touchLease(tx: Queryable, key: SessionKey, now: Date): Pro
 
 /**
  * Ends the Session's lease, if it has one. A lease that was never attached ends as `abandoned`, whatever the reason.
- * @returns the lease's id and its state before
+ * @returns the lease and its state before
  */
 export async function finishLease(
   tx: Queryable,
   key: SessionKey,
   reason: LeaseEnd,
   now: Date,
-): Promise<{ readonly id: string; readonly was: LeaseRow['state'] } | null> {
-  const { rows } = await tx.query<{ id: string; was: LeaseRow['state'] }>({
+): Promise<(LeaseRow & { readonly was: LeaseRow['state'] }) | null> {
+  const { rows } = await tx.query<LeaseRow & { was: LeaseRow['state'] }>({
     text: `
       with live as (
         select id, state from leases where organization_id = $1 and session_id = $2 and ended_at is null for update
       )
       update leases l
       set state = 'ended', ended_at = $4, expires_at = least(l.expires_at, $4),
-        end_reason = case when live.state = 'creating' then 'abandoned' else $3 end
+        end_reason = case when live.state in ('creating', 'applying') then 'abandoned' else $3 end,
+        apply = l.apply - 'exports'
       from live where l.id = live.id
-      returning l.id, live.state as was`,
+      returning l.*, live.state as was`,
     values: [key.organizationId, key.sessionId, reason, now],
   })
   return rows[0] ?? null

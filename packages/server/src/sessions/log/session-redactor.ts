@@ -5,6 +5,7 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 import {
   addSessionSecrets,
   findSecretsVersion,
+  listNamedSecrets,
   listSessionSecrets,
   type SealedSecret,
   type SecretSource,
@@ -79,6 +80,7 @@ export async function sessionRedactor(db: Queryable, key: SessionKey): Promise<R
 /**
  * Stores the secrets that a sandbox of the Session is about to receive, in the caller's transaction under the Session's
  * lock. They stay as long as the Session does: its log may tell them at any time.
+ * @returns the digest of each, in hexadecimal digits, by which `openRemembered` finds it
  */
 export async function rememberSecrets(
   tx: Queryable,
@@ -86,15 +88,44 @@ export async function rememberSecrets(
   source: SecretSource,
   secrets: readonly string[],
   now: Date,
-): Promise<void> {
-  if (secrets.length === 0) return
+): Promise<readonly string[]> {
+  if (secrets.length === 0) return []
   const { masterKey } = tx
   if (masterKey === undefined) throw new Error("cannot store a sandbox's secrets: this process has no master key")
-  const sealed = [...new Set(secrets)].map(secret => {
-    const digest = masterKey.digest(secret)
+  const digests = secrets.map(secret => masterKey.digest(secret))
+  const sealed = secrets.map((secret, index) => {
+    const digest = digests[index] ?? masterKey.digest(secret)
     return { digest, sealed: masterKey.seal(secret, placeOf(key, digest)) }
   })
   await addSessionSecrets(tx, key, source, sealed, now)
+  return digests.map(digest => digest.toString('hex'))
+}
+
+/**
+ * Returns remembered secrets by their digests.
+ * @throws UnsealError if another master key has sealed one
+ * @throws Error if one was never remembered
+ */
+export async function openRemembered(
+  db: Queryable,
+  key: SessionKey,
+  source: SecretSource,
+  digests: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (digests.length === 0) return new Map()
+  const { masterKey } = db
+  if (masterKey === undefined) throw new Error("cannot open a sandbox's secrets: this process has no master key")
+  const bytes = digests.map(digest => Buffer.from(digest, 'hex'))
+  const found = await listNamedSecrets(db, key, source, bytes)
+  const values = new Map(
+    found.map(({ digest, sealed }) => [
+      digest.toString('hex'),
+      masterKey.open(sealed, placeOf(key, digest)).toString(),
+    ]),
+  )
+  const missing = digests.find(digest => !values.has(digest))
+  if (missing !== undefined) throw new Error(`the session has no secret with the digest ${missing}`)
+  return values
 }
 
 function keptBy({ masterKey }: Queryable): Map<string, VersionedRedactor> | undefined {

@@ -39,6 +39,23 @@ export async function listSessionSecrets(
   return { version: first.version, secrets }
 }
 
+/** Returns those of a Session's secrets that have one of the digests. */
+export async function listNamedSecrets(
+  db: Queryable,
+  key: SessionKey,
+  source: SecretSource,
+  digests: readonly Buffer[],
+): Promise<readonly SealedSecret[]> {
+  const { rows } = await db.query<SealedSecret>({
+    name: 'list-named-session-secrets',
+    text: `
+      select digest, sealed from session_secrets
+      where organization_id = $1 and session_id = $2 and source = $3 and digest = any($4::bytea[])`,
+    values: [key.organizationId, key.sessionId, source, digests],
+  })
+  return rows
+}
+
 /** Adds the secrets that the Session does not have yet; if there are any, the Session gets a new version. */
 export async function addSessionSecrets(
   tx: Queryable,

@@ -60,10 +60,11 @@ export class AuthoritySweeper extends LoopingService {
         await closeInteractions(tx, key, 'authority_revoked', now)
         return
       }
+      // A queued Run has no sandbox yet; one that is being set up belongs to whoever asked for the workspace.
+      if (run.status !== 'queued') await abandonUnfinished(tx, key, now, 'cancelled')
       // The worker that holds an awaiting Run stops its agent and seals the workspace.
       const seal = run.status === 'awaiting'
       await endRun(tx, key, runId, { status: 'cancelled', stopReason: 'aborted' }, now, { seal })
-      await abandonUnfinished(tx, key, now)
     })
     const { organizationId, sessionId } = key
     wakeups.publish(topics.session(organizationId, sessionId), topics.control(organizationId, sessionId), topics.leases)

@@ -164,6 +164,16 @@ export async function markAwaiting(tx: Queryable, key: SessionKey, runId: string
   })
 }
 
+/** Adds time that is no part of a Run's own, if the Run has begun. */
+export async function addForeignTime(tx: Queryable, key: SessionKey, runId: string, ms: number): Promise<void> {
+  await tx.query({
+    text: `
+      update runs set awaited_ms = awaited_ms + $4
+      where organization_id = $1 and session_id = $2 and id = $3 and started_at is not null and ended_at is null`,
+    values: [key.organizationId, key.sessionId, runId, ms],
+  })
+}
+
 /** Resumes a Run and adds the wait to `awaited_ms`, since it is not part of the Run's own time. */
 export async function markResumed(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
   await tx.query({

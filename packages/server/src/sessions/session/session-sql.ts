@@ -63,14 +63,40 @@ export async function holdSession(tx: Queryable, key: SessionKey): Promise<void>
   })
 }
 
-/** Returns true if the Session exists and is archived. */
-export async function isArchived(db: Queryable, key: SessionKey): Promise<boolean> {
-  const { rows } = await db.query({
-    name: 'is-archived',
-    text: 'select 1 from sessions where organization_id = $1 and id = $2 and archived_at is not null',
+/** What decides whether a sandbox is made for a Session, and how it is set up. */
+export interface SessionBinding {
+  readonly archived: boolean
+  readonly environmentId: string | null
+}
+
+/** Reads the binding of a Session, which must exist. */
+export async function readBinding(db: Queryable, key: SessionKey): Promise<SessionBinding> {
+  const { rows } = await db.query<SessionBinding>({
+    name: 'read-session-binding',
+    text: `
+      select archived_at is not null as archived, environment_id as "environmentId" from sessions
+      where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows.length > 0
+  const [row] = rows
+  if (row === undefined) throw new Error(`there is no session ${key.sessionId}`)
+  return row
+}
+
+/** Records the revision that was applied last, unless the Session was bound to another environment meanwhile. */
+export async function markApplied(
+  tx: Queryable,
+  key: SessionKey,
+  environmentId: string,
+  revision: number,
+): Promise<void> {
+  await tx.query({
+    name: 'mark-environment-applied',
+    text: `
+      update sessions set environment_revision = $4
+      where organization_id = $1 and id = $2 and environment_id = $3`,
+    values: [key.organizationId, key.sessionId, environmentId, revision],
+  })
 }
 
 export interface NewSession {

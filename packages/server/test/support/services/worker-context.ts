@@ -39,6 +39,7 @@ const limits: ExecutionLimits = {
   maxAttempts: 3,
   maxHandovers: 3,
   provisionMs: 60_000,
+  setupMs: 600_000,
   agentStartMs: 60_000,
   runMs: 600_000,
   runEvents: 200_000,

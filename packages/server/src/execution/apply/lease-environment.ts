@@ -1,0 +1,27 @@
+import { readFixedDocument } from '../../environments/fix-environment.ts'
+import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
+import { openRemembered } from '../../sessions/log/session-redactor.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import type { AddedVariables } from '../agent/agent-environment.ts'
+import { ApplyFailed } from './apply-failed.ts'
+import { openExports } from './setup-exports.ts'
+
+/**
+ * Returns what the environment of a lease adds to the variables of its processes; null without an environment. A lease
+ * keeps its values for its whole life: neither a new revision nor a rotated secret changes them.
+ *
+ * @throws ApplyFailed `secret_unavailable` if the master key opens one of the secrets no more
+ */
+export async function environmentOfLease(db: Queryable, lease: LeaseRow): Promise<AddedVariables | null> {
+  if (lease.environment_id === null || lease.environment_revision === null) return null
+  if (lease.environment_secrets === null) throw new ApplyFailed('secret_unavailable')
+  const { organization_id: organizationId, session_id: sessionId, environment_id: environmentId } = lease
+  const digests = lease.environment_secrets.map(({ digest }) => digest)
+  const [document, values] = await Promise.all([
+    readFixedDocument(db, { organizationId, environmentId }, lease.environment_revision),
+    openRemembered(db, { organizationId, sessionId }, 'environment', digests),
+  ])
+  const secrets = lease.environment_secrets.map(({ name, digest }) => [name, values.get(digest) ?? ''] as const)
+  const { variables: exported, path } = openExports(db, lease)
+  return { variables: document.variables, secrets: Object.fromEntries(secrets), exported, path }
+}

@@ -1,0 +1,61 @@
+import type { FileText, SetupEnd } from '@berth/supervisor/apply'
+import { nameFault } from '../../environments/document-rules.ts'
+import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+
+/** What setup hands on to the agent. */
+export interface SetupExports {
+  readonly variables: Readonly<Record<string, string>>
+  /** Directories, the last first. */
+  readonly path: readonly string[]
+}
+
+const none: SetupExports = { variables: {}, path: [] }
+const assignment = /^([A-Za-z_][A-Za-z0-9_]{0,127})=(.*)$/
+
+/**
+ * Reads the files `$BERTH_ENV` and `$BERTH_PATH` of a setup script.
+ * @returns the exports, and a line for each thing that was left out
+ */
+export function readExports({ env, path }: Pick<SetupEnd, 'env' | 'path'>): {
+  readonly exports: SetupExports
+  readonly leftOut: readonly string[]
+} {
+  const leftOut: string[] = []
+  const variables: Record<string, string> = {}
+  for (const [index, line] of linesOf(env).entries()) {
+    const [, name = '', value = ''] = assignment.exec(line) ?? []
+    const fault = name === '' ? 'is not NAME=value' : nameFault(name)
+    if (fault === null && !line.includes('\0')) variables[name] = value
+    else leftOut.push(`line ${index + 1} of $BERTH_ENV is left out: it ${fault ?? 'holds a NUL'}`)
+  }
+  const directories: string[] = []
+  for (const [index, line] of linesOf(path).entries()) {
+    if (line.startsWith('/') && !/[:\0]/.test(line)) directories.unshift(line)
+    else leftOut.push(`line ${index + 1} of $BERTH_PATH is left out: it is no absolute path`)
+  }
+  if (env.isCut) leftOut.push('the rest of $BERTH_ENV is left out: it is longer than 64 KiB')
+  if (path.isCut) leftOut.push('the rest of $BERTH_PATH is left out: it is longer than 64 KiB')
+  return { exports: { variables, path: [...new Set(directories)] }, leftOut }
+}
+
+const linesOf = ({ text }: FileText): readonly string[] => text.split('\n').filter(line => line !== '')
+
+/** Seals exports for the lease's row: setup may have exported a secret. @returns base64 */
+export function sealExports(db: Queryable, lease: Pick<LeaseRow, 'id'>, exports: SetupExports): string {
+  return masterKeyOf(db).seal(JSON.stringify(exports), placeOf(lease)).toString('base64')
+}
+
+/** Opens the exports of a lease; empty before setup has ended. @throws UnsealError */
+export function openExports(db: Queryable, lease: Pick<LeaseRow, 'id' | 'apply'>): SetupExports {
+  const sealed = lease.apply?.exports
+  if (sealed === undefined) return none
+  return JSON.parse(masterKeyOf(db).open(Buffer.from(sealed, 'base64'), placeOf(lease)).toString())
+}
+
+const placeOf = ({ id }: Pick<LeaseRow, 'id'>) => `lease/${id}/exports`
+
+function masterKeyOf({ masterKey }: Queryable) {
+  if (masterKey === undefined) throw new Error('cannot seal what setup exported: this process has no master key')
+  return masterKey
+}

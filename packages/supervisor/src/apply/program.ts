@@ -1,0 +1,25 @@
+/**
+ * The program that carries out the parts of an apply that run inside the sandbox, as the sandbox's user. The supervisor
+ * journals its lines, so a worker that takes over reads what an earlier one did not (`protocol.ts`).
+ */
+import { createInterface } from 'node:readline'
+import type { ApplyMessage, ApplyOrder } from './protocol.ts'
+import { runSetup } from './run-setup.ts'
+
+const stop = new AbortController()
+process.on('SIGTERM', () => stop.abort())
+
+const tell = (message: ApplyMessage) => process.stdout.write(`${JSON.stringify(message)}\n`)
+
+async function main(): Promise<void> {
+  const lines = createInterface({ input: process.stdin })
+  for await (const line of lines) {
+    // The worker that sent it is of the same release, so it needs no validation.
+    const order: ApplyOrder = JSON.parse(line)
+    tell({ end: await runSetup(order.setup, tell, stop.signal) })
+    break
+  }
+  process.exit(0)
+}
+
+void main()
