@@ -20,6 +20,7 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['Rates and request bodies', /^BERTH_(?:AUTH_|ISSUANCE_)?RATE_|^BERTH_BOD(?:Y|IES)_/],
   ['Streams', /^BERTH_STREAM/],
   ['The account service', /^BERTH_(?:AUDIT|IDENTITY|REFRESH)_/],
+  ['The console', /^BERTH_CONSOLE_/],
   ['Runs', /^BERTH_(?:RUN_|FENCE|MAX_|AGENT_|CANCEL_|PARK_|APPROVAL_|PING_|HOST_LOST|WORKER_)/],
   ['Sandboxes', /^BERTH_(?:COMPUTE|LEASE_|WORKSPACE_|PROVISION_|SETUP_|SANDBOX_|EGRESS|MIRROR_|HELPER_)/],
   ['Reviews, Publications and Merges', /^BERTH_(?:REVIEW|PUBLICATION|MERGE)_/],

@@ -31,6 +31,7 @@ export const rooms: Rooms = [
   'webhooks',
   'sessions',
   'cloud',
+  'console',
   'schedules',
   'admin',
   'execution',

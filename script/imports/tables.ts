@@ -13,10 +13,10 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   // Identity.
   organizations: {
     writes: ['accounts', 'identity/development'],
-    reads: ['admin', 'repositories', 'environments', 'sessions/runs', 'webhooks'],
+    reads: ['admin', 'console', 'repositories', 'environments', 'sessions/runs', 'webhooks'],
   },
-  people: { writes: ['accounts', 'identity/development'], reads: ['sessions/runs'] },
-  memberships: { writes: ['accounts', 'identity/development'], reads: ['sessions/runs'] },
+  people: { writes: ['accounts', 'identity/development'], reads: ['console', 'sessions/runs'] },
+  memberships: { writes: ['accounts', 'identity/development'], reads: ['console', 'sessions/runs'] },
   apps: { writes: ['accounts', 'identity/development'], reads: ['webhooks'] },
   installations: {
     writes: ['accounts', 'identity/development'],
@@ -25,9 +25,10 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   api_keys: { writes: ['accounts', 'identity/development', 'identity/guard'], reads: ['gateway/accounting'] },
   external_identities: { writes: ['accounts'] },
   recovery_codes: { writes: ['accounts'] },
-  sign_ins: { writes: ['accounts'] },
+  sign_ins: { writes: ['accounts'], reads: ['console'] },
   oidc_records: { writes: ['accounts'] },
   one_time_links: { writes: ['accounts'] },
+  console_sessions: { writes: ['console'] },
   client_keys: { writes: ['accounts'] },
   signing_keys: { writes: ['accounts'], reads: ['identity'] },
   app_keys: { writes: ['accounts'] },

@@ -12,7 +12,10 @@ export const errors = {
   },
   malformed_request_body: { status: 400, cause: 'The body is not valid JSON.' },
   malformed_request: { status: 400, cause: 'The request is not well-formed HTTP.' },
-  invalid_organization: { status: 400, cause: 'The organization header is malformed or appears more than once.' },
+  invalid_organization: {
+    status: 400,
+    cause: 'The organization header is malformed, appears more than once, or is missing in a request of the console.',
+  },
   organization_header_not_allowed: {
     status: 400,
     cause: 'The organization header was sent together with a bearer credential.',
@@ -37,6 +40,7 @@ export const errors = {
     status: 401,
     cause: 'The credential is unknown, expired, revoked or meant for another API.',
   },
+  sign_in_required: { status: 401, cause: 'Nobody is signed in at this browser, or no longer.' },
   cost_budget_exceeded: { status: 402, cause: 'The Run has spent its cost budget.' },
   cost_unknown: { status: 402, cause: 'The Run has a cost budget, but the price of the model is unknown.' },
   audio_file_required: { status: 400, cause: 'The form has no `file` part.' },
@@ -45,6 +49,11 @@ export const errors = {
   cloud_access_denied: { status: 403, cause: 'The credential lacks `svc.cloud.access`.' },
   insufficient_scope: { status: 403, cause: 'The credential lacks the capability in `requiredScope`.' },
   installation_principal_required: { status: 403, cause: 'Only an installation may call this operation.' },
+  cross_site_request_refused: { status: 403, cause: "The request did not come from the console's own page." },
+  recent_sign_in_required: {
+    status: 403,
+    cause: 'The person proved who they are more than ten minutes ago; call `stepUpInConsole` first.',
+  },
   environment_forbidden: { status: 403, cause: 'The caller may not read, manage or select environments.' },
   cloud_repository_grant_required: { status: 403, cause: 'No active grant covers the repository.' },
   cloud_github_connection_required: { status: 403, cause: 'The connection to the Git host is missing or expired.' },

@@ -11,6 +11,7 @@ export {
   roles,
 } from './capability.ts'
 export type { Connection } from './connection.ts'
+export type { BrowserSession, ConsoleIdentity } from './console.ts'
 export { Discovery, Runtime, RuntimeList } from './discovery.ts'
 export type {
   Environment,
@@ -85,6 +86,7 @@ export {
   mergeStatuses,
   mergeStrategies,
 } from './merge.ts'
+export { mirroredPath, mirrorOf } from './mirror.ts'
 export { openApiDocument } from './openapi.ts'
 export type {
   OpenApiDocument,
@@ -104,7 +106,7 @@ export type {
   PublicOperation,
   Success,
 } from './operation.ts'
-export { errorCodesOf } from './operation-errors.ts'
+export { browserCodes, errorCodesOf } from './operation-errors.ts'
 export type { AuditRecord, Invitation, Member, SignIn } from './organization.ts'
 export {
   CreatePublication,
@@ -130,6 +132,9 @@ export {
   type AssertionOperationId,
   assertionOperationIds,
   assertionOperationOf,
+  type BrowserOperationId,
+  browserOperationIds,
+  browserOperationOf,
   type GatewayOperationId,
   type GuardedOperationId,
   gatewayOperationIds,

@@ -119,7 +119,7 @@ function keySecurity(dialect: Dialect) {
 }
 
 function accessOf(row: Operation) {
-  if (row.access === 'public' || row.access === 'assertion') return { security: [] }
+  if (row.access === 'public' || row.access === 'assertion' || row.access === 'browser') return { security: [] }
   if (row.access === 'person')
     return { security: [{ bearer: [] }], 'x-svc-principal': 'person', 'x-svc-needs': row.needs }
   return {

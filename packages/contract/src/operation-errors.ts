@@ -37,6 +37,18 @@ const ofGuarded: readonly ErrorCode[] = [
 
 const ofPeople: readonly ErrorCode[] = ofGuarded.filter(code => code !== 'cloud_access_denied')
 
+/** What the console's page may be answered with, at its own operations and at mirrors. */
+export const browserCodes: readonly ErrorCode[] = [
+  'sign_in_required',
+  'cross_site_request_refused',
+  'recent_sign_in_required',
+  'organization_not_found',
+]
+
+const ofBrowsers: readonly ErrorCode[] = ofGuarded.filter(
+  code => code !== 'cloud_access_denied' && code !== 'insufficient_scope',
+)
+
 const ofAssertions: readonly ErrorCode[] = [
   'invalid_request',
   'invalid_assertion',
@@ -55,13 +67,20 @@ const ofBodies: readonly ErrorCode[] = ['malformed_request_body', 'request_entit
 /** Returns every code that an operation can answer with: the codes of its kind, then its own. */
 export function errorCodesOf(row: Operation): readonly ErrorCode[] {
   if (row.access === 'public') return [...ofPublic, ...row.errors]
-  const kinds = { bearer: ofGuarded, gateway: ofGateway, person: ofPeople, assertion: ofAssertions }
+  const kinds = {
+    bearer: ofGuarded,
+    gateway: ofGateway,
+    person: ofPeople,
+    browser: ofBrowsers,
+    assertion: ofAssertions,
+  }
   const codes = new Set<ErrorCode>(kinds[row.access])
   if (row.params !== undefined && row.inputError === undefined) codes.add('invalid_path_parameter')
   if (row.form !== undefined) codes.add('unsupported_media_type')
   else if (row.octets !== undefined) for (const code of ofOctets) codes.add(code)
   else if (row.method !== 'GET') for (const code of ofBodies) codes.add(code)
   if (row.access === 'bearer' && row.principal === 'app_installation') codes.add('installation_principal_required')
+  if (row.path.startsWith('/cloud/')) for (const code of browserCodes) codes.add(code)
   for (const code of row.errors) codes.add(code)
   return [...codes]
 }

@@ -99,8 +99,15 @@ export type PersonNeeds = 'membership' | 'administrator' | Permission
 export interface PersonOperation extends OperationBase {
   readonly access: 'person'
   readonly needs: PersonNeeds
+  /** Whether a browser must have signed in within the last ten minutes. Bearers are not asked. */
+  readonly recent?: true
   /** Served at the account service's origin; absent: at the API's. */
   readonly origin?: 'account'
+}
+
+/** For a browser that is signed in to the console. */
+export interface BrowserOperation extends OperationBase {
+  readonly access: 'browser'
 }
 
 /** For an app's backend, which names itself by a signed assertion in the body. Metered by the client's address. */
@@ -110,7 +117,13 @@ export interface AssertionOperation extends OperationBase {
 }
 
 /** One row of the route table. */
-export type Operation = PublicOperation | GuardedOperation | GatewayOperation | PersonOperation | AssertionOperation
+export type Operation =
+  | PublicOperation
+  | GuardedOperation
+  | GatewayOperation
+  | PersonOperation
+  | BrowserOperation
+  | AssertionOperation
 
 /** Returns the row unchanged; checks its shape and keeps its literal types. */
 export const operation = <const T extends Operation>(row: T): T => row

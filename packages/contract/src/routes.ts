@@ -1,10 +1,18 @@
 import type { Static, TSchema } from 'typebox'
-import type { AssertionOperation, GatewayOperation, GuardedOperation, Operation, PersonOperation } from './operation.ts'
+import type {
+  AssertionOperation,
+  BrowserOperation,
+  GatewayOperation,
+  GuardedOperation,
+  Operation,
+  PersonOperation,
+} from './operation.ts'
 import { appOperations } from './operations/app.ts'
 import { appTokenOperations } from './operations/app-token.ts'
 import { artifactOperations } from './operations/artifact.ts'
 import { cloudOperations } from './operations/cloud.ts'
 import { connectionOperations } from './operations/connection.ts'
+import { consoleOperations } from './operations/console.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
 import { environmentOperations } from './operations/environment.ts'
@@ -46,6 +54,7 @@ export const routes = {
   ...installationOperations,
   ...connectionOperations,
   ...cloudOperations,
+  ...consoleOperations,
   ...webhookOperations,
 } as const satisfies Record<string, Operation>
 
@@ -62,12 +71,17 @@ export type GatewayOperationId = keyof typeof gatewayOperations
 /** Operations of the API that require a bearer credential. */
 export type GuardedOperationId = Exclude<
   OperationId,
-  PublicOperationId | GatewayOperationId | PersonOperationId | AssertionOperationId
+  PublicOperationId | GatewayOperationId | PersonOperationId | BrowserOperationId | AssertionOperationId
 >
 
 /** Operations for people alone. */
 export type PersonOperationId = {
   [Id in OperationId]: (typeof routes)[Id]['access'] extends 'person' ? Id : never
+}[OperationId]
+
+/** Operations for a browser that is signed in to the console. */
+export type BrowserOperationId = {
+  [Id in OperationId]: (typeof routes)[Id]['access'] extends 'browser' ? Id : never
 }[OperationId]
 
 /** Operations for an app's backend. */
@@ -98,6 +112,11 @@ export const personOperationIds = operationIds.filter(
   (id): id is PersonOperationId => operationOf(id).access === 'person',
 )
 
+/** The ids of the operations for a browser that is signed in. */
+export const browserOperationIds = operationIds.filter(
+  (id): id is BrowserOperationId => operationOf(id).access === 'browser',
+)
+
 /** The ids of the operations for apps' backends. */
 export const assertionOperationIds = operationIds.filter(
   (id): id is AssertionOperationId => operationOf(id).access === 'assertion',
@@ -113,6 +132,9 @@ export const guardedOperationOf = (id: GuardedOperationId): GuardedOperation => 
 
 /** Returns an operation for people. */
 export const personOperationOf = (id: PersonOperationId): PersonOperation => routes[id]
+
+/** Returns an operation for a browser that is signed in. */
+export const browserOperationOf = (id: BrowserOperationId): BrowserOperation => routes[id]
 
 /** Returns an operation for the backends of apps. */
 export const assertionOperationOf = (id: AssertionOperationId): AssertionOperation => routes[id]

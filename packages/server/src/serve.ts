@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { accountChores } from './accounts/account-chores.ts'
 import { openAccount } from './composition/account.ts'
 import { openApi } from './composition/api.ts'
+import { openConsole } from './composition/console.ts'
 import { provideDevelopment } from './composition/development.ts'
 import { openGateway } from './composition/gateway.ts'
 import { openGuards } from './composition/identity.ts'
@@ -12,6 +13,7 @@ import { runtimeCatalog } from './composition/runtime-catalog.ts'
 import { openBlobStore, openDeploymentDatabase, openMasterKey } from './composition/storage.ts'
 import { makeSender, webhookParts } from './composition/webhooks.ts'
 import { openWorker } from './composition/worker.ts'
+import { consoleChores } from './console/console-chores.ts'
 import type { Context } from './context.ts'
 import { environmentChores } from './environments/environment-chores.ts'
 import { GatewayCheck } from './execution/host/gateway-check.ts'
@@ -59,6 +61,8 @@ export interface ServiceProcess {
   droppedLogLines(): number
   /** Network of webhooks; absent: this machine's. */
   readonly network?: Network
+  /** Directory of the console's page; absent: where the build puts it. */
+  readonly consoleDirectory?: string
 }
 
 /**
@@ -144,6 +148,7 @@ export async function serve(
   if (roles.has('worker') || roles.has('account')) {
     const chores = [
       ...accountChores(context, settings.accounts),
+      ...consoleChores(context, settings.console),
       ...environmentChores(context),
       ...releaseChores(context),
       ...webhookChores(context),
@@ -171,9 +176,18 @@ export async function serve(
   const account = roles.has('account')
     ? await openAccount(context, settings, { webhooks, guards, authUrl: () => listening.urls.authUrl }, stack)
     : undefined
+  // The rows of browsers' sessions lie beside those of sign-ins, so a database without the one has not the other.
+  const console =
+    roles.has('api') && settings.identity.far === undefined
+      ? await openConsole(context, settings, {
+          webhooks,
+          authUrl: () => listening.urls.authUrl,
+          directory: around.consoleDirectory,
+        })
+      : undefined
   if (roles.has('account')) await start(makeSender(context, settings, webhooks, registry))
   if (api !== undefined || gateway !== undefined || account !== undefined) {
-    const surfaces = { api, gateway, account, authority: guards.api }
+    const surfaces = { api, gateway, account, console, authority: guards.api }
     const { port, listener } = await listen(context, settings, surfaces, needs, stack)
     listening = listeningOn(settings, port)
     served = listener

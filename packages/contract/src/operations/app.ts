@@ -53,6 +53,7 @@ export const appOperations = {
   }),
   deleteApp: operation({
     ...shared,
+    recent: true,
     method: 'DELETE',
     path: '/api/apps/{appSlug}',
     summary: 'Delete an app',
@@ -64,6 +65,7 @@ export const appOperations = {
   }),
   registerAppKey: operation({
     ...shared,
+    recent: true,
     method: 'POST',
     path: '/api/apps/{appSlug}/keys',
     summary: 'Register a public key',
@@ -89,6 +91,7 @@ export const appOperations = {
   }),
   revokeAppKey: operation({
     ...shared,
+    recent: true,
     method: 'DELETE',
     path: '/api/apps/{appSlug}/keys/{kid}',
     summary: 'Revoke a key',

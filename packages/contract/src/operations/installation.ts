@@ -38,6 +38,7 @@ export const installationOperations = {
   }),
   updateInstallation: operation({
     ...shared,
+    recent: true,
     method: 'PATCH',
     path: '/api/installations/{installationId}',
     summary: 'Change a grant',
@@ -49,6 +50,7 @@ export const installationOperations = {
   }),
   revokeInstallation: operation({
     ...shared,
+    recent: true,
     method: 'DELETE',
     path: '/api/installations/{installationId}',
     summary: 'Revoke an installation',
@@ -60,6 +62,7 @@ export const installationOperations = {
   }),
   createIntegration: operation({
     ...shared,
+    recent: true,
     method: 'POST',
     path: '/api/organizations/{organizationId}/integrations',
     summary: 'Create an integration',
@@ -80,6 +83,7 @@ export const installationOperations = {
   }),
   deleteIntegration: operation({
     ...shared,
+    recent: true,
     method: 'DELETE',
     path: '/api/organizations/{organizationId}/integrations/{integrationId}',
     summary: 'Delete an integration',
@@ -90,6 +94,7 @@ export const installationOperations = {
   }),
   createApiKey: operation({
     ...shared,
+    recent: true,
     method: 'POST',
     path: '/api/organizations/{organizationId}/integrations/{integrationId}/keys',
     summary: 'Create an API key',
@@ -111,6 +116,7 @@ export const installationOperations = {
   }),
   revokeApiKey: operation({
     ...shared,
+    recent: true,
     method: 'DELETE',
     path: '/api/organizations/{organizationId}/integrations/{integrationId}/keys/{keyId}',
     summary: 'Revoke an API key',

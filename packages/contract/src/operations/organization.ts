@@ -33,6 +33,7 @@ export const organizationOperations = {
   }),
   updateMember: operation({
     ...administered,
+    recent: true,
     method: 'PATCH',
     path: '/api/organizations/{organizationId}/members/{membershipId}',
     summary: "Change a member's role or permissions",
@@ -44,6 +45,7 @@ export const organizationOperations = {
   }),
   removeMember: operation({
     ...administered,
+    recent: true,
     method: 'DELETE',
     path: '/api/organizations/{organizationId}/members/{membershipId}',
     summary: 'Remove a member',
@@ -54,6 +56,7 @@ export const organizationOperations = {
   }),
   resetMember: operation({
     ...administered,
+    recent: true,
     method: 'POST',
     path: '/api/organizations/{organizationId}/members/{membershipId}/reset',
     summary: 'Let a member choose a new password',
@@ -66,6 +69,7 @@ export const organizationOperations = {
   }),
   createInvitation: operation({
     ...administered,
+    recent: true,
     method: 'POST',
     path: '/api/organizations/{organizationId}/invitations',
     summary: 'Invite a person',

@@ -32,6 +32,7 @@ const notFound = ['installation_not_found', 'webhook_endpoint_not_found'] as con
 export const webhookOperations = {
   registerWebhook: operation({
     ...shared,
+    recent: true,
     method: 'POST',
     path,
     summary: 'Register a webhook endpoint',

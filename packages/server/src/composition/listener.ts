@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import type { Context } from '../context.ts'
-import { type AccountSurface, createApp } from '../http/app.ts'
+import { type AccountSurface, type ConsoleSurface, createApp } from '../http/app.ts'
 import type { GatewaySurface } from '../http/gateway/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import type { Needs } from '../http/routing/probes.ts'
@@ -13,6 +13,7 @@ export interface Surfaces {
   readonly api: Handlers | undefined
   readonly gateway: GatewaySurface | undefined
   readonly account: AccountSurface | undefined
+  readonly console: ConsoleSurface | undefined
   /** Judges the credentials of the API and of the account service. */
   readonly authority: Authority
 }
@@ -32,7 +33,7 @@ export interface Listening {
 export async function listen(
   context: Context,
   settings: Settings,
-  { api, gateway, account, authority }: Surfaces,
+  { api, gateway, account, console, authority }: Surfaces,
   needs: Needs,
   stack: AsyncDisposableStack,
 ): Promise<Listening> {
@@ -41,6 +42,7 @@ export async function listen(
   const app = createApp({
     ...(gateway !== undefined && { gateway }),
     ...(account !== undefined && { account }),
+    ...(console !== undefined && { console }),
     ...(api !== undefined && { handlers: api }),
     authority,
     logger: context.log,

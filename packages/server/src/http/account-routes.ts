@@ -2,6 +2,10 @@ import {
   type AssertionOperationId,
   assertionOperationIds,
   assertionOperationOf,
+  type BrowserOperationId,
+  browserOperationIds,
+  browserOperationOf,
+  mirrorOf,
   type OperationId,
   operationOf,
   type PersonOperation,
@@ -29,20 +33,46 @@ import { routerPath } from './routing/route-match.ts'
 /** A handler without the types of its operation; the contract has already checked its request. */
 type AnyHandler = (request: unknown) => Promise<Reply>
 
-/** Registers a route for each of people's operations that this process serves. */
+/** Registers routes for each of people's operations that this process serves. */
 export function registerPersonRoutes(
   app: FastifyInstance,
   handlers: Partial<Readonly<Record<PersonOperationId, unknown>>>,
+  pathsOf: (row: PersonOperation) => readonly string[],
   open: OpenStreams,
 ): void {
   for (const id of personOperationIds) {
     const handler = handlers[id]
     if (handler === undefined) continue
     const row = personOperationOf(id)
-    register(app, id, handler as AnyHandler, open, request => {
-      const { principal } = admitted(request)
-      requireStanding(row, principal)
-      return { principal }
+    for (const path of pathsOf(row)) {
+      register(app, id, path, handler as AnyHandler, open, request => {
+        const { principal } = admitted(request)
+        requireStanding(row, principal)
+        if (row.recent === true && request.browser?.session.isRecent === false) throw refusal('recent_sign_in_required')
+        return { principal }
+      })
+    }
+  }
+}
+
+/** The paths at which people's operations are served. */
+export const personPaths = {
+  table: (row: PersonOperation): readonly string[] => [row.path],
+  mirror: (row: PersonOperation): readonly string[] => [mirrorOf(row) ?? row.path],
+  both: (row: PersonOperation): readonly string[] => [...personPaths.table(row), ...personPaths.mirror(row)],
+} as const
+
+/** Registers a route for each operation of a browser that is signed in. */
+export function registerBrowserRoutes(
+  app: FastifyInstance,
+  handlers: Readonly<Record<BrowserOperationId, unknown>>,
+  open: OpenStreams,
+): void {
+  for (const id of browserOperationIds) {
+    register(app, id, browserOperationOf(id).path, handlers[id] as AnyHandler, open, request => {
+      // A bearer is somebody, but no browser.
+      if (request.browser === null) throw invalidCredential()
+      return { browser: request.browser.session }
     })
   }
 }
@@ -55,8 +85,7 @@ export function registerAssertionRoutes(
   open: OpenStreams,
 ): void {
   for (const id of assertionOperationIds) {
-    assertionOperationOf(id)
-    register(app, id, handlers[id] as AnyHandler, open, async (request, reply) => {
+    register(app, id, assertionOperationOf(id).path, handlers[id] as AnyHandler, open, async (request, reply) => {
       const verdict = await meter.take(request.ip)
       reply.headers(rateLimitHeaders(verdict.metering))
       if (verdict.kind === 'limited') throw refuseEmptyBucket(verdict.metering, verdict.retryAfterSeconds)
@@ -68,6 +97,7 @@ export function registerAssertionRoutes(
 function register(
   app: FastifyInstance,
   id: OperationId,
+  path: string,
   handle: AnyHandler,
   open: OpenStreams,
   admit: (
@@ -83,7 +113,7 @@ function register(
   )
   app.route<{ Body: BodyReading | undefined }>({
     method: row.method,
-    url: routerPath(row.path),
+    url: routerPath(path),
     config: { operationId: id },
     schema: { response: Object.fromEntries(successes) },
     onRequest: async (request, reply) => {

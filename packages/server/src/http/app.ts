@@ -6,7 +6,7 @@ import type { IssuanceMeter } from '../identity/guard/issuance-meter.ts'
 import type { Authority } from '../identity/guard/principal.ts'
 import { ApiError } from '../kit/api-error.ts'
 import { refusal } from '../kit/refusal.ts'
-import { registerAssertionRoutes, registerPersonRoutes } from './account-routes.ts'
+import { personPaths, registerAssertionRoutes, registerBrowserRoutes, registerPersonRoutes } from './account-routes.ts'
 import { type BodyBounds, type BodyClaim, defaultBodyBounds } from './body/body-budget.ts'
 import { BodyJudge } from './body/body-judge.ts'
 import { RequestBodies } from './body/request-bodies.ts'
@@ -16,6 +16,7 @@ import { OwedResponses } from './connection/owed-responses.ts'
 import { SilentConnections } from './connection/silent-connections.ts'
 import type { GatewayBody } from './gateway/body.ts'
 import { type GatewaySurface, registerGatewayRoutes } from './gateway/routes.ts'
+import type { BrowserAdmission, BrowserDoor } from './guard/browser-door.ts'
 import { formOf, registerEntryChecks, type ServedOperations } from './guard/entry-checks.ts'
 import type { Admission, GatewayAdmission } from './guard/guard.ts'
 import { registerGuardedRoutes } from './operation-route.ts'
@@ -23,7 +24,7 @@ import { registerPublicRoutes } from './public-routes.ts'
 import { sendError } from './reply/send-error.ts'
 import { routableTarget } from './request/request-path.ts'
 import { RequestLog } from './request-log.ts'
-import type { AccountHandlers, Handlers } from './routing/handler.ts'
+import type { AccountHandlers, AccountPersonHandlers, BrowserHandlers, Handlers } from './routing/handler.ts'
 import { type Needs, registerProbes } from './routing/probes.ts'
 import { operationsAt } from './routing/route-match.ts'
 
@@ -31,12 +32,16 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The operation that this route serves; absent for the probes. */
     readonly operationId?: OperationId
+    /** True for pages and the way to them, which need no credential. */
+    readonly page?: true
     /** Starts to read the body while the guard works. Returns null if the body has to wait for the guard. */
     readonly readAhead?: (request: FastifyRequest) => FastifyRequest['bodyAhead']
   }
   interface FastifyRequest {
-    /** The caller that the guard admitted; null on routes without a bearer. */
+    /** The caller that the guard admitted; null on routes without a credential of an organization. */
     admission: Admission | null
+    /** The browser that the guard admitted by its cookie; null for bearers. */
+    browser: BrowserAdmission | null
     /** The caller that the gateway's guard admitted; null elsewhere. */
     gatewayAdmission: GatewayAdmission | null
     /** Who was let in at a route of the account service. */
@@ -56,12 +61,24 @@ export interface AccountSurface {
   readonly mount: (app: FastifyInstance) => void
 }
 
+/** The console as the HTTP layer serves it: the page, and what it calls with its cookie. */
+export interface ConsoleSurface {
+  readonly door: BrowserDoor
+  readonly handlers: BrowserHandlers
+  /** What the account service answers to people, for the page. */
+  readonly account: AccountPersonHandlers
+  /** Adds the routes that are no operations: the page, its assets, and the sign-in. */
+  readonly mount: (app: FastifyInstance) => void
+}
+
 /** The parts of the HTTP layer. */
 export interface AppOptions {
   /** Absent if this process does not serve the API. */
   readonly handlers?: Handlers
   /** Absent if this process is not the account service. */
   readonly account?: AccountSurface
+  /** Absent if this process does not serve the console. */
+  readonly console?: ConsoleSurface
   /** Absent if this process does not serve the gateway. */
   readonly gateway?: GatewaySurface
   readonly authority: Authority
@@ -86,7 +103,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const owed = new OwedResponses()
   const { gateway, bodies: bounds = defaultBodyBounds } = options
   const bodies = new RequestBodies({ bounds, gatewayBytes: gateway?.bodyLimitBytes })
-  const served: ServedOperations = path => operationsAt(path).filter(id => serves(options, id))
+  const served: ServedOperations = path => operationsAt(path).filter(id => serves(options, id, path))
   const logger: FastifyBaseLogger = options.logger
   const app = fastify({
     loggerInstance: logger,
@@ -119,16 +136,25 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
   })
-  registerEntryChecks(app, served, { api: options.authority, gateway: options.gateway?.authority })
+  registerEntryChecks(app, served, {
+    api: options.authority,
+    gateway: options.gateway?.authority,
+    browsers: options.console?.door,
+  })
   registerProbes(app, options.needs)
   if (options.handlers !== undefined) {
     registerPublicRoutes(app, () => openApiDocument(documentOptions(options)))
-    registerGuardedRoutes(app, { handlers: options.handlers, authority: options.authority, bodies, open })
-    registerPersonRoutes(app, options.handlers, open)
+    registerGuardedRoutes(app, { handlers: options.handlers, bodies, open })
+    registerPersonRoutes(app, options.handlers, personPaths.both, open)
+  }
+  if (options.console !== undefined) {
+    registerBrowserRoutes(app, options.console.handlers, open)
+    registerPersonRoutes(app, options.console.account, personPaths.mirror, open)
+    options.console.mount(app)
   }
   if (options.account !== undefined) {
     const { handlers, meter, mount } = options.account
-    registerPersonRoutes(app, handlers, open)
+    registerPersonRoutes(app, handlers, personPaths.table, open)
     registerAssertionRoutes(app, handlers, meter, open)
     mount(app)
   }
@@ -140,10 +166,12 @@ export function createApp(options: AppOptions): FastifyInstance {
   return app
 }
 
-/** Whether this process answers an operation. */
-function serves({ handlers, gateway, account }: AppOptions, id: OperationId): boolean {
+/** Whether this process answers an operation at a path. */
+function serves(options: AppOptions, id: OperationId, path: string): boolean {
+  const { handlers, gateway, account } = options
   const row = operationOf(id)
   if (row.access === 'gateway') return gateway !== undefined
+  if (row.access === 'browser' || path.startsWith('/cloud/account/')) return options.console !== undefined
   return ('origin' in row ? account : handlers) !== undefined
 }
 

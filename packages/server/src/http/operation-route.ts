@@ -3,9 +3,9 @@ import {
   type GuardedOperationId,
   guardedOperationIds,
   guardedOperationOf,
+  mirrorOf,
 } from '@berth/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Authority } from '../identity/guard/principal.ts'
 import { ClientLeft } from '../kit/client-left.ts'
 import type { BodyReading } from './body/body-reader.ts'
 import { parseJson } from './body/json-body.ts'
@@ -23,7 +23,6 @@ import { routerPath } from './routing/route-match.ts'
 /** The dependencies of guarded routes. */
 export interface GuardedRoutes {
   readonly handlers: Handlers
-  readonly authority: Authority
   readonly bodies: RequestBodies
   readonly open: OpenStreams
 }
@@ -32,10 +31,15 @@ export interface GuardedRoutes {
 type AnyHandler = (request: unknown) => Promise<Reply>
 
 /**
- * Registers one route for each operation that needs a bearer, with the checks from the path parameters to the handler.
+ * Registers the routes of each operation that needs a bearer, with the checks from the path parameters to the handler.
  */
 export function registerGuardedRoutes(app: FastifyInstance, routes: GuardedRoutes): void {
-  for (const id of guardedOperationIds) registerRow(app, id, guardedOperationOf(id), routes)
+  for (const id of guardedOperationIds) {
+    const row = guardedOperationOf(id)
+    registerRow(app, id, row, row.path, routes)
+    const mirror = mirrorOf(row)
+    if (mirror !== null) registerRow(app, id, { ...row, principal: 'person' }, mirror, routes)
+  }
 }
 
 /** Returns what the body of an operation must be. */
@@ -45,7 +49,13 @@ function mediaOf({ form, octets, octetsType, body }: GuardedOperation): Paramete
   return body === undefined ? 'nothing' : 'json'
 }
 
-function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedOperation, routes: GuardedRoutes): void {
+function registerRow(
+  app: FastifyInstance,
+  id: GuardedOperationId,
+  row: GuardedOperation,
+  path: string,
+  routes: GuardedRoutes,
+): void {
   const contract = new RequestContract(row)
   const takesBody = row.body !== undefined
   const takesStream = row.form !== undefined || row.octets !== undefined
@@ -56,7 +66,7 @@ function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedO
   )
   app.route<{ Body: BodyReading | undefined }>({
     method: row.method,
-    url: routerPath(row.path),
+    url: routerPath(path),
     config: { operationId: id },
     schema: { response: Object.fromEntries(successes) },
     onRequest: async request => {
@@ -69,7 +79,7 @@ function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedO
       const { body: reading } = request
       const bodyBytes = reading?.kind === 'read' ? reading.bytes.length : 0
       const parts = contract.parts({ query: queryOf(request.url), headers: request.headers, body, bodyBytes })
-      const { principal, bearer } = admissionOf(request)
+      const { principal, judgeAgain } = admissionOf(request)
       const answer = await handle({
         ...parts,
         ...(takesStream && { body: routes.bodies.streamOf(request) }),
@@ -80,10 +90,8 @@ function registerRow(app: FastifyInstance, id: GuardedOperationId, row: GuardedO
           return signalOf(reply)
         },
         stillAuthorized: async () => {
-          const verdict = await routes.authority.judge({ bearer, clientAddress: request.ip, metered: false })
-          return (
-            verdict.kind === 'granted' && verdict.principal.id === principal.id && isAllowed(row, verdict.principal)
-          )
+          const again = await judgeAgain()
+          return again !== null && again.id === principal.id && isAllowed(row, again)
         },
       })
       return await sendReply(reply, answer, routes.open)

@@ -3,6 +3,7 @@ import { StartError } from '../kit/start-error.ts'
 import { type AccountSettings, readAccounts } from './accounts.ts'
 import { type BlobSettings, readBlobs } from './blob-store.ts'
 import type { Config } from './config-file.ts'
+import { type ConsoleSettings, readConsole } from './console.ts'
 import { type DatabaseSettings, readDatabase } from './database.ts'
 import { type DeliverySettings, readDelivery } from './delivery.ts'
 import { type Declaration, Environment } from './environment.ts'
@@ -54,6 +55,7 @@ export interface Settings {
   readonly sandboxes: SandboxSettings
   readonly streams: StreamSettings
   readonly accounts: AccountSettings
+  readonly console: ConsoleSettings
   readonly webhooks: WebhookSettings
   readonly identity: IdentitySettings
 }
@@ -131,6 +133,7 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
     sandboxes: readSandboxes(env, config),
     streams: readStreams(env),
     accounts: readAccounts(env),
+    console: readConsole(env),
     webhooks: readWebhooks(env, config),
     identity: readIdentity(env, roles, production),
   }

@@ -91,7 +91,7 @@ describe('a request', () => {
     const cookies = [...browser.cookies].map(([name, { value }]) => `${name}=${value}`)
     const answer = await sendRaw(port, rawRequest('GET', path, [`Cookie: ${cookies.join('; ')}`]))
     expect(readRaw(answer).status).toBe(401)
-    expect(answer).toContain('bearer_credential_required')
+    expect(answer).toContain(path.startsWith('/cloud/') ? 'sign_in_required' : 'bearer_credential_required')
   })
 
   it.each(guarded)('with two credentials that would each do is refused: %s', async path => {

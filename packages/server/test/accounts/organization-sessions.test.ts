@@ -165,7 +165,7 @@ describe("a Session on the organization's repository", () => {
     expect(outcome(await repositories(api))).toBe('403 cloud_access_denied')
     expect(outcome(await create(api, { source: await fakeSource() }))).toBe('403 cloud_access_denied')
     const nobody = await fetch(`${accounts.test.url}/cloud/nothing`)
-    expect([nobody.status, await nobody.json()]).toEqual([401, { error: 'bearer_credential_required' }])
+    expect([nobody.status, await nobody.json()]).toEqual([401, { error: 'sign_in_required' }])
   })
 
   it('is for people alone: the credential of an installation is refused, whatever it holds', async () => {

@@ -1,4 +1,4 @@
-import { operationIds, operationOf } from '@berth/contract'
+import { mirrorOf, operationIds, operationOf } from '@berth/contract'
 import { expect, test } from 'vitest'
 import { routerPath } from '../../src/http/routing/route-match.ts'
 import { startTestApp } from '../../src/http/testing/test-app.ts'
@@ -16,10 +16,13 @@ function routesOf(listing: string): readonly string[] {
   })
 }
 
-test('the service serves the table, the two probes and nothing else', async () => {
+test('the service serves the table, its mirrors, the two probes and nothing else', async () => {
   await using service = await startTestApp()
   const served = routesOf(service.app.printRoutes({ commonPrefix: false }))
-  const table = operationIds.map(operationOf).map(row => `${row.method} ${routerPath(row.path)}`)
+  const table = operationIds.map(operationOf).flatMap(row => {
+    const mirror = mirrorOf(row)
+    return [row.path, ...(mirror === null ? [] : [mirror])].map(path => `${row.method} ${routerPath(path)}`)
+  })
   expect([...served].sort()).toEqual([...table, 'GET /healthz', 'GET /readyz'].sort())
 })
 

@@ -1,8 +1,8 @@
 import type { Context } from '../../context.ts'
 import type { AccountHandlers } from '../../http/routing/handler.ts'
 import { refusal } from '../../kit/refusal.ts'
-import { appendAudit } from '../audit/append.ts'
-import { endOwnSignIn, listSignIns } from './sign-ins.ts'
+import { endSignInOf } from './end-sign-in.ts'
+import { listSignIns } from './sign-ins.ts'
 
 /** The operations by which people see where they are signed in, and end sign-ins. */
 export function signInHandlers({
@@ -16,22 +16,10 @@ export function signInHandlers({
     }),
 
     endSignIn: async ({ principal, params: { signInId }, clientAddress: address }) => {
-      await db.transaction(async tx => {
-        const now = clock.now()
-        const ended = await endOwnSignIn(tx, principal.id, signInId, now)
-        if (ended === null) throw refusal('sign_in_not_found')
-        if (!ended.isNew) return
-        const { organizationId } = ended
-        const target = `sign-in/${signInId}`
-        const entry = {
-          organizationId,
-          actor: { kind: 'person', id: principal.id, name: null },
-          target,
-          address,
-          outcome: 'done',
-        } as const
-        await appendAudit(tx, { ...entry, action: 'sign_in.ended' }, now)
-      })
+      const has = await db.transaction(tx =>
+        endSignInOf(tx, { personId: principal.id, signInId, address }, clock.now()),
+      )
+      if (!has) throw refusal('sign_in_not_found')
       return { status: 204 }
     },
   }

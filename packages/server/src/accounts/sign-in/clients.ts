@@ -46,6 +46,9 @@ export function clientsOf(
       token_endpoint_auth_method: 'private_key_jwt',
       jwks: { keys: [{ ...consoleKey.publicJwk }] },
       redirect_uris: [`${consoleUrl.replace(/\/$/, '')}/cloud/auth/callback`],
+      post_logout_redirect_uris: [`${consoleUrl.replace(/\/$/, '')}/signed-out`],
+      // The console asks for recent proof, so it has to learn when there was some.
+      require_auth_time: true,
     } as ClientMetadata,
     ...firstParty.map(toClient),
   ]

@@ -98,12 +98,13 @@ export class RequestBodies {
 }
 
 /** Returns the owner of a body, or null if the guard admitted no one. Apps' backends are metered by their address. */
-function ownerOf({ admission, gatewayAdmission, routeOptions, ip }: FastifyRequest): BodyOwner | null {
+function ownerOf({ admission, browser, gatewayAdmission, routeOptions, ip }: FastifyRequest): BodyOwner | null {
   if (gatewayAdmission !== null) {
     const { organizationId, run, apiKeyId, kind } = gatewayAdmission.caller
     return { organizationId, id: run?.runId ?? apiKeyId ?? kind }
   }
   if (admission !== null) return admission.principal
+  if (browser !== null) return { organizationId: 'browsers', id: browser.session.id }
   const { operationId } = routeOptions.config
   const named = operationId !== undefined && operationOf(operationId).access === 'assertion'
   return named ? { organizationId: 'assertions', id: addressBucket(ip) } : null

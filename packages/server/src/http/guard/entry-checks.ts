@@ -1,4 +1,4 @@
-import { type Dialect, keyHeaders, type Operation, type OperationId, operationOf } from '@berth/contract'
+import { type Dialect, keyHeaders, mirroredPath, type Operation, type OperationId, operationOf } from '@berth/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { GatewayAuthority } from '../../identity/guard/gateway-caller.ts'
 import { opensGatewayAlone } from '../../identity/guard/presented.ts'
@@ -10,6 +10,7 @@ import { isApiPath, pathOf } from '../request/request-path.ts'
 import { probePaths } from '../routing/probes.ts'
 import { pathsWithin } from '../routing/route-match.ts'
 import { readCredential } from './bearer.ts'
+import { admitBrowser, type BrowserDoor, isBrowsers } from './browser-door.ts'
 import { admit, admitToGateway } from './guard.ts'
 import { rateLimitHeaders } from './rate-limit-headers.ts'
 
@@ -21,6 +22,8 @@ export interface Authorities {
   readonly api: Authority
   /** Absent if this process does not serve the gateway. */
   readonly gateway: GatewayAuthority | undefined
+  /** Absent if this process does not serve the console. */
+  readonly browsers: BrowserDoor | undefined
 }
 
 /**
@@ -30,19 +33,32 @@ export interface Authorities {
 export function registerEntryChecks(app: FastifyInstance, served: ServedOperations, authorities: Authorities): void {
   app.decorateRequest('admission', null)
   app.decorateRequest('gatewayAdmission', null)
+  app.decorateRequest('browser', null)
   app.decorateRequest('bodyAhead', null)
   app.addHook('onRequest', async (request, reply) => {
     const hosts = rawHeaderValues(request.raw.rawHeaders, 'host').length
     if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) throw refusal('malformed_request')
     const asked = { rawHeaders: request.raw.rawHeaders, clientAddress: request.ip }
     const row = rowOf(request, served)
-    if (row?.access === 'gateway' && authorities.gateway !== undefined) {
+    const { browsers } = authorities
+    if (browsers !== undefined && !isPage(request) && isBrowsers(decodedPath(request), asked.rawHeaders)) {
+      request.browser = await admitBrowser(asked, decodedPath(request), browsers)
+      request.admission = request.browser.member
+      reply.headers(rateLimitHeaders(request.browser.metering))
+    } else if (row?.access === 'gateway' && authorities.gateway !== undefined) {
       const judging = admitToGateway(asked, authorities.gateway, keyHeaders[row.dialect])
       request.bodyAhead = request.routeOptions.config.readAhead?.(request) ?? null
       request.gatewayAdmission = await judging
       reply.headers(rateLimitHeaders(request.gatewayAdmission.metering))
-    } else if (row === null && isApiPath(decodedPath(request)) && opensGateway(asked.rawHeaders, authorities)) {
+    } else if (
+      row === null &&
+      isApiPath(decodedPath(request)) &&
+      !isPage(request) &&
+      opensGateway(asked.rawHeaders, authorities)
+    ) {
       reply.headers(rateLimitHeaders((await admitToGateway(asked, authorities.gateway, null)).metering))
+    } else if (isPage(request)) {
+      return
     } else if (row === null ? isApiPath(decodedPath(request)) : row.access !== 'public' && row.access !== 'assertion') {
       request.admission = await admit(asked, authorities.api)
       reply.headers(rateLimitHeaders(request.admission.metering))
@@ -50,6 +66,9 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
     if (request.is404 || isAnotherPath(request)) throw notRouted(decodedPath(request), served)
   })
 }
+
+/** Returns whether a request is for a page or the way to one, which needs no credential. */
+const isPage = ({ routeOptions: { config } }: FastifyRequest): boolean => config.page === true
 
 type WithGateway = Authorities & { readonly gateway: GatewayAuthority }
 
@@ -73,7 +92,9 @@ function rowOf(request: FastifyRequest, served: ServedOperations): Operation | n
 function isAnotherPath(request: FastifyRequest): boolean {
   const { operationId } = request.routeOptions.config
   const within = operationId === undefined ? undefined : pathsWithin.get(operationId)
-  return within?.has(decodedPath(request)) === true
+  if (within === undefined) return false
+  const path = decodedPath(request)
+  return within.has(mirroredPath(path) ?? path)
 }
 
 /** Returns the error format of a request: the API's, or that of a gateway dialect. */

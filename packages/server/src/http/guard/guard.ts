@@ -20,9 +20,10 @@ export interface GuardedRequest {
 
 /** A valid credential, with the state of its rate limit bucket. */
 export interface Admission {
-  readonly bearer: string
   readonly principal: Principal
   readonly metering: Metering
+  /** Judges the same credential again without taking a token; null once it is valid no longer. */
+  judgeAgain(): Promise<Principal | null>
 }
 
 /** A credential that is valid at the gateway, with the state of its rate limit bucket. */
@@ -40,7 +41,14 @@ export interface GatewayAdmission {
 export async function admit(request: GuardedRequest, authority: Authority): Promise<Admission> {
   const bearer = readCredential(request.rawHeaders)
   const verdict = granted(request, await judge(request, bearer, authority))
-  return { bearer, principal: verdict.principal, metering: verdict.metering }
+  return {
+    principal: verdict.principal,
+    metering: verdict.metering,
+    judgeAgain: async () => {
+      const again = await authority.judge({ bearer, clientAddress: request.clientAddress, metered: false })
+      return again.kind === 'granted' ? again.principal : null
+    },
+  }
 }
 
 /**

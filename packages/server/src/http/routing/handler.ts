@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type {
   AccountOperationId,
   AssertionOperationId,
+  BrowserOperationId,
   GatewayOperationId,
   GuardedOperationId,
   PersonOperationId,
@@ -11,6 +12,7 @@ import type {
   RequestQuery,
   routes,
 } from '@berth/contract'
+import type { BrowserSession } from '../../identity/guard/browser-authority.ts'
 import type { GatewayCaller } from '../../identity/guard/gateway-caller.ts'
 import type { PersonPrincipal, Principal } from '../../identity/guard/principal.ts'
 import type { MemberPlace } from '../../kit/json-splice.ts'
@@ -75,6 +77,19 @@ export interface PersonRequest<Id extends PersonOperationId> {
 
 export type PersonHandler<Id extends PersonOperationId> = (request: PersonRequest<Id>) => Promise<Reply>
 
+/** A request of a browser that is signed in to the console. */
+export interface BrowserRequest<Id extends BrowserOperationId> {
+  readonly params: RequestParams<Id>
+  readonly body: RequestBody<Id>
+  readonly browser: BrowserSession
+  readonly clientAddress: string
+}
+
+/** One handler for each operation of a browser that is signed in. */
+export type BrowserHandlers = {
+  readonly [Id in BrowserOperationId]: (request: BrowserRequest<Id>) => Promise<Reply>
+}
+
 /** A request of an app's backend. The handler judges the assertion. */
 export interface AssertionRequest<Id extends AssertionOperationId> {
   readonly params: RequestParams<Id>
@@ -92,6 +107,9 @@ export type AccountHandlers = {
       ? AssertionHandler<Id>
       : never
 }
+
+/** The account service's operations for people, which the console also serves. */
+export type AccountPersonHandlers = Pick<AccountHandlers, Extract<AccountOperationId, PersonOperationId>>
 
 /** The operations for people that the API answers. */
 export type ApiPersonOperationId = Exclude<PersonOperationId, AccountOperationId>

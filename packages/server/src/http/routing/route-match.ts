@@ -1,4 +1,4 @@
-import { type Method, type OperationId, operationIds, operationOf } from '@berth/contract'
+import { type Method, mirroredPath, mirrorOf, type OperationId, operationIds, operationOf } from '@berth/contract'
 
 interface Pattern {
   readonly id: OperationId
@@ -15,10 +15,15 @@ const patterns: readonly Pattern[] = operationIds.map(id => {
 })
 
 /**
- * Returns the operations at a path, whatever their method. A 405 lists their methods; without any, the answer is 404. A
- * path that equals a literal path in the table matches only that one, never an id of another.
+ * Returns the operations at a path or at its mirror, whatever their method. A 405 lists their methods; without any, the
+ * answer is 404. A path that equals a literal path in the table matches only that one, never an id of another.
  */
 export function operationsAt(path: string): readonly OperationId[] {
+  const mirrored = mirroredPath(path)
+  return mirrored === null ? tableAt(path) : tableAt(mirrored).filter(id => mirrorOf(operationOf(id)) !== null)
+}
+
+function tableAt(path: string): readonly OperationId[] {
   const matching = patterns.filter(pattern => pattern.path.test(path))
   const literal = matching.filter(({ id }) => operationOf(id).path === path)
   return (literal.length > 0 ? literal : matching).map(({ id }) => id)

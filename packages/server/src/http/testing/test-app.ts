@@ -1,5 +1,6 @@
 import {
   assertionOperationIds,
+  browserOperationIds,
   capabilities,
   type ErrorBody,
   type GuardedOperationId,
@@ -16,7 +17,7 @@ import {
   type Principal,
   type Verdict,
 } from '../../identity/guard/principal.ts'
-import { type AccountSurface, type AppOptions, createApp } from '../app.ts'
+import { type AccountSurface, type AppOptions, type ConsoleSurface, createApp } from '../app.ts'
 import { HandedOver } from '../gateway/handed-over.ts'
 import type { GatewaySurface } from '../gateway/routes.ts'
 import type { AccountHandlers, Handler, HandlerRequest, Handlers, Reply } from '../routing/handler.ts'
@@ -136,9 +137,29 @@ export async function startTestApp(options: Partial<AppOptions> = {}): Promise<T
     meter: { take: async () => ({ kind: 'granted', metering }) },
     mount: () => {},
   }
+  const answered = (ids: readonly string[]) => Object.fromEntries(ids.map(id => [id, async () => ({ status: 204 })]))
+  const console = {
+    door: {
+      authority: { judge: async () => ({ kind: 'invalid' }) },
+      cookieName: () => 'console',
+      origin: () => 'http://127.0.0.1',
+    },
+    handlers: answered(browserOperationIds),
+    account: answered(accountIds),
+    mount: () => {},
+  } as unknown as ConsoleSurface
   const log: string[] = []
   const logger: Logger = pino({ level: 'trace' }, { write: line => log.push(line) })
-  const app = createApp({ handlers, account, gateway: closedGateway, authority, logger, needs: {}, ...options })
+  const app = createApp({
+    handlers,
+    account,
+    console,
+    gateway: closedGateway,
+    authority,
+    logger,
+    needs: {},
+    ...options,
+  })
   const origin = await app.listen({ host: '127.0.0.1', port: 0 })
   return {
     app,

@@ -1,9 +1,10 @@
-import { type Permission, permissions, type Role } from '@berth/contract'
+import type { Role } from '@berth/contract'
 import type { Clock } from '../../kit/clock.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { TokenVerifier } from '../tokens/token-verifier.ts'
 import { addressBucket } from './address-bucket.ts'
 import { grantedCapabilities } from './granted-capabilities.ts'
+import { heldPermissions } from './held-permissions.ts'
 import { judge } from './judge.ts'
 import { KeyUse } from './key-use.ts'
 import { type Bucket, limited, metering } from './metering.ts'
@@ -105,15 +106,12 @@ function principalOf(row: JudgementRow, presented: Presented): Principal {
   }
   if (row.principal_kind !== 'person') return { kind: 'app_installation', ...standing }
   if (row.membership_id === null || row.role === null || presented.signIn === null) throw new Error('not a member')
-  const held = permissions.filter(
-    (permission: Permission) => row.role === 'admin' || row.permissions?.includes(permission) === true,
-  )
   return {
     kind: 'person',
     ...standing,
     membershipId: row.membership_id,
     signInId: presented.signIn,
     role: row.role,
-    permissions: new Set(held),
+    permissions: heldPermissions(row.role, row.permissions),
   }
 }

@@ -1,4 +1,13 @@
-import { type Event, type EventType, errorCodesOf, eventCatalog, type Operation, operationOf } from '@berth/contract'
+import {
+  browserCodes,
+  type ErrorCode,
+  type Event,
+  type EventType,
+  errorCodesOf,
+  eventCatalog,
+  type Operation,
+  operationOf,
+} from '@berth/contract'
 import type { TSchema } from 'typebox'
 import { compileValidator, type Validator } from '../../../src/http/request/validator.ts'
 import { operationsAt } from '../../../src/http/routing/route-match.ts'
@@ -39,7 +48,9 @@ function faultOf({ method, path, status, body }: Seen): string | null {
     .filter(candidate => candidate.method === method)
     .sort((one, other) => parameters(one) - parameters(other))
   if (row === undefined || row.access === 'gateway') return null
-  return status >= 400 ? faultOfRefusal(row, status, body) : faultOfSuccess(row, status, body)
+  return status >= 400
+    ? faultOfRefusal(row, path.startsWith('/cloud/') ? browserCodes : [], status, body)
+    : faultOfSuccess(row, status, body)
 }
 
 /** Refusals of requests that are too broken for the contract to judge. */
@@ -50,9 +61,9 @@ const ofProtocol = new Set<unknown>([
   'request_header_fields_too_large',
 ])
 
-function faultOfRefusal(row: Operation, status: number, body: unknown): string | null {
+function faultOfRefusal(row: Operation, more: readonly ErrorCode[], status: number, body: unknown): string | null {
   const code: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'error') : undefined
-  return ofProtocol.has(code) || errorCodesOf(row).some(known => known === code)
+  return ofProtocol.has(code) || [...errorCodesOf(row), ...more].some(known => known === code)
     ? null
     : `${status} ${code} is not one of its codes`
 }

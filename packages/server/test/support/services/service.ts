@@ -78,6 +78,8 @@ export async function startTestService(
     url?: (db: TestDatabase) => string
     /** Network of webhooks; by default there is none. */
     network?: Network
+    /** Directory of the console's page; by default the one of the build, if there is any. */
+    consoleDirectory?: string
   } = {},
 ): Promise<TestService> {
   await using stack = new AsyncDisposableStack()
@@ -99,6 +101,7 @@ export async function startTestService(
     await serve(settings, pino({ level: settings.logging.level }), {
       droppedLogLines: () => 0,
       network: options.network ?? noNetwork,
+      ...(options.consoleDirectory !== undefined && { consoleDirectory: options.consoleDirectory }),
     }),
   )
   const url = service.settings.urls.baseUrl

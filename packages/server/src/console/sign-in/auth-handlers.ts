@@ -1,0 +1,85 @@
+import type { Context } from '../../context.ts'
+import type { BrowserHandlers } from '../../http/routing/handler.ts'
+import { RECENT_MS } from '../../identity/guard/browser-authority.ts'
+import { grantedCapabilities } from '../../identity/guard/granted-capabilities.ts'
+import { heldPermissions } from '../../identity/guard/held-permissions.ts'
+import { ApiError } from '../../kit/api-error.ts'
+import { refusal } from '../../kit/refusal.ts'
+import { listBrowserSessions, readIdentity } from './browser-session-sql.ts'
+import type { BrowserSignIn, Step } from './browser-sign-in.ts'
+
+/** What a service may offer its page beside the rest. */
+export type Features = Readonly<Record<string, boolean>>
+
+/** The operations by which the page knows who is signed in, and signs out. */
+export function authHandlers(
+  { db, clock, log }: Pick<Context, 'db' | 'clock' | 'log'>,
+  signIn: BrowserSignIn,
+  { idleMs, features }: { readonly idleMs: number; readonly features: Features },
+): BrowserHandlers {
+  return {
+    getConsoleIdentity: async ({ browser }) => {
+      const found = await readIdentity(db, browser.id)
+      const { signedInAt } = browser
+      const session = {
+        id: browser.id,
+        createdAt: found.created_at.toISOString(),
+        lastUsedAt: found.seen_at.toISOString(),
+        endsAt: browser.endsAt.toISOString(),
+        signedInAt: signedInAt.toISOString(),
+        recentUntil: new Date(signedInAt.getTime() + RECENT_MS).toISOString(),
+      }
+      const memberships = found.memberships.map(
+        ({ id, organization_id, organization, cloud_access, role, permissions }) => ({
+          id,
+          organization: { id: organization_id, name: organization },
+          role,
+          capabilities: [...grantedCapabilities(null, cloud_access), ...heldPermissions(role, permissions)],
+        }),
+      )
+      return {
+        status: 200,
+        body: {
+          session,
+          user: { id: browser.personId, name: found.name, email: found.email },
+          memberships,
+          membershipId: memberships.find(({ id }) => id === found.membership_id)?.id ?? null,
+          serverTime: clock.now().toISOString(),
+          features,
+        },
+      }
+    },
+
+    signOutOfConsole: async ({ browser, clientAddress }) => {
+      await signIn.end(browser, clientAddress)
+      return goTo(await signIn.signedOut())
+    },
+
+    stepUpInConsole: async ({ browser, body }) => {
+      const begun = signIn.begin({ returnTo: body.returnTo, again: true, replaces: browser })
+      return goTo(
+        await begun.catch(cause => {
+          log.warn({ err: cause }, 'the account service did not answer the console')
+          throw new ApiError(503, 'identity_service_unavailable', { cause })
+        }),
+      )
+    },
+
+    listBrowserSessions: async ({ browser }) => {
+      const now = clock.now()
+      const idleSince = new Date(now.getTime() - idleMs)
+      return {
+        status: 200,
+        body: { sessions: await listBrowserSessions(db, browser.personId, now, idleSince, browser.id) },
+      }
+    },
+
+    endBrowserSession: async ({ browser, params: { browserSessionId }, clientAddress }) => {
+      const ended = await signIn.end({ id: browserSessionId, personId: browser.personId }, clientAddress)
+      if (!ended) throw refusal('sign_in_not_found')
+      return { status: 204 }
+    },
+  }
+}
+
+const goTo = ({ url, cookie }: Step) => ({ status: 200, body: { url }, headers: { 'set-cookie': cookie } })

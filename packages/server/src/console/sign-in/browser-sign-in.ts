@@ -1,0 +1,173 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { endSignInOf } from '../../accounts/people/end-sign-in.ts'
+import type { BrowserSession } from '../../identity/guard/browser-authority.ts'
+import { type ConsoleCookie, consoleCookie, readCookie } from '../../identity/guard/console-cookie.ts'
+import { issuerOf } from '../../identity/tokens/token-types.ts'
+import { credentialDigest, UnsealError } from '../../storage/master-key.ts'
+import type { Database, Queryable } from '../../storage/postgres/database.ts'
+import { deleteBrowserSession, insertBrowserSession } from './browser-session-sql.ts'
+import type { Challenge, ConsoleClient, ConsoleClientContext } from './console-client.ts'
+import { returnPath } from './return-path.ts'
+
+/** How long a sign-in may take. */
+const SIGN_IN_MS = 10 * 60_000
+
+/** What the sign-ins of browsers work with. */
+export interface BrowserSignInContext extends ConsoleClientContext {
+  readonly db: Database
+  /** How long a session lives at most. */
+  readonly sessionMs: number
+}
+
+/** A sign-in under way, as the browser keeps it, sealed. */
+interface Pending extends Challenge {
+  readonly returnTo: string
+  /** The session that the new one takes the place of. */
+  readonly replaces: Pick<BrowserSession, 'id' | 'personId'> | null
+  /** Milliseconds since the epoch. */
+  readonly until: number
+}
+
+/** Where a request came from. */
+export interface From {
+  readonly address: string
+  readonly agent: string | null
+}
+
+/** Where a browser goes next, with the cookie that it is given or that it is to forget. */
+export interface Step {
+  readonly url: string
+  readonly cookie: string
+}
+
+/** The browser's answer belongs to no sign-in that it has begun here within ten minutes. */
+export class NoSignInUnderWay extends Error {
+  override readonly name = 'NoSignInUnderWay'
+}
+
+/** Signs browsers in and out. A browser gets a new cookie at each sign-in, and keeps no token. */
+export class BrowserSignIn {
+  readonly #context: BrowserSignInContext
+  readonly #client: ConsoleClient
+
+  constructor(context: BrowserSignInContext, client: ConsoleClient) {
+    this.#context = context
+    this.#client = client
+  }
+
+  /** The cookie of a browser's session. */
+  get sessionCookie(): ConsoleCookie {
+    return this.#cookie('console')
+  }
+
+  /**
+   * Begins a sign-in, or, with `again`, another proof of who is at the browser.
+   * @throws if the account service does not answer
+   */
+  async begin(asked: {
+    readonly returnTo: string | null | undefined
+    readonly organization?: string
+    readonly again?: boolean
+    readonly replaces: BrowserSession | null
+  }): Promise<Step> {
+    const { masterKey, clock } = this.#context
+    const { replaces } = asked
+    const pending: Pending = {
+      state: secret(),
+      nonce: secret(),
+      verifier: secret(),
+      returnTo: returnPath(asked.returnTo),
+      replaces: replaces === null ? null : { id: replaces.id, personId: replaces.personId },
+      until: clock.now().getTime() + SIGN_IN_MS,
+    }
+    const url = await this.#client.authorizationUrl(pending, asked)
+    const cookie = this.#cookie('sign_in')
+    const sealed = masterKey.seal(JSON.stringify(pending), cookie.name).toString('base64url')
+    return { url, cookie: written(cookie, sealed, 'Lax', SIGN_IN_MS / 1000) }
+  }
+
+  /**
+   * Finishes a sign-in with the answer of the account service: a new session, in place of the browser's old one.
+   * @param cookies the request's header
+   * @param query of the address that the browser came back to
+   * @throws NoSignInUnderWay; any other error if the account service refused or does not answer
+   */
+  async finish(cookies: string | undefined, query: string, from: From): Promise<Step> {
+    const { db, clock, sessionMs } = this.#context
+    const pending = this.#open(readCookie(cookies, this.#cookie('sign_in').name))
+    const { personId, signInId, provenAt } = await this.#client.redeem(query, pending)
+    const value = secret()
+    const now = clock.now()
+    const endsAt = new Date(now.getTime() + sessionMs)
+    await db.transaction(async tx => {
+      const { replaces } = pending
+      if (replaces !== null) await this.#end(tx, replaces, from.address, signInId)
+      const session = { id: randomUUID(), personId, signInId, endsAt, signedInAt: provenAt, ...from }
+      const isMade = await insertBrowserSession(tx, { ...session, digest: credentialDigest(value) }, now)
+      if (!isMade) throw new NoSignInUnderWay('the sign-in ended before its session was made')
+    })
+    // Without an end of its own: it goes with the browser, and the row decides anyway.
+    return { url: pending.returnTo, cookie: written(this.sessionCookie, value, 'Strict', null) }
+  }
+
+  /**
+   * Ends a session of a person with its sign-in.
+   * @returns false if the person has no such session
+   */
+  end(session: Pick<BrowserSession, 'id' | 'personId'>, address: string): Promise<boolean> {
+    return this.#context.db.transaction(tx => this.#end(tx, session, address, null))
+  }
+
+  /**
+   * Returns where a browser goes that has signed out; the page that says so if the account service does not answer.
+   */
+  async signedOut(): Promise<Step> {
+    const url = await this.#client
+      .signOutUrl()
+      .catch(() => `${this.#context.consoleUrl().replace(/\/$/, '')}/signed-out`)
+    return { url, cookie: written(this.sessionCookie, '', 'Strict', 0) }
+  }
+
+  /** @param kept the sign-in that is to go on; null: none */
+  async #end(
+    tx: Queryable,
+    { id, personId }: Pick<BrowserSession, 'id' | 'personId'>,
+    address: string,
+    kept: string | null,
+  ): Promise<boolean> {
+    const signInId = await deleteBrowserSession(tx, personId, id)
+    if (signInId === null) return false
+    if (signInId !== kept) await endSignInOf(tx, { personId, signInId, address }, this.#context.clock.now())
+    return true
+  }
+
+  #open(value: string | null): Pending {
+    const { masterKey, clock } = this.#context
+    if (value === null) throw new NoSignInUnderWay('the browser has begun no sign-in')
+    try {
+      const opened = masterKey.open(Buffer.from(value, 'base64url'), this.#cookie('sign_in').name)
+      const pending: Pending = JSON.parse(opened.toString())
+      if (pending.until > clock.now().getTime()) return pending
+    } catch (error) {
+      if (!(error instanceof UnsealError)) throw error
+    }
+    throw new NoSignInUnderWay('the sign-in was begun too long ago')
+  }
+
+  #cookie(kind: 'console' | 'sign_in'): ConsoleCookie {
+    const { consoleUrl, authUrl } = this.#context
+    return consoleCookie(kind, consoleUrl(), issuerOf(authUrl()))
+  }
+}
+
+const secret = (): string => randomBytes(32).toString('base64url')
+
+function written(
+  { name, secure }: ConsoleCookie,
+  value: string,
+  sameSite: 'Strict' | 'Lax',
+  maxAgeSeconds: number | null,
+): string {
+  const age = maxAgeSeconds === null ? '' : `; Max-Age=${maxAgeSeconds}`
+  return `${name}=${value}; Path=/${age}; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`
+}

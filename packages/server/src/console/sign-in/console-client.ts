@@ -1,0 +1,150 @@
+import { decodeJwt } from 'jose'
+import type { Configuration } from 'openid-client'
+import { provideClientKey } from '../../accounts/sign-in/client-key.ts'
+import { consoleClient } from '../../accounts/sign-in/clients.ts'
+import { issuerOf } from '../../identity/tokens/token-types.ts'
+import type { Clock } from '../../kit/clock.ts'
+import { isUuid } from '../../kit/uuid.ts'
+import type { MasterKey } from '../../storage/master-key.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+
+/** How long the metadata of the account service is trusted. */
+const METADATA_MS = 60 * 60_000
+const CLOCK_TOLERANCE_SECONDS = 30
+
+/** What a sign-in is begun with, and must come back with. */
+export interface Challenge {
+  readonly state: string
+  readonly nonce: string
+  /** The verifier of PKCE. */
+  readonly verifier: string
+}
+
+/** Who has signed in. */
+export interface SignedIn {
+  readonly personId: string
+  readonly signInId: string
+  /** When they proved who they are. */
+  readonly provenAt: Date
+}
+
+/** What the client works with. */
+export interface ConsoleClientContext {
+  readonly db: Queryable
+  readonly clock: Clock
+  readonly masterKey: MasterKey
+  /** Known once the service listens. */
+  readonly authUrl: () => string
+  /** Known once the service listens. */
+  readonly consoleUrl: () => string
+  /** Time for each request to the account service. */
+  readonly timeoutMs: number
+}
+
+/**
+ * The console as a client of the account service: confidential, with PKCE and a key of its own. It learns who has signed
+ * in and keeps no token; what a browser may do is judged by rows from then on.
+ */
+export class ConsoleClient {
+  readonly #context: ConsoleClientContext
+  #known: { readonly configuration: Promise<Configuration>; readonly until: number } | undefined
+
+  constructor(context: ConsoleClientContext) {
+    this.#context = context
+  }
+
+  /**
+   * Returns where the browser goes to sign in.
+   * @param asked the organization to act in, if one is chosen already; `again`: ask for the credentials in any case
+   * @throws if the account service does not answer
+   */
+  async authorizationUrl(
+    { state, nonce, verifier }: Challenge,
+    asked: { readonly organization?: string; readonly again?: boolean },
+  ): Promise<string> {
+    const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await import('openid-client')
+    const parameters = {
+      redirect_uri: this.#redirectUri,
+      scope: 'openid svc.cloud.access',
+      state,
+      nonce,
+      code_challenge: await calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      ...(asked.organization !== undefined && { organization: asked.organization }),
+      ...(asked.again === true && { prompt: 'login' }),
+    }
+    return buildAuthorizationUrl(await this.#configuration(), parameters).href
+  }
+
+  /** Returns where the browser goes to end the sign-in of the browser itself. */
+  async signOutUrl(): Promise<string> {
+    const { buildEndSessionUrl } = await import('openid-client')
+    const back = `${this.#base}/signed-out`
+    return buildEndSessionUrl(await this.#configuration(), { post_logout_redirect_uri: back }).href
+  }
+
+  /**
+   * Judges the answer that the browser came back with, and redeems its code.
+   * @param query of the address that the browser came back to
+   * @throws if the answer is not to this challenge, if the account service refused, or if it does not answer
+   */
+  async redeem(query: string, { state, nonce, verifier }: Challenge): Promise<SignedIn> {
+    const { authorizationCodeGrant } = await import('openid-client')
+    const tokens = await authorizationCodeGrant(await this.#configuration(), new URL(`${this.#redirectUri}?${query}`), {
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: verifier,
+      idTokenExpected: true,
+    })
+    const claims = tokens.claims()
+    // It came straight from the token endpoint and is not trusted with more than the id of its sign-in.
+    const { sid } = decodeJwt(tokens.access_token)
+    if (claims?.auth_time === undefined || typeof sid !== 'string' || !isUuid(sid) || !isUuid(claims.sub)) {
+      throw new Error('the account service did not say who signed in, or when')
+    }
+    return { personId: claims.sub, signInId: sid, provenAt: new Date(claims.auth_time * 1000) }
+  }
+
+  get #base(): string {
+    return this.#context.consoleUrl().replace(/\/$/, '')
+  }
+
+  get #redirectUri(): string {
+    return `${this.#base}/cloud/auth/callback`
+  }
+
+  #configuration(): Promise<Configuration> {
+    const now = this.#context.clock.now().getTime()
+    if (this.#known !== undefined && now < this.#known.until) return this.#known.configuration
+    const configuration = this.#discover().catch(error => {
+      this.#known = undefined
+      throw error
+    })
+    this.#known = { configuration, until: now + METADATA_MS }
+    return configuration
+  }
+
+  async #discover(): Promise<Configuration> {
+    const openid = await import('openid-client')
+    const issuer = new URL(issuerOf(this.#context.authUrl()))
+    const { privateKey, publicJwk } = await provideClientKey(this.#context, consoleClient)
+    const key = privateKey.toCryptoKey('Ed25519', false, ['sign'])
+    const authenticate = openid.PrivateKeyJwt(
+      { key, kid: publicJwk.kid },
+      {
+        // The key is registered under the older name of the algorithm.
+        [openid.modifyAssertion]: header => {
+          header['alg'] = 'EdDSA'
+        },
+      },
+    )
+    const client = { [openid.clockTolerance]: CLOCK_TOLERANCE_SECONDS, require_auth_time: true }
+    return openid.discovery(issuer, consoleClient, client, authenticate, {
+      timeout: this.#context.timeoutMs / 1000,
+      execute: [
+        openid.enableNonRepudiationChecks,
+        ...(issuer.protocol === 'http:' ? [openid.allowInsecureRequests] : []),
+      ],
+    })
+  }
+}
