@@ -12,6 +12,7 @@ import type { SessionsOptions } from './commands/sessions.ts'
 import type { ConnectionFlags } from './connection.ts'
 import { addEnvironments } from './environment-program.ts'
 import type { ExitCode } from './exit-code.ts'
+import { addExtensions } from './extension-program.ts'
 import type { CommandIo, LocalIo, SignInIo } from './io.ts'
 import { count } from './option-values.ts'
 import { addWebhooks } from './webhooks-program.ts'
@@ -52,6 +53,7 @@ export function buildProgram(host: ProgramHost): Command {
   addEvents(program, host)
   addSessions(program, host)
   addEnvironments(program, host)
+  addExtensions(program, host)
   addCancel(program, host)
   addReset(program, host)
   addWorkspaces(program, host)

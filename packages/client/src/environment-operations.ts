@@ -1,4 +1,11 @@
-import type { Environment, EnvironmentDraft, EnvironmentPage, EnvironmentRevisionPage } from '@berth/contract'
+import type {
+  Environment,
+  EnvironmentArchive,
+  EnvironmentDraft,
+  EnvironmentPage,
+  EnvironmentRevisionPage,
+  ExtensionList,
+} from '@berth/contract'
 import type { CallOptions } from './operations.ts'
 import type { ApiRequest, Transport } from './transport.ts'
 
@@ -53,6 +60,18 @@ export interface EnvironmentOperations {
   putSecret(id: string, name: string, value: string, seen: number, options?: CallOptions): Promise<EnvironmentAnswer>
   /** Deletes a secret. Deleting one that does not exist changes nothing. */
   deleteSecret(id: string, name: string, seen: number, options?: CallOptions): Promise<EnvironmentAnswer>
+  /**
+   * Uploads the archive of an extension, whose digest it is stored under. A repeat changes nothing.
+   * @param content a ZIP file
+   */
+  uploadArchive(
+    id: string,
+    sha256: string,
+    content: Uint8Array,
+    options?: CallOptions,
+  ): Promise<{ readonly archive: EnvironmentArchive }>
+  /** Lists the extensions that the operator offers. */
+  extensions(options?: CallOptions): Promise<ExtensionList>
   /** Chooses the environment of people's new Sessions; null: none. */
   setDefault(id: string | null, options?: CallOptions): Promise<{ readonly environment: Environment | null }>
 }
@@ -85,6 +104,11 @@ export function environmentOperations(transport: Transport): EnvironmentOperatio
     },
     deleteSecret: (id, name, seen, options) =>
       call(transport, { method: 'DELETE', path: below(id, 'secrets', name), headers: ifMatch(seen) }, options),
+    uploadArchive: (id, sha256, content, options) => {
+      const request = { method: 'PUT', path: below(id, 'archives', sha256), octets: content } as const
+      return call(transport, { ...request, headers: { 'content-type': 'application/zip' } }, options)
+    },
+    extensions: options => call(transport, { method: 'GET', path: ['v1', 'extensions'] }, options),
     setDefault: (id, options) => {
       const path = ['v1', 'organization', 'default-environment']
       return call(transport, { method: 'PUT', path, body: { id } }, options)

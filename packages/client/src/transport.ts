@@ -17,6 +17,8 @@ export interface ApiRequest {
   readonly path: readonly string[]
   readonly query?: Readonly<Record<string, string | number | undefined>>
   readonly body?: unknown
+  /** Bytes to send in place of `body`; a header names their media type. */
+  readonly octets?: Uint8Array
   readonly headers?: Readonly<Record<string, string>>
   /** True if the request must not be repeated, because it would do its work twice. */
   readonly once?: boolean
@@ -90,6 +92,7 @@ export class Transport {
     if (request.body !== undefined) headers.set('content-type', 'application/json')
     const init: RequestInit = { method: request.method, headers, cache: 'no-store', signal: request.signal ?? null }
     if (request.body !== undefined) init.body = JSON.stringify(request.body)
+    if (request.octets !== undefined) init.body = Uint8Array.from(request.octets)
     return this.#receive(request, () => platform.fetch(this.#url(request), init))
   }
 

@@ -113,6 +113,27 @@ export const EnvironmentArchiveEnvelope = Type.Object(
   { title: 'EnvironmentArchiveEnvelope', ...open },
 )
 
+const CatalogExtension = Type.Object(
+  {
+    slug: Type.String({ description: 'What `extensions[].catalog` of a document names.' }),
+    id: Type.String(),
+    name: Type.String(),
+    version: Type.String({ description: 'The newest release that this platform can run.' }),
+    sha256: Type.String({ pattern: '^[a-f0-9]{64}$' }),
+    sizeBytes: Type.Integer({ minimum: 1 }),
+    newest: Type.Optional(
+      Type.String({ description: 'The newest release of all, where that needs a newer platform.' }),
+    ),
+  },
+  open,
+)
+
+/** Response of `listExtensions`. */
+export const ExtensionList = Type.Object(
+  { extensions: Type.Array(CatalogExtension) },
+  { title: 'ExtensionList', description: 'The extensions that documents may name by a slug.', ...open },
+)
+
 const Author = Type.Object(
   {
     kind: Type.Enum(['person', 'installation'], { type: 'string' }),
@@ -184,6 +205,8 @@ export const EnvironmentRevisionPage = Type.Object(
 )
 
 export type EnvironmentArchive = Static<typeof EnvironmentArchive>
+export type CatalogExtension = Static<typeof CatalogExtension>
+export type ExtensionList = Static<typeof ExtensionList>
 export type Environment = Static<typeof Environment>
 export type EnvironmentDraft = Static<typeof EnvironmentDraft>
 export type EnvironmentDocument = Static<typeof EnvironmentDocument>

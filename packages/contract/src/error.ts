@@ -204,6 +204,11 @@ export const errors = {
     cause: 'No worker has reported which runtimes it can run.',
     retryAfterSeconds: 2,
   },
+  cloud_extension_catalog_unavailable: {
+    status: 503,
+    cause: 'The catalog of extensions cannot be read.',
+    retryAfterSeconds: 2,
+  },
   cloud_workspace_starting: { status: 503, cause: 'The workspace is still starting.', retryAfterSeconds: 2 },
   cloud_workspace_unavailable: { status: 503, cause: 'The service could not start a workspace.', retryAfterSeconds: 2 },
   event_stream_unavailable: {

@@ -14,6 +14,7 @@ export type { Connection } from './connection.ts'
 export type { BrowserSession, ConsoleIdentity } from './console.ts'
 export { Discovery, Runtime, RuntimeList } from './discovery.ts'
 export type {
+  CatalogExtension,
   Environment,
   EnvironmentArchive,
   EnvironmentAuthor,
@@ -23,6 +24,7 @@ export type {
   EnvironmentRevision,
   EnvironmentRevisionPage,
   EnvironmentWarning,
+  ExtensionList,
   SecretPin,
 } from './environment.ts'
 export { ErrorBody, type ErrorCode, type ErrorKind, errors, Issue } from './error.ts'

@@ -77,6 +77,26 @@ test('extensions and settings of a workspace never run, and its skills are offer
   for (const name of ['one', 'two', 'three']) expect(input).toContain(`Skill number ${name}`)
 })
 
+test("skills of the agent's home are offered, and a workspace's skill of the same name wins", async () => {
+  const write = (base: string, name: string, description: string) => {
+    const at = join(base, '.agents/skills', name)
+    mkdirSync(at, { recursive: true })
+    writeFileSync(join(at, 'SKILL.md'), `---\nname: ${name}\ndescription: ${description}\n---\nDo it.\n`)
+  }
+  engine = await openEngine({
+    prepare(workspace, home) {
+      write(home, 'packed', 'Comes with an extension')
+      write(home, 'both', 'Of the home')
+      write(workspace, 'both', 'Of the workspace')
+    },
+  })
+  engine.gateway.next({ text: 'done' })
+  await engine.prompt('look')
+  const input = inputOf(engine.gateway.requests[0])
+  for (const text of ['Comes with an extension', 'Of the workspace']) expect(input).toContain(text)
+  expect(input).not.toContain('Of the home')
+})
+
 test('an unusable skill is reported once to people and to the model, and the other skills are offered', async () => {
   const skills: Readonly<Record<string, string>> = {
     good: '---\nname: good\ndescription: A good skill\n---\nDo it.\n',

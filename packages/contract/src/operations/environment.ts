@@ -7,6 +7,7 @@ import {
   EnvironmentEnvelope,
   EnvironmentPage,
   EnvironmentRevisionPage,
+  ExtensionList,
   VariableName,
 } from '../environment.ts'
 import { defaultPageSize, environmentLimits } from '../limits.ts'
@@ -99,7 +100,7 @@ export const environmentOperations = {
     body: Type.Object({ document: EnvironmentDraft }, closed),
     bodyErrors: { document: 'environment_invalid' },
     responses: { ...written, 201: { description: 'The environment as created.', schema: EnvironmentEnvelope } },
-    errors: ['environment_invalid', 'quota_exceeded', ...writeErrors],
+    errors: ['environment_invalid', 'quota_exceeded', 'cloud_extension_catalog_unavailable', ...writeErrors],
   }),
   archiveEnvironment: operation({
     ...shared,
@@ -131,7 +132,7 @@ export const environmentOperations = {
     params: Type.Object({ environmentId: Uuid, revision: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }) }),
     headers: IfMatch,
     responses: written,
-    errors: ['environment_invalid', ...writeErrors],
+    errors: ['environment_invalid', 'cloud_extension_catalog_unavailable', ...writeErrors],
   }),
   putEnvironmentSecret: operation({
     ...shared,
@@ -175,6 +176,14 @@ export const environmentOperations = {
       201: { description: 'The archive is stored.', schema: EnvironmentArchiveEnvelope },
     },
     errors: ['environment_invalid', 'environment_not_found', 'environment_conflict', 'quota_exceeded'],
+  }),
+  listExtensions: operation({
+    ...read,
+    path: '/v1/extensions',
+    summary: 'List the catalog of extensions',
+    description: 'Lists the extensions that the operator offers, by slug, each at the release that sandboxes get.',
+    responses: { 200: { description: 'The catalog.', schema: ExtensionList } },
+    errors: ['cloud_extension_catalog_unavailable'],
   }),
   setDefaultEnvironment: operation({
     ...shared,

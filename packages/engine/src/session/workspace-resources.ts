@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join, relative } from 'node:path'
 import {
   createExtensionRuntime,
@@ -13,6 +14,8 @@ import { systemPrompt } from './system-prompt.ts'
 
 /** Directories in which repositories keep skills. */
 const skillDirectories = ['.agents/skills', '.pi/skills', '.claude/skills'] as const
+/** The directory of the agent's home in which extensions put skills. A repository's skill of the same name wins. */
+const homeDirectory = '.agents/skills'
 /** Longest text of one instructions file that the model sees. */
 const MAX_INSTRUCTIONS = 64 * 1024
 /** Most unusable skills that are named, and the longest reason for each. */
@@ -32,8 +35,8 @@ export interface WorkspaceResources {
 }
 
 /**
- * Loads a workspace's instructions for agents: its AGENTS.md, those of the directories above, and its skills. All of it
- * is text for the model; nothing runs or changes a setting.
+ * Loads a workspace's instructions for agents: its AGENTS.md, those of the directories above, and its skills with those
+ * of the agent's home. All of it is text for the model; nothing runs or changes a setting.
  * @param extension holds the tools of servers, which may change while the agent lives
  * @param notes returns notes about the servers for the model
  */
@@ -47,7 +50,8 @@ export function workspaceResources(
   let unusable: readonly UnusableSkill[] = []
   let agentsFiles: { path: string; content: string }[] = []
   const read = () => {
-    const skillPaths = skillDirectories.map(name => join(cwd, name)).filter(path => existsSync(path))
+    const directories = [...skillDirectories.map(name => join(cwd, name)), join(homedir(), homeDirectory)]
+    const skillPaths = directories.filter(path => existsSync(path))
     const loaded = loadSkills({ cwd, agentDir, skillPaths, includeDefaults: false })
     skills = loaded.skills
     unusable = unusableOf(loaded, cwd)

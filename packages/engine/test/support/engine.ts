@@ -66,8 +66,8 @@ export async function openEngine(
     env?: Record<string, string>
     people?: Partial<People>
     mcpServers?: McpServer[]
-    /** Called with the workspace before the engine starts. */
-    prepare?: (workspace: string) => void
+    /** Called with the workspace and the home before the engine starts. */
+    prepare?: (workspace: string, home: string) => void
   } = {},
 ): Promise<Engine> {
   const root = mkdtempSync(join(tmpdir(), 'berth-engine-'))
@@ -77,7 +77,7 @@ export async function openEngine(
     string,
   ]
   for (const directory of [workspace, home, programs]) mkdirSync(directory)
-  options.prepare?.(workspace)
+  options.prepare?.(workspace, home)
   const gateway = await startScriptedGateway(options.model)
   const updates: SessionUpdate[] = []
   const told: Told[] = []

@@ -3,7 +3,6 @@ import { identityHandlers } from '../accounts/me.ts'
 import { cloudHandlers } from '../cloud/routes.ts'
 import type { Context } from '../context.ts'
 import { discoveryHandlers, type Platform } from '../discovery/routes.ts'
-import type { Spooling } from '../environments/archives/upload-archive.ts'
 import { environmentHandlers } from '../environments/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import { openNetwork } from '../network/dial.ts'
@@ -28,7 +27,7 @@ export function apiHandlers(
   platform: Platform,
   streaming: Streaming,
   { transcription, egress }: Pick<Config, 'transcription' | 'egress'>,
-  spooling: Spooling,
+  environments: Parameters<typeof environmentHandlers>[1],
 ): Handlers {
   const isRefused = inRanges(egress.refuse)
   const mayDial = (address: string) => isPublicAddress(address) && !isRefused(address)
@@ -44,7 +43,7 @@ export function apiHandlers(
     ...publicationHandlers(context),
     ...mergeHandlers(context),
     ...repositoryHandlers(context),
-    ...environmentHandlers(context, spooling),
+    ...environmentHandlers(context, environments),
     ...transcriptionHandlers(transcription),
     ...releaseHandlers(context, { network: openNetwork(), mayDial }),
     ...identityHandlers(context),

@@ -5,13 +5,11 @@ import { StreamBudget } from '../sessions/streams/stream-budget.ts'
 import { StreamLedger } from '../sessions/streams/stream-ledger.ts'
 import type { Settings } from '../settings/settings.ts'
 import { apiHandlers } from './api-handlers.ts'
+import { extensionCatalog } from './extension-catalog.ts'
 
 /** Opens the API: its operations, and the ledger of the event streams that it serves. */
-export async function openApi(
-  context: Context,
-  { compute, dataDir, leases, streams, config }: Settings,
-  stack: AsyncDisposableStack,
-): Promise<Handlers> {
+export async function openApi(context: Context, settings: Settings, stack: AsyncDisposableStack): Promise<Handlers> {
+  const { compute, dataDir, leases, streams, config } = settings
   const ledger = stack.use(new StreamLedger(context.db, context.log, streams.perAuthority))
   await ledger.start()
   return apiHandlers(
@@ -23,6 +21,6 @@ export async function openApi(
       life: { ...streams.life, random: Math.random },
     },
     config,
-    { spoolDirectory: dataDir },
+    { spoolDirectory: dataDir, catalog: extensionCatalog(context, settings) },
   )
 }

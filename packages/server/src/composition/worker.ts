@@ -6,9 +6,11 @@ import { Deliverer } from '../delivery/deliverer.ts'
 import type { DeliveryContext } from '../delivery/delivery-context.ts'
 import { repositorySources } from '../delivery/repository-sources.ts'
 import { clearScratch } from '../delivery/scratch.ts'
+import { UnpackedExtensions } from '../environments/extensions/unpacked-extensions.ts'
 import type { ExecutionContext } from '../execution/claim/execution-context.ts'
 import { GatewayAccess, type GatewayAccessOptions } from '../execution/claim/gateway-access.ts'
 import { GitAccess } from '../execution/claim/git-access.ts'
+import { ExtensionKeeper } from '../execution/host/extension-keeper.ts'
 import { MirrorKeeper } from '../execution/host/mirror-keeper.ts'
 import { RuntimeAnnouncer } from '../execution/host/runtime-announcer.ts'
 import { Sweeper } from '../execution/host/sweeper.ts'
@@ -24,6 +26,7 @@ import { mergeQueue } from '../sessions/merges/merge-queue.ts'
 import { publicationQueue } from '../sessions/publications/publication-queue.ts'
 import { reviewQueue } from '../sessions/reviews/review-queue.ts'
 import type { Settings } from '../settings/settings.ts'
+import { extensionCatalog } from './extension-catalog.ts'
 
 /** Time between two polls for work if nothing wakes the worker. */
 const POLL_MS = 500
@@ -66,6 +69,7 @@ export async function openWorker(
       new Worker(execution),
       new Sweeper(execution),
       new MirrorKeeper(execution),
+      new ExtensionKeeper(execution),
       new Deliverer(context, queues, { claimMs: fenceMs, pollMs: POLL_MS }),
     ],
     platform: driver.describe(),
@@ -74,13 +78,17 @@ export async function openWorker(
 
 async function executionContext(
   context: Context,
-  { dataDir, leases, sandboxes, worker }: Settings,
+  { config, dataDir, leases, sandboxes, worker }: Settings,
   driver: SandboxDriver,
   gateway: SandboxGateway,
 ): Promise<ExecutionContext> {
   return {
     ...context,
     driver,
+    extensions: {
+      catalog: extensionCatalog(context, { dataDir, config }),
+      unpacked: new UnpackedExtensions(join(dataDir, 'unpacked-extensions'), sandboxes.extensionsBytes),
+    },
     mirrors: new Mirrors(join(dataDir, 'mirrors'), sandboxes.mirrorBytes),
     gateway: new GatewayAccess({
       ...gateway,

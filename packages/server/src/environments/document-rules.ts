@@ -26,6 +26,8 @@ export interface DocumentSurroundings {
   readonly conversations: readonly string[]
   /** Digests of the archives that the environment owns. */
   readonly archives: ReadonlySet<string>
+  /** Slugs that the catalog lists. */
+  readonly catalog: ReadonlySet<string>
 }
 
 /**
@@ -35,12 +37,12 @@ export interface DocumentSurroundings {
 export function documentFaults(
   document: StoredDocument,
   sent: EnvironmentDraft['secrets'],
-  { pins, conversations, archives }: DocumentSurroundings,
+  { pins, conversations, archives, catalog }: DocumentSurroundings,
 ): readonly Issue[] {
   return [
     ...nameFaults(document.name),
     ...variableFaults(document.variables, pins),
-    ...extensionFaults(document.extensions, archives),
+    ...extensionFaults(document.extensions, archives, catalog),
     ...cacheFaults(document.cache.paths, conversations),
     ...repositoryFaults(document),
     ...pinFaults(sent, pins),
@@ -66,14 +68,19 @@ function variableFaults(variables: StoredDocument['variables'], pins: readonly S
   })
 }
 
-function extensionFaults(extensions: StoredDocument['extensions'], archives: ReadonlySet<string>): readonly Issue[] {
+function extensionFaults(
+  extensions: StoredDocument['extensions'],
+  archives: ReadonlySet<string>,
+  catalog: ReadonlySet<string>,
+): readonly Issue[] {
   const seen = new Set<string>()
   return extensions.flatMap((entry, index) => {
     const reference = entry.catalog ?? entry.archive ?? ''
     if (seen.has(reference)) return [issue(['extensions', index], 'is listed twice')]
     seen.add(reference)
-    if (entry.catalog !== undefined)
-      return [issue(['extensions', index, 'catalog'], 'is not an extension of the catalog')]
+    if (entry.catalog !== undefined && !catalog.has(entry.catalog))
+      return [issue(['extensions', index, 'catalog'], 'is not an extension of the catalog that this platform can run')]
+    if (entry.archive === undefined) return []
     if (archives.has(digestOf(reference))) return []
     return [issue(['extensions', index, 'archive'], 'is not an archive of the environment; upload it first')]
   })

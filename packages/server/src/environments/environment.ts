@@ -1,22 +1,23 @@
 import type { Environment, EnvironmentRevision } from '@berth/contract'
-import type { Context } from '../context.ts'
 import { findGrantedNames } from '../repositories/granted-names.ts'
 import { toArchive } from './archives/archive.ts'
 import { readDocument } from './document.ts'
 import type { EnvironmentRow, RevisionRow } from './environment-sql.ts'
+import type { Documents } from './put-environment.ts'
 import { type WarningFacts, warningsOf } from './warnings.ts'
 
 /** Returns the resources of an organization's environments, with the warnings that hold now. */
 export async function toEnvironments(
-  { db, runtimes }: Pick<Context, 'db' | 'runtimes'>,
+  { db, runtimes, catalog }: Omit<Documents, 'clock'>,
   organizationId: string,
   rows: readonly EnvironmentRow[],
 ): Promise<Environment[]> {
   const names = rows.flatMap(({ document }) => readDocument(document, []).repositories.map(entry => entry.repository))
   const granted = names.length === 0 ? null : await findGrantedNames(db, organizationId, names)
   const runtimeVariables = runtimes.variables
+  const newer = await catalog.newer()
   const isGranted = (repository: string) => granted?.has(repository.toLowerCase()) === true
-  return rows.map(row => toEnvironment(row, { runtimeVariables, isGranted }))
+  return rows.map(row => toEnvironment(row, { runtimeVariables, isGranted, newer }))
 }
 
 function toEnvironment(row: EnvironmentRow, facts: WarningFacts): Environment {

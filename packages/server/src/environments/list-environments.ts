@@ -1,5 +1,4 @@
 import type { EnvironmentPage, EnvironmentRevisionPage, RequestQuery } from '@berth/contract'
-import type { Context } from '../context.ts'
 import { invalidField, refusal } from '../kit/refusal.ts'
 import { isUuid } from '../kit/uuid.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
@@ -11,6 +10,7 @@ import {
   listEnvironments,
   listRevisions,
 } from './environment-sql.ts'
+import type { Documents } from './put-environment.ts'
 
 /** A place in the list of environments. */
 interface NamePlace {
@@ -23,7 +23,7 @@ interface NamePlace {
  * @throws ApiError 400 `invalid_request` if no page gave the cursor
  */
 export async function pageEnvironments(
-  context: Pick<Context, 'db' | 'runtimes'>,
+  context: Omit<Documents, 'clock'>,
   organizationId: string,
   { limit, cursor, archived }: RequestQuery<'listEnvironments'>,
 ): Promise<EnvironmentPage> {

@@ -18,16 +18,22 @@ import {
   lockEnvironment,
   lockOrganization,
 } from './environment-sql.ts'
+import type { ExtensionCatalog } from './extensions/catalog.ts'
 import { authorOf, nameTaken, requireNewest, revise } from './revise.ts'
+
+/** What documents are held against and written to. */
+export interface Documents extends Pick<Context, 'db' | 'clock' | 'runtimes'> {
+  readonly catalog: ExtensionCatalog
+}
 
 /**
  * Creates an environment, or replaces its newest revision. A document equal to the newest one changes nothing, whatever
  * revision the caller has seen.
  * @param seen the revision that `If-Match` names; null if it was not sent
- * @throws ApiError 400 `environment_invalid`, 404 if `seen` names a revision of nothing, 409, 428
+ * @throws ApiError 400 `environment_invalid`, 404 if `seen` names a revision of nothing, 409, 428, 503
  */
 export async function putEnvironment(
-  { db, clock, runtimes }: Pick<Context, 'db' | 'clock' | 'runtimes'>,
+  { db, clock, runtimes, catalog }: Documents,
   principal: Principal,
   key: EnvironmentKey,
   draft: EnvironmentDraft,
@@ -35,6 +41,7 @@ export async function putEnvironment(
 ): Promise<{ readonly created: boolean; readonly row: EnvironmentRow }> {
   const document = completeDocument(draft)
   const author = authorOf(principal)
+  const slugs = await catalog.slugsFor(document)
   return await db.transaction(async tx => {
     const now = clock.now()
     // A name may be new, and so may the environment: the organization's lock goes before the environment's.
@@ -48,7 +55,8 @@ export async function putEnvironment(
       return { created: false, row }
     }
     const archives = await listOwnedArchives(tx, key)
-    requireSound(document, draft.secrets, { pins, conversations: runtimes.states, archives })
+    const surroundings = { pins, conversations: runtimes.states, archives, catalog: slugs }
+    requireSound(document, draft.secrets, surroundings)
     if (row === null) return { created: true, row: await create(tx, key, document, { author, now }) }
     if (seen === null) throw refusal('precondition_required')
     if (row.archived_at !== null) throw conflict('the environment is archived')

@@ -1,19 +1,18 @@
-import type { Context } from '../context.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { refusal } from '../kit/refusal.ts'
 import { listOwnedArchives } from './archives/archive-sql.ts'
 import type { StoredDocument } from './document.ts'
 import { type EnvironmentKey, type EnvironmentRow, findRevision } from './environment-sql.ts'
-import { requireSound } from './put-environment.ts'
+import { type Documents, requireSound } from './put-environment.ts'
 import { writeEnvironment } from './revise.ts'
 
 /**
  * Writes a revision with the document of an earlier one and today's secrets.
  * @throws ApiError 400 `environment_invalid` if something that the document names is gone
- * @throws ApiError 404 also for an unknown revision, 409
+ * @throws ApiError 404 also for an unknown revision, 409, 503
  */
 export async function restoreRevision(
-  { db, clock, runtimes }: Pick<Context, 'db' | 'clock' | 'runtimes'>,
+  { db, clock, runtimes, catalog }: Documents,
   principal: Principal,
   key: EnvironmentKey,
   revision: number,
@@ -22,14 +21,16 @@ export async function restoreRevision(
   // A revision never changes, so it is read before the lock.
   const restored = await findRevision(db, key, revision)
   if (restored === null) throw refusal('environment_not_found')
+  const document: StoredDocument = JSON.parse(restored.document)
+  const slugs = await catalog.slugsFor(document)
   return await writeEnvironment({ db, clock }, principal, key, {
     seen,
     isDone: row => row.document === restored.document,
     locksOrganization: true,
     decide: async (tx, row) => {
-      const document: StoredDocument = JSON.parse(restored.document)
       const archives = await listOwnedArchives(tx, key)
-      requireSound(document, undefined, { pins: row.secrets, conversations: runtimes.states, archives })
+      const conversations = runtimes.states
+      requireSound(document, undefined, { pins: row.secrets, conversations, archives, catalog: slugs })
       return { document }
     },
   })

@@ -8,6 +8,7 @@ import { toArchive } from './archives/archive.ts'
 import { type Spooling, uploadArchive } from './archives/upload-archive.ts'
 import { toEnvironments } from './environment.ts'
 import { type EnvironmentKey, type EnvironmentRow, findEnvironment } from './environment-sql.ts'
+import { type ExtensionCatalog, toCatalogExtension } from './extensions/catalog.ts'
 import { requireSeen, revisionOf } from './if-match.ts'
 import { pageEnvironments, pageRevisions } from './list-environments.ts'
 import { putEnvironment } from './put-environment.ts'
@@ -27,12 +28,17 @@ type Operations =
   | 'deleteEnvironmentSecret'
   | 'uploadEnvironmentArchive'
   | 'setDefaultEnvironment'
+  | 'listExtensions'
 
 /** Serves the environments of an organization over HTTP. */
-export function environmentHandlers(context: Context, { spoolDirectory }: Spooling): Pick<Handlers, Operations> {
+export function environmentHandlers(
+  context: Context,
+  { spoolDirectory, catalog }: Spooling & { readonly catalog: ExtensionCatalog },
+): Pick<Handlers, Operations> {
   const { db } = context
+  const documents = { ...context, catalog }
   const show = async ({ organizationId }: Principal, row: EnvironmentRow) => {
-    const [environment] = await toEnvironments(context, organizationId, [row])
+    const [environment] = await toEnvironments(documents, organizationId, [row])
     if (environment === undefined) throw new Error('one environment has one resource')
     return environment
   }
@@ -44,7 +50,7 @@ export function environmentHandlers(context: Context, { spoolDirectory }: Spooli
   return {
     listEnvironments: async ({ principal, query }) => ({
       status: 200,
-      body: await pageEnvironments(context, principal.organizationId, query),
+      body: await pageEnvironments(documents, principal.organizationId, query),
     }),
     getEnvironment: async ({ principal, params }) => {
       const row = await findEnvironment(db, keyOf(principal, params))
@@ -58,7 +64,7 @@ export function environmentHandlers(context: Context, { spoolDirectory }: Spooli
     putEnvironment: async ({ principal, params, body, headerParams }) => {
       const ifMatch = headerParams['if-match']
       const seen = ifMatch === undefined ? null : revisionOf(ifMatch)
-      const { created, row } = await putEnvironment(context, principal, keyOf(principal, params), body.document, seen)
+      const { created, row } = await putEnvironment(documents, principal, keyOf(principal, params), body.document, seen)
       const location = { location: `/v1/environments/${row.id}` }
       return {
         status: created ? 201 : 200,
@@ -73,7 +79,7 @@ export function environmentHandlers(context: Context, { spoolDirectory }: Spooli
     restoreEnvironmentRevision: async ({ principal, params, headerParams }) => {
       const seen = seenBy(headerParams)
       const key = keyOf(principal, params)
-      return answer(principal, await restoreRevision(context, principal, key, Number(params.revision), seen))
+      return answer(principal, await restoreRevision(documents, principal, key, Number(params.revision), seen))
     },
     putEnvironmentSecret: async ({ principal, params, body, headerParams }) => {
       const secret = { name: params.name, value: body.value }
@@ -93,6 +99,7 @@ export function environmentHandlers(context: Context, { spoolDirectory }: Spooli
       const { created, archive } = await uploadArchive({ ...context, spoolDirectory }, key, params.sha256, content)
       return { status: created ? 201 : 200, body: { archive: toArchive(archive) } }
     },
+    listExtensions: async () => ({ status: 200, body: { extensions: (await catalog.list()).map(toCatalogExtension) } }),
     setDefaultEnvironment: async ({ principal, body }) => {
       const row = await setDefault(context, principal, body.id?.toLowerCase() ?? null)
       return { status: 200, body: { environment: row === null ? null : await show(principal, row) } }

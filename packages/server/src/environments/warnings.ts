@@ -25,6 +25,8 @@ export interface WarningFacts {
   readonly runtimeVariables: ReadonlyMap<string, string>
   /** Returns whether a grant of the organization covers a repository. */
   readonly isGranted: (repository: string) => boolean
+  /** By slug of the catalog, a release that needs a newer platform. */
+  readonly newer: ReadonlyMap<string, string>
 }
 
 /** Returns what a document allows but its author probably did not mean. A warning is never a reason to refuse it. */
@@ -33,7 +35,7 @@ export function warningsOf(
   secrets: readonly JudgedPin[],
   facts: WarningFacts,
 ): EnvironmentWarning[] {
-  const { setup, variables, repositories } = document
+  const { setup, variables, repositories, extensions } = document
   const named = [
     ...Object.keys(variables).map(name => ({ name, path: ['document', 'variables', name] })),
     ...secrets.map(({ name }) => ({ name, path: ['secrets', name] })),
@@ -54,6 +56,11 @@ export function warningsOf(
     ...(lineCount(setup) > LONG_SETUP_LINES && !stopsOnFailure.test(setup)
       ? [warning(['document', 'setup'], 'goes on after a command that fails: begin it with `set -e`')]
       : []),
+    ...extensions.flatMap(({ catalog }, index) => {
+      const version = catalog === undefined ? undefined : facts.newer.get(catalog)
+      if (version === undefined) return []
+      return [warning(['document', 'extensions', index], `has release ${version}, which needs a newer platform`)]
+    }),
     ...repositories.flatMap(({ repository }, index) =>
       facts.isGranted(repository)
         ? []

@@ -26,6 +26,8 @@ export interface RuntimeEntry {
   readonly reach: readonly string[]
   /** Paths below its home that hold its conversations; sealed with every Run. */
   readonly state: readonly string[]
+  /** Directories below its home from which it reads skills, besides `.agents/skills`. */
+  readonly skills?: readonly string[]
   /** True if it keeps nothing between prompts, so no conversation can be lost. */
   readonly stateless: boolean
   /** Directories of the host that its sandboxes see read-only. */

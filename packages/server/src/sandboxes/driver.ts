@@ -11,6 +11,13 @@ export interface SandboxBounds {
   readonly diskBytes: number
 }
 
+/** An unpacked extension of the host. */
+export interface SandboxExtension {
+  readonly id: string
+  /** Absolute path of its content. It must not change while the sandbox lives. */
+  readonly directory: string
+}
+
 /** The sandbox to create. */
 export interface SandboxSpec {
   readonly leaseId: string
@@ -27,6 +34,8 @@ export interface SandboxSpec {
   readonly engine?: AsyncIterable<Uint8Array>
   /** Shown in the workspace and the home; changes go to the sandbox's own disk. Only if `lowerOwner` is not null. */
   readonly lower?: LowerTrees
+  /** Shown read-only at `/opt/extensions/<id>`. */
+  readonly extensions?: readonly SandboxExtension[]
   readonly egress: SandboxEgress
 }
 

@@ -81,6 +81,12 @@ export interface WebhookConfig {
   readonly allow: readonly string[]
 }
 
+/** An archive of an extension that the catalog offers, as a file of every host or by its URL. */
+export type CatalogSource = { readonly slug: string } & (
+  | { readonly path: string }
+  | { readonly url: string; readonly sha256: string }
+)
+
 /** The engine that transcribes recordings. */
 export type TranscriptionConfig =
   | { readonly kind: 'offline' }
@@ -108,6 +114,8 @@ export interface Config {
   readonly identityProviders: readonly IdentityProviderConfig[]
   readonly egress: EgressConfig
   readonly webhooks: WebhookConfig
+  /** Extensions beside the archives in the data directory. Several entries of one slug are its releases. */
+  readonly extensions: { readonly catalog: readonly CatalogSource[] }
   /** Absent: Berth transcribes nothing. */
   readonly transcription: TranscriptionConfig | undefined
   /** Places of the secrets that the file itself holds, such as `providers[0].apiKey`. */
@@ -147,6 +155,7 @@ export function parseConfig(
     'identityProviders',
     'egress',
     'webhooks',
+    'extensions',
     'transcription',
   )
   const providers = members.providers?.array().map(readProvider) ?? []
@@ -166,6 +175,7 @@ export function parseConfig(
     identityProviders,
     egress: readEgress(members.egress),
     webhooks: { allow: members.webhooks?.object('allow').allow?.array().map(readOrigin) ?? [] },
+    extensions: { catalog: members.extensions?.object('catalog').catalog?.array().map(readCatalogSource) ?? [] },
     transcription: members.transcription === undefined ? undefined : readTranscription(members.transcription),
     inlineSecrets,
   }
@@ -334,6 +344,20 @@ function readEgress(node: JsonNode | undefined): EgressConfig {
     hosts: members?.hosts?.array(1).map(item => item.string(hostPattern)),
     refuse: members?.refuse?.array().map(readRange) ?? [],
   }
+}
+
+function readCatalogSource(node: JsonNode): CatalogSource {
+  const members = node.object('slug', 'path', 'url', 'sha256')
+  const slug = node.require(members.slug, 'slug').string(/^[a-z][a-z0-9-]{0,127}$/)
+  if (members.path !== undefined) {
+    for (const member of [members.url, members.sha256]) member?.fail('is not for an archive with a path')
+    const path = members.path.string()
+    if (!isAbsolute(path) || path.includes('\0')) members.path.fail('must be an absolute path')
+    return { slug, path }
+  }
+  const url = node.require(members.url, 'path or url')
+  if (!/^https:\/\//.test(url.string())) url.fail('must be an https URL')
+  return { slug, url: url.string(), sha256: node.require(members.sha256, 'sha256').string(/^[a-f0-9]{64}$/) }
 }
 
 function readTranscription(node: JsonNode): TranscriptionConfig {

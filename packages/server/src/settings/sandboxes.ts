@@ -18,6 +18,8 @@ export interface SandboxSettings {
   }
   /** Largest mirror of one repository. */
   readonly mirrorBytes: number
+  /** For all unpacked extensions of a host together. */
+  readonly extensionsBytes: number
   /** For all helper programs of this process together. */
   readonly helpers: { readonly memoryBytes: number; readonly cpus: number }
 }
@@ -35,6 +37,12 @@ export function readSandboxes(env: Environment, config: Config): SandboxSettings
       10 * gibibyte,
       'Largest mirror of a repository; a larger repository is refused.',
       { least: 1024 ** 2 },
+    ),
+    extensionsBytes: env.integer(
+      'BERTH_EXTENSIONS_BYTES',
+      10 * gibibyte,
+      'Size of all unpacked extensions of this host together; the host removes those that no sandbox uses.',
+      { least: 256 * 1024 ** 2 },
     ),
     helpers: readHelpers(env),
   }

@@ -13,6 +13,9 @@ const ZIP64_FIELD = 0x0001
 /** A name in UTF-8 that some readers take in place of the header's. */
 const UNICODE_PATH_FIELD = 0x7075
 const UNKNOWN_SIZE = 0xffff_ffff
+/** No file system of a sandbox takes more. */
+const MAX_SEGMENT_BYTES = 255
+const MAX_NAME_BYTES = 1024
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -32,8 +35,15 @@ export function nameFault(name: string): string | null {
   const segments = name.replace(/\/$/, '').split('/')
   if (segments.includes('..')) return 'lies outside the root of the archive'
   if (segments.includes('') || segments.includes('.')) return 'has an empty or `.` segment in its name'
+  const long = Buffer.byteLength(name) > MAX_NAME_BYTES
+  if (long || segments.some(segment => Buffer.byteLength(segment) > MAX_SEGMENT_BYTES))
+    return `has a name of more than ${MAX_NAME_BYTES} bytes, or a segment of more than ${MAX_SEGMENT_BYTES}`
   return null
 }
+
+/** Returns whether a file of Unix may be run. */
+export const isExecutable = ({ externalFileAttributes }: Entry): boolean =>
+  ((externalFileAttributes >>> 16) & 0o111) !== 0
 
 /** Returns why an entry is refused for what its central header says it is; null if it is a file or a directory. */
 export function kindFault(entry: Entry, name: string): string | null {

@@ -11,11 +11,43 @@ const PLUGIN_API = '1.0.0'
 const NAME_CHARACTERS = 100
 const idPattern = /^[a-z0-9]([a-z0-9.-]{0,62}[a-z0-9])?$/
 
+/** The parts of a manifest that Berth uses. */
+export interface Manifest {
+  readonly identity: ExtensionIdentity
+  /** False if its `compat.pluginApi` excludes this platform. */
+  readonly compatible: boolean
+  readonly contributes: Contributions
+}
+
+/** Where an extension keeps what it brings. An absent member means the usual places. */
+export interface Contributions {
+  readonly skills?: readonly string[]
+  readonly commands?: readonly string[]
+  readonly mcpServers?: string | Readonly<Record<string, Readonly<Record<string, unknown>>>>
+}
+
 /**
- * Returns the identity of an extension by its manifest.
+ * Returns the identity of an extension that this platform can run, by its manifest.
  * @throws ApiError 400 `environment_invalid` with every fault
  */
 export function readManifest(bytes: Buffer): ExtensionIdentity {
+  const { manifest, issues } = judgeManifest(bytes)
+  if (issues.length > 0) throw refused(issues)
+  return manifest.identity
+}
+
+/**
+ * Returns a manifest that may ask for another platform.
+ * @throws ApiError 400 `environment_invalid` with every other fault
+ */
+export function parseManifest(bytes: Buffer): Manifest {
+  const { manifest, issues } = judgeManifest(bytes)
+  const faults = issues.filter(({ message }) => message !== excluded)
+  if (faults.length > 0) throw refused(faults)
+  return manifest
+}
+
+function judgeManifest(bytes: Buffer): { readonly manifest: Manifest; readonly issues: readonly Issue[] } {
   let value: unknown
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
@@ -25,9 +57,14 @@ export function readManifest(bytes: Buffer): ExtensionIdentity {
   if (!isObject(value)) throw refused([issue([], 'must be an object')])
   const { id, name, version } = value
   const issues = [...identityFaults(value), ...compatibilityFaults(value), ...contributionFaults(value['contributes'])]
-  if (issues.length > 0) throw refused(issues)
-  return { id: String(id), name: String(name), version: String(version) }
+  const identity = { id: String(id), name: String(name), version: String(version) }
+  const compatible = !issues.some(({ message }) => message === excluded)
+  // The judges have checked its members.
+  const contributes = (value['contributes'] ?? {}) as Contributions
+  return { manifest: { identity, compatible, contributes }, issues }
 }
+
+const excluded = `excludes ${PLUGIN_API}, which this platform offers`
 
 const refused = (issues: readonly Issue[]) => refusal('environment_invalid', { issues })
 
@@ -69,7 +106,7 @@ function rangeFaults(range: unknown): readonly Issue[] {
   const path = ['compat', 'pluginApi']
   if (typeof range !== 'string' || range.trim() === '' || semver.validRange(range) === null)
     return [issue(path, 'must be a semantic version range, such as ^1.0.0')]
-  return semver.satisfies(PLUGIN_API, range) ? [] : [issue(path, `excludes ${PLUGIN_API}, which this platform offers`)]
+  return semver.satisfies(PLUGIN_API, range) ? [] : [issue(path, excluded)]
 }
 
 const judges: Readonly<Record<string, (value: unknown) => string | null>> = {

@@ -1,9 +1,10 @@
+import type { FileHandle } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { environmentLimits, type Issue } from '@berth/contract'
 import { type Entry, fromRandomAccessReaderPromise, type ZipFile } from 'yauzl'
 import { refusal } from '../../kit/refusal.ts'
 import type { Spooled } from '../../storage/blobs/spool.ts'
-import { headerFault, kindFault, nameFault, nameOf } from './entry-faults.ts'
+import { headerFault, isExecutable, kindFault, nameFault, nameOf } from './entry-faults.ts'
 import { SpooledReader } from './spooled-reader.ts'
 
 export const MANIFEST = 'extension.json'
@@ -16,6 +17,15 @@ interface Place {
   readonly end: number
 }
 
+/** Where the content of an archive goes while it is checked. */
+export interface ArchiveSink {
+  /**
+   * Makes a directory, whose name ends with a slash, or opens a new file, which the reader writes and closes. What was
+   * written counts only if the whole archive proves sound.
+   */
+  begin(name: string, executable: boolean): Promise<FileHandle | null>
+}
+
 /** Returns a 400 `environment_invalid` for an archive. */
 export const archiveRefusal = (path: Issue['path'], message: string) =>
   refusal('environment_invalid', { issues: [{ path, message }] })
@@ -23,9 +33,10 @@ export const archiveRefusal = (path: Issue['path'], message: string) =>
 /**
  * Checks that every reader unpacks an archive to the same files, within its own root and within the limits, and returns
  * the bytes of its manifest. It inflates every entry and believes no size that a header gives.
+ * @param sink gets every file, if the archive is unpacked
  * @throws ApiError 400 `environment_invalid` with the first fault
  */
-export async function readArchive(content: Spooled): Promise<Buffer> {
+export async function readArchive(content: Spooled, sink?: ArchiveSink): Promise<Buffer> {
   const reader = new SpooledReader(content)
   let current: string | null = null
   try {
@@ -48,7 +59,7 @@ export async function readArchive(content: Spooled): Promise<Buffer> {
     let left: number = environmentLimits.archiveExpandedBytes
     for (const place of places) {
       current = place.name
-      const { sizeBytes, bytes } = await inflate(zip, place, left)
+      const { sizeBytes, bytes } = await inflate(zip, place, left, sink)
       left -= sizeBytes
       if (place.name === MANIFEST) manifest = bytes
     }
@@ -64,9 +75,9 @@ export async function readArchive(content: Spooled): Promise<Buffer> {
   }
 }
 
-/** yauzl and zlib throw plain errors. */
+/** yauzl and zlib throw plain errors, those of a file system have a system call. */
 const isFaultOfZip = (error: unknown): error is Error =>
-  error instanceof Error && (error.constructor === Error || error instanceof RangeError)
+  error instanceof Error && (error.constructor === Error || error instanceof RangeError) && !('syscall' in error)
 
 async function placeOf(zip: ZipFile, entry: Entry): Promise<Place> {
   const name = nameOf(entry)
@@ -109,8 +120,9 @@ function requireDistinct(places: readonly Place[]): void {
 const fold = (name: string): string => name.replace(/\/$/, '').normalize('NFC').toLowerCase()
 
 /** Reads an entry to its end. Only the manifest's bytes are kept. @param mostBytes what the archive may still expand to */
-async function inflate(zip: ZipFile, { entry, name }: Place, mostBytes: number) {
+async function inflate(zip: ZipFile, { entry, name }: Place, mostBytes: number, sink: ArchiveSink | undefined) {
   const isManifest = name === MANIFEST
+  await using file = await sink?.begin(name, isExecutable(entry))
   const data = await zip.openReadStreamPromise(entry)
   const kept: Buffer[] = []
   let sizeBytes = 0
@@ -123,6 +135,7 @@ async function inflate(zip: ZipFile, { entry, name }: Place, mostBytes: number) 
       throw archiveRefusal([MANIFEST], `must not exceed ${environmentLimits.manifestBytes} bytes`)
     checksum = crc32(chunk, checksum)
     if (isManifest) kept.push(chunk)
+    await file?.writeFile(chunk)
   }
   if (checksum !== entry.crc32) throw archiveRefusal(['archive', name], 'does not match its checksum')
   return { sizeBytes, bytes: Buffer.concat(kept) }

@@ -1,5 +1,6 @@
 import type { CheckpointLimits } from '../../checkpoints/limits.ts'
 import type { Context } from '../../context.ts'
+import type { ExtensionSources } from '../../environments/extensions/find-extensions.ts'
 import type { Mirrors } from '../../repositories/mirrors.ts'
 import type { PublicHosts, SandboxBounds, SandboxDriver } from '../../sandboxes/driver.ts'
 import type { ApprovalRule } from '../../settings/approval-rules.ts'
@@ -23,6 +24,7 @@ export interface ExecutionLimits extends WorkerLimits {
 /** Everything that the execution of Runs needs besides the domains. */
 export interface ExecutionContext extends Context {
   readonly driver: SandboxDriver
+  readonly extensions: ExtensionSources
   /** This host's mirrors of repositories. */
   readonly mirrors: Mirrors
   readonly gateway: GatewayAccess

@@ -33,4 +33,5 @@ export const claudeCode: ForeignRuntime = {
   speaks: 'messages',
   ownProvider: { key: 'ANTHROPIC_API_KEY', env: {} },
   state: ['.claude/projects'],
+  skills: ['.claude/skills'],
 }

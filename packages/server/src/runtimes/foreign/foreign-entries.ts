@@ -81,6 +81,7 @@ function foreignEntry(
     ...(speaks !== undefined && { speaks }),
     reach: [],
     state: runtime.state,
+    ...(runtime.skills !== undefined && { skills: runtime.skills }),
     stateless: false,
     mounts: [],
     missing: () => (isServed ? (existsSync(place) ? null : absent) : lackOf(runtime, speaks)),

@@ -25,6 +25,8 @@ export interface ForeignRuntime {
   readonly ownProvider?: { readonly key: string; readonly env: Readonly<Record<string, string>> }
   /** Paths below its home that hold its conversations. */
   readonly state: readonly string[]
+  /** Directories below its home from which it reads skills, if not only `.agents/skills`. */
+  readonly skills?: readonly string[]
 }
 
 /** The gateway's origin in a sandbox, through its forwarder; clients need no credential there. */

@@ -54,6 +54,8 @@ export const insidePaths = {
   platform: '/workspace/.berth',
   /** The installed files of the sandbox's runtime. */
   runtime: '/opt/runtime',
+  /** Holds the extensions of the lease, each by its id. */
+  extensions: '/opt/extensions',
   home: '/home/agent',
   run: '/run/berth',
   /** Written into the alternates of repositories, and so into checkpoints: it must never change. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { apiHandlers } from '../../../src/composition/api-handlers.ts'
+import { extensionCatalog } from '../../../src/composition/extension-catalog.ts'
 import type { Context } from '../../../src/context.ts'
 import { GitHosts } from '../../../src/git-hosts/git-hosts.ts'
 import { createApp } from '../../../src/http/app.ts'
@@ -38,6 +39,7 @@ export interface StreamingAppOptions {
   readonly authority?: Authority
 }
 
+const nothing = { egress: { hosts: undefined, refuse: [] }, extensions: { catalog: [] } }
 const plenty = { burst: 1_000_000, perMinute: 1_000_000 }
 
 export async function startStreamingApp(test: TestDatabase, options: StreamingAppOptions = {}): Promise<StreamingApp> {
@@ -79,7 +81,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
       compute,
       { streams, budget, life },
       { transcription: undefined, egress: { hosts: undefined, refuse: [] } },
-      { spoolDirectory: tmpdir() },
+      { spoolDirectory: tmpdir(), catalog: extensionCatalog(context, { dataDir: directory, config: nothing }) },
     ),
     authority:
       options.authority ??

@@ -2,6 +2,8 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { foreignRuntimeLimits, workspaceLimits } from '../../../src/checkpoints/limits.ts'
+import { extensionCatalog } from '../../../src/composition/extension-catalog.ts'
+import { UnpackedExtensions } from '../../../src/environments/extensions/unpacked-extensions.ts'
 import type { ExecutionContext, ExecutionLimits } from '../../../src/execution/claim/execution-context.ts'
 import { GatewayAccess, type GatewayAccessOptions } from '../../../src/execution/claim/gateway-access.ts'
 import { GitAccess } from '../../../src/execution/claim/git-access.ts'
@@ -32,6 +34,7 @@ const bounds: SandboxBounds = {
   diskBytes: 256 * 1024 ** 2,
 }
 
+const noExtensions = { egress: { hosts: undefined, refuse: [] }, extensions: { catalog: [] } }
 /** No limit is short, so none fires by chance on a busy machine; a test about a limit sets it. */
 const limits: ExecutionLimits = {
   fenceMs: 1000,
@@ -130,6 +133,10 @@ export async function workerContext(
     reviewWaitMs: 30_000,
     consoleUrl: 'http://localhost',
     driver: more.driver?.(real) ?? real,
+    extensions: {
+      catalog: extensionCatalog({ clock: systemClock, log }, { dataDir, config: noExtensions }),
+      unpacked: new UnpackedExtensions(join(dataDir, 'unpacked-extensions'), 1024 ** 4),
+    },
     mirrors: new Mirrors(join(dataDir, 'mirrors'), 1024 ** 4),
     gateway: new GatewayAccess(
       more.gateway ?? { url: () => 'http://127.0.0.1:9', mint: () => Promise.resolve('svc_run_unused') },

@@ -56,6 +56,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     ...spec.mounts.map(path => [path, path] as const),
     ...(spec.objects === undefined ? [] : [[spec.objects, insidePaths.objects] as const]),
     ...(spec.runtime === undefined ? [] : [[spec.runtime, insidePaths.runtime] as const]),
+    ...(spec.extensions ?? []).map(({ id, directory }) => [directory, `${insidePaths.extensions}/${id}`] as const),
     // Covers one file of the bundles: all others are trusted outside the sandbox as well.
     ...(spec.engine === undefined ? [] : [[join(files.host, hostNames.engine), insidePaths.engine] as const]),
   ] as const

@@ -13,8 +13,10 @@ const ownTrees = [
   '/opt/berth',
   '/opt/source',
   insidePaths.runtime,
+  insidePaths.extensions,
   insidePaths.platform,
 ]
+const extensionId = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/
 /** A mount may lie inside these but not cover them. */
 const ownRoots = ['/etc', '/usr', '/tmp', insidePaths.workspace, insidePaths.home]
 
@@ -31,6 +33,10 @@ export async function assertSpec(spec: SandboxSpec, dataDir: string): Promise<vo
   if (spec.runtime !== undefined && !isAbsolute(spec.runtime)) throw new TypeError('a runtime needs an absolute path')
   for (const lower of spec.lower === undefined ? [] : [spec.lower.workspace, spec.lower.home]) {
     if (!isAbsolute(lower)) throw new TypeError('lower trees need absolute paths')
+  }
+  for (const { id, directory } of spec.extensions ?? []) {
+    if (!extensionId.test(id) || id.includes('..')) throw new TypeError(`not an extension's id: ${JSON.stringify(id)}`)
+    if (!isAbsolute(directory)) throw new TypeError('an extension needs an absolute path')
   }
   for (const mount of spec.mounts) await assertMount(mount, dataDir)
 }

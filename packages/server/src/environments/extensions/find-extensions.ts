@@ -1,0 +1,107 @@
+import { createReadStream } from 'node:fs'
+import { ApiError } from '../../kit/api-error.ts'
+import type { Log } from '../../kit/log.ts'
+import type { SandboxExtension } from '../../sandboxes/driver.ts'
+import type { Blobs } from '../../storage/blobs/blobs.ts'
+import { digestOf, type StoredDocument } from '../document.ts'
+import type { ExtensionCatalog } from './catalog.ts'
+import { unpackedNames } from './contents.ts'
+import type { ServerTemplate } from './server-template.ts'
+import { ExtensionFault, type UnpackedExtension, type UnpackedExtensions } from './unpacked-extensions.ts'
+
+/** Where a host has extensions from. */
+export interface ExtensionSources {
+  readonly catalog: ExtensionCatalog
+  readonly unpacked: UnpackedExtensions
+}
+
+/** What became of one extension of a document, as `svc.environment.apply` tells it. */
+export interface ExtensionResult {
+  /** The slug, or `sha256:` and the digest. */
+  readonly ref: string
+  readonly id?: string
+  readonly version?: string
+  readonly sha256?: string
+  readonly state: 'active' | 'failed'
+  /** For `failed` why; for `active` what was left out. */
+  readonly reason?: string
+}
+
+/** The same with the servers for the lease's agents, for the worker alone. */
+export interface AppliedExtension extends ExtensionResult {
+  readonly servers?: readonly ServerTemplate[]
+}
+
+/** An extension of a document, and its content unless it failed. */
+export interface FoundExtension {
+  readonly result: AppliedExtension
+  readonly extension: UnpackedExtension | null
+}
+
+const MAX_REASON = 300
+
+/**
+ * Finds the extensions of a document on this host, in its order: the catalog's release of now, or the archive, unpacked.
+ * One that cannot be had does not affect the others.
+ */
+export async function findExtensions(
+  { blobs, log }: { readonly blobs: Blobs; readonly log: Log },
+  { catalog, unpacked }: ExtensionSources,
+  { extensions }: Pick<StoredDocument, 'extensions'>,
+): Promise<readonly FoundExtension[]> {
+  const found: FoundExtension[] = []
+  const ids = new Set<string>()
+  for (const { catalog: slug, archive } of extensions) {
+    const ref = slug ?? archive ?? ''
+    try {
+      const extension = slug === undefined ? await byDigest(digestOf(ref)) : await bySlug(slug)
+      const { identity, sha256, leftOut, servers } = extension
+      const about = { ref, id: identity.id, version: identity.version, sha256 }
+      if (ids.has(identity.id)) found.push(failed(about, 'duplicate_id'))
+      else found.push({ result: { ...about, ...activeBut(leftOut), servers }, extension })
+      ids.add(identity.id)
+    } catch (error) {
+      if (!(error instanceof ExtensionFault)) log.warn({ err: error, ref }, 'an extension could not be unpacked')
+      const sha256 = slug === undefined ? { sha256: digestOf(ref) } : {}
+      found.push(failed({ ref, ...sha256 }, reasonOf(error)))
+    }
+  }
+  return found
+
+  async function byDigest(sha256: string): Promise<UnpackedExtension> {
+    return await unpacked.provide(sha256, () => blobs.get(sha256))
+  }
+
+  async function bySlug(slug: string): Promise<UnpackedExtension> {
+    const release = await catalog.find(slug)
+    if (release === null) throw new ExtensionFault('missing')
+    return await unpacked.provide(release.sha256, async () => createReadStream(release.path))
+  }
+}
+
+/** Returns the directories that a sandbox with these extensions is to see. */
+export const shownOf = (found: readonly FoundExtension[]): readonly SandboxExtension[] =>
+  found.flatMap(({ extension }) => {
+    if (extension === null) return []
+    return [{ id: extension.identity.id, directory: `${extension.directory}/${unpackedNames.content}` }]
+  })
+
+/** Returns the state of an extension of which parts were left out. */
+export const activeBut = (leftOut: readonly string[]): Pick<ExtensionResult, 'state' | 'reason'> => ({
+  state: 'active',
+  ...(leftOut.length > 0 && { reason: clip(leftOut.join('; ')) }),
+})
+
+const failed = (about: Omit<ExtensionResult, 'state' | 'reason'>, reason: string): FoundExtension => ({
+  result: { ...about, state: 'failed', reason: clip(reason) },
+  extension: null,
+})
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ExtensionFault) return error.message
+  if (error instanceof ApiError && error.code === 'cloud_extension_catalog_unavailable')
+    return 'the catalog of extensions cannot be read on the host'
+  return 'it could not be unpacked; the log of the service says why'
+}
+
+const clip = (text: string): string => [...text].slice(0, MAX_REASON).join('')
