@@ -104,6 +104,7 @@ as secrets depends on their names ([runtimes](runtimes.md#secrets)).
 | \`identityProviders\` | OpenID providers that people sign in with ([accounts.md](accounts.md#sign-in-with-another-provider)). |
 | \`egress\` | Public hosts that sandboxes may reach, and ranges that they may not ([sandbox-network.md](sandbox-network.md)). |
 | \`webhooks.allow\` | Origins that webhooks reach besides public hosts, such as \`http://127.0.0.1:9000\`; refused in production ([webhooks.md](webhooks.md)). |
+| \`extensions.catalog\` | Extensions that documents may name by a slug, \`[{ slug, path }]\` or \`[{ slug, url, sha256 }]\` ([extensions.md](extensions.md)). |
 | \`transcription\` | The engine for speech ([transcription.md](transcription.md)). |
 `
 

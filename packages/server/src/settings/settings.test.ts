@@ -284,7 +284,7 @@ describe('the configuration file', () => {
     [[], 'it must be an object'],
     [
       { colours: 1 },
-      'colours is not known here; known are providers, models, runtimes, gitHosts, firstPartyClients, identityProviders, egress, webhooks, transcription',
+      'colours is not known here; known are providers, models, runtimes, gitHosts, firstPartyClients, identityProviders, egress, webhooks, extensions, transcription',
     ],
     [{ identityProviders: [{ ...identityProvider, clientId: null }] }, 'identityProviders[0].clientId is missing'],
     [{ identityProviders: [identityProvider, identityProvider] }, 'identityProviders has two entries with the id acme'],
