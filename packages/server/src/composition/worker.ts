@@ -30,6 +30,7 @@ import { extensionCatalog } from './extension-catalog.ts'
 
 /** Time between two polls for work if nothing wakes the worker. */
 const POLL_MS = 500
+const CLONE_MS = 5 * 60_000
 const LONGEST_SWEEP_MS = 10_000
 
 /** Connection of the worker's sandboxes to the gateway. The worker mints the credentials itself. */
@@ -107,6 +108,7 @@ async function executionContext(
     checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits },
     limits: {
       ...worker.limits,
+      cloneMs: CLONE_MS,
       pulseMs: worker.limits.pingMs / 2,
       leaseIdleMs: leases.idleMs,
       leaseMaxMs: leases.maxMs,

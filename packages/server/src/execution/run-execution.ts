@@ -15,6 +15,7 @@ import { findTurn } from '../sessions/turns/turn-sql.ts'
 import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { EnvironmentFailed } from './apply/apply-failed.ts'
+import { gitSettingsOfLease } from './apply/git-settings.ts'
 import { environmentOfLease } from './apply/lease-environment.ts'
 import { RunAttempt } from './attempt/run-attempt.ts'
 import { watchAttempt } from './attempt/watch-attempt.ts'
@@ -28,7 +29,6 @@ import { underFence } from './claim/under-fence.ts'
 import { SupervisorConnection } from './supervisor/connection.ts'
 import { ConnectionClosedError, FenceLostError, isSandboxLost } from './supervisor/errors.ts'
 import { freezeAtRest, freezeToSeal } from './workspace/freeze-lease.ts'
-import { gitSettings } from './workspace/git-settings.ts'
 import { parkRun } from './workspace/park-run.ts'
 import { placeInputs } from './workspace/place-inputs.ts'
 import { ProvisionFailed, provision } from './workspace/provision.ts'
@@ -232,9 +232,9 @@ async function attach(
     listUnheard(db, claim, claim.runId, lease.id),
     sessionRedactor(db, claim),
     environmentOfLease(db, lease),
+    gitSettingsOfLease(db, lease).then(settings => held.use(context.git.open(claim, lease.id, settings))),
     gateway.open(claim, lease.id, budgets).then(opened => held.use(opened)),
   ])
-  held.use(context.git.open(claim, lease.id, await gitSettings(db, claim, session)))
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace
   const rows = { claim, turn, lease, waiting, unheard, budgets }
   const attempt = new RunAttempt(context, { ...rows, runtime, connection, cwd, redactor, environment })

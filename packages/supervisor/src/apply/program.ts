@@ -3,7 +3,9 @@
  * journals its lines, so a worker that takes over reads what an earlier one did not (`protocol.ts`).
  */
 import { createInterface } from 'node:readline'
-import type { ApplyMessage, ApplyOrder } from './protocol.ts'
+import { BoundedOutput } from './bounded-output.ts'
+import { cloneRepositories } from './clone-repositories.ts'
+import type { ApplyMessage, ApplyOrder, CloneEnd, CloneOrder } from './protocol.ts'
 import { runSetup } from './run-setup.ts'
 
 const stop = new AbortController()
@@ -16,10 +18,17 @@ async function main(): Promise<void> {
   for await (const line of lines) {
     // The worker that sent it is of the same release, so it needs no validation.
     const order: ApplyOrder = JSON.parse(line)
-    tell({ end: await runSetup(order.setup, tell, stop.signal) })
+    tell({ end: await ('clone' in order ? clone(order.clone) : runSetup(order.setup, tell, stop.signal)) })
     break
   }
   process.exit(0)
+}
+
+async function clone(order: CloneOrder): Promise<CloneEnd> {
+  const output = new BoundedOutput(tell)
+  const end = await cloneRepositories(order, line => output.push(Buffer.from(`${line}\n`)), stop.signal)
+  output.end()
+  return end
 }
 
 void main()

@@ -5,8 +5,24 @@
  */
 
 /** What the program is to do. */
-export interface ApplyOrder {
-  readonly setup: SetupOrder
+export type ApplyOrder = { readonly clone: CloneOrder } | { readonly setup: SetupOrder }
+
+/** Repositories to clone. */
+export interface CloneOrder {
+  /** The directory that holds them. */
+  readonly directory: string
+  readonly repositories: readonly CloneEntry[]
+  /** All clones together are stopped after this long, whether or not a worker listens. */
+  readonly timeoutMs: number
+}
+
+/** A repository to clone. */
+export interface CloneEntry {
+  readonly url: string
+  /** Absent: the host's default. */
+  readonly branch?: string
+  /** Its directory, one name. */
+  readonly path: string
 }
 
 /** A setup script. The program runs it with its own environment and directory. */
@@ -23,7 +39,16 @@ export interface SetupOrder {
  * - `tail`: the end of all text, if there was more than that. It begins anywhere, perhaps within a word.
  * - `end`: the result.
  */
-export type ApplyMessage = { readonly out: string } | { readonly tail: string } | { readonly end: SetupEnd }
+export type ApplyMessage = { readonly out: string } | { readonly tail: string } | { readonly end: CloneEnd | SetupEnd }
+
+/** `kept`: something was at the path. `null`: another repository failed first, or the clones were stopped. */
+export type CloneState = 'cloned' | 'kept' | 'failed' | null
+
+/** How clones ended. */
+export interface CloneEnd {
+  /** A state for each repository, in their order. */
+  readonly states: readonly CloneState[]
+}
 
 /** How a setup script ended. */
 export interface SetupEnd {

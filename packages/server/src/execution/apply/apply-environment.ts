@@ -22,13 +22,15 @@ import { underFence } from '../claim/under-fence.ts'
 import { FenceLostError, isSandboxLost } from '../supervisor/errors.ts'
 import { ApplyFailed, EnvironmentFailed } from './apply-failed.ts'
 import type { ApplyParts, ApplyStep } from './apply-parts.ts'
+import { cloneStep } from './clone-step.ts'
+import { githubStep } from './github-step.ts'
 import { environmentOfLease } from './lease-environment.ts'
 import { OutputTeller } from './output-teller.ts'
 import { setupStep } from './setup-step.ts'
 import { watchApply } from './watch-apply.ts'
 
 /** The steps of every apply, in order. */
-const steps: readonly ApplyStep[] = [setupStep]
+const steps: readonly ApplyStep[] = [githubStep, cloneStep, setupStep]
 
 /** What a fresh sandbox holds before its environment is applied. */
 export interface FreshSandbox {
@@ -119,6 +121,7 @@ async function carryOut(
   const environment = await environmentOfLease(db, begun)
   if (environment === null) throw new Error(`lease ${begun.id} has no environment`)
   const output = new OutputTeller(context, claim, begun, await sessionRedactor(db, claim))
+  using _git = context.git.open(claim, begun.id, document)
   let lease = begun
   for (const step of steps) {
     const report = reportOf(lease)

@@ -13,6 +13,8 @@ import type { GitAccess } from './git-access.ts'
 export interface ExecutionLimits extends WorkerLimits {
   /** Time between two checks of a supervisor and its Run when nothing wakes the worker. */
   readonly pulseMs: number
+  /** Longest time of all clones of an apply together. */
+  readonly cloneMs: number
   readonly leaseIdleMs: number
   readonly leaseMaxMs: number
   /** Time between two checks of the queue and of lapsed claims when nothing wakes the worker. */

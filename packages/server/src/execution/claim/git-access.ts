@@ -1,13 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Context } from '../../context.ts'
+import { serveUploadPack } from '../../git/serve-upload-pack.ts'
 import type { AccountToken } from '../../git-hosts/git-host.ts'
+import type { GitHosts } from '../../git-hosts/git-hosts.ts'
+import { LOCAL_HOST, LocalHost } from '../../git-hosts/local/local-host.ts'
 import { isMaskedByForm } from '../../kit/redactor.ts'
-import { findSessionAccounts, type SessionAccount } from '../../repositories/session-accounts.ts'
+import { findSessionAccounts, type SessionAccount, type SessionAccounts } from '../../repositories/session-accounts.ts'
 import type { SandboxService } from '../../sandboxes/driver.ts'
 import { rememberSecrets } from '../../sessions/log/session-redactor.ts'
 import type { Claim } from './claim.ts'
 import { ClaimLost } from './claim-lost.ts'
+import { cloneUrl, covers, type LocalTarget, readLocalTarget } from './clone-urls.ts'
 import { CredentialRefusal, chooseAccount, originOf, readQuestion, type TokenAccount } from './git-credential.ts'
 import { taskOf } from './hold-sql.ts'
 import { LeaseTokens } from './lease-tokens.ts'
@@ -21,7 +25,7 @@ export interface GitSettings {
 
 /** Whether a sandbox gets tokens, as `svc.environment.apply` tells it. */
 export type GitHubReport =
-  | { readonly status: 'granted'; readonly owners: readonly string[] }
+  | { readonly status: 'granted'; readonly owners: string[] }
   | { readonly status: 'unavailable'; readonly reason: 'no_grant' | 'authority' | 'temporary' }
 
 const MAX_OWNERS = 16
@@ -71,15 +75,18 @@ export class GitAccess {
   route(leaseId: string): SandboxService {
     return {
       answer: async (incoming, outgoing, target) => {
-        const [, operation] = target.match(/^\/_berth\/git-credential\/(get|erase)$/) ?? []
-        if (operation === undefined || incoming.method !== 'POST') return say(incoming, outgoing, 404, 'unknown path')
         try {
+          const [, operation] = target.match(/^\/_berth\/git-credential\/(get|erase)$/) ?? []
+          const repository = readLocalTarget(target)
+          if (repository !== null) return await this.#serveLocal(leaseId, repository, incoming, outgoing)
+          if (operation === undefined || incoming.method !== 'POST') return say(incoming, outgoing, 404, 'unknown path')
           const answer = await this.#credential(leaseId, await readBody(incoming), operation === 'erase')
           say(incoming, outgoing, 200, answer)
         } catch (error) {
           if (error instanceof CredentialRefusal) return say(incoming, outgoing, error.status, error.message)
           if (error instanceof ClaimLost) return say(incoming, outgoing, 503, 'another worker takes over; try again')
           this.#context.log.warn({ err: error, leaseId }, 'a sandbox got no answer about a Git host')
+          if (outgoing.headersSent) return void outgoing.destroy()
           say(incoming, outgoing, 503, 'the worker could not ask; try again')
         }
       },
@@ -91,11 +98,10 @@ export class GitAccess {
    * @throws ClaimLost, DatabaseUnavailable
    */
   async report(leaseId: string): Promise<GitHubReport> {
-    const atWork = this.#atWork.get(leaseId)
-    if (atWork === undefined) throw new Error(`no claim is at work on lease ${leaseId}`)
+    const atWork = this.#required(leaseId)
     const found = await this.#accounts(atWork)
-    if (found === 'authority') return { status: 'unavailable', reason: 'authority' }
-    const accounts = inOrder(found, atWork.git)
+    if (found.kind === 'authority') return { status: 'unavailable', reason: 'authority' }
+    const accounts = inOrder(withTokens(found.accounts, this.#context.gitHosts), atWork.git)
     if (accounts.length === 0) return { status: 'unavailable', reason: 'no_grant' }
     const tried = await Promise.allSettled(accounts.map(account => this.#mint(atWork, account)))
     const owners = accounts.filter((_, index) => tried[index]?.status === 'fulfilled').map(({ login }) => login)
@@ -107,18 +113,23 @@ export class GitAccess {
     return { status: 'unavailable', reason: passing ? 'temporary' : 'authority' }
   }
 
+  /**
+   * Returns the URLs that the sandbox clones repositories from, in the order of the names (`owner/name`).
+   * @throws ClaimLost, DatabaseUnavailable
+   */
+  async cloneUrls(leaseId: string, names: readonly string[]): Promise<readonly string[]> {
+    const found = await this.#accounts(this.#required(leaseId))
+    const accounts = found.kind === 'accounts' ? found.accounts : []
+    return names.map(name => cloneUrl(name, accounts, this.#context.gitHosts))
+  }
+
   async #credential(leaseId: string, body: string, isErased: boolean): Promise<string> {
     const question = readQuestion(body)
     const hosts = this.#context.gitHosts.ids.flatMap(id => this.#context.gitHosts.find(id)?.tokens ?? [])
     const isKnown = hosts.some(tokens => question.origin === null || originOf(tokens) === question.origin)
     if (!isKnown) throw new CredentialRefusal(404, 'no Git host of this deployment')
-    const atWork = this.#atWork.get(leaseId)
-    if (atWork === undefined) throw new CredentialRefusal(403, 'no Run is active in this sandbox, so it gets no token')
-    if (!atWork.git.github)
-      throw new CredentialRefusal(403, "this session's environment gives no tokens: set `github: true` in its document")
-    const found = await this.#accounts(atWork)
-    if (found === 'authority')
-      throw new CredentialRefusal(403, 'the owner of this session was revoked, or may not read repositories')
+    const atWork = this.#open(leaseId)
+    const found = withTokens(await this.#granted(atWork), this.#context.gitHosts)
     if (found.length === 0) throw new CredentialRefusal(403, 'no account is connected for the owner of this session')
     const account = chooseAccount(question, found)
     if (isErased) {
@@ -136,18 +147,56 @@ export class GitAccess {
     ].join('\n')
   }
 
-  /** Returns the accounts whose hosts have tokens. @throws ClaimLost */
-  async #accounts({ claim }: AtWork): Promise<TokenAccount[] | 'authority'> {
+  /** Lets a sandbox fetch from a repository of the data directory. */
+  async #serveLocal(
+    leaseId: string,
+    { fullName, what }: LocalTarget,
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+  ): Promise<void> {
+    const accounts = await this.#granted(this.#open(leaseId))
+    const host = this.#context.gitHosts.find(LOCAL_HOST)
+    const repository = host instanceof LocalHost ? await host.findRepository(fullName) : null
+    if (
+      host === null ||
+      repository === null ||
+      !accounts.some(account => account.host === LOCAL_HOST && covers(account, fullName))
+    )
+      throw new CredentialRefusal(404, `no repository ${fullName} is granted to the owner of this session`)
+    if (what === 'other')
+      throw new CredentialRefusal(403, `${fullName} can only be read here; publish the changes instead`)
+    await serveUploadPack((await host.access(repository, 'read')).url, what, incoming, outgoing)
+  }
+
+  #required(leaseId: string): AtWork {
+    const atWork = this.#atWork.get(leaseId)
+    if (atWork === undefined) throw new Error(`no claim is at work on lease ${leaseId}`)
+    return atWork
+  }
+
+  /** @throws CredentialRefusal if no claim is at work on a lease, or its environment gives no access */
+  #open(leaseId: string): AtWork {
+    const atWork = this.#atWork.get(leaseId)
+    if (atWork === undefined) throw new CredentialRefusal(403, 'no Run is active in this sandbox, so it gets no token')
+    if (atWork.git.github) return atWork
+    throw new CredentialRefusal(403, "this session's environment gives no tokens: set `github: true` in its document")
+  }
+
+  /** @throws CredentialRefusal if the owner has lost their authority @throws ClaimLost */
+  async #granted(atWork: AtWork): Promise<readonly SessionAccount[]> {
+    const found = await this.#accounts(atWork)
+    if (found.kind === 'accounts') return found.accounts
+    throw new CredentialRefusal(403, 'the owner of this session was revoked, or may not read repositories')
+  }
+
+  /** @throws ClaimLost */
+  async #accounts({ claim }: AtWork): Promise<SessionAccounts> {
     const [task, found] = await Promise.all([
       taskOf(this.#context.db, claim),
       findSessionAccounts(this.#context.db, claim),
     ])
     if (task !== 'run' && task !== 'restore') throw new ClaimLost()
-    if (found.kind === 'authority') return 'authority'
-    return found.accounts.flatMap(account => {
-      const tokens = this.#context.gitHosts.find(account.host)?.tokens
-      return tokens === undefined ? [] : [{ ...account, tokens }]
-    })
+    return found
   }
 
   /** Returns a token that nobody can put into the Session's log any more. */
@@ -164,6 +213,14 @@ export class GitAccess {
     }
     return token
   }
+}
+
+/** Returns those of the accounts whose hosts have tokens. */
+function withTokens(accounts: readonly SessionAccount[], hosts: GitHosts): TokenAccount[] {
+  return accounts.flatMap(account => {
+    const tokens = hosts.find(account.host)?.tokens
+    return tokens === undefined ? [] : [{ ...account, tokens }]
+  })
 }
 
 /** Returns the accounts that a report names: those that the document's repositories name first. */

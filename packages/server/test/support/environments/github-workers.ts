@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Event, Session } from '@berth/contract'
 import { GitAccess } from '../../../src/execution/claim/git-access.ts'
 import { Worker } from '../../../src/execution/worker.ts'
 import type { Clock } from '../../../src/kit/clock.ts'
 import { insidePaths } from '../../../src/sandboxes/bubblewrap/options.ts'
+import { MasterKey } from '../../../src/storage/master-key.ts'
 import type { Api } from '../api/api.ts'
 import type { Tenant } from '../api/tenant.ts'
 import { GitHubServer, type ServedRepository } from '../git/github-server.ts'
@@ -13,6 +14,13 @@ import { sampleRepository } from '../git/repositories.ts'
 import { startTestService, type TestService } from '../services/service.ts'
 import { workerContext } from '../services/worker-context.ts'
 import { Environments } from './environments.ts'
+
+interface WorkOptions {
+  /** By which the worker judges the age of tokens; nothing else of it follows this clock. */
+  readonly clock?: Clock
+  readonly mintMs?: number
+  readonly cloneMs?: number
+}
 
 /** A service, workers beside it, and a GitHub whose repositories their sandboxes reach. */
 export class GitHubWorkers implements AsyncDisposable {
@@ -30,9 +38,11 @@ export class GitHubWorkers implements AsyncDisposable {
   static async start(): Promise<GitHubWorkers> {
     await using stack = new AsyncDisposableStack()
     const server = stack.use(await GitHubServer.start())
-    const test = stack.use(
-      await startTestService({ variables: { BERTH_ROLES: 'api' }, config: { gitHosts: [hostOf(server)] } }),
-    )
+    const key = randomBytes(32)
+    const variables = { BERTH_ROLES: 'api', BERTH_MASTER_KEY: key.toString('base64') }
+    const test = stack.use(await startTestService({ variables, config: { gitHosts: [hostOf(server)] } }))
+    // The workers share the test's connections.
+    test.db.database.masterKey = new MasterKey(key)
     return new GitHubWorkers(test, server, stack.move())
   }
 
@@ -44,14 +54,12 @@ export class GitHubWorkers implements AsyncDisposable {
     return this.test.api
   }
 
-  /**
-   * Starts a worker whose `shell` agents reach the server.
-   * @param options.clock what the worker takes for the age of tokens; nothing else of it follows this clock
-   */
-  async work({ clock, mintMs }: { clock?: Clock; mintMs?: number } = {}): Promise<Worker> {
+  /** Starts a worker whose `shell` agents reach the server. */
+  async work({ clock, mintMs, cloneMs }: WorkOptions = {}): Promise<Worker> {
     const context = await workerContext(this.test, this.#stack, {
       gitHosts: [hostOf(this.server)],
       runtimes: [shell(this.server.url)],
+      ...(cloneMs !== undefined && { limits: { cloneMs } }),
     })
     const git = new GitAccess({ ...context, clock: clock ?? context.clock }, mintMs)
     const worker = this.#stack.use(new Worker({ ...context, git }))

@@ -52,6 +52,7 @@ const limits: ExecutionLimits = {
   parkMs: 600_000,
   pingMs: 10_000,
   pulseMs: 1000,
+  cloneMs: 300_000,
   hostLostMs: 300_000,
   leaseIdleMs: 600_000,
   leaseMaxMs: 1_200_000,
