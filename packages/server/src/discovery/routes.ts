@@ -1,4 +1,4 @@
-import { artifactLimits, type Discovery, limits } from '@berth/contract'
+import { artifactLimits, type Discovery, environmentLimits, limits } from '@berth/contract'
 import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import { installedRuntimes } from '../runtimes/runtime-hosts.ts'
@@ -39,6 +39,17 @@ export function discoveryHandlers(
             workspace: { maxCheckpointBytes: artifactLimits.workspaceCheckpointMaxBytes, ...lease },
           },
         ],
+        organizationEnvironments: {
+          maxLive: environmentLimits.live,
+          documentMaxBytes: environmentLimits.documentBytes,
+          setupMaxCharacters: environmentLimits.setupCharacters,
+          maxVariables: environmentLimits.variables,
+          maxSecrets: environmentLimits.secrets,
+          secretMaxBytes: environmentLimits.secretBytes,
+          secretsMaxBytes: environmentLimits.secretsBytes,
+          archiveMaxBytes: environmentLimits.archiveBytes,
+          archivesMaxBytes: environmentLimits.archivesBytes,
+        },
         capabilities: [...principal.capabilities],
       }
       return { status: 200, body }

@@ -30,6 +30,17 @@ describe('GET /v1/capabilities', () => {
           presentedFilesMax: 24,
           summaryMaxBytes: 100_000,
         },
+        organizationEnvironments: {
+          maxLive: 200,
+          documentMaxBytes: 262_144,
+          setupMaxCharacters: 65_536,
+          maxVariables: 200,
+          maxSecrets: 100,
+          secretMaxBytes: 32_768,
+          secretsMaxBytes: 524_288,
+          archiveMaxBytes: 33_554_432,
+          archivesMaxBytes: 1_073_741_824,
+        },
         environments: [
           {
             kind: 'bubblewrap',
