@@ -1,11 +1,14 @@
 import type { Event } from '@berth/client'
+import { applyOutcome, shownText } from './environments/apply-log.ts'
 import { costText, durationText, numberOf, textOf } from './event-data.ts'
 import type { Paint } from './output.ts'
 import { clip, printable, printableLine } from './terminal-text.ts'
 
 /** The display state of an active Run: its running tools and a bounded number of finished ones, but never text. */
 export interface LiveState {
-  readonly stage: 'queued' | 'working' | 'waiting' | 'cancelling' | 'ended'
+  readonly stage: 'queued' | 'applying' | 'working' | 'waiting' | 'cancelling' | 'ended'
+  /** What is shown of an environment that is applied: the last line that it wrote. */
+  readonly applying: string
   /** Running tool calls by activity id, oldest first. */
   readonly running: ReadonlyMap<string, string>
   /** Lines of ended tool calls by activity id, held back until the activity brings a better title. */
@@ -17,6 +20,7 @@ export interface LiveState {
 
 export const initialLiveState: LiveState = {
   stage: 'queued',
+  applying: '',
   running: new Map(),
   settling: new Map(),
   announced: [],
@@ -47,6 +51,12 @@ function showOther(state: LiveState, event: Event, paint: Paint): Shown {
   switch (event.type) {
     case 'svc.run.started':
       return { state: underWay(state, event), lines: [] }
+    case 'svc.environment.apply':
+      return showApply(state, event, paint)
+    case 'svc.environment.output': {
+      const last = shownText(textOf(event, 'text')).trimEnd().split('\n').at(-1) ?? ''
+      return { state: last === '' ? state : { ...state, applying: printableLine(last) }, lines: [] }
+    }
     case 'svc.message.created':
       return { state, lines: messageLines(event, paint) }
     case 'svc.interaction.opened':
@@ -78,6 +88,7 @@ export function showStatus(state: LiveState, at: { frame: number; columns: numbe
   const tools = [...state.running.values()]
   const label = {
     queued: 'waiting for a sandbox',
+    applying: state.applying,
     working: 'working',
     waiting: 'waiting for an answer',
     cancelling: 'cancelling',
@@ -91,6 +102,18 @@ export function showStatus(state: LiveState, at: { frame: number; columns: numbe
 /** Changes the stage, except that `cancelling` stays until the end. */
 function atStage(state: LiveState, stage: LiveState['stage']): LiveState {
   return state.stage === 'cancelling' ? state : { ...state, stage }
+}
+
+/** While an environment is applied, one line tells of it; its output is shown if it fails. */
+function showApply(state: LiveState, event: Event, paint: Paint): Shown {
+  const name = `environment ${printableLine(textOf(event, 'name'))}`
+  const status = textOf(event, 'status')
+  if (status === 'started') return { state: { ...atStage(state, 'applying'), applying: `applying ${name}` }, lines: [] }
+  const [mark, tail] =
+    status === 'succeeded'
+      ? [paint('green', '✓'), []]
+      : [paint('red', '✗'), outputTail(shownText(textOf(event, 'outputTail')), paint)]
+  return { state: atStage(state, 'queued'), lines: [`${mark} ${name} ${paint('dim', applyOutcome(event))}`, ...tail] }
 }
 
 /** A new attempt starts with no tool running, even if the lost one left some. */
@@ -120,7 +143,7 @@ function showActivity(state: LiveState, event: Event, paint: Paint): Shown {
   const title = printableLine(textOf(event, 'title') || textOf(event, 'name'))
   return {
     state: { ...state, running, settling, announced },
-    lines: [toolLine(event, title, paint), ...outputTail(event, paint)],
+    lines: [toolLine(event, title, paint), ...outputTail(printable(textOf(event, 'output')), paint)],
   }
 }
 
@@ -131,8 +154,8 @@ function toolLine(event: Event, name: string, paint: Paint): string {
 }
 
 /** Returns the last lines of a tool's output, because they matter most. */
-function outputTail(event: Event, paint: Paint): string[] {
-  const text = printable(textOf(event, 'output')).trimEnd()
+function outputTail(output: string, paint: Paint): string[] {
+  const text = output.trimEnd()
   if (text === '') return []
   const lines = text.split('\n')
   const hidden = lines.length - outputLines

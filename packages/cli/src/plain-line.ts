@@ -1,4 +1,5 @@
 import type { Event } from '@berth/client'
+import { applyOutcome } from './environments/apply-log.ts'
 import { costText, durationText, numberOf, textOf } from './event-data.ts'
 import { jsonLine, printableLine } from './terminal-text.ts'
 
@@ -21,6 +22,12 @@ function summary(event: Event): string {
     case 'svc.run.cancelled':
     case 'svc.run.crashed':
       return [textOf(event, 'errorCode'), textOf(event, 'stopReason'), costText(event)].filter(Boolean).join(' ')
+    case 'svc.environment.apply': {
+      const revision = `${textOf(event, 'name')} revision ${numberOf(event, 'revision') ?? '?'}`
+      return textOf(event, 'status') === 'started' ? `started ${revision}` : `${revision} ${applyOutcome(event)}`
+    }
+    case 'svc.environment.output':
+      return textOf(event, 'text')
     case 'svc.message.created':
       return `${textOf(event, 'role')}: ${textOf(event, 'text')}`
     case 'svc.activity.completed':

@@ -51,6 +51,27 @@ test('a Run is shown from its queue to its end', () => {
   expect(showStatus(rest.state, at, plain)).toEqual([])
 })
 
+test('an environment is one line while it is applied, and one when it is; a failure shows what it wrote', () => {
+  const of = { name: 'web', revision: 3 }
+  const applying = play([runEvent(1, 'svc.environment.apply', { ...of, status: 'started' })])
+  expect([applying.lines, showStatus(applying.state, at, plain)]).toEqual([[], ['⠋ applying environment web…']])
+  const output = runEvent(2, 'svc.environment.output', { offset: 0, text: 'one\n\u001b[32mtwo\u001b[0m\n' })
+  const writing = play([output], applying.state)
+  expect([writing.lines, showStatus(writing.state, at, plain)]).toEqual([[], ['⠋ two…']])
+  const done = play(
+    [runEvent(3, 'svc.environment.apply', { ...of, status: 'succeeded', durationMs: 900 })],
+    writing.state,
+  )
+  expect(done.lines).toEqual(['✓ environment web succeeded in 900 ms'])
+  expect(showStatus(done.state, at, plain)).toEqual(['⠋ waiting for a sandbox…'])
+  const exit = { status: 'failed', errorCode: 'setup_exit_nonzero', setupExitCode: 1, outputTail: 'one\ntwo\n' }
+  expect(play([runEvent(3, 'svc.environment.apply', { ...of, ...exit })], writing.state).lines).toEqual([
+    '✗ environment web failed: the setup script ended with exit code 1 (setup_exit_nonzero)',
+    '  one',
+    '  two',
+  ])
+})
+
 test('a tool call has one line, whichever of its two Events comes first', () => {
   const output = { title: 'ls', output: 'x' }
   expect(play([tool(1, 'a', 'succeeded'), activity(2, 'a', output)]).lines).toEqual(['✓ ls 5 ms', '  x'])

@@ -21,6 +21,17 @@ test.each([
     { status: 'failed', stopReason: 'error', errorCode: 'shell_exit_nonzero' },
     '1 svc.run.failed shell_exit_nonzero error',
   ],
+  [
+    'svc.environment.apply',
+    { status: 'started', name: 'web', revision: 3 },
+    '1 svc.environment.apply started web revision 3',
+  ],
+  [
+    'svc.environment.apply',
+    { status: 'failed', name: 'web', revision: 3, errorCode: 'setup_timeout', durationMs: 1_200_000 },
+    '1 svc.environment.apply web revision 3 failed in 20 min 0 s: the setup script ran longer than the service allows (BERTH_SETUP_SECONDS) (setup_timeout)',
+  ],
+  ['svc.environment.output', { offset: 0, text: 'added 12\n' }, '1 svc.environment.output added 12\\n'],
   ['svc.run.cancelled', {}, '1 svc.run.cancelled'],
   ['svc.from.the.future', { x: [1] }, '1 svc.from.the.future {"x":[1]}'],
   ['svc.message.created', { role: 7, text: null }, '1 svc.message.created :'],
