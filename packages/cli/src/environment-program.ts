@@ -25,7 +25,7 @@ Examples:
   berth env test                                      apply it in a throw-away sandbox
   berth run --environment web 'fix the failing test'
 
-An environment is named by its name or its id. Sandboxes do not apply environments yet.
+An environment is named by its name or its id. Each fresh sandbox of its sessions is set up by the newest revision.
 `,
     )
   addReading(env, host)

@@ -170,8 +170,8 @@ describe('berth env test --file', () => {
     service.tell('svc.environment.apply', { ...of, status: 'succeeded' })
     const it = env(service, '--file', 'berth.env.json')
     expect(await it.ended()).toBe(0)
-    expect(it.stderr).toContain('the test has no secrets: NPM_TOKEN are missing\n')
-    expect(it.stderr).toContain('the test has no uploaded extensions: sha256:')
+    expect(it.stderr).toContain('the test has no secrets: it lacks NPM_TOKEN\n')
+    expect(it.stderr).toContain('the test has no uploaded extensions: it lacks sha256:')
     const put = service.taken.find(({ method, path }) => method === 'PUT' && path.startsWith('/v1/environments/'))
     expect(put?.path).not.toContain(environment.id)
     expect(put?.body).toEqual({

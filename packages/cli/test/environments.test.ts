@@ -1,8 +1,5 @@
-import { execFile } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { startTestService, type TestService } from '@berth/server/testing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { BerthProcess } from './berth-process.ts'
@@ -252,20 +249,4 @@ test('a new session is bound to the environment that run names, and sessions sho
   expect(listed.stdout).toContain(`  without ${name}\n`)
   const unknown = berth('run', 'hello', '--environment', `${id.slice(0, -4)}0000`)
   expect(await unknown.ended()).toBe(1)
-})
-
-test('the commands of docs/environments.md lead from a file to the default', async () => {
-  const page = readFileSync(new URL('../../../docs/environments.md', import.meta.url), 'utf8')
-  const commands = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text]) => text)
-  const program = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-  const script = `set -euo pipefail\nberth() { '${process.execPath}' '${program}' "$@"; }\n${commands.join('\n')}`
-  const { stdout } = await promisify(execFile)('bash', ['-c', script], {
-    cwd: home.path,
-    env: { PATH: process.env.PATH, HOME: home.path, BERTH_URL: service.url, BERTH_API_KEY: key },
-  })
-  expect(stdout).toMatch(/^created web, revision 1\n/)
-  expect(stdout).toContain('updated web, revision 2: setup\n')
-  expect(stdout).toContain('restored revision 1 of web as revision 3')
-  expect(stdout).toContain('NPM_TOKEN  version 1\n')
-  expect(stdout).toMatch(/unarchived web\n$/)
 })

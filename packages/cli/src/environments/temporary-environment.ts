@@ -41,13 +41,13 @@ export async function makeTemporary(path: string, io: CommandIo): Promise<Enviro
 async function tellMissing({ id, document }: EnvironmentFile, { client, stderr }: CommandIo): Promise<void> {
   const environment = id === undefined ? null : await findById(client, id)
   const secrets = environment?.secrets.map(({ name }) => name) ?? []
-  const names = secrets.length === 0 ? 'a file holds no values of secrets' : `${secrets.join(', ')} are missing`
-  await stderr.line(`berth: ${printableLine(`the test has no secrets: ${names}`)}`)
+  const lacking = secrets.length === 0 ? 'a file holds no values' : `it lacks ${secrets.join(', ')}`
+  await stderr.line(`berth: ${printableLine(`the test has no secrets: ${lacking}`)}`)
   const archives = Array.isArray(document.extensions)
     ? document.extensions.flatMap(entry => (entry?.archive === undefined ? [] : [entry.archive]))
     : []
   if (archives.length > 0) {
     const which = archives.map(archive => clip(archive, 20)).join(', ')
-    await stderr.line(`berth: ${printableLine(`the test has no uploaded extensions: ${which} are missing`)}`)
+    await stderr.line(`berth: ${printableLine(`the test has no uploaded extensions: it lacks ${which}`)}`)
   }
 }
