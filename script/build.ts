@@ -2,7 +2,17 @@
  * Builds the bundles for places that cannot run the sources: sandboxes, and installations elsewhere. It rebuilds a
  * bundle if any of its inputs has changed, and replaces it by a rename, because sandboxes may be reading the old one.
  */
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { BuildOptions } from 'esbuild'
 import { engineOptions, sessionBundle, sessionOptions } from './engine-bundle.ts'
@@ -114,6 +124,24 @@ function replaceFile(path: string, content: string | Uint8Array, mode?: number):
   renameSync(temporary, path)
 }
 
+/** The console's page: one build of many files, so its record is the digest of everything it is made from. */
+async function makeConsole(): Promise<void> {
+  const folder = join(root, 'packages/console')
+  if (!existsSync(join(folder, 'index.html'))) return
+  const record = join(folder, 'dist/.inputs')
+  const sources = ['console/{src,build}', 'client/src', 'contract/src'].map(path => `packages/${path}/**/*.*`)
+  const own = ['packages/console/index.html', 'packages/console/vite.config.ts', 'packages/console/package.json']
+  const inputs = [...common, ...own, ...globSync(sources, { cwd: root })].sort()
+  const state = JSON.stringify(fingerprint(inputs))
+  if (existsSync(record) && readFileSync(record, 'utf8') === state) return
+  // Vite takes the mode of React from here, and a test that builds has another one.
+  process.env.NODE_ENV = 'production'
+  const { build } = await import('vite')
+  await build({ configFile: join(folder, 'vite.config.ts'), logLevel: 'warn' })
+  replaceFile(record, state)
+  console.error('built packages/console/dist')
+}
+
 for (const { from, to } of scripts) {
   const content = readFileSync(join(root, from))
   const current = existsSync(join(root, to)) && readFileSync(join(root, to)).equals(content)
@@ -122,3 +150,4 @@ for (const { from, to } of scripts) {
 for (const bundle of bundles) {
   if (existsSync(join(root, bundle.entry)) && !isCurrent(bundle)) await make(bundle)
 }
+await makeConsole()

@@ -4,7 +4,7 @@ import { checkStatements } from './statements.ts'
 
 /** Returns every import and statement that breaks a rule, one line each. */
 export function checkImports(root: string): string[] {
-  const imports = readImports(root, ['packages/*/{src,test}/**/*.ts', 'bench/**/*.ts', 'script/**/*.ts'])
+  const imports = readImports(root, ['packages/*/{src,test}/**/*.{ts,tsx}', 'bench/**/*.ts', 'script/**/*.ts'])
   const broken = imports.flatMap(edge =>
     rules.filter(rule => rule.forbids(edge)).map(rule => `${edge.from} → ${edge.to}: ${rule.because}`),
   )

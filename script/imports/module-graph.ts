@@ -53,7 +53,7 @@ function importsOf(root: string, file: string): Import[] {
 export function findCycles(imports: readonly Import[]): string[][] {
   const edges = new Map<string, string[]>()
   for (const { from, to, typeOnly } of imports) {
-    if (!typeOnly && to.endsWith('.ts')) edges.set(from, [...(edges.get(from) ?? []), to])
+    if (!typeOnly && /\.tsx?$/.test(to)) edges.set(from, [...(edges.get(from) ?? []), to])
   }
   const cycles: string[][] = []
   const finished = new Set<string>()

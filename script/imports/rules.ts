@@ -16,6 +16,7 @@ const workspaces: Readonly<Record<string, readonly string[]>> = {
   engine: [],
   client: ['@berth/contract'],
   cli: ['@berth/contract', '@berth/client', '@berth/server'],
+  console: ['@berth/contract', '@berth/client'],
   server: ['@berth/contract', '@berth/supervisor'],
 }
 
@@ -49,7 +50,7 @@ export const rules: readonly Rule[] = [
   },
   {
     because:
-      'contract is below everything, client knows only it, supervisor and engine know none, and only cli starts the server',
+      'contract is below everything, client knows only it, console knows both, supervisor and engine know none, and only cli starts the server',
     forbids: edge => {
       const own = workspaceOf(edge.from)
       const target = /^@berth\/[^/]+/.exec(edge.to)?.[0]

@@ -1,0 +1,132 @@
+import type { Publication, Session } from '@berth/client'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { CircleCheck, CircleX, GitMerge, GitPullRequest, LoaderCircle } from 'lucide-react'
+import { useRef, useState } from 'react'
+import { berth } from '../api/client.ts'
+import { queryClient } from '../api/queries.ts'
+import { useSessionCan } from '../session/use-session-can.ts'
+import { Button } from '../ui/button.tsx'
+import { Select } from '../ui/field.tsx'
+import { printableLine } from '../ui/printable.ts'
+import { InlineProblem } from '../ui/states.tsx'
+import { deliveryReason } from './delivery-text.ts'
+import { mergesQuery, publicationsQuery } from './queries.ts'
+
+/** What was delivered, newest first, and the merge of its pull request. */
+export function Deliveries({ session }: { session: Session }) {
+  const publications = useQuery({ ...publicationsQuery(session.id), enabled: session.source !== undefined }).data ?? []
+  if (publications.length === 0) return null
+  return (
+    <ul aria-label="Deliveries" className="border-b border-line">
+      {publications.map(publication => (
+        <li key={publication.id} className="flex flex-col gap-2 border-b border-line px-4 py-2.5 last:border-b-0">
+          <PublicationLine publication={publication} />
+          {publication.result?.pullRequest !== undefined && <MergeLine session={session} publication={publication} />}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function PublicationLine({ publication }: { publication: Publication }) {
+  const { status, result, title, lastError } = publication
+  const pull = result?.pullRequest
+  return (
+    <div className="flex min-w-0 flex-wrap items-center gap-2 text-[0.8125rem]">
+      {status === 'failed' ? (
+        <CircleX className="size-4 shrink-0 text-bad" aria-hidden />
+      ) : status === 'succeeded' ? (
+        <GitPullRequest className="size-4 shrink-0 text-good" aria-hidden />
+      ) : (
+        <LoaderCircle className="size-4 shrink-0 animate-spin text-accent" aria-hidden />
+      )}
+      {pull !== undefined && (
+        <a
+          href={pull.url}
+          target="_blank"
+          rel="noopener noreferrer nofollow"
+          className="shrink-0 font-medium text-accent underline"
+        >
+          #{pull.number}
+        </a>
+      )}
+      <span className="min-w-0 truncate">{printableLine(title)}</span>
+      {pull?.draft === true && <span className="rounded border border-line px-1.5 text-2xs text-ink-3">draft</span>}
+      <span role="status" className={`text-xs ${status === 'failed' ? 'text-bad' : 'text-ink-3'}`}>
+        {status === 'failed'
+          ? `Not published: ${deliveryReason(lastError?.code)}.`
+          : status === 'succeeded'
+            ? ''
+            : 'Publishing…'}
+      </span>
+    </div>
+  )
+}
+
+const strategies = [
+  ['squash', 'Squash and merge'],
+  ['merge', 'Merge commit'],
+  ['rebase', 'Rebase and merge'],
+] as const
+
+function MergeLine({ session, publication }: { session: Session; publication: Publication }) {
+  const verdict = useSessionCan(session)('merge')
+  const merges = useQuery(mergesQuery(session.id, publication.id)).data
+  const [strategy, setStrategy] = useState<(typeof strategies)[number][0]>('squash')
+  const id = useRef(crypto.randomUUID())
+  const merge = useMutation({
+    mutationFn: (mode: 'immediate' | 'when_ready') =>
+      berth.merges.put(session.id, publication.id, id.current, { strategy, mode }),
+    onSuccess: async () => {
+      id.current = crypto.randomUUID()
+      await queryClient.invalidateQueries({ queryKey: mergesQuery(session.id, publication.id).queryKey })
+    },
+  })
+  if (merges === undefined) return null
+  const [latest] = merges
+  if (latest?.status === 'succeeded') {
+    return (
+      <p className="flex items-center gap-2 text-[0.8125rem]">
+        <CircleCheck className="size-4 text-good" aria-hidden /> Merged as
+        <code className="font-mono text-xs">{latest.mergedCommitSha?.slice(0, 8)}</code>
+      </p>
+    )
+  }
+  const pending = latest !== undefined && latest.status !== 'failed'
+  return (
+    <div className="flex flex-col gap-2">
+      {latest !== undefined && (
+        <p role="status" className={`text-xs ${latest.status === 'failed' ? 'text-bad' : 'text-ink-2'}`}>
+          {latest.status === 'failed'
+            ? `Not merged: ${deliveryReason(latest.lastError?.code)}.`
+            : latest.status === 'waiting'
+              ? `Merges when it is ready: ${deliveryReason(latest.lastError?.code)}.`
+              : 'Merging…'}
+        </p>
+      )}
+      <InlineProblem error={merge.error} />
+      {!pending && (
+        <div className="flex flex-wrap items-center gap-1.5">
+          <Select
+            aria-label="How to merge"
+            value={strategy}
+            onChange={event => setStrategy(event.target.value as typeof strategy)}
+            className="w-auto!"
+          >
+            {strategies.map(([value, label]) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </Select>
+          <Button verdict={verdict} busy={merge.isPending} onClick={() => merge.mutate('immediate')}>
+            <GitMerge className="size-4" aria-hidden /> Merge now
+          </Button>
+          <Button verdict={verdict} disabled={merge.isPending} onClick={() => merge.mutate('when_ready')}>
+            When ready
+          </Button>
+        </div>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,109 @@
+import { BerthError, type DecisionChoice, type Interaction, type Session } from '@berth/client'
+import { useMutation } from '@tanstack/react-query'
+import { ShieldAlert } from 'lucide-react'
+import { useRef } from 'react'
+import { berth } from '../api/client.ts'
+import { interactionsQuery, queryClient } from '../api/queries.ts'
+import { useSessionCan } from '../session/use-session-can.ts'
+import { Button } from '../ui/button.tsx'
+import { useSecond } from '../ui/clock.ts'
+import { printable, printableLine } from '../ui/printable.ts'
+import { InlineProblem } from '../ui/states.tsx'
+import { countdown } from '../ui/words.ts'
+import { choicesOf } from './approval-choices.ts'
+import { Card } from './card.tsx'
+
+const confinements: Readonly<Record<string, string>> = {
+  sandbox: 'In the sandbox.',
+  network: 'In the sandbox, with the network.',
+  outside: 'Outside the sandbox’s confinement.',
+}
+
+/** A live approval: the whole of what would be done, who may decide how far, and how long there is. */
+export function ApprovalCard({ interaction, session }: { interaction: Interaction; session: Session }) {
+  const approval = interaction.request.approval
+  const verdict = useSessionCan(session)('decide')
+  const key = useRef(crypto.randomUUID())
+  const decide = useMutation({
+    mutationFn: (choice: DecisionChoice) =>
+      berth.interactions.decide(session.id, interaction.id, {
+        requestId: approval?.requestId ?? interaction.id,
+        choice,
+        idempotencyKey: key.current,
+      }),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: interactionsQuery(session.id).queryKey }),
+  })
+  if (approval === undefined) return null
+  const winner = winnerOf(decide.error)
+  return (
+    <Card
+      icon={ShieldAlert}
+      title={printableLine(approval.title ?? approval.toolName)}
+      aside={<Left deadlineMs={approval.deadline} />}
+    >
+      {approval.reason !== undefined && <p className="text-[0.8125rem] text-ink-2">{printable(approval.reason)}</p>}
+      {approval.input !== undefined && (
+        <pre
+          tabIndex={0}
+          className="max-h-64 overflow-auto rounded-md border border-line bg-raised px-2.5 py-2 font-mono text-xs leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap"
+        >
+          {printable(inputOf(approval.input))}
+        </pre>
+      )}
+      <p className="text-xs text-ink-2">
+        <code className="font-mono">{printableLine(approval.toolName)}</code>
+        {approval.destination !== undefined && <> to {printableLine(approval.destination)}</>}
+        {approval.confinement !== undefined && <> · {confinements[approval.confinement] ?? approval.confinement}</>}
+      </p>
+      {winner !== null ? (
+        <p role="status" className="text-[0.8125rem]">
+          {winner}
+        </p>
+      ) : (
+        <>
+          <InlineProblem error={decide.error} />
+          <div className="flex flex-wrap gap-1.5">
+            {choicesOf(approval.rememberScopes ?? []).map(({ choice, label }) => (
+              <Button
+                key={choice}
+                look={choice === 'allow_once' ? 'primary' : 'plain'}
+                verdict={verdict}
+                hint="above"
+                disabled={decide.isPending || decide.isSuccess}
+                onClick={() => decide.mutate(choice)}
+                className="max-sm:flex-1"
+              >
+                {label}
+              </Button>
+            ))}
+          </div>
+        </>
+      )}
+    </Card>
+  )
+}
+
+/** The time that is left by the server's clock. */
+function Left({ deadlineMs }: { deadlineMs: number }) {
+  const leftMs = deadlineMs - useSecond()
+  return (
+    <span className={`shrink-0 text-xs tabular-nums ${leftMs < 60_000 ? 'font-medium text-bad' : 'text-ink-2'}`}>
+      {leftMs <= 0 ? 'time is up' : `${countdown(leftMs)} left`}
+    </span>
+  )
+}
+
+/** A single command is shown as it would be typed; anything else as the whole JSON. Nothing is cut. */
+function inputOf(input: Readonly<Record<string, unknown>>): string {
+  const names = Object.keys(input)
+  const { command } = input
+  return typeof command === 'string' && names.length === 1 ? command : JSON.stringify(input, null, 2)
+}
+
+/** Says who was quicker, if that is why the decision was refused. */
+function winnerOf(error: unknown): string | null {
+  if (!(error instanceof BerthError) || error.code !== 'cloud_interaction_conflict') return null
+  const choice: unknown = Reflect.get(Object(error.fields['outcome']), 'choice')
+  if (choice === 'deny') return 'Somebody else has denied this.'
+  return typeof choice === 'string' ? 'Somebody else has allowed this.' : 'This is no longer open.'
+}

@@ -1,0 +1,17 @@
+import type { LucideIcon } from 'lucide-react'
+import type { ReactNode } from 'react'
+
+/** The frame of something that waits for a person. */
+export function Card(props: { icon: LucideIcon; title: string; aside?: ReactNode; children: ReactNode }) {
+  const { icon: Icon } = props
+  return (
+    <article className="rounded-xl border border-warning-line bg-warning-soft p-3">
+      <header className="flex items-start gap-2.5">
+        <Icon className="mt-0.5 size-4 shrink-0 text-warning" aria-hidden />
+        <h2 className="min-w-0 flex-1 font-medium [overflow-wrap:anywhere]">{props.title}</h2>
+        {props.aside}
+      </header>
+      <div className="mt-2.5 flex flex-col gap-2.5">{props.children}</div>
+    </article>
+  )
+}

@@ -1,0 +1,120 @@
+import type { Interaction, Session } from '@berth/client'
+import { MessageCircleQuestion } from 'lucide-react'
+import { useId, useState } from 'react'
+import { useSessionCan } from '../session/use-session-can.ts'
+import { Button } from '../ui/button.tsx'
+import { inputClass } from '../ui/field.tsx'
+import { printable, printableLine } from '../ui/printable.ts'
+import { InlineProblem } from '../ui/states.tsx'
+import { type Answer, answerMessage, faultOf, initialAnswer, isNumber, type Question } from './answers.ts'
+import { Card } from './card.tsx'
+import { useReply } from './use-reply.ts'
+
+/** A question or a form of several. */
+export function QuestionCard({ interaction, session }: { interaction: Interaction; session: Session }) {
+  const questions = interaction.request.questions ?? []
+  const [answers, setAnswers] = useState<readonly Answer[]>(() => questions.map(initialAnswer))
+  const [checked, setChecked] = useState(false)
+  const verdict = useSessionCan(session)('answer')
+  const reply = useReply(interaction)
+  const faults = questions.map((question, at) => faultOf(question, answers[at] ?? initialAnswer(question)))
+  const empty = answers.every(({ chosen, words }) => chosen.length === 0 && words.trim() === '')
+  const [first] = questions
+  const single = questions.length === 1
+  return (
+    <Card
+      icon={MessageCircleQuestion}
+      title={single && first !== undefined ? printable(first.question) : 'The agent has questions'}
+    >
+      <form
+        className="flex flex-col gap-3"
+        onSubmit={event => {
+          event.preventDefault()
+          setChecked(true)
+          if (verdict.allowed && faults.every(fault => fault === undefined))
+            reply.mutate(answerMessage(questions, answers))
+        }}
+      >
+        {questions.map((question, at) => (
+          <QuestionFields
+            key={at}
+            question={question}
+            titled={!single}
+            answer={answers[at] ?? initialAnswer(question)}
+            fault={checked ? faults[at] : undefined}
+            onChange={answer => setAnswers(answers.map((old, index) => (index === at ? answer : old)))}
+          />
+        ))}
+        <InlineProblem error={reply.error} />
+        <div>
+          <Button type="submit" look="primary" verdict={verdict} hint="above" busy={reply.isPending} disabled={empty}>
+            Answer
+          </Button>
+        </div>
+      </form>
+    </Card>
+  )
+}
+
+interface FieldsProps {
+  readonly question: Question
+  readonly titled: boolean
+  readonly answer: Answer
+  readonly fault: string | undefined
+  readonly onChange: (answer: Answer) => void
+}
+
+function QuestionFields({ question, titled, answer, fault, onChange }: FieldsProps) {
+  const name = useId()
+  const many = question.multiSelect === true
+  const choose = (at: number, on: boolean) => {
+    const others = many ? answer.chosen.filter(other => other !== at) : []
+    onChange({ chosen: on ? [...others, at].sort((a, b) => a - b) : others, words: many ? answer.words : '' })
+  }
+  const takesWords =
+    question.options.length === 0 || question.allowCustom === true || question.customFieldId !== undefined
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-1.5" aria-describedby={`${name}-fault`}>
+      <legend className={titled ? 'mb-1 text-[0.8125rem] font-medium' : 'sr-only'}>
+        {question.header !== undefined && titled && (
+          <span className="mr-2 text-ink-3">{printableLine(question.header)}</span>
+        )}
+        {printable(question.question)}
+        {question.required === true && <span className="text-ink-3"> (required)</span>}
+      </legend>
+      <div className="flex flex-wrap gap-1.5">
+        {question.options.map((option, at) => (
+          <label
+            key={at}
+            className="flex min-h-8 max-w-full items-center gap-2 rounded-md border border-line-strong bg-raised px-3 py-1 text-[0.8125rem] has-checked:border-accent has-checked:bg-accent-soft has-focus-visible:outline-2 has-focus-visible:outline-accent max-lg:min-h-10"
+          >
+            <input
+              type={many ? 'checkbox' : 'radio'}
+              name={name}
+              className="accent-accent"
+              checked={answer.chosen.includes(at)}
+              onChange={event => choose(at, event.target.checked)}
+            />
+            <span className="[overflow-wrap:anywhere]">{printable(option)}</span>
+            {question.recommendedIndex === at && <span className="text-xs text-ink-3">recommended</span>}
+          </label>
+        ))}
+      </div>
+      {takesWords && (
+        <input
+          aria-label={question.options.length === 0 ? question.question : 'Another answer'}
+          aria-invalid={fault !== undefined || undefined}
+          placeholder={question.options.length === 0 ? 'Your answer' : 'Another answer'}
+          inputMode={isNumber(question) ? 'decimal' : question.format === 'email' ? 'email' : 'text'}
+          type={question.format === 'date' ? 'date' : 'text'}
+          value={answer.words}
+          onChange={event => onChange({ chosen: many ? answer.chosen : [], words: event.target.value })}
+          className={inputClass}
+        />
+      )}
+      <p id={`${name}-fault`} className={`text-xs text-bad ${fault === undefined ? 'sr-only' : ''}`}>
+        {fault}
+      </p>
+    </fieldset>
+  )
+}

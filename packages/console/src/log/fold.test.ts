@@ -1,0 +1,245 @@
+import type { Event } from '@berth/client'
+import { eventTypes } from '@berth/contract'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { emptyView, extend } from './fold.ts'
+import type { Row } from './rows.ts'
+
+const runId = '00000000-0000-4000-8000-000000000001'
+
+type Fact = readonly [type: string, data?: object, run?: string | null]
+
+/** Returns Events with ascending sequences, a second apart. */
+function log(...facts: readonly Fact[]): Event[] {
+  return facts.map(([type, data = {}, run = runId], at) => ({
+    id: `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`,
+    type,
+    createdAt: new Date(1_000 * at).toISOString(),
+    sequence: at + 1,
+    subject: { sessionId: '00000000-0000-4000-8000-0000000000aa', ...(run === null ? {} : { runId: run }) },
+    data: { ...data },
+  }))
+}
+
+const started = ['svc.run.started', { status: 'running', attempt: 1 }] as const
+const say = (text: string, role = 'assistant') => ['svc.message.created', { messageId: text, role, text }] as const
+const begin = (id: string) =>
+  ['svc.run.progress', { activityId: id, category: 'tool', name: 'bash', status: 'started', occurredAt: '' }] as const
+const done = (id: string, more: object = {}) =>
+  [
+    'svc.activity.completed',
+    { activityId: id, name: 'bash', kind: 'execute', title: `ls ${id}`, status: 'succeeded', durationMs: 5, ...more },
+  ] as const
+const ended = (status: string, more: object = {}) => [`svc.run.${status}`, { status, ...more }] as const
+const kinds = (rows: readonly Row[]) => rows.map(({ kind }) => kind)
+const rowsOf = (...facts: readonly Fact[]) => extend(emptyView, log(...facts)).rows
+
+describe('messages', () => {
+  test('of people and of the agent are rows, and reasoning is a step', () => {
+    expect(kinds(rowsOf(say('Fix it', 'user'), started, say('Hm', 'reasoning'), say('Done')))).toEqual([
+      'prompt',
+      'steps',
+      'reply',
+    ])
+  })
+
+  test('say that they were cut', () => {
+    const [row] = rowsOf(['svc.message.created', { messageId: 'a', role: 'assistant', text: 'x', truncated: true }])
+    expect(row).toMatchObject({ kind: 'reply', truncated: true })
+  })
+})
+
+describe('tool calls', () => {
+  test('that follow one another are one row, which a message ends', () => {
+    const rows = rowsOf(started, done('a'), say('Think', 'reasoning'), done('b'), say('So'), done('c'))
+    expect(kinds(rows)).toEqual(['steps', 'reply', 'steps'])
+    expect(rows[0]).toMatchObject({ steps: [{ id: 'a' }, { kind: 'thought' }, { id: 'b' }] })
+  })
+
+  test('run under their name until their end brings the rest', () => {
+    const events = log(started, begin('a'), done('a', { output: 'ok', input: { command: 'ls' } }))
+    const before = extend(emptyView, events.slice(0, 2))
+    expect(before.rows).toMatchObject([{ steps: [{ status: 'running', title: 'bash', durationMs: null }] }])
+    const after = extend(before, events.slice(2))
+    expect(after.rows).toMatchObject([{ steps: [{ status: 'succeeded', title: 'ls a', output: 'ok' }] }])
+    expect(before.rows).toMatchObject([{ steps: [{ status: 'running' }] }])
+  })
+
+  test('keep their place if they end in another order, even after a message', () => {
+    const rows = rowsOf(started, begin('a'), begin('b'), say('Meanwhile'), done('b'), done('a', { status: 'failed' }))
+    expect(kinds(rows)).toEqual(['steps', 'reply'])
+    expect(rows[0]).toMatchObject({
+      steps: [
+        { id: 'a', status: 'failed' },
+        { id: 'b', status: 'succeeded' },
+      ],
+    })
+  })
+
+  test('without an end are over when their Run is', () => {
+    expect(rowsOf(started, begin('a'), ended('crashed'))[0]).toMatchObject({ steps: [{ status: 'failed' }] })
+  })
+
+  test('of two Runs are never in one row', () => {
+    const other = '00000000-0000-4000-8000-000000000002'
+    const [type, data] = done('b')
+    expect(kinds(rowsOf(done('a'), [type, data, other]))).toEqual(['steps', 'steps'])
+  })
+
+  test.each([
+    ['edit', true],
+    ['execute', true],
+    ['other', true],
+    ['read', false],
+    ['search', false],
+  ])('of kind %s ask for another review: %s', (kind, asks) => {
+    expect(extend(emptyView, log(started, done('a', { kind }))).editedAt).toBe(asks ? 2 : 0)
+  })
+})
+
+describe('a Run', () => {
+  test.each(['completed', 'failed', 'cancelled', 'crashed'])('that %s has a row with its time and cost', status => {
+    const view = extend(emptyView, log(started, say('x'), ended(status, { costUsd: 0.25, costComplete: false })))
+    expect(view.rows.at(-1)).toMatchObject({ kind: 'end', outcome: status, durationMs: 2_000, costUsd: 0.25 })
+    expect(view).toMatchObject({ activeRun: null, costUsd: 0.25, costComplete: false, changedAt: 3, editedAt: 3 })
+  })
+
+  test('is active from its start, through every attempt', () => {
+    const view = extend(emptyView, log(started, ['svc.run.started', { status: 'running', attempt: 2 }]))
+    expect(view.activeRun).toEqual({ id: runId, startedAt: new Date(0).toISOString(), attempt: 2 })
+    expect(view.rows).toMatchObject([{ kind: 'notice', tone: 'warning' }])
+  })
+
+  test('whose start is not loaded has no duration', () => {
+    expect(rowsOf(ended('completed'))[0]).toMatchObject({ durationMs: null })
+  })
+})
+
+describe('an Interaction', () => {
+  const opened = [
+    'svc.interaction.opened',
+    {
+      interactionId: 'i',
+      kind: 'approval',
+      status: 'open',
+      request: { approval: { toolName: 'bash', title: 'rm x' } },
+    },
+  ] as const
+
+  test('is one row that says how it ended', () => {
+    const view = extend(
+      emptyView,
+      log(opened, say('x'), [
+        'svc.interaction.resolved',
+        { interactionId: 'i', kind: 'approval', status: 'resolved', resolution: 'approved' },
+      ]),
+    )
+    expect(view.rows[0]).toMatchObject({ status: 'resolved', resolution: 'approved', subject: 'rm x', key: '1' })
+    expect(view).toMatchObject({ askedAt: 3, changedAt: 3 })
+  })
+
+  test('that was decided without being open has a row too', () => {
+    const [, data] = opened
+    const row = rowsOf(['svc.interaction.resolved', { ...data, status: 'resolved', resolution: 'project_allowed' }])
+    expect(row).toMatchObject([{ kind: 'interaction', status: 'resolved', subject: 'rm x' }])
+  })
+
+  test.each([
+    [{ kind: 'ask_user', request: { questions: [{ question: 'Which?' }] } }, 'Which?'],
+    [{ kind: 'ask_user', request: { questions: 'odd' } }, 'A question'],
+    [{ kind: 'exit_plan_mode', request: { prompt: 'Go on?' } }, 'Go on?'],
+    [{ kind: 'exit_plan_mode' }, 'A plan'],
+    [{ kind: 'approval', request: { approval: null } }, 'An action'],
+  ])('names what is asked: %j', (data, subject) => {
+    const row = rowsOf(['svc.interaction.opened', { interactionId: 'i', status: 'open', ...data }])
+    expect(row).toMatchObject([{ subject }])
+  })
+})
+
+test.each([
+  [
+    'svc.environment.apply',
+    { name: 'web', revision: 3, status: 'failed', setupExitCode: 2, outputTail: 'no' },
+    /failed/,
+  ],
+  [
+    'svc.artifact.omitted',
+    { kind: 'presented_file', name: 'big.bin', sizeBytes: 2048, reason: 'Too big.' },
+    /2\.0 KiB/,
+  ],
+  ['svc.publication.created', { publicationId: 'p', delivery: 'pull_request', status: 'succeeded' }, /Pull request/],
+  ['svc.publication.failed', { publicationId: 'p', status: 'failed', errorCode: 'review_changed' }, /review changed/],
+  ['svc.publication.merge_succeeded', { publicationId: 'p', mergedCommitSha: 'a'.repeat(40) }, /Merged as aaaaaaaa$/],
+  ['svc.publication.merge_failed', { publicationId: 'p', errorCode: 'head_moved' }, /head moved/],
+  ['svc.context.compacted', { tokensBefore: 90_000, tokensAfter: 4_000 }, /90,000 to 4,000/],
+  ['svc.conversation.cleared', {}, /cleared/],
+  ['svc.timeline.truncated', { droppedEvents: 12, reason: 'Over budget.' }, /12 Events/],
+  ['svc.delegation.completed', { delegationId: 'd', status: 'succeeded', summary: 'It works.' }, /Sub-agent/],
+  ['svc.workspace.expired', { leaseId: 'l', expiredAt: '' }, /released/],
+])('%s is a notice', (type, data, text) => {
+  expect(rowsOf([type, data])).toMatchObject([{ kind: 'notice', text: expect.stringMatching(text) }])
+})
+
+test('the end of a setup takes the place of its start', () => {
+  const apply = (status: string) => ['svc.environment.apply', { name: 'web', revision: 1, status }] as const
+  expect(rowsOf(apply('started'), apply('succeeded'))).toMatchObject([
+    { key: '1', text: expect.stringMatching(/^Set up/) },
+  ])
+})
+
+test('only files that the agent left on purpose are shown', () => {
+  const artifact = (kind: string) =>
+    [
+      'svc.artifact.created',
+      { artifactId: kind, kind, name: 'a.md', mediaType: 'text/markdown', sizeBytes: 1 },
+    ] as const
+  expect(rowsOf(artifact('run_result'), artifact('presented_file'))).toMatchObject([{ artifactId: 'presented_file' }])
+})
+
+test('links of deliveries that are no web links are dropped', () => {
+  const result = { pullRequest: { number: 7, url: 'javascript:alert(1)' } }
+  const [row] = rowsOf(['svc.publication.created', { publicationId: 'p', delivery: 'pull_request', result }])
+  expect(row).not.toHaveProperty('link')
+})
+
+test('an unknown type changes nothing but the place in the log', () => {
+  expect(extend(emptyView, log(['svc.new.thing', { x: 1 }]))).toEqual({ ...emptyView, first: 1, last: 1 })
+})
+
+test('every type of the catalog can be folded with the data that it must have', () => {
+  for (const type of eventTypes) {
+    const data = {
+      status: 'started',
+      name: 'x',
+      kind: 'x',
+      request: {},
+      tokensBefore: 1,
+      tokensAfter: 1,
+      droppedEvents: 1,
+    }
+    expect(extend(emptyView, log([type, { ...data, sizeBytes: 1, reason: 'x', revision: 1 }])).last).toBe(1)
+  }
+})
+
+const someEvents = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom(started, say('a'), say('b', 'user'), say('c', 'reasoning'), ended('completed', { costUsd: 1 })),
+      fc.constantFrom('1', '2', '3').map(begin),
+      fc.constantFrom('1', '2', '3').map(id => done(id)),
+    ),
+    { maxLength: 60 },
+  )
+  .map(facts => log(...facts))
+
+test('however a log is cut into batches, and whatever comes twice, the view is the same', () => {
+  fc.assert(
+    fc.property(someEvents, fc.array(fc.nat(60), { maxLength: 5 }), (events, cuts) => {
+      const places = [0, ...cuts.map(cut => Math.min(cut, events.length)).sort((a, b) => a - b), events.length]
+      const batches = places.map((place, at) => events.slice(Math.max(0, place - 3), places[at + 1] ?? events.length))
+      const view = batches.reduce(extend, emptyView)
+      expect(view).toEqual(extend(emptyView, events))
+      expect(new Set(view.rows.map(({ key }) => key)).size).toBe(view.rows.length)
+    }),
+  )
+})

@@ -1,0 +1,37 @@
+import type { Session } from '@berth/client'
+import { useMutation } from '@tanstack/react-query'
+import { Archive, TriangleAlert } from 'lucide-react'
+import { berth } from '../api/client.ts'
+import { queryClient, sessionQuery } from '../api/queries.ts'
+import { Button } from '../ui/button.tsx'
+import { InlineProblem } from '../ui/states.tsx'
+import { continuationNotes } from './session-state.ts'
+import { useSessionCan } from './use-session-can.ts'
+
+/** Says before the next message what it will not continue, and offers what can be done about it. */
+export function Banner({ session }: { session: Session }) {
+  const can = useSessionCan(session)
+  const reset = useMutation({
+    mutationFn: () => berth.sessions.reset(session.id),
+    onSuccess: answer => queryClient.setQueryData(sessionQuery(session.id).queryKey, answer.session),
+  })
+  const { reason } = session.continuation
+  const note = reason === undefined ? null : continuationNotes[reason]
+  if (note === null || note === undefined) return null
+  const archived = reason === 'session_archived'
+  const Icon = archived ? Archive : TriangleAlert
+  return (
+    <div
+      className={`flex flex-wrap items-center gap-2.5 rounded-lg border px-3 py-2 text-[0.8125rem] ${archived ? 'border-line bg-surface' : 'border-warning-line bg-warning-soft'}`}
+    >
+      <Icon className={`size-4 shrink-0 ${archived ? 'text-ink-3' : 'text-warning'}`} aria-hidden />
+      <p className="min-w-0 flex-1 basis-60">{note}</p>
+      {reason === 'checkpoint_missing' && (
+        <Button verdict={can('reset')} hint="above" busy={reset.isPending} onClick={() => reset.mutate()}>
+          Reset the Session
+        </Button>
+      )}
+      <InlineProblem error={reset.error} />
+    </div>
+  )
+}

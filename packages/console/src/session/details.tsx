@@ -1,0 +1,169 @@
+import type { Session } from '@berth/client'
+import { useMutation } from '@tanstack/react-query'
+import { Archive, Copy } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
+import { berth } from '../api/client.ts'
+import { queryClient, sessionQuery } from '../api/queries.ts'
+import { Button, IconButton } from '../ui/button.tsx'
+import { Field, inputClass } from '../ui/field.tsx'
+import { InlineProblem } from '../ui/states.tsx'
+import { useSessionCan } from './use-session-can.ts'
+
+const workspaces = { attached: 'Running', expired: 'Released', unavailable: 'None yet' } as const
+
+/** What a Session is made of, the way to take it over, and the way to close it. */
+export function Details({ session }: { session: Session }) {
+  const { source, environment, workspace } = session
+  return (
+    <div className="flex flex-col gap-7 p-4 lg:p-5">
+      <dl className="grid grid-cols-[7rem_minmax(0,1fr)] gap-y-2 text-[0.8125rem]">
+        {source !== undefined && (
+          <Fact name="Repository">
+            {source.label} · {source.baseBranch}{' '}
+            <code className="font-mono text-xs text-ink-3">{source.baseOid.slice(0, 8)}</code>
+          </Fact>
+        )}
+        <Fact name="Agent">{session.runtime ?? 'native'}</Fact>
+        {session.model !== undefined && <Fact name="Model">{session.model}</Fact>}
+        <Fact name="Environment">
+          {environment === null
+            ? 'None'
+            : `${environment.name}${environment.revision === null ? '' : ` r${environment.revision}`}`}
+        </Fact>
+        <Fact name="Sandbox">
+          {workspaces[workspace.state]}
+          {workspace.expiresAt !== null && workspace.state === 'attached' && (
+            <> until {new Date(workspace.expiresAt).toLocaleTimeString()}</>
+          )}
+        </Fact>
+        <Fact name="Created">{new Date(session.createdAt).toLocaleString()}</Fact>
+        <Fact name="Id">
+          <code className="font-mono text-xs [overflow-wrap:anywhere]">{session.id}</code>
+        </Fact>
+      </dl>
+      <HandOver session={session} />
+      <Rename key={session.title} session={session} />
+      <ArchiveSession session={session} />
+    </div>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <>
+      <dt className="text-ink-3">{name}</dt>
+      <dd className="min-w-0 [overflow-wrap:anywhere]">{children}</dd>
+    </>
+  )
+}
+
+function HandOver({ session }: { session: Session }) {
+  const command = `berth attach ${session.id}`
+  const [copied, setCopied] = useState(false)
+  return (
+    <section aria-labelledby="hand-over" className="flex flex-col gap-2">
+      <h2 id="hand-over" className="text-sm font-semibold">
+        Continue in a terminal
+      </h2>
+      <div className="flex items-center gap-2 rounded-md border border-line bg-code py-1 pr-1 pl-3">
+        <code className="min-w-0 flex-1 truncate font-mono text-xs">{command}</code>
+        <IconButton
+          label="Copy the command"
+          onClick={async () => {
+            await navigator.clipboard.writeText(command)
+            setCopied(true)
+          }}
+        >
+          <Copy className="size-4" aria-hidden />
+        </IconButton>
+      </div>
+      <p role="status" className="min-h-4 text-xs text-ink-3">
+        {copied ? 'Copied.' : ''}
+      </p>
+    </section>
+  )
+}
+
+function Rename({ session }: { session: Session }) {
+  const can = useSessionCan(session)
+  const [title, setTitle] = useState(session.title)
+  const rename = useMutation({
+    mutationFn: () => berth.sessions.patch(session.id, { title }),
+    onSuccess: answer => {
+      queryClient.setQueryData(sessionQuery(session.id).queryKey, answer.session)
+      return queryClient.invalidateQueries({ queryKey: ['sessions'] })
+    },
+  })
+  return (
+    <form
+      className="flex flex-col gap-2"
+      onSubmit={event => {
+        event.preventDefault()
+        if (can('rename').allowed) rename.mutate()
+      }}
+    >
+      <Field label="Title">
+        {attributes => (
+          <div className="flex gap-2">
+            <input
+              {...attributes}
+              required
+              maxLength={160}
+              value={title}
+              onChange={event => setTitle(event.target.value)}
+              className={inputClass}
+            />
+            <Button
+              type="submit"
+              verdict={can('rename')}
+              busy={rename.isPending}
+              disabled={title.trim() === '' || title === session.title}
+            >
+              Rename
+            </Button>
+          </div>
+        )}
+      </Field>
+      <InlineProblem error={rename.error} />
+    </form>
+  )
+}
+
+/** Archiving is for good, so the button asks once more in its place. */
+function ArchiveSession({ session }: { session: Session }) {
+  const can = useSessionCan(session)
+  const [asked, setAsked] = useState(false)
+  const archive = useMutation({
+    mutationFn: () => berth.sessions.archive(session.id),
+    onSuccess: () => {
+      setAsked(false)
+      void queryClient.invalidateQueries({ queryKey: ['sessions'] })
+      return queryClient.invalidateQueries({ queryKey: ['session', session.id] })
+    },
+  })
+  if (session.archivedAt !== undefined) return null
+  return (
+    <section aria-labelledby="archive" className="flex flex-col items-start gap-2">
+      <h2 id="archive" className="text-sm font-semibold">
+        Archive
+      </h2>
+      <p className="text-[0.8125rem] text-ink-2">
+        An archived Session stays readable, but can never be continued.{' '}
+        {session.activeRunId !== undefined && 'What runs is stopped.'}
+      </p>
+      <InlineProblem error={archive.error} />
+      {asked ? (
+        <div className="flex gap-2">
+          <Button look="danger" busy={archive.isPending} onClick={() => archive.mutate()}>
+            Archive for good
+          </Button>
+          <Button onClick={() => setAsked(false)}>Keep</Button>
+        </div>
+      ) : (
+        <Button verdict={can('archive')} hint="above" onClick={() => setAsked(true)}>
+          <Archive className="size-4" aria-hidden /> Archive…
+        </Button>
+      )}
+    </section>
+  )
+}

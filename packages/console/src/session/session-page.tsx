@@ -1,0 +1,111 @@
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { ChevronLeft, PanelRight, Square } from 'lucide-react'
+import { lazy, Suspense } from 'react'
+import { interactionsQuery, sessionQuery } from '../api/queries.ts'
+import { Dock } from '../interactions/dock.tsx'
+import { to } from '../routing/to.ts'
+import { Transcript } from '../transcript/transcript.tsx'
+import { Button } from '../ui/button.tsx'
+import { Title } from '../ui/page.tsx'
+import { ErrorState, LoadingLines } from '../ui/states.tsx'
+import { StatusDot } from '../ui/status-dot.tsx'
+import { dollars } from '../ui/words.ts'
+import { Banner } from './banner.tsx'
+import { Composer } from './composer.tsx'
+import { useLog } from './logs.ts'
+import { stateOf } from './session-state.ts'
+import { useSessionCan } from './use-session-can.ts'
+import { useStop } from './use-stop.ts'
+
+const WorkPanel = lazy(async () => ({ default: (await import('./work-panel.tsx')).WorkPanel }))
+
+const route = getRouteApi('/shell/sessions/$sessionId')
+
+/** One Session: what was said on the left, what came of it on the right; on phones one of the two. */
+export function SessionPage() {
+  const { sessionId } = route.useParams()
+  const { panel } = route.useSearch()
+  const session = useSuspenseQuery(sessionQuery(sessionId)).data
+  const failure = useLog(sessionId, snapshot => snapshot.failure)
+  return (
+    <div className="flex h-full min-h-0 flex-col">
+      <Title>{session.title}</Title>
+      <Header sessionId={sessionId} />
+      <div className={`grid min-h-0 flex-1 ${panel === undefined ? '' : 'lg:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]'}`}>
+        <div className={`flex min-h-0 min-w-0 flex-col ${panel === undefined ? '' : 'max-lg:hidden'}`}>
+          {failure === null ? <Transcript key={sessionId} sessionId={sessionId} /> : <ErrorState error={failure} />}
+          <div className="mx-auto flex w-full max-w-3xl flex-col gap-2 px-4 pb-3 lg:px-6">
+            <Dock session={session} />
+            <Banner session={session} />
+            <Composer key={sessionId} session={session} />
+          </div>
+        </div>
+        {panel !== undefined && (
+          <section aria-label="Work" className="flex min-h-0 min-w-0 flex-col border-line lg:border-l">
+            <Suspense fallback={<LoadingLines label="the panel" />}>
+              <WorkPanel session={session} panel={panel} />
+            </Suspense>
+          </section>
+        )}
+      </div>
+    </div>
+  )
+}
+
+function Header({ sessionId }: { sessionId: string }) {
+  const session = useSuspenseQuery(sessionQuery(sessionId)).data
+  const { panel } = route.useSearch()
+  const openInteractions = useQuery(interactionsQuery(sessionId)).data?.length ?? 0
+  const connection = useLog(sessionId, snapshot => snapshot.connection)
+  const cost = useLog(sessionId, ({ view }) => (view.costUsd > 0 && view.first === 1 ? view.costUsd : null))
+  const complete = useLog(sessionId, ({ view }) => view.costComplete)
+  const can = useSessionCan(session)
+  const stop = useStop(session)
+  const state = stateOf(session, { openInteractions })
+  return (
+    <header className="flex min-h-13 items-center gap-2.5 border-b border-line px-3 lg:px-6">
+      <Link
+        {...to.sessions()}
+        aria-label="All Sessions"
+        className="grid size-9 place-items-center rounded-md text-ink-2 hover:bg-hover lg:hidden"
+      >
+        <ChevronLeft className="size-5" aria-hidden />
+      </Link>
+      <h1 className="min-w-0 truncate text-[0.9375rem] font-semibold">{session.title}</h1>
+      <span className="inline-flex shrink-0 items-center gap-1.5 rounded-full border border-line px-2 py-0.5 text-xs text-ink-2">
+        <StatusDot state={state} />
+        <span aria-hidden className="max-sm:hidden">
+          {state.label}
+        </span>
+      </span>
+      <span role="status" className="shrink-0 text-xs text-warning">
+        {connection === 'reconnecting' ? 'Reconnecting…' : ''}
+      </span>
+      <div className="ml-auto flex shrink-0 items-center gap-1.5">
+        {cost !== null && (
+          <span className="px-1 text-xs text-ink-3 tabular-nums max-sm:hidden" title="Cost of the finished Runs">
+            {complete ? '' : 'at least '}
+            {dollars(cost)}
+          </span>
+        )}
+        {session.activeRunId !== undefined && (
+          <Button verdict={can('stop')} busy={stop.isPending} onClick={() => stop.mutate()}>
+            <Square className="size-3.5" aria-hidden /> Stop
+          </Button>
+        )}
+        <Link
+          {...to.session(
+            sessionId,
+            panel === undefined ? { panel: session.source === undefined ? 'details' : 'changes' } : {},
+          )}
+          aria-label={panel === undefined ? 'Show the work' : 'Hide the work'}
+          title={panel === undefined ? 'Show the work' : 'Hide the work'}
+          className={`grid size-8 place-items-center rounded-md hover:bg-hover max-lg:size-9 ${panel === undefined ? 'text-ink-2' : 'bg-selected text-ink'}`}
+        >
+          <PanelRight className="size-4" aria-hidden />
+        </Link>
+      </div>
+    </header>
+  )
+}

@@ -1,0 +1,68 @@
+import { Link, Outlet, useRouteContext } from '@tanstack/react-router'
+import { Inbox, type LucideIcon, Menu, Plus, Settings } from 'lucide-react'
+import { lazy, Suspense } from 'react'
+import { to } from '../routing/to.ts'
+import { useOnline } from '../ui/online.ts'
+import { useOverlay } from './overlay.ts'
+import { ShortcutKeys } from './shortcuts.tsx'
+import { Sidebar } from './sidebar.tsx'
+
+const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
+
+/** The frame of every page: a sidebar on wide screens, a bar at the bottom on narrow ones. */
+export function AppShell() {
+  const overlay = useOverlay()
+  const online = useOnline()
+  return (
+    <div className="grid h-full grid-rows-[auto_minmax(0,1fr)_auto] lg:grid-cols-[15.5rem_minmax(0,1fr)]">
+      <a
+        href="#content"
+        className="sr-only z-50 rounded-md bg-accent px-3 py-2 text-on-accent focus:not-sr-only focus:absolute focus:top-2 focus:left-2"
+      >
+        Skip to the content
+      </a>
+      <p
+        role="status"
+        className={`col-span-full ${online ? 'sr-only' : 'bg-warning-soft px-4 py-1.5 text-center text-[0.8125rem]'}`}
+      >
+        {online ? '' : 'You are offline. Your agents go on; this page catches up when you are back.'}
+      </p>
+      <Sidebar />
+      <main id="content" tabIndex={-1} className="min-h-0 min-w-0 outline-none lg:col-start-2">
+        <Outlet />
+      </main>
+      <BottomBar />
+      <ShortcutKeys />
+      {overlay === 'palette' && (
+        <Suspense>
+          <Palette />
+        </Suspense>
+      )}
+    </div>
+  )
+}
+
+function BottomBar() {
+  const { viewer } = useRouteContext({ from: '/shell' })
+  return (
+    <nav aria-label="Main" className="flex border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] lg:hidden">
+      <BarLink to={to.sessions()} icon={Inbox} label="Sessions" exact />
+      <BarLink to={to.newSession()} icon={Plus} label="New" />
+      <BarLink to={to.settings()} icon={viewer.membership.role === 'admin' ? Settings : Menu} label="Settings" />
+    </nav>
+  )
+}
+
+function BarLink(props: { to: { readonly to: string }; icon: LucideIcon; label: string; exact?: boolean }) {
+  const { icon: Icon, label } = props
+  return (
+    <Link
+      {...props.to}
+      activeOptions={{ exact: props.exact === true, includeSearch: false }}
+      className="flex min-h-12 flex-1 flex-col items-center justify-center gap-0.5 text-2xs text-ink-2 aria-[current=page]:text-accent"
+    >
+      <Icon className="size-5" aria-hidden />
+      {label}
+    </Link>
+  )
+}

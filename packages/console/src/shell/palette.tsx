@@ -1,0 +1,105 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useRouter } from '@tanstack/react-router'
+import { Search } from 'lucide-react'
+import { type KeyboardEvent, type ReactNode, useId, useState } from 'react'
+import { sessionsQuery } from '../api/queries.ts'
+import { to } from '../routing/to.ts'
+import { stateOf } from '../session/session-state.ts'
+import { chooseTheme } from '../theme/theme.ts'
+import { Overlay } from '../ui/overlay.tsx'
+import { StatusDot } from '../ui/status-dot.tsx'
+import { showOverlay } from './overlay.ts'
+
+interface Choice {
+  readonly id: string
+  readonly label: string
+  readonly mark?: ReactNode
+  readonly run: () => void
+}
+
+/** Finds a Session or a page by typing. */
+export function Palette() {
+  const router = useRouter()
+  const listId = useId()
+  const [text, setText] = useState('')
+  const [at, setAt] = useState(0)
+  const sessions = useInfiniteQuery(sessionsQuery(false)).data?.pages.flatMap(page => page.sessions) ?? []
+  const choices: readonly Choice[] = [
+    { id: 'new', label: 'New Session', run: () => void router.navigate(to.newSession()) },
+    { id: 'list', label: 'All Sessions', run: () => void router.navigate(to.sessions()) },
+    ...sessions.map(session => ({
+      id: session.id,
+      label: session.title,
+      mark: <StatusDot state={stateOf(session)} />,
+      run: () => void router.navigate(to.session(session.id)),
+    })),
+    { id: 'settings', label: 'Settings', run: () => void router.navigate(to.settings()) },
+    { id: 'light', label: 'Light theme', run: () => chooseTheme('light') },
+    { id: 'dark', label: 'Dark theme', run: () => chooseTheme('dark') },
+    { id: 'keys', label: 'Keyboard shortcuts', run: () => showOverlay('shortcuts') },
+  ]
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  const found = choices.filter(({ label }) => words.every(word => label.toLowerCase().includes(word))).slice(0, 50)
+  const chosen = Math.min(at, found.length - 1)
+
+  const run = (choice: Choice | undefined) => {
+    if (choice === undefined) return
+    showOverlay(null)
+    choice.run()
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (step !== undefined) {
+      event.preventDefault()
+      const next = (chosen + step + found.length) % Math.max(1, found.length)
+      setAt(next)
+      document.getElementById(`${listId}-${next}`)?.scrollIntoView({ block: 'nearest' })
+    } else if (event.key === 'Enter' && !event.nativeEvent.isComposing) {
+      event.preventDefault()
+      run(found[chosen])
+    }
+  }
+  return (
+    <Overlay title="Search" hideTitle onClose={() => showOverlay(null)}>
+      <div className="flex items-center gap-2.5 border-b border-line px-4">
+        <Search className="size-4 text-ink-3" aria-hidden />
+        <input
+          role="combobox"
+          aria-expanded="true"
+          aria-controls={listId}
+          aria-activedescendant={found.length > 0 ? `${listId}-${chosen}` : undefined}
+          aria-label="Search Sessions and pages"
+          placeholder="Search Sessions and pages"
+          // biome-ignore lint/a11y/noAutofocus: the person opened this to type
+          autoFocus
+          value={text}
+          onChange={event => {
+            setText(event.target.value)
+            setAt(0)
+          }}
+          onKeyDown={onKeyDown}
+          className="h-12 min-w-0 flex-1 bg-transparent text-base outline-none"
+        />
+      </div>
+      <div id={listId} role="listbox" aria-label="Found" className="overflow-y-auto p-1.5">
+        {found.map((choice, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the input above takes the keys
+          <div
+            key={choice.id}
+            id={`${listId}-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === chosen}
+            onClick={() => run(choice)}
+            onPointerMove={() => setAt(index)}
+            className="flex min-h-9 items-center gap-2.5 rounded-md px-3 text-sm aria-selected:bg-selected"
+          >
+            {choice.mark}
+            <span className="truncate">{choice.label}</span>
+          </div>
+        ))}
+      </div>
+      {found.length === 0 && <p className="px-5 pb-5 text-ink-2">Nothing is called that.</p>}
+    </Overlay>
+  )
+}

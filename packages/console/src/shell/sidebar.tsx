@@ -1,0 +1,102 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link, useRouteContext } from '@tanstack/react-router'
+import { Inbox, type LucideIcon, Plus, Search, Settings } from 'lucide-react'
+import { sessionsQuery } from '../api/queries.ts'
+import { to } from '../routing/to.ts'
+import { stateOf } from '../session/session-state.ts'
+import { StatusDot } from '../ui/status-dot.tsx'
+import { showOverlay } from './overlay.ts'
+
+const item =
+  'flex h-8 items-center gap-2.5 rounded-md px-2.5 text-[0.8125rem] text-ink-2 hover:bg-hover hover:text-ink aria-[current=page]:bg-selected aria-[current=page]:text-ink'
+
+/** Navigation of wide screens: the pages, and the Sessions that changed last. */
+export function Sidebar() {
+  const { viewer } = useRouteContext({ from: '/shell' })
+  const newest = useInfiniteQuery(sessionsQuery(false)).data?.pages[0]?.sessions ?? []
+  return (
+    <div className="hidden min-h-0 flex-col border-r border-line bg-surface lg:flex">
+      <div className="flex items-center gap-2 px-3 pt-3 pb-2">
+        <Mark />
+        <span className="truncate text-sm font-semibold">{viewer.membership.organization.name}</span>
+        <Link
+          {...to.newSession()}
+          aria-label="New Session"
+          title="New Session (c)"
+          className="ml-auto grid size-7 place-items-center rounded-md text-ink-2 hover:bg-hover hover:text-ink"
+        >
+          <Plus className="size-4" aria-hidden />
+        </Link>
+      </div>
+      <div className="px-3 pb-2">
+        <button
+          type="button"
+          onClick={() => showOverlay('palette')}
+          className="flex h-8 w-full items-center gap-2 rounded-md border border-line bg-raised px-2.5 text-[0.8125rem] text-ink-3 hover:border-line-strong"
+        >
+          <Search className="size-3.5" aria-hidden /> Search
+          <kbd className="ml-auto font-sans text-2xs">⌘K</kbd>
+        </button>
+      </div>
+      <nav aria-label="Main" className="flex flex-col gap-px px-2">
+        <NavLink to={to.sessions()} icon={Inbox} exact>
+          Sessions
+        </NavLink>
+        <NavLink to={to.settings()} icon={Settings}>
+          Settings
+        </NavLink>
+      </nav>
+      <nav aria-labelledby="recent" className="mt-4 flex min-h-0 flex-1 flex-col px-2">
+        <h2 id="recent" className="px-2.5 pb-1 text-2xs font-medium text-ink-3">
+          Recent
+        </h2>
+        <ul className="min-h-0 flex-1 overflow-y-auto pb-2">
+          {newest.map(session => (
+            <li key={session.id}>
+              <Link {...to.session(session.id)} activeOptions={{ includeSearch: false }} className={item}>
+                <StatusDot state={stateOf(session)} />
+                <span className="truncate">{session.title}</span>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <Link {...to.settings()} className="flex items-center gap-2.5 border-t border-line px-4 py-2.5 hover:bg-hover">
+        <span
+          aria-hidden
+          className="grid size-7 place-items-center rounded-full bg-accent-soft text-xs font-semibold text-accent"
+        >
+          {viewer.user.name.slice(0, 1).toUpperCase()}
+        </span>
+        <span className="min-w-0 text-xs">
+          <span className="block truncate font-medium">{viewer.user.name}</span>
+          <span className="block truncate text-ink-3">{viewer.user.email}</span>
+        </span>
+      </Link>
+    </div>
+  )
+}
+
+function NavLink(props: { to: { readonly to: string }; icon: LucideIcon; exact?: boolean; children: string }) {
+  const { icon: Icon } = props
+  return (
+    <Link {...props.to} activeOptions={{ exact: props.exact === true, includeSearch: false }} className={item}>
+      <Icon className="size-4" aria-hidden />
+      {props.children}
+    </Link>
+  )
+}
+
+function Mark() {
+  return (
+    <svg viewBox="0 0 32 32" className="size-6 shrink-0" aria-hidden="true">
+      <rect width="32" height="32" rx="8" className="fill-accent" />
+      <path
+        d="M11 8v16M11 8h6a4 4 0 0 1 0 8h-6m0 0h7a4 4 0 0 1 0 8h-7"
+        className="fill-none stroke-on-accent"
+        strokeWidth="3"
+        strokeLinejoin="round"
+      />
+    </svg>
+  )
+}

@@ -1,0 +1,66 @@
+import { type ComponentProps, memo } from 'react'
+import ReactMarkdown, { type Components } from 'react-markdown'
+import remarkGfm from 'remark-gfm'
+import { printableLine } from '../ui/printable.ts'
+import { safeUrl } from './safe-url.ts'
+
+/** Returns the host that a link leads to, which its text may hide. */
+function hostOf(url: string): string {
+  try {
+    const { protocol, host, pathname } = new URL(url)
+    return protocol === 'mailto:' ? pathname : host
+  } catch {
+    return url
+  }
+}
+
+function AgentLink({ href, children }: ComponentProps<'a'>) {
+  if (href === undefined || href === '') return <span>{children}</span>
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={hostOf(href)}>
+      {children}
+    </a>
+  )
+}
+
+/** A remote image would tell its host who reads, so it is named and not loaded. */
+function AgentImage({ alt, src }: ComponentProps<'img'>) {
+  return (
+    <span className="text-ink-3">
+      [image{alt === undefined || alt === '' ? '' : `: ${alt}`}
+      {typeof src === 'string' && safeUrl(src) !== '' && (
+        <>
+          {' '}
+          <AgentLink href={src}>{printableLine(hostOf(src))}</AgentLink>
+        </>
+      )}
+      ]
+    </span>
+  )
+}
+
+const components: Components = {
+  a: ({ href, children }) => <AgentLink {...(href === undefined ? {} : { href })}>{children}</AgentLink>,
+  img: ({ alt, src }) => <AgentImage alt={alt} src={src} />,
+  pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
+  input: ({ checked }) => <span>{checked === true ? '☑ ' : '☐ '}</span>,
+  // The page has its own headings; an agent's must not change their outline.
+  h1: ({ children }) => <h4>{children}</h4>,
+  h2: ({ children }) => <h5>{children}</h5>,
+  h3: ({ children }) => <h6>{children}</h6>,
+  h4: ({ children }) => <h6>{children}</h6>,
+  h5: ({ children }) => <h6>{children}</h6>,
+}
+
+const plugins = [remarkGfm]
+
+/** Shows Markdown as elements. HTML comes out as text, and nothing is loaded. */
+export const Markdown = memo(function Markdown({ text }: { text: string }) {
+  return (
+    <div className="prose-agent">
+      <ReactMarkdown remarkPlugins={plugins} components={components} urlTransform={safeUrl}>
+        {text}
+      </ReactMarkdown>
+    </div>
+  )
+})

@@ -1,0 +1,20 @@
+import { useSyncExternalStore } from 'react'
+
+/** What a person has unfolded. It outlives the rows' elements, which come and go with scrolling. */
+const open = new Set<string>()
+const listeners = new Set<() => void>()
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** Returns whether something is unfolded, and the way to change it. The id is unique in the organization. */
+export function useUnfolded(id: string): readonly [boolean, () => void] {
+  const unfolded = useSyncExternalStore(subscribe, () => open.has(id))
+  const toggle = () => {
+    if (!open.delete(id)) open.add(id)
+    for (const listener of listeners) listener()
+  }
+  return [unfolded, toggle]
+}

@@ -1,0 +1,186 @@
+import {
+  Ban,
+  CircleAlert,
+  CircleCheck,
+  CircleX,
+  Download,
+  FileText,
+  MessageCircleQuestion,
+  ShieldCheck,
+  Sparkle,
+} from 'lucide-react'
+import { memo } from 'react'
+import type { ArtifactRow, EndRow, InteractionRow, NoticeRow, PromptRow, Row } from '../log/rows.ts'
+import { printable, printableLine } from '../ui/printable.ts'
+import { bytes } from '../ui/words.ts'
+import { Markdown } from './markdown.tsx'
+import { useUnfolded } from './open-rows.ts'
+import { figuresText, outcomeText } from './run-outcome.ts'
+import { Steps } from './steps.tsx'
+
+/** One row of a transcript. */
+export const RowView = memo(function RowView({ row, sessionId }: { row: Row; sessionId: string }) {
+  switch (row.kind) {
+    case 'prompt':
+      return <Prompt row={row} />
+    case 'reply':
+      return (
+        <article aria-label="Agent" className="grid grid-cols-[1.25rem_minmax(0,1fr)] gap-2.5 pt-2">
+          <Sparkle className="mt-1 size-4 text-accent" aria-hidden />
+          <div>
+            <Markdown text={row.text} />
+            {row.truncated && <Cut />}
+          </div>
+        </article>
+      )
+    case 'steps':
+      return (
+        <div className="pl-[1.5rem]">
+          <Steps row={row} scope={sessionId} />
+        </div>
+      )
+    case 'end':
+      return <End row={row} />
+    case 'interaction':
+      return <Asked row={row} />
+    case 'artifact':
+      return <Artifact row={row} sessionId={sessionId} />
+    case 'notice':
+      return <Notice row={row} scope={sessionId} />
+  }
+})
+
+function Cut() {
+  return <p className="mt-1 text-xs text-ink-3">Cut to the size that the log keeps.</p>
+}
+
+function Prompt({ row }: { row: PromptRow }) {
+  return (
+    <article aria-label="You" className="flex justify-end pt-4 pb-1">
+      <div className="max-w-[85%] rounded-2xl rounded-br-md bg-accent-soft px-3.5 py-2 leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap">
+        {printable(row.text)}
+        {row.truncated && <Cut />}
+      </div>
+    </article>
+  )
+}
+
+const ends = {
+  completed: [CircleCheck, 'text-good'],
+  failed: [CircleX, 'text-bad'],
+  cancelled: [Ban, 'text-ink-3'],
+  crashed: [CircleX, 'text-bad'],
+} as const
+
+function End({ row }: { row: EndRow }) {
+  const [Icon, tone] = ends[row.outcome]
+  return (
+    <div className="flex items-center gap-2 pt-2 pb-4 text-xs text-ink-3">
+      <Icon className={`ml-0.5 size-3.5 shrink-0 ${tone}`} aria-hidden />
+      <span className={row.outcome === 'failed' || row.outcome === 'crashed' ? 'text-bad' : ''}>
+        {outcomeText(row)}
+      </span>
+      <span className="tabular-nums">{figuresText(row)}</span>
+      <span aria-hidden className="h-px flex-1 bg-line" />
+    </div>
+  )
+}
+
+const resolutions: Readonly<Record<string, string>> = {
+  approved: 'allowed once',
+  denied: 'denied',
+  always_allowed: 'allowed for this Session',
+  project_allowed: 'allowed by a rule of the operator',
+  turn_allowed: 'allowed for the Turn',
+  timed_out: 'nobody answered in time',
+  cancelled: 'withdrawn',
+  workspace_lost: 'the sandbox was lost',
+  session_archived: 'the Session was archived',
+  run_cancelled: 'the Run was stopped',
+  run_ended: 'the Run had ended',
+  request_gone: 'the agent no longer waits for it',
+  authority_revoked: 'whoever asked may no longer use Berth',
+}
+
+function Asked({ row }: { row: InteractionRow }) {
+  const Icon = row.interactionKind === 'approval' ? ShieldCheck : MessageCircleQuestion
+  const answer =
+    row.status === 'open'
+      ? 'waiting for an answer'
+      : row.resolution !== null
+        ? (resolutions[row.resolution] ?? row.resolution.replaceAll('_', ' '))
+        : row.status === 'resolved'
+          ? 'answered'
+          : 'expired'
+  return (
+    <div className="flex min-h-7 items-center gap-2 pl-[1.875rem] text-[0.8125rem] text-ink-2">
+      <Icon className={`size-3.5 shrink-0 ${row.status === 'open' ? 'text-warning' : ''}`} aria-hidden />
+      <span className="min-w-0 truncate">{printableLine(row.subject)}</span>
+      <span className="shrink-0 text-xs text-ink-3">{answer}</span>
+    </div>
+  )
+}
+
+function Artifact({ row, sessionId }: { row: ArtifactRow; sessionId: string }) {
+  const name = printableLine(row.name)
+  return (
+    <div className="py-1 pl-[1.875rem]">
+      <a
+        href={`/cloud/v1/sessions/${encodeURIComponent(sessionId)}/artifacts/${encodeURIComponent(row.artifactId)}/content`}
+        data-artifact={row.artifactId}
+        download={row.name}
+        className="inline-flex max-w-full items-center gap-2.5 rounded-lg border border-line bg-surface px-3 py-2 text-[0.8125rem] hover:border-line-strong"
+      >
+        <FileText className="size-4 shrink-0 text-ink-3" aria-hidden />
+        <span className="truncate">{name}</span>
+        <span className="shrink-0 text-xs text-ink-3">{bytes(row.sizeBytes)}</span>
+        <Download className="size-3.5 shrink-0 text-ink-3" aria-hidden />
+      </a>
+    </div>
+  )
+}
+
+const tones = { quiet: 'text-ink-3', good: 'text-good', warning: 'text-warning', bad: 'text-bad' } as const
+
+function Notice({ row, scope }: { row: NoticeRow; scope: string }) {
+  const [unfolded, toggle] = useUnfolded(`${scope}/notice/${row.key}`)
+  const text = (
+    <span className={`flex min-w-0 items-center gap-1.5 ${tones[row.tone]}`}>
+      {(row.tone === 'bad' || row.tone === 'warning') && <CircleAlert className="size-3.5 shrink-0" aria-hidden />}
+      <span className="min-w-0">{printableLine(row.text)}</span>
+    </span>
+  )
+  return (
+    <div className="py-1 text-xs">
+      <div className="flex items-center gap-3">
+        <span aria-hidden className="h-px flex-1 bg-line" />
+        {row.detail === undefined ? (
+          text
+        ) : (
+          <button
+            type="button"
+            onClick={toggle}
+            aria-expanded={unfolded}
+            className="min-w-0 underline decoration-line-strong underline-offset-3"
+          >
+            {text}
+          </button>
+        )}
+        {row.link !== undefined && (
+          <a href={row.link.url} target="_blank" rel="noopener noreferrer nofollow" className="text-accent underline">
+            {printableLine(row.link.label)}
+          </a>
+        )}
+        <span aria-hidden className="h-px flex-1 bg-line" />
+      </div>
+      {unfolded && row.detail !== undefined && (
+        <pre
+          tabIndex={0}
+          className="mt-2 max-h-72 overflow-auto rounded-md border border-line bg-code px-2.5 py-2 font-mono whitespace-pre-wrap"
+        >
+          {printable(row.detail)}
+        </pre>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,33 @@
+import { useMemo, useState } from 'react'
+import { printable } from '../ui/printable.ts'
+import { bytes } from '../ui/words.ts'
+import { parseAnsi } from './ansi.ts'
+
+/** More than this is drawn only when asked for: a line of 4 MB stops a browser. */
+const drawn = 40_000
+
+/** A tool's output, in the colours of a terminal. */
+export function TerminalText({ text }: { text: string }) {
+  const [whole, setWhole] = useState(false)
+  const shown = whole ? text : text.slice(-drawn)
+  const spans = useMemo(() => parseAnsi(shown), [shown])
+  return (
+    <div>
+      {shown.length < text.length && (
+        <button type="button" onClick={() => setWhole(true)} className="px-2.5 py-1.5 text-xs text-accent underline">
+          Show all {bytes(text.length)}
+        </button>
+      )}
+      <pre
+        tabIndex={0}
+        className="max-h-80 overflow-auto px-2.5 py-2 font-mono text-xs leading-relaxed whitespace-pre-wrap"
+      >
+        {spans.map((span, at) => (
+          <span key={at} className={span.classes}>
+            {printable(span.text)}
+          </span>
+        ))}
+      </pre>
+    </div>
+  )
+}

@@ -1,0 +1,103 @@
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { ArrowDown, LoaderCircle } from 'lucide-react'
+import { useRef, useState } from 'react'
+import type { Row } from '../log/rows.ts'
+import { logOf, useLog } from '../session/logs.ts'
+import { LoadingLines } from '../ui/states.tsx'
+import { RowView } from './row-view.tsx'
+
+/** Distance from an edge, in pixels, within which the reader counts as being there. */
+const nearEnd = 60
+const nearStart = 400
+
+/** Heights before a row is measured; near the truth, so that the scroll bar hardly moves. */
+const estimates: Readonly<Record<Row['kind'], number>> = {
+  prompt: 72,
+  reply: 120,
+  steps: 30,
+  end: 40,
+  interaction: 30,
+  notice: 28,
+  artifact: 46,
+}
+
+/**
+ * A Session's log as people read it. The virtualizer is the only owner of the scroll position: it keeps the row that is
+ * being read where it is, and stays at the end if the reader is there.
+ */
+export function Transcript({ sessionId }: { sessionId: string }) {
+  const rows = useLog(sessionId, snapshot => snapshot.view.rows)
+  const ready = useLog(sessionId, snapshot => snapshot.ready)
+  const loadingOlder = useLog(sessionId, snapshot => snapshot.loadingOlder)
+  const scroller = useRef<HTMLDivElement>(null)
+  const [atEnd, setAtEnd] = useState(true)
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    getItemKey: index => rows[index]?.key ?? index,
+    estimateSize: index => estimates[rows[index]?.kind ?? 'notice'],
+    overscan: 8,
+    anchorTo: 'end',
+    followOnAppend: true,
+    scrollEndThreshold: nearEnd,
+    paddingStart: 16,
+    paddingEnd: 16,
+    initialOffset: Number.MAX_SAFE_INTEGER,
+  })
+
+  const onScroll = () => {
+    const element = scroller.current
+    if (element === null) return
+    setAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight <= nearEnd)
+    if (element.scrollTop < nearStart) void logOf(sessionId).loadOlder()
+  }
+  if (!ready) return <LoadingLines label="the transcript" lines={9} />
+  return (
+    <div className="relative min-h-0 flex-1">
+      <div
+        ref={scroller}
+        onScroll={onScroll}
+        tabIndex={0}
+        role="log"
+        aria-label="Transcript"
+        aria-live="off"
+        className="h-full overflow-y-auto -outline-offset-2 [overflow-anchor:none]"
+      >
+        {loadingOlder && (
+          <p role="status" className="late absolute inset-x-0 top-2 z-10 flex justify-center text-ink-3">
+            <LoaderCircle className="size-4 animate-spin" aria-hidden />
+            <span className="sr-only">Loading earlier Events</span>
+          </p>
+        )}
+        <div className="relative mx-auto w-full max-w-3xl" style={{ height: virtualizer.getTotalSize() }}>
+          {virtualizer.getVirtualItems().map(item => {
+            const row = rows[item.index]
+            if (row === undefined) return null
+            return (
+              <div
+                key={item.key}
+                ref={virtualizer.measureElement}
+                data-index={item.index}
+                data-sequence={row.sequence}
+                className="absolute inset-x-0 top-0 px-4 lg:px-6"
+                style={{ transform: `translateY(${item.start}px)` }}
+              >
+                <RowView row={row} sessionId={sessionId} />
+              </div>
+            )
+          })}
+        </div>
+        {rows.length === 0 && <p className="px-6 py-12 text-center text-ink-3">Nothing has happened yet.</p>}
+      </div>
+      {!atEnd && (
+        <button
+          type="button"
+          onClick={() => virtualizer.scrollToIndex(rows.length - 1, { align: 'end' })}
+          className="absolute bottom-3 left-1/2 inline-flex h-8 -translate-x-1/2 items-center gap-1.5 rounded-full border border-line-strong bg-raised px-3.5 text-[0.8125rem] shadow-float hover:bg-hover"
+        >
+          <ArrowDown className="size-3.5" aria-hidden /> Jump to latest
+        </button>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,25 @@
+/**
+ * Characters that nobody sees or that change the reading order: control characters of both sets, zero-width characters,
+ * bidirectional marks and tags. Agents choose the text that is shown beside a decision, so none of them may hide there.
+ */
+const hidden =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each of them is sought alone
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\u{e0000}-\u{e0fff}]/gu
+
+const spelled = (character: string): string => {
+  const code = character.codePointAt(0) ?? 0
+  if (code < 0x20) return String.fromCharCode(0x2400 + code)
+  if (code === 0x7f) return '\u2421'
+  return `\u27e8U+${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`
+}
+
+/** Returns text with every hidden character spelt out, such as `⟨U+202E⟩`; line breaks and tabs stay. */
+export function printable(text: string): string {
+  return text.toWellFormed().replace(/\r\n/g, '\n').replace(hidden, spelled)
+}
+
+/** Returns the text on one line, with breaks and tabs spelt out. */
+export function printableLine(text: string): string {
+  return printable(text).replaceAll('\n', '⏎').replaceAll('\t', '⇥')
+}

@@ -1,0 +1,69 @@
+import type { LucideIcon } from 'lucide-react'
+import { CloudOff, RotateCw } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { problemOf } from '../api/problem.ts'
+import { Button } from './button.tsx'
+
+/** What a page shows where there is nothing yet: what would be here, and how it comes to be. */
+export function EmptyState(props: { icon: LucideIcon; title: string; children?: ReactNode; action?: ReactNode }) {
+  const { icon: Icon, title, children, action } = props
+  return (
+    <div className="mx-auto flex max-w-md flex-col items-center gap-3 px-6 py-16 text-center">
+      <span className="grid size-11 place-items-center rounded-xl border border-line bg-surface text-ink-3">
+        <Icon className="size-5" aria-hidden />
+      </span>
+      <h2 className="text-base font-semibold">{title}</h2>
+      {children !== undefined && <div className="text-ink-2 text-pretty">{children}</div>}
+      {action}
+    </div>
+  )
+}
+
+/** What a page shows in place of what could not be loaded: what happened and what to do. */
+export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
+  const { title, advice, code } = problemOf(error)
+  return (
+    <div role="alert" className="mx-auto flex max-w-md flex-col items-center gap-3 px-6 py-16 text-center">
+      <span className="grid size-11 place-items-center rounded-xl border border-bad-line bg-bad-soft text-bad">
+        <CloudOff className="size-5" aria-hidden />
+      </span>
+      <h2 className="text-base font-semibold">{title}</h2>
+      <p className="text-ink-2">{advice}</p>
+      {code !== null && <p className="font-mono text-xs text-ink-3">{code}</p>}
+      {retry !== undefined && (
+        <Button onClick={retry}>
+          <RotateCw className="size-3.5" aria-hidden /> Try again
+        </Button>
+      )}
+    </div>
+  )
+}
+
+/** An error beside the control that caused it. */
+export function InlineProblem({ error }: { error: unknown }) {
+  if (error === null || error === undefined) return null
+  const { title, advice, code } = problemOf(error)
+  return (
+    <p role="alert" className="rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-[0.8125rem]">
+      <strong className="font-semibold text-bad">{title}.</strong> {advice}
+      {code !== null && <span className="ml-1.5 font-mono text-xs text-ink-3">{code}</span>}
+    </p>
+  )
+}
+
+/** Grey lines in the place of a list; they appear only if loading takes longer than a moment. */
+export function LoadingLines({ lines = 6, label }: { lines?: number; label: string }) {
+  return (
+    <div role="status" className="late flex flex-col gap-3 p-4">
+      <span className="sr-only">Loading {label}</span>
+      {Array.from({ length: lines }, (_, at) => (
+        <div
+          key={at}
+          aria-hidden
+          className="breathing h-4 rounded bg-hover"
+          style={{ width: `${88 - ((at * 23) % 46)}%` }}
+        />
+      ))}
+    </div>
+  )
+}
