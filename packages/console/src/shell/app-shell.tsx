@@ -23,12 +23,12 @@ export function AppShell() {
       </a>
       <p
         role="status"
-        className={`col-span-full ${online ? 'sr-only' : 'bg-warning-soft px-4 py-1.5 text-center text-[0.8125rem]'}`}
+        className={`col-span-full ${online ? 'sr-only' : 'row-start-1 bg-warning-soft px-4 py-1.5 text-center text-[0.8125rem]'}`}
       >
         {online ? '' : 'You are offline. Your agents go on; this page catches up when you are back.'}
       </p>
       <Sidebar />
-      <main id="content" tabIndex={-1} className="min-h-0 min-w-0 outline-none lg:col-start-2">
+      <main id="content" tabIndex={-1} className="row-start-2 min-h-0 min-w-0 outline-none lg:col-start-2">
         <Outlet />
       </main>
       <BottomBar />
@@ -45,7 +45,10 @@ export function AppShell() {
 function BottomBar() {
   const { viewer } = useRouteContext({ from: '/shell' })
   return (
-    <nav aria-label="Main" className="flex border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] lg:hidden">
+    <nav
+      aria-label="Main"
+      className="row-start-3 flex border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] lg:hidden"
+    >
       <BarLink to={to.sessions()} icon={Inbox} label="Sessions" exact />
       <BarLink to={to.newSession()} icon={Plus} label="New" />
       <BarLink to={to.settings()} icon={viewer.membership.role === 'admin' ? Settings : Menu} label="Settings" />

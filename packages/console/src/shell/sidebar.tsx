@@ -15,7 +15,10 @@ export function Sidebar() {
   const { viewer } = useRouteContext({ from: '/shell' })
   const newest = useInfiniteQuery(sessionsQuery(false)).data?.pages[0]?.sessions ?? []
   return (
-    <div className="hidden min-h-0 flex-col border-r border-line bg-surface lg:flex">
+    <aside
+      aria-label="Navigation"
+      className="row-start-2 hidden min-h-0 flex-col border-r border-line bg-surface lg:flex"
+    >
       <div className="flex items-center gap-2 px-3 pt-3 pb-2">
         <Mark />
         <span className="truncate text-sm font-semibold">{viewer.membership.organization.name}</span>
@@ -64,7 +67,7 @@ export function Sidebar() {
       <Link {...to.settings()} className="flex items-center gap-2.5 border-t border-line px-4 py-2.5 hover:bg-hover">
         <span
           aria-hidden
-          className="grid size-7 place-items-center rounded-full bg-accent-soft text-xs font-semibold text-accent"
+          className="grid size-7 shrink-0 place-items-center rounded-full bg-accent-soft text-xs font-semibold text-accent"
         >
           {viewer.user.name.slice(0, 1).toUpperCase()}
         </span>
@@ -73,7 +76,7 @@ export function Sidebar() {
           <span className="block truncate text-ink-3">{viewer.user.email}</span>
         </span>
       </Link>
-    </div>
+    </aside>
   )
 }
 

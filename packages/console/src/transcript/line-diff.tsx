@@ -13,7 +13,7 @@ export default function LineDiff({ file }: { file: { path: string; oldText: stri
   const hunks = useMemo(() => hunksOf(oldText ?? '', newText), [oldText, newText])
   return (
     <div className="overflow-hidden rounded-md border border-line">
-      <h4 className="border-b border-line bg-surface px-2.5 py-1 font-mono text-xs">{printableLine(path)}</h4>
+      <p className="border-b border-line bg-surface px-2.5 py-1 font-mono text-xs">{printableLine(path)}</p>
       {hunks === null ? (
         <p className="px-2.5 py-2 text-xs text-ink-3">This change is too large to show here.</p>
       ) : (

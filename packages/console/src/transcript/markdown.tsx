@@ -44,12 +44,13 @@ const components: Components = {
   img: ({ alt, src }) => <AgentImage alt={alt} src={src} />,
   pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
   input: ({ checked }) => <span>{checked === true ? '☑ ' : '☐ '}</span>,
-  // The page has its own headings; an agent's must not change their outline.
-  h1: ({ children }) => <h4>{children}</h4>,
-  h2: ({ children }) => <h5>{children}</h5>,
-  h3: ({ children }) => <h6>{children}</h6>,
-  h4: ({ children }) => <h6>{children}</h6>,
-  h5: ({ children }) => <h6>{children}</h6>,
+  // The page has its own outline; an agent's headings are one level in it, whatever they skip.
+  h1: ({ children }) => <h2 data-level="1">{children}</h2>,
+  h2: ({ children }) => <h2 data-level="2">{children}</h2>,
+  h3: ({ children }) => <h2>{children}</h2>,
+  h4: ({ children }) => <h2>{children}</h2>,
+  h5: ({ children }) => <h2>{children}</h2>,
+  h6: ({ children }) => <h2>{children}</h2>,
 }
 
 const plugins = [remarkGfm]

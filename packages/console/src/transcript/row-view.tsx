@@ -1,3 +1,4 @@
+import { useMutation } from '@tanstack/react-query'
 import {
   Ban,
   CircleAlert,
@@ -12,10 +13,12 @@ import {
 import { memo } from 'react'
 import type { ArtifactRow, EndRow, InteractionRow, NoticeRow, PromptRow, Row } from '../log/rows.ts'
 import { printable, printableLine } from '../ui/printable.ts'
+import { InlineProblem } from '../ui/states.tsx'
 import { bytes } from '../ui/words.ts'
 import { Markdown } from './markdown.tsx'
 import { useUnfolded } from './open-rows.ts'
 import { figuresText, outcomeText } from './run-outcome.ts'
+import { saveArtifact } from './save-artifact.ts'
 import { Steps } from './steps.tsx'
 
 /** One row of a transcript. */
@@ -123,19 +126,21 @@ function Asked({ row }: { row: InteractionRow }) {
 
 function Artifact({ row, sessionId }: { row: ArtifactRow; sessionId: string }) {
   const name = printableLine(row.name)
+  const save = useMutation({ mutationFn: () => saveArtifact(sessionId, row) })
   return (
     <div className="py-1 pl-[1.875rem]">
-      <a
-        href={`/cloud/v1/sessions/${encodeURIComponent(sessionId)}/artifacts/${encodeURIComponent(row.artifactId)}/content`}
-        data-artifact={row.artifactId}
-        download={row.name}
+      <button
+        type="button"
+        onClick={() => save.mutate()}
+        aria-busy={save.isPending || undefined}
         className="inline-flex max-w-full items-center gap-2.5 rounded-lg border border-line bg-surface px-3 py-2 text-[0.8125rem] hover:border-line-strong"
       >
         <FileText className="size-4 shrink-0 text-ink-3" aria-hidden />
         <span className="truncate">{name}</span>
         <span className="shrink-0 text-xs text-ink-3">{bytes(row.sizeBytes)}</span>
-        <Download className="size-3.5 shrink-0 text-ink-3" aria-hidden />
-      </a>
+        <Download className="size-3.5 shrink-0 text-ink-3" aria-label="Download" />
+      </button>
+      <InlineProblem error={save.error} />
     </div>
   )
 }

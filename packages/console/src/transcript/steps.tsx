@@ -126,7 +126,7 @@ function StepDetail({ step }: { step: ToolStep }) {
       {step.input !== undefined && step.diff === undefined && <Block label="Input" text={inputText(step.input)} />}
       {step.output !== undefined && step.output !== '' && (
         <div className="rounded-md border border-line bg-code">
-          <h4 className="border-b border-line px-2.5 py-1 text-2xs font-medium text-ink-3">Output</h4>
+          <p className="border-b border-line px-2.5 py-1 text-2xs font-medium text-ink-3">Output</p>
           <TerminalText text={step.output} />
         </div>
       )}
@@ -147,7 +147,7 @@ function inputText(input: unknown): string {
 function Block({ label, text }: { label: string; text: string }) {
   return (
     <div className="rounded-md border border-line bg-code">
-      <h4 className="border-b border-line px-2.5 py-1 text-2xs font-medium text-ink-3">{label}</h4>
+      <p className="border-b border-line px-2.5 py-1 text-2xs font-medium text-ink-3">{label}</p>
       <pre
         tabIndex={0}
         className="max-h-72 overflow-auto px-2.5 py-2 font-mono text-xs leading-relaxed whitespace-pre-wrap"

@@ -29,8 +29,10 @@ export function Transcript({ sessionId }: { sessionId: string }) {
   const rows = useLog(sessionId, snapshot => snapshot.view.rows)
   const ready = useLog(sessionId, snapshot => snapshot.ready)
   const loadingOlder = useLog(sessionId, snapshot => snapshot.loadingOlder)
-  const scroller = useRef<HTMLDivElement>(null)
+  const scroller = useRef<HTMLDivElement | null>(null)
   const [atEnd, setAtEnd] = useState(true)
+  const reading = useRef(true)
+  const height = useRef(0)
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -45,17 +47,36 @@ export function Transcript({ sessionId }: { sessionId: string }) {
     initialOffset: Number.MAX_SAFE_INTEGER,
   })
 
+  /** Keeps a reader at the end there when the box below grows. */
+  const keepAtEnd = (element: HTMLDivElement | null) => {
+    scroller.current = element
+    if (element === null) return
+    const observer = new ResizeObserver(() => {
+      const last = virtualizer.options.count - 1
+      if (reading.current && last >= 0) virtualizer.scrollToIndex(last, { align: 'end' })
+    })
+    observer.observe(element)
+    return () => {
+      observer.disconnect()
+      scroller.current = null
+    }
+  }
+  const [attach] = useState(() => keepAtEnd)
   const onScroll = () => {
     const element = scroller.current
     if (element === null) return
-    setAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight <= nearEnd)
+    // A box that has just shrunk has not been scrolled by anybody.
+    const end = element.scrollHeight - element.scrollTop - element.clientHeight <= nearEnd
+    if (end || element.clientHeight === height.current) reading.current = end
+    height.current = element.clientHeight
+    setAtEnd(reading.current)
     if (element.scrollTop < nearStart) void logOf(sessionId).loadOlder()
   }
   if (!ready) return <LoadingLines label="the transcript" lines={9} />
   return (
     <div className="relative min-h-0 flex-1">
       <div
-        ref={scroller}
+        ref={attach}
         onScroll={onScroll}
         tabIndex={0}
         role="log"
