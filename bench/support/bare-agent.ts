@@ -109,7 +109,7 @@ async function reaction(connection: SupervisorConnection): Promise<number> {
         record.payload.toString(),
       )
       if (message.method === 'session/update') return record.at.getTime()
-      if (message.id === 1) await give(openSession(1, insidePaths.workspace, null))
+      if (message.id === 1) await give(openSession(1, insidePaths.workspace, null, []))
       const sessionId = message.result?.sessionId
       if (sessionId !== undefined)
         await give(prompt(of, 1, { sessionId, blocks: [{ type: 'text', text: 'true' }], meta: {} }))

@@ -40,7 +40,7 @@ export async function startDirectAgent({ command, env, cwd }: AgentCommand): Pro
     return promise
   }
   await ask(initialize(1).line)
-  const { sessionId } = await ask(openSession(1, cwd, null).line)
+  const { sessionId } = await ask(openSession(1, cwd, null, []).line)
   let turnSequence = 0
   return {
     async turnMs(message) {

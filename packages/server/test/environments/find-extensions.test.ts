@@ -52,7 +52,6 @@ describe('the extensions of a document', () => {
         sha256: sha256Of(two),
         state: 'active',
         reason: expect.stringContaining('mcp.json'),
-        servers: [],
       },
       { ref: gone, sha256: '0'.repeat(64), state: 'failed', reason: 'missing' },
       {
@@ -61,7 +60,6 @@ describe('the extensions of a document', () => {
         version: '1.2.3',
         sha256: sha256Of(one),
         state: 'active',
-        servers: [],
       },
       { ref: 'nobody', state: 'failed', reason: 'missing' },
       { ref: future, sha256: future.slice(7), state: 'failed', reason: 'incompatible' },

@@ -6,7 +6,6 @@ import type { Blobs } from '../../storage/blobs/blobs.ts'
 import { digestOf, type StoredDocument } from '../document.ts'
 import type { ExtensionCatalog } from './catalog.ts'
 import { unpackedNames } from './contents.ts'
-import type { ServerTemplate } from './server-template.ts'
 import { ExtensionFault, type UnpackedExtension, type UnpackedExtensions } from './unpacked-extensions.ts'
 
 /** Where a host has extensions from. */
@@ -27,18 +26,14 @@ export interface ExtensionResult {
   readonly reason?: string
 }
 
-/** The same with the servers for the lease's agents, for the worker alone. */
-export interface AppliedExtension extends ExtensionResult {
-  readonly servers?: readonly ServerTemplate[]
-}
-
 /** An extension of a document, and its content unless it failed. */
 export interface FoundExtension {
-  readonly result: AppliedExtension
+  readonly result: ExtensionResult
   readonly extension: UnpackedExtension | null
 }
 
-const MAX_REASON = 300
+/** Most characters of a reason. */
+export const MAX_REASON = 300
 
 /**
  * Finds the extensions of a document on this host, in its order: the catalog's release of now, or the archive, unpacked.
@@ -55,10 +50,10 @@ export async function findExtensions(
     const ref = slug ?? archive ?? ''
     try {
       const extension = slug === undefined ? await byDigest(digestOf(ref)) : await bySlug(slug)
-      const { identity, sha256, leftOut, servers } = extension
+      const { identity, sha256, leftOut } = extension
       const about = { ref, id: identity.id, version: identity.version, sha256 }
       if (ids.has(identity.id)) found.push(failed(about, 'duplicate_id'))
-      else found.push({ result: { ...about, ...activeBut(leftOut), servers }, extension })
+      else found.push({ result: { ...about, ...activeBut(leftOut) }, extension })
       ids.add(identity.id)
     } catch (error) {
       if (!(error instanceof ExtensionFault)) log.warn({ err: error, ref }, 'an extension could not be unpacked')

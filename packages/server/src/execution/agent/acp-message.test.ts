@@ -120,6 +120,7 @@ describe('garbage from an agent', () => {
             generation: 1,
             state: 'ready',
             loadsSessions: true,
+            mcp: [],
             sessionId: 's',
             activePrompt: 'prompt/r/1/1',
           } as const

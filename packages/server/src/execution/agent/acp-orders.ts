@@ -1,4 +1,4 @@
-import { AGENT_METHODS, PROTOCOL_VERSION } from '@agentclientprotocol/sdk'
+import { AGENT_METHODS, type McpServer, PROTOCOL_VERSION } from '@agentclientprotocol/sdk'
 
 /**
  * Ids of Berth's requests to an agent. Each id follows from the request, not from a counter of the connection, so a
@@ -40,17 +40,22 @@ export function initialize(generation: number): Order {
 }
 
 /** A new session has a key of its own, since it may follow the refusal to load an earlier one. */
-export function openSession(generation: number, cwd: string, earlier: string | null): Order {
+export function openSession(
+  generation: number,
+  cwd: string,
+  earlier: string | null,
+  mcpServers: readonly McpServer[],
+): Order {
   const key = `session/${generation}`
   if (earlier === null) {
     return {
       key: `${key}/new`,
-      line: request(wireIds.newSession, AGENT_METHODS.session_new, { cwd, mcpServers: [] }),
+      line: request(wireIds.newSession, AGENT_METHODS.session_new, { cwd, mcpServers }),
     }
   }
   return {
     key,
-    line: request(wireIds.loadSession, AGENT_METHODS.session_load, { sessionId: earlier, cwd, mcpServers: [] }),
+    line: request(wireIds.loadSession, AGENT_METHODS.session_load, { sessionId: earlier, cwd, mcpServers }),
   }
 }
 

@@ -11,8 +11,22 @@ const of = { runId: 'run', attempt: 1, turnSequence: 2 }
 const promptKey = `${promptKeyOf(of)}1`
 const promptId = wireIds.prompt(of.turnSequence, of.attempt)
 
-const none: AgentFacts = { generation: 0, state: 'none', loadsSessions: false, sessionId: null, activePrompt: null }
-const ready: AgentFacts = { generation: 1, state: 'ready', loadsSessions: true, sessionId: 's1', activePrompt: null }
+const none: AgentFacts = {
+  generation: 0,
+  state: 'none',
+  loadsSessions: false,
+  mcp: [],
+  sessionId: null,
+  activePrompt: null,
+}
+const ready: AgentFacts = {
+  generation: 1,
+  state: 'ready',
+  loadsSessions: true,
+  mcp: [],
+  sessionId: 's1',
+  activePrompt: null,
+}
 const working: AgentFacts = { ...ready, activePrompt: promptKey }
 
 /** A record without its offsets. */
@@ -76,6 +90,30 @@ function read(facts: AgentFacts, ...entries: Entry[]): AgentConversation {
 const types = (drafts: readonly EventDraft[]) => drafts.map(draft => draft.type.replace('svc.', ''))
 
 describe('an agent', () => {
+  test('that does not speak with a server of its lease says so in the log, once', () => {
+    const servers = (['http', 'sse'] as const).map(kind => ({
+      name: `a.${kind}`,
+      kind,
+      url: 'https://a/',
+      headers: {},
+    }))
+    const steps = [started, answer(wireIds.initialize, { agentCapabilities: { mcpCapabilities: { http: true } } })]
+    const options = { recapsRefused: false, servers }
+    const [first, again] = [0, journal(steps).at(-1)?.end ?? 0].map(committed => {
+      const conversation = new AgentConversation(of, none, committed, undefined, undefined, options)
+      for (const record of journal(steps)) conversation.apply(record)
+      return conversation.take()
+    })
+    expect(first?.facts.mcp).toEqual(['http'])
+    expect(first?.drafts).toMatchObject([
+      {
+        type: 'svc.activity.completed',
+        data: { name: 'mcp', status: 'failed', title: expect.stringContaining('a.sse') },
+      },
+    ])
+    expect(again?.drafts).toEqual([])
+  })
+
   test('starts, is initialized, gets a session and is ready', () => {
     const steps = [started, answer(wireIds.initialize, { agentCapabilities: { loadSession: true } })]
     expect(read(none, started).facts).toMatchObject({ generation: 1, state: 'started' })

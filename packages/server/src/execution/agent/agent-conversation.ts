@@ -1,4 +1,5 @@
 import { CLIENT_METHODS, PROTOCOL_METHODS } from '@agentclientprotocol/sdk'
+import type { ServerTemplate } from '../../environments/extensions/server-template.ts'
 import { ownCredentials, type Redactor } from '../../kit/redactor.ts'
 import type { Asked } from '../../sessions/interactions/open-interactions.ts'
 import type { EventDraft } from '../../sessions/log/envelope.ts'
@@ -29,6 +30,7 @@ import {
 } from './acp-orders.ts'
 import { denyOptionOf, type Question, readElicitation, readPermission } from './acp-questions.ts'
 import { BERTH_EVENT, readBerthEvent } from './berth-event.ts'
+import { leftOut, type McpTransport, speaks, transportsOf } from './mcp-servers.ts'
 import { findOverlong } from './overlong-identifier.ts'
 import { outcomeOfAnswer } from './prompt-outcome.ts'
 import { type LastAnswer, Transcript } from './transcript.ts'
@@ -39,6 +41,8 @@ export interface AgentFacts {
   readonly generation: number
   readonly state: 'none' | 'started' | 'initialized' | 'ready' | 'exited'
   readonly loadsSessions: boolean
+  /** Transports of MCP servers that it speaks besides stdio. */
+  readonly mcp: readonly McpTransport[]
   readonly sessionId: string | null
   /** Key of the prompt that the agent has not answered yet. */
   readonly activePrompt: string | null
@@ -100,6 +104,7 @@ export class AgentConversation {
   readonly #transcript: Transcript
   readonly #redactor: Redactor
   readonly #recapsRefused: boolean
+  readonly #servers: readonly ServerTemplate[]
   /** Offsets of the agent's requests whose reply the journal does not hold yet, by the key of the reply. */
   readonly #unanswered = new Map<string, number>()
   /** Requests that were put to people: offset to JSON-RPC id, until the journal holds their reply. */
@@ -124,7 +129,8 @@ export class AgentConversation {
   /**
    * @param waiting requests before the committed offset that people are asked: offset to JSON-RPC id
    * @param redactor the Session's, which masks every secret that the sandbox was given
-   * @param options `recapsRefused`: an agent that refuses to load a conversation counts as one that loads none
+   * @param options `recapsRefused`: an agent that refuses to load a conversation counts as one that loads none;
+   * `servers`: those of the lease's extensions, of which the log tells if an agent cannot speak with one
    */
   constructor(
     prompt: PromptOf,
@@ -132,7 +138,9 @@ export class AgentConversation {
     committed: number,
     waiting: ReadonlyMap<number, number | string> = new Map(),
     redactor: Redactor = ownCredentials,
-    options: { readonly recapsRefused: boolean } = { recapsRefused: false },
+    options: { readonly recapsRefused: boolean; readonly servers?: readonly ServerTemplate[] } = {
+      recapsRefused: false,
+    },
   ) {
     this.#prompt = prompt
     this.#waiting = new Map(waiting)
@@ -141,6 +149,7 @@ export class AgentConversation {
     this.#offset = committed
     this.#redactor = redactor
     this.#recapsRefused = options.recapsRefused
+    this.#servers = options.servers ?? []
     this.#transcript = new Transcript(prompt, undefined, redactor)
   }
 
@@ -296,7 +305,9 @@ export class AgentConversation {
     if (message.id === wireIds.initialize && this.#facts.state === 'started') {
       if (failed) this.#refuses('initialize', message.error)
       const capabilities = asObject(message.result?.['agentCapabilities'])
-      this.#know({ state: 'initialized', loadsSessions: capabilities?.['loadSession'] === true })
+      const mcp = transportsOf(capabilities?.['mcpCapabilities'])
+      this.#know({ state: 'initialized', loadsSessions: capabilities?.['loadSession'] === true, mcp })
+      for (const { name, kind } of this.#servers) if (!speaks(mcp, kind)) this.#drafts.push(leftOut(name, kind))
     } else if (message.id === wireIds.newSession && this.#facts.state === 'initialized') {
       const sessionId = asIdentifier(message.result?.['sessionId'])
       if (failed || sessionId === undefined) this.#refuses('session/new', message.error)

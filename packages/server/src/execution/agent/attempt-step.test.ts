@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { nextAttemptStep, type Standing, type Step } from './attempt-step.ts'
 
-const facts = { generation: 1, state: 'ready', loadsSessions: true, sessionId: 's', activePrompt: null } as const
+const facts = {
+  generation: 1,
+  state: 'ready',
+  loadsSessions: true,
+  mcp: [],
+  sessionId: 's',
+  activePrompt: null,
+} as const
 const ready: Standing = {
   facts,
   prompted: false,

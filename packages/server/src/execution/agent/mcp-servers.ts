@@ -1,19 +1,30 @@
+import { randomUUID } from 'node:crypto'
 import type { McpServer } from '@agentclientprotocol/sdk'
 import type { ServerTemplate } from '../../environments/extensions/server-template.ts'
+import type { EventDraft } from '../../sessions/log/envelope.ts'
+import { asObject } from './acp-message.ts'
 
-/** Transports of MCP servers that an agent has advertised, besides stdio, which every agent speaks. */
-export interface McpTransports {
-  readonly http: boolean
-  readonly sse: boolean
-}
-
-/** The servers for one process of an agent, and why others are left out. */
-export interface GivenServers {
-  readonly servers: readonly McpServer[]
-  readonly leftOut: readonly { readonly name: string; readonly reason: string }[]
-}
+/** A transport of MCP servers that an agent may advertise. Every agent speaks stdio. */
+export type McpTransport = 'http' | 'sse'
 
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
+
+/** Returns the transports in the `mcpCapabilities` of an agent. */
+export function transportsOf(capabilities: unknown): readonly McpTransport[] {
+  const given = asObject(capabilities) ?? {}
+  return (['http', 'sse'] as const).filter(transport => given[transport] === true)
+}
+
+/** Returns whether an agent can be given a server. One that it does not speak makes some refuse the whole session. */
+export const speaks = (advertised: readonly McpTransport[], kind: ServerTemplate['kind']): boolean =>
+  kind === 'stdio' || advertised.includes(kind)
+
+/** Returns the Event that tells of a server whose transport the agent does not speak. */
+export function leftOut(name: string, kind: ServerTemplate['kind']): EventDraft {
+  const title = `MCP server ${name} is left out: this agent does not speak ${kind} with servers`
+  const data = { activityId: randomUUID(), name: 'mcp', kind: 'other', title, status: 'failed', durationMs: 0 }
+  return { type: 'svc.activity.completed', visibility: 'transcript', data }
+}
 
 /** Returns the names without a value that a server needs. */
 export function missingNames(template: ServerTemplate, values: Readonly<Record<string, string>>): readonly string[] {
@@ -27,26 +38,18 @@ export function missingNames(template: ServerTemplate, values: Readonly<Record<s
 }
 
 /**
- * Returns the servers of extensions for `session/new` and `session/load`. A server whose transport the agent does not
- * advertise would make some agents refuse the whole session, so it is left out.
+ * Returns the servers of extensions for `session/new` and `session/load`, without those that the agent does not speak
+ * with or that lack a value.
  * @param values variables and secrets that `${NAME}` stands for, and `${NAME:-default}`
  */
 export function serversFor(
   templates: readonly ServerTemplate[],
-  { http, sse }: McpTransports,
+  advertised: readonly McpTransport[],
   values: Readonly<Record<string, string>>,
-): GivenServers {
-  const advertised = { stdio: true, http, sse }
-  const servers: McpServer[] = []
-  const leftOut: { name: string; reason: string }[] = []
-  for (const template of templates) {
-    const { name, kind } = template
-    const missing = missingNames(template, values)
-    if (!advertised[kind]) leftOut.push({ name, reason: `this agent does not speak ${kind} with MCP servers` })
-    else if (missing.length > 0) leftOut.push({ name, reason: `the environment has no ${missing.join(', ')}` })
-    else servers.push(serverOf(template, values))
-  }
-  return { servers, leftOut }
+): McpServer[] {
+  return templates
+    .filter(template => speaks(advertised, template.kind) && missingNames(template, values).length === 0)
+    .map(template => serverOf(template, values))
 }
 
 function serverOf(template: ServerTemplate, values: Readonly<Record<string, string>>): McpServer {

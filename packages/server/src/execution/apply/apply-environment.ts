@@ -1,4 +1,5 @@
 import type { StoredDocument } from '../../environments/document.ts'
+import type { ExtensionResult } from '../../environments/extensions/find-extensions.ts'
 import { readFixedDocument } from '../../environments/fix-environment.ts'
 import type { RuntimeEntry } from '../../runtimes/catalog.ts'
 import { insidePaths } from '../../sandboxes/bubblewrap/options.ts'
@@ -23,6 +24,7 @@ import { FenceLostError, isSandboxLost } from '../supervisor/errors.ts'
 import { ApplyFailed, EnvironmentFailed } from './apply-failed.ts'
 import type { ApplyParts, ApplyStep } from './apply-parts.ts'
 import { cloneStep } from './clone-step.ts'
+import { extensionsStep } from './extensions-step.ts'
 import { githubStep } from './github-step.ts'
 import { environmentOfLease } from './lease-environment.ts'
 import { OutputTeller } from './output-teller.ts'
@@ -30,7 +32,7 @@ import { setupStep } from './setup-step.ts'
 import { watchApply } from './watch-apply.ts'
 
 /** The steps of every apply, in order. */
-const steps: readonly ApplyStep[] = [githubStep, cloneStep, setupStep]
+const steps: readonly ApplyStep[] = [githubStep, cloneStep, setupStep, extensionsStep]
 
 /** What a fresh sandbox holds before its environment is applied. */
 export interface FreshSandbox {
@@ -38,6 +40,8 @@ export interface FreshSandbox {
   readonly restored: boolean
   /** True if the Session has a launch repository. */
   readonly hasSource: boolean
+  /** The document's extensions, as far as the sandbox was made with them. */
+  readonly extensions: readonly ExtensionResult[]
 }
 
 /**
@@ -93,13 +97,22 @@ async function begin(
   claim: Claim,
   lease: LeaseRow,
   document: StoredDocument,
-  { restored, hasSource }: FreshSandbox,
+  { restored, hasSource, extensions }: FreshSandbox,
 ): Promise<LeaseRow> {
   const idle = lease.environment_secrets !== null && !steps.some(step => step.isDue(document))
   const begun = await underFence(context, claim, async tx => {
     const now = context.clock.now()
     const run = claim.runId === null ? {} : { runId: claim.runId }
-    const report = { startedAt: now.toISOString(), name: document.name, ...run, restored, hasSource, done: [] }
+    const shown = extensions.length === 0 ? {} : { extensions: [...extensions] }
+    const report = {
+      startedAt: now.toISOString(),
+      name: document.name,
+      ...run,
+      restored,
+      hasSource,
+      ...shown,
+      done: [],
+    }
     const applying = await markApplying(tx, lease.id, report)
     await appendEvents(tx, claim, [applyEvent(applying, 'started', now)], now)
     return idle ? attach(tx, context, claim, lease.id) : applying

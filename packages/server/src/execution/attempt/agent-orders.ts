@@ -20,6 +20,7 @@ import {
 import type { AgentFacts } from '../agent/agent-conversation.ts'
 import { type AddedVariables, agentEnvironment, environmentWith } from '../agent/agent-environment.ts'
 import { answerBlocks, answersMeta, feedbackBlocks } from '../agent/answer-blocks.ts'
+import { serversFor } from '../agent/mcp-servers.ts'
 import { promptBlocks } from '../agent/prompt-blocks.ts'
 import type { RunClaim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
@@ -120,12 +121,14 @@ export class AgentOrders {
    * Opens the agent's session. A later process loads the conversation of earlier Runs; if it cannot, its first prompt
    * recaps the log. Without earlier work there is nothing to load, even if a lost attempt wrote to the log.
    */
-  async openSession({ generation, loadsSessions, sessionId }: AgentFacts): Promise<void> {
-    const { claim, cwd, lease, unheard } = this.#parts
+  async openSession({ generation, loadsSessions, mcp, sessionId }: AgentFacts): Promise<void> {
+    const { claim, cwd, environment, lease, runtime, unheard } = this.#parts
     const earlier = unheard.length > 0 || (await hasEarlierWork(this.#context.db, claim, claim.runId))
     const loads = earlier && loadsSessions
     if (earlier && !loads && sessionId !== null) this.#recap = await keepRecap(this.#context, claim, lease.id)
-    await this.give(openSession(generation, cwd, loads ? sessionId : null))
+    const values = environment === null ? {} : environmentWith(runtime.reach, environment)
+    const servers = serversFor(lease.apply?.servers ?? [], mcp, values)
+    await this.give(openSession(generation, cwd, loads ? sessionId : null, servers))
   }
 
   /** Sends the Turn or, after the Run was parked, the answers that people have given since. */

@@ -91,6 +91,7 @@ export class RunAttempt {
         generation: lease.agent_generation,
         state: lease.agent_state,
         loadsSessions: lease.agent_loads_sessions,
+        mcp: lease.agent_mcp,
         sessionId: lease.agent_session_id,
         activePrompt: lease.active_prompt,
       },
@@ -98,7 +99,7 @@ export class RunAttempt {
       new Map(parts.waiting.map(row => [row.journal_offset, agentRequestOf(row).id])),
       parts.redactor,
       // Releases of the built-in agent may refuse each other's conversations.
-      { recapsRefused: parts.runtime.id === NATIVE_RUNTIME },
+      { recapsRefused: parts.runtime.id === NATIVE_RUNTIME, servers: lease.apply?.servers ?? [] },
     )
     this.#keeper = new ReadingKeeper(context, claim, lease, connection, this.#conversation.facts)
     const { runEvents: events, runEventBytes: bytes } = context.limits

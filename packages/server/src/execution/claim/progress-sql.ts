@@ -37,7 +37,7 @@ export async function saveReading(
       ${counts ? countOnRun : ''}
       update leases set journal_offset = $2, replay_from = $3, agent_generation = $4, agent_state = $5,
         agent_loads_sessions = $6, agent_session_id = $7, active_prompt = $8,
-        recap = case when $9 then null else recap end
+        recap = case when $9 then null else recap end, agent_mcp = $10
       where id = $1`,
     values: [
       leaseId,
@@ -49,6 +49,7 @@ export async function saveReading(
       facts.sessionId,
       facts.activePrompt,
       reading.prompted,
+      facts.mcp,
       ...calls,
     ],
   })
@@ -56,9 +57,9 @@ export async function saveReading(
 
 const countOnRun = `
       with counted as (
-        update runs set tool_calls = tool_calls + $13, open_calls = coalesce($14::jsonb, open_calls),
-          event_count = event_count + $15, event_bytes = event_bytes + $16, dropped_events = dropped_events + $17
-        where organization_id = $10 and session_id = $11 and id = $12
+        update runs set tool_calls = tool_calls + $14, open_calls = coalesce($15::jsonb, open_calls),
+          event_count = event_count + $16, event_bytes = event_bytes + $17, dropped_events = dropped_events + $18
+        where organization_id = $11 and session_id = $12 and id = $13
       )`
 
 /**

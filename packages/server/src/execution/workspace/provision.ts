@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { isNewestWorkSealed } from '../../checkpoints/checkpoint-sql.ts'
-import { fixEnvironment } from '../../environments/fix-environment.ts'
+import { type FoundExtension, findExtensions, shownOf } from '../../environments/extensions/find-extensions.ts'
+import { fixEnvironment, readFixedDocument } from '../../environments/fix-environment.ts'
 import { findProbeOfSession } from '../../releases/probe-sql.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
 import type { SandboxEgress } from '../../sandboxes/driver.ts'
@@ -102,10 +103,11 @@ export async function provision(
   let fresh: FreshSandbox
   try {
     const source = await readySource(context, claim, signal)
-    await make(context, lease, runtime, source, signal)
+    const extensions = await extensionsOf(context, lease)
+    await make(context, lease, runtime, source, extensions, signal)
     const restored = await restoreSession(context, claim, lease.id, signal)
     if (source !== null && !restored) await placeSource(context, source, lease.id, signal)
-    fresh = { restored, hasSource: source !== null }
+    fresh = { restored, hasSource: source !== null, extensions: extensions.map(({ result }) => result) }
     if (lease.environment_id === null) {
       await underFence(context, claim, tx => markAttached(tx, lease.id))
       return (await findLiveLease(db, claim)) ?? { ...lease, state: 'attached' }
@@ -146,12 +148,21 @@ async function isToRetire({ db, clock }: ExecutionContext, claim: Claim, lease: 
   return workEndsAt(lease) <= now || !(await hasEarlierWork(db, claim, claim.runId)) || isNewestWorkSealed(db, claim)
 }
 
+/** Unpacks the extensions of the lease's environment: a sandbox sees only those that it is made with. */
+async function extensionsOf(context: ExecutionContext, lease: LeaseRow): Promise<readonly FoundExtension[]> {
+  const { organization_id: organizationId, environment_id: environmentId, environment_revision: revision } = lease
+  if (environmentId === null || revision === null) return []
+  const document = await readFixedDocument(context.db, { organizationId, environmentId }, revision)
+  return findExtensions(context, context.extensions, document)
+}
+
 /** Makes the sandbox, or stops waiting for it; the sweeper then destroys a late one. */
 async function make(
   context: ExecutionContext,
   { id: leaseId, engine_sha256: engineSha256 }: LeaseRow,
   runtime: RuntimeEntry,
   source: ReadySource | null,
+  found: readonly FoundExtension[],
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted()
@@ -163,9 +174,10 @@ async function make(
   const late = AbortSignal.timeout(limits.provisionMs)
   const { promise: interrupted, reject } = Promise.withResolvers<never>()
   for (const each of [late, signal]) each.addEventListener('abort', () => reject(each.reason), { once: true })
+  const extensions = shownOf(found)
   const objects = source === null ? {} : { objects: join(source.mirror, 'objects') }
   await Promise.race([
-    driver.create({ leaseId, command, bounds, mounts, egress, ...objects, ...installed, ...engine }),
+    driver.create({ leaseId, command, bounds, mounts, extensions, egress, ...objects, ...installed, ...engine }),
     interrupted,
   ])
 }

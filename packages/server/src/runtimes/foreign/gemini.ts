@@ -28,7 +28,11 @@ export const gemini: ForeignRuntime = {
   version: '0.61.0',
   install: { kind: 'npm' },
   command: directory => ['sh', '-c', start, `${directory}/node_modules/@google/gemini-cli/bundle/gemini.js`],
-  env: { GEMINI_CLI_NO_RELAUNCH: 'true' },
+  env: {
+    GEMINI_CLI_NO_RELAUNCH: 'true',
+    // In a folder that nobody has trusted it starts no MCP server, whoever names it.
+    GEMINI_CLI_TRUST_WORKSPACE: 'true',
+  },
   modelEnv: ({ id }) => ({
     GOOGLE_GEMINI_BASE_URL: gatewayOriginInside,
     GEMINI_API_KEY: placeholderKey,

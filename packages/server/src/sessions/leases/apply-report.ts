@@ -1,4 +1,5 @@
 import type { applyErrorCodes, EventData } from '@berth/contract'
+import type { ServerTemplate } from '../../environments/extensions/server-template.ts'
 import type { EventDraft } from '../log/envelope.ts'
 
 export type ApplyError = (typeof applyErrorCodes)[number]
@@ -26,6 +27,8 @@ export interface ApplyReport
   readonly hasSource: boolean
   /** Names of the steps that are done. */
   readonly done: readonly string[]
+  /** The MCP servers of the extensions, for every agent of the lease. */
+  readonly servers?: readonly ServerTemplate[]
   readonly output?: ApplyOutput
   /** Offset of the journal behind the last process that has ended. */
   readonly journal?: number

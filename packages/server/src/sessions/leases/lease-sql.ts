@@ -22,6 +22,7 @@ export interface LeaseRow {
   readonly agent_generation: number
   readonly agent_state: 'none' | 'started' | 'initialized' | 'ready' | 'exited'
   readonly agent_loads_sessions: boolean
+  readonly agent_mcp: readonly ('http' | 'sse')[]
   readonly agent_session_id: string | null
   /** The model that the agent process was started for, if its variables name one. */
   readonly agent_model: string | null
