@@ -42,6 +42,7 @@ function openAll(
   key: EnvironmentKey,
   sealed: Awaited<ReturnType<typeof listSealed>>,
 ): FixedEnvironment['secrets'] {
+  if (sealed.length === 0) return []
   if (masterKey === undefined) throw new Error('cannot open a secret: this process has no master key')
   try {
     return sealed.map(({ name, version, sealed }) => ({

@@ -119,6 +119,33 @@ describe('text in pieces', () => {
     )
   })
 
+  it('is told while the rest is awaited, as far as no further piece can change it', () => {
+    // A form without an end of its own would go on into the next word, as far as that is there already.
+    const ended = words.map(word => ` ${word} `)
+    fc.assert(
+      fc.property(fc.array(ended), fc.array(fc.integer({ min: 1, max: 700 })), (parts, lengths) => {
+        const text = parts.join('')
+        const stream = redactor.stream()
+        let masked = ''
+        let at = 0
+        for (const length of [...lengths, text.length]) {
+          masked += stream.push(text.slice(at, at + length)) + stream.settled()
+          at += length
+        }
+        return masked + stream.end() === redactor.text(text)
+      }),
+    )
+    const stream = redactor.stream()
+    expect([stream.push('a line\n'), stream.settled()]).toEqual(['', 'a line\n'])
+    expect([stream.push('abcdefg'), stream.settled(), stream.push('x'), stream.settled()]).toEqual([
+      '',
+      '',
+      '',
+      'abcdefgx',
+    ])
+    expect([stream.push('svc_ru'), stream.settled(), stream.push('le'), stream.end()]).toEqual(['', '', '', 'svc_rule'])
+  })
+
   it('is masked before it is cut, so its beginning never ends within a secret', () => {
     fc.assert(
       fc.property(fc.array(words), fc.integer({ min: 1, max: 900 }), (parts, length) => {

@@ -181,11 +181,16 @@ export interface SandboxDriver {
   /** Returns the state of the sandbox's processes. It sends nothing to a frozen supervisor. */
   stateOf(leaseId: string): Promise<SandboxState>
   /**
-   * Kills the sandbox's orphans that started since the last thaw, with their descendants. Older orphans and all
-   * descendants of the supervisor's agent keep running. Call it while the sandbox is frozen, so that no process escapes
+   * Kills the sandbox's orphans that started since the last thaw or `keepOrphans`, with their descendants. Older orphans
+   * and all descendants of the supervisor's agent keep running. Call it while the sandbox is frozen, so that no process escapes
    * by forking.
    */
   endOrphans(leaseId: string): Promise<void>
+  /**
+   * Spares the orphans that the sandbox has now from `endOrphans`. Idempotent.
+   * @throws SandboxGoneError if no supervisor listens
+   */
+  keepOrphans(leaseId: string): Promise<void>
   /**
    * Returns the directories that the sandbox's agent owns.
    * @throws SandboxGoneError if the sandbox does not exist

@@ -74,6 +74,15 @@ describe('a fresh sandbox of a bound session', () => {
     expect(dataOf(events, 'svc.activity.completed')[0]).toMatchObject({ output: 'green\n' })
   })
 
+  test('has no access to models while setup runs', async () => {
+    const { id } = await environments.make({
+      name: 'models',
+      setup: "curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:3128/v1/models",
+    })
+    const { events } = await run(id)
+    expect(told(events)).toBe('401')
+  })
+
   test('gives its Run up if setup fails', async () => {
     const { id } = await environments.make({ name: 'broken', setup: 'echo why\nexit 42' })
     const { session, events } = await run(id)

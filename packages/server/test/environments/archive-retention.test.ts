@@ -1,13 +1,15 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { letArchivesGo } from '../../src/environments/archives/retention.ts'
 import { readNamedBlobs } from '../../src/housekeeping/named-blobs.ts'
+import { insertLease } from '../../src/sessions/leases/lease-sql.ts'
 import { collectBlobs } from '../../src/storage/blobs/collect-blobs.ts'
 import { FileBlobs } from '../../src/storage/blobs/file-blobs.ts'
 import { uploadTo } from '../support/environments/archives.ts'
 import { Environments } from '../support/environments/environments.ts'
 import { extensionOf } from '../support/environments/zip.ts'
+import { keyOf, WorkerStandIn } from '../support/runs/states.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 
 const HOUR_MS = 60 * 60_000
@@ -107,6 +109,31 @@ it('one of the newest 50 revisions holds an archive however old it is, and one o
     body: { error: 'environment_invalid', issues: [{ path: ['document', 'extensions', 0, 'archive'] }] },
   })
   expect((await mine.restore(kept.id, 2, 51)).body.environment.archives).toHaveLength(1)
+})
+
+it('the revision that sets a live sandbox up holds an archive', async () => {
+  const made = await replaced('of a sandbox')
+  const session = await test.api.createSession({ runtime: 'shell' })
+  await test.db.database.transaction(tx =>
+    insertLease(tx, keyOf(session), {
+      id: randomUUID(),
+      driver: 'none',
+      host: 'nowhere',
+      runtime: 'shell',
+      idleMs: 1,
+      maxMs: 1,
+      now: new Date(),
+      environment: { id: made.id, revision: 2, secrets: [] },
+    }),
+  )
+  await age(made.id, 60)
+  await after(40 * DAY_MS)
+  await after(42 * DAY_MS)
+  expect(await made.isOwned()).toBe(true)
+  await new WorkerStandIn(test.db.database).loseSandbox(session)
+  await after(43 * DAY_MS)
+  await after(45 * DAY_MS)
+  expect(await made.isOwned()).toBe(false)
 })
 
 it('the newest revision that a person wrote holds an archive', async () => {

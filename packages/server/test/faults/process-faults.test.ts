@@ -7,6 +7,7 @@ import { embeddedConnection } from '../../src/storage/embedded/embedded-postgres
 import { openDatabase } from '../../src/storage/postgres/pool.ts'
 import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
 import { Api } from '../support/api/api.ts'
+import { Environments } from '../support/environments/environments.ts'
 import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
 import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
 import { silentLog } from '../support/services/log.ts'
@@ -101,6 +102,26 @@ describe('the whole service in one process', () => {
     expect(outcomeOf(run)).toBe('completed completed - 1')
     expect(startsOf(run)).toHaveLength(1)
     expect(activitiesOf(run)).toMatchObject([{ output: 'before\nafter\n' }])
+  })
+
+  it('goes on with the same setup script when it is killed while the script runs', async () => {
+    const setup = 'echo once >> count; echo before; while [ ! -e go ]; do sleep 0.02; done; echo after'
+    const { id } = await new Environments(api).make({ setup })
+    const session = await api.createSession({ runtime: 'shell', environment: { id } }, 'cat count')
+    const events = async () => (await api.events(session.id)).filter(({ type }) => type.startsWith('svc.environment.'))
+    await until('output of setup', async () => (await events()).length === 2)
+    await service.kill('SIGKILL')
+    await start()
+    await go(session)
+    const run = await endedRun(api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(activitiesOf(run)).toMatchObject([{ output: 'once\n' }])
+    expect((await events()).map(({ data }) => data['status'] ?? data['text'])).toEqual([
+      'started',
+      'before\n',
+      'after\n',
+      'succeeded',
+    ])
   })
 
   it('survives the death of its PostgreSQL, and so does the run', async () => {

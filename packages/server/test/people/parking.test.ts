@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { Sweeper } from '../../src/execution/host/sweeper.ts'
 import { Worker } from '../../src/execution/worker.ts'
 import { nativeStandIn } from '../support/agents/scripted-runtimes.ts'
+import { Environments } from '../support/environments/environments.ts'
 import { activitiesOf, type EndedRun, messagesOf, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { until } from '../support/until.ts'
@@ -93,6 +94,24 @@ it('a waiting native agent gives its sandbox back, and continues in another with
   expect(kept).toEqual([expect.any(String), 'draft', expect.any(String), 'summary.md'])
   expect(ended.run.result?.artifactIds).toEqual([kept[0], kept[2]])
   expect(messagesOf(await resuming.next(session, 'recall'))).toMatchObject([{ text: 'loaded: before' }])
+})
+
+it('a run of a session with an environment continues in a sandbox that is set up again', async () => {
+  await work()
+  const { id } = await new Environments(resuming.api).make({ setup: 'echo "set up $BERTH_RESTORED"' })
+  const session = await resuming.api.createSession({ environment: { id } }, ask('a'))
+  await parked(session)
+  await reply(session, await asked(session), 'mine')
+  const ended = await resuming.settled(session)
+  expect([outcomeOf(ended), startsOf(ended).length]).toEqual(['completed completed - 1', 1])
+  const applies = ended.events.filter(({ type }) => type === 'svc.environment.apply').map(({ data }) => data)
+  expect(applies.map(({ status, outputTail }) => [status, outputTail])).toEqual([
+    ['started', undefined],
+    ['succeeded', 'set up \n'],
+    ['started', undefined],
+    ['succeeded', 'set up true\n'],
+  ])
+  expect(new Set(applies.map(({ leaseId }) => leaseId)).size).toBe(2)
 })
 
 it('a call that asked people ends once they have answered, although its process has not', async () => {

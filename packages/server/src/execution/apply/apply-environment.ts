@@ -71,6 +71,8 @@ export async function applyEnvironment(
   using watch = watchApply(context, claim, signal)
   try {
     const applied = await carryOut(context, claim, runtime, begun, document, watch.signal)
+    // What setup left running belongs to the sandbox: a cancelled Run does not take it along.
+    await context.driver.keepOrphans(applied.id)
     const attached = await underFence(context, claim, tx => attach(tx, context, claim, applied.id))
     tell(context, claim)
     return attached

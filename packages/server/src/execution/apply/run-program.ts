@@ -16,7 +16,9 @@ const MAX_VAIN_CONNECTIONS = 10
 /** Time between asking the program to end and killing it. */
 const STOP_GRACE_MS = 1000
 /** The program keeps its time limit itself. After this much more it is stopped from outside: it may be suspended. */
-const LATE_MS = 15_000
+const LATE_MS = 5_000
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** A process of an apply. */
 export interface Program {
@@ -152,7 +154,7 @@ class Watch implements Disposable {
     this.#due = Promise.withResolvers()
   }
 
-  /** Stops the program at a time, in milliseconds since 1970. */
+  /** Stops the program at a time, in milliseconds since 1970 by the system's clock, which the journal's times are of. */
   endBy(at: number): void {
     this.#later(async () => {
       this.late = true
@@ -194,7 +196,7 @@ class Watch implements Disposable {
         this.#timers.delete(timer)
         work().catch(this.#broken.reject)
       },
-      Math.max(0, delayMs),
+      Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS),
     )
     this.#timers.add(timer)
     return timer

@@ -7,6 +7,9 @@ import type { ApplyParts, ApplyStep } from './apply-parts.ts'
 import { type ProgramEnd, runProgram } from './run-program.ts'
 import { readExports, sealExports } from './setup-exports.ts'
 
+/** The longest time that a timer can keep, with room for a program that is late. */
+const LONGEST_MS = 2 ** 31 - 60_000
+
 /** Runs the setup script, in the agent's working directory. */
 export const setupStep: ApplyStep = {
   name: 'setup',
@@ -15,7 +18,7 @@ export const setupStep: ApplyStep = {
     const { context, document, environment, lease, output, restored, runtime } = parts
     // A script that outlasts the lease's bound would take the sandbox with it.
     const leftMs = workEndsAt(lease).getTime() - context.clock.now().getTime()
-    const timeoutMs = Math.max(1000, Math.min(context.limits.setupMs, leftMs))
+    const timeoutMs = Math.max(1000, Math.min(context.limits.setupMs, leftMs, LONGEST_MS))
     const platform = restored ? { BERTH_RESTORED: 'true' } : {}
     let end: SetupEnd | null = null
     const ended = await runProgram(
@@ -51,7 +54,8 @@ async function resultOf(
   if (end.exitCode === null) throw new ApplyFailed('setup_exit_nonzero', told)
   const applied = { ...told, setupExitCode: end.exitCode }
   if (end.exitCode !== 0) throw new ApplyFailed('setup_exit_nonzero', applied)
-  return { ...applied, exports: sealExports(context.db, lease, exports) }
+  const empty = Object.keys(exports.variables).length === 0 && exports.path.length === 0
+  return { ...applied, ...(!empty && { exports: sealExports(context.db, lease, exports) }) }
 }
 
 /** Reads the program's last message, which setup itself may have written. */

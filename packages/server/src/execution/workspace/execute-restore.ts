@@ -1,4 +1,5 @@
 import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
+import { abandonUnfinished } from '../../sessions/leases/end-lease.ts'
 import { deleteWorkspaceRequest, failWorkspaceRequest } from '../../sessions/leases/workspace-request-sql.ts'
 import { releaseFence } from '../../sessions/runs/fence-sql.ts'
 import { findSession } from '../../sessions/session/session-sql.ts'
@@ -29,6 +30,8 @@ export async function executeRestore(context: ExecutionContext, claim: Claim, si
     failed = true
   }
   await underFence(context, claim, async tx => {
+    // Whoever asks again gets another sandbox.
+    if (failed) await abandonUnfinished(tx, claim, context.clock.now())
     if (failed) await failWorkspaceRequest(tx, claim, context.clock.now())
     else await deleteWorkspaceRequest(tx, claim)
     await releaseFence(tx, claim)

@@ -55,13 +55,13 @@ export async function provision(
   const live = await findLiveLease(db, claim)
   const retired = live?.state === 'attached' && (await isToRetire(context, claim, live))
   const remember = (tx: Queryable) => rememberSecrets(tx, claim, 'runtime', runtime.secrets ?? [], clock.now())
-  const goesOn = live?.state === 'applying'
-  if (live !== null && (goesOn || live.state === 'attached') && !retired) {
+  if (live?.state === 'applying') return apply(context, claim, runtime, live, null, signal)
+  if (live?.state === 'attached' && !retired) {
     // The agent's next process may get values that the configuration lacked when the lease was written.
     if (runtime.secrets !== undefined && runtime.secrets.length > 0) await underFence(context, claim, remember)
     await driver.serveProxy(live.id, egressOf(context, live.id, runtime))
     await driver.thaw(live.id)
-    return goesOn ? apply(context, claim, runtime, live, null, signal) : live
+    return live
   }
   const lease = await underFence(context, claim, async tx => {
     // The worker may have taken the fence while an archiving had freed it and not yet committed.
@@ -123,10 +123,14 @@ export async function provision(
   return apply(context, claim, runtime, lease, fresh, signal)
 }
 
-/** Applies the environment. A sandbox that is lost meanwhile ends its lease. */
+/** Applies the environment, or goes on with that. A sandbox that is lost meanwhile ends its lease. */
 async function apply(...parts: Parameters<typeof applyEnvironment>): Promise<LeaseRow> {
-  const [context, claim] = parts
+  const [context, claim, runtime, lease, fresh] = parts
   try {
+    if (fresh === null) {
+      await context.driver.serveProxy(lease.id, egressOf(context, lease.id, runtime))
+      await context.driver.thaw(lease.id)
+    }
     return await applyEnvironment(...parts)
   } catch (cause) {
     if (!isSandboxLost(cause)) throw cause

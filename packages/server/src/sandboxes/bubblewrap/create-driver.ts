@@ -119,6 +119,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     thaw: leaseId => locked(leaseId, () => freezer.thaw(leaseId)),
     stateOf: leaseId => freezer.state(leaseId),
     endOrphans: leaseId => freezer.endOrphans(leaseId),
+    keepOrphans: leaseId => freezer.keepOrphans(leaseId),
     async destroy(leaseId) {
       // Before taking the lock: a create that hangs holds it until its processes end. `remove` then checks that all
       // have ended.

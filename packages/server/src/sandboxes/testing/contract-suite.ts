@@ -330,22 +330,25 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect(await driver.stateOf(lease)).toBe('gone')
       })
 
-      it('loses with endOrphans only the orphans since its last thaw, and their descendants', async () => {
+      it('loses with endOrphans only the orphans since its last thaw or keepOrphans, and their descendants', async () => {
         const { driver } = subject
         const lease = await make()
         const orphan = (name: string) =>
           `setsid bash -c 'exec -a ${name} bash -c "sleep 600; :"' >/dev/null 2>&1 </dev/null &`
         const names = async () =>
-          (await out(lease, 'cat /proc/[0-9]*/cmdline | tr "\\0" "\\n" | grep -x -E "old|young"; :')).split('\n')
+          (await out(lease, 'cat /proc/[0-9]*/cmdline | tr "\\0" "\\n" | grep -x -E "old|kept|young"; :')).split('\n')
         await run(lease, orphan('old'))
         await until('the first is there', async () => (await names()).includes('old'))
         await driver.freeze(lease)
         await until('all have stopped', async () => (await driver.stateOf(lease)) === 'frozen')
         await driver.thaw(lease)
+        await run(lease, orphan('kept'))
+        await until('the second is there', async () => (await names()).includes('kept'))
+        await driver.keepOrphans(lease)
         await run(lease, orphan('young'))
-        await until('the second is there', async () => (await names()).includes('young'))
+        await until('the third is there', async () => (await names()).includes('young'))
         await driver.endOrphans(lease)
-        expect(await names()).toEqual(['old'])
+        expect((await names()).toSorted()).toEqual(['kept', 'old'])
       })
 
       it('is reported gone if it never existed', async () => {
@@ -356,6 +359,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect(await subject.driver.thaw('never-was')).toBe(false)
         expect(await subject.driver.stateOf('never-was')).toBe('gone')
         await subject.driver.endOrphans('never-was')
+        await expect(subject.driver.keepOrphans('never-was')).rejects.toBeInstanceOf(SandboxGoneError)
         await subject.driver.destroy('never-was')
       })
 

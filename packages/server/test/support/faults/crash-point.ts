@@ -21,7 +21,7 @@ export type CrashPhase = 'seal' | 'restore'
 export class CrashPoint {
   /** Names of the steps so far, in order. */
   readonly steps: string[] = []
-  readonly #phase: CrashPhase
+  readonly #phase: CrashPhase | 'apply'
   readonly #at: number
   readonly #mode: CrashMode
   readonly #death = new AbortController()
@@ -29,13 +29,14 @@ export class CrashPoint {
 
   /**
    * Sets the step at which the fault strikes.
+   * @param phase `apply`: everything from the beginning of the Run's work on
    * @param at number of the step, from 1; 0 for none
    */
-  constructor(phase: CrashPhase, at: number, mode: CrashMode) {
+  constructor(phase: CrashPhase | 'apply', at: number, mode: CrashMode) {
     this.#phase = phase
     this.#at = at
     this.#mode = mode
-    this.#counting = phase === 'restore'
+    this.#counting = phase !== 'seal'
   }
 
   /** True if the worker has reached the step. */
@@ -46,6 +47,11 @@ export class CrashPoint {
   /** Aborts the work that this process does for a dead worker. */
   get signal(): AbortSignal {
     return this.#death.signal
+  }
+
+  /** Lets the worker die now. */
+  die(): void {
+    this.#death.abort(new Error('the worker is dead'))
   }
 
   world(context: ExecutionContext): ExecutionContext {
@@ -73,6 +79,7 @@ export class CrashPoint {
 
   #database(real: Database): Database {
     return {
+      masterKey: real.masterKey,
       query: async <Row>(statement: string | Statement, values?: readonly unknown[]): Promise<Result<Row>> => {
         this.#death.signal.throwIfAborted()
         return values === undefined ? real.query<Row>(statement) : real.query<Row>(statement, values)

@@ -34,6 +34,8 @@ export interface LeaseFreezer {
    * by forking.
    */
   endOrphans(leaseId: string): Promise<void>
+  /** Makes `endOrphans` spare the processes that run now, as a thaw does. */
+  keepOrphans(leaseId: string): Promise<void>
 }
 
 /** Opens the freezer: the kernel's if this host has one, which stops the supervisor too; else by signals. */
@@ -62,6 +64,11 @@ export function openLeaseFreezer(context: DriverContext): LeaseFreezer {
         for (const orphan of orphans) await signalProcess(orphan, 'SIGKILL')
         return orphans.length === 0
       }, ENDING_MS)
+    },
+    async keepOrphans(leaseId) {
+      const files = filesOf(leaseId)
+      if (await isDead(files)) throw new SandboxGoneError(`sandbox ${leaseId} is gone`)
+      await noteThaw(files)
     },
   }
 }
