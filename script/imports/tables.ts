@@ -91,6 +91,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   environment_revisions: { writes: ['environments'] },
   environment_secrets: { writes: ['environments'] },
   environment_archives: { writes: ['environments'], reads: ['housekeeping'] },
+  environment_caches: { writes: ['environments'], reads: ['housekeeping'] },
 
   // Repositories and their hosts.
   host_connections: { writes: ['repositories'] },

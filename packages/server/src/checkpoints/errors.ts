@@ -12,6 +12,18 @@ export class SealFailed extends Error {
   }
 }
 
+/** A tree holds one of the secrets that it must not hold. */
+export class SecretFound extends Error {
+  override readonly name = 'SecretFound'
+  /** The first path of the tree that holds one. */
+  readonly path: string
+
+  constructor(path: string) {
+    super('the tree holds a secret')
+    this.path = path
+  }
+}
+
 /**
  * Why a checkpoint was not restored. `missing`, `corrupt`, `malformed` and `over_limit` mean that it never will be.
  * `target_not_empty`, `target_full` and `failed` are about the target or this host.

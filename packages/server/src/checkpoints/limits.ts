@@ -31,3 +31,10 @@ export const foreignRuntimeLimits: CheckpointLimits = {
   sourceBytes: GiB,
   files: 32,
 }
+
+/** Caps of the cached paths of a sandbox, home and workspace together. */
+export const cacheLimits: CheckpointLimits = {
+  ...workspaceLimits,
+  storedBytes: GiB,
+  files: 200_000,
+}

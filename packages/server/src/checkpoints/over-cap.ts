@@ -9,6 +9,8 @@ export interface OverCap {
   readonly atLeast: number
   /** Bytes of file content when the seal was abandoned, if known. */
   readonly sourceBytes?: number
+  /** The path at which it was abandoned, if a seal that searches for secrets knows it. */
+  readonly path?: string
 }
 
 /** A seal found its tree too large. */

@@ -1,7 +1,14 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { frameTypes, type RestoreJob, stagingName, type TreeTotals } from '@berth/supervisor/tree'
+import {
+  cacheStagingName,
+  frameTypes,
+  type RestoreJob,
+  type RestoreReady,
+  stagingName,
+  type TreeTotals,
+} from '@berth/supervisor/tree'
 import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
 import { BlobCorrupt, type BlobRef, type Blobs } from '../storage/blobs/blobs.ts'
 import { Baselines } from './baselines.ts'
@@ -23,10 +30,21 @@ export interface RestoreOptions {
   readonly target: TreePlace
   /** Top-level names of the target that do not belong to the tree and stay. */
   readonly skip?: readonly string[]
+  /**
+   * Writes nothing but these paths, beside what the target has; one that exists is left as it is. After a failure none
+   * of them is there that was not there before.
+   */
+  readonly only?: readonly string[]
   readonly limits: CheckpointLimits
   /** Directory of the target's baselines, as for `sealTree`: the next seal builds on this checkpoint. */
   readonly baselines: string
   readonly signal?: AbortSignal | undefined
+}
+
+/** A restored tree. */
+export interface RestoredTree extends TreeTotals {
+  /** The paths of `only` that were written. */
+  readonly placed: readonly string[]
 }
 
 /**
@@ -37,7 +55,7 @@ export interface RestoreOptions {
  *
  * @throws RestoreRefused, or the signal's reason
  */
-export async function restoreTree(options: RestoreOptions): Promise<TreeTotals> {
+export async function restoreTree(options: RestoreOptions): Promise<RestoredTree> {
   const { manifest, table } = await readSound(options)
   const baselines = await Baselines.open(options.baselines)
   await using next = await baselines.begin()
@@ -81,7 +99,7 @@ async function write(
   table: PackTable,
   baselines: Baselines,
   baselineFd: number,
-): Promise<TreeTotals> {
+): Promise<RestoredTree> {
   const { program, target, blobs, limits, signal } = options
   const keep = options.skip ?? []
   const job: RestoreJob = {
@@ -89,8 +107,9 @@ async function write(
     limits: { files: limits.files, sourceBytes: limits.sourceBytes, indexBytes: limits.indexBytes },
     packs: table.packs.map(({ id, sourceBytes }) => ({ id, sourceBytes })),
     keep,
+    ...(options.only !== undefined && { only: options.only }),
   }
-  let begun = false
+  let placed: readonly string[] | null = null
   try {
     await using conversation = await Conversation.start(program, target, 'write', { descriptors: [baselineFd], signal })
     conversation.order(job)
@@ -99,9 +118,10 @@ async function write(
     }
     await conversation.send(frameTypes.indexEnd)
     // From here on the content of the target belongs to this restore.
-    if ((await conversation.next()).type !== frameTypes.ready)
-      throw new RestoreRefused('failed', 'the tree program sent an unexpected frame')
-    begun = true
+    const ready = await conversation.next()
+    if (ready.type !== frameTypes.ready) throw new RestoreRefused('failed', 'the tree program sent an unexpected frame')
+    const { open } = JSON.parse(ready.payload.toString()) as RestoreReady
+    placed = open.flatMap(at => options.only?.[at] ?? [])
     for await (const [pack, content] of contents(table.packs, blobs)) {
       await conversation.send(frameTypes.pack, numbers(pack.id, pack.sourceBytes), content)
     }
@@ -109,11 +129,12 @@ async function write(
     conversation.end()
     const done = await conversation.next()
     if (done.type !== frameTypes.done) throw new RestoreRefused('failed', 'the tree program sent an unexpected frame')
-    return JSON.parse(done.payload.toString()) as TreeTotals
+    return { ...(JSON.parse(done.payload.toString()) as TreeTotals), placed }
   } catch (error) {
     // The restore may have begun and been killed before its report arrived. No signal here: it may have caused the
     // kill.
-    if (begun || (await isUnfinished(target))) await clearTarget(program, target, keep)
+    const only = options.only === undefined ? {} : { only: placed ?? [] }
+    if (placed !== null || (await isUnfinished(options))) await clearTarget(options, { keep, ...only })
     await baselines.finished()
     signal?.throwIfAborted()
     throw refusalOf(error)
@@ -121,17 +142,20 @@ async function write(
 }
 
 /** Returns true if a restore has left its mark in the target. */
-async function isUnfinished({ path }: TreePlace): Promise<boolean> {
-  return lstat(join(path, stagingName)).then(
+async function isUnfinished({ target, only }: Pick<RestoreOptions, 'target' | 'only'>): Promise<boolean> {
+  return lstat(join(target.path, only === undefined ? stagingName : cacheStagingName)).then(
     () => true,
     () => false,
   )
 }
 
-/** Removes everything from a target but `keep`. */
-async function clearTarget(program: TreeProgram, target: TreePlace, keep: readonly string[]): Promise<void> {
+/** Removes everything from a target but `keep`; with `only`, these paths and what a restore beside others has left. */
+export async function clearTarget(
+  { program, target }: Pick<RestoreOptions, 'program' | 'target'>,
+  names: { readonly keep: readonly string[]; readonly only?: readonly string[] },
+): Promise<void> {
   await using conversation = await Conversation.start(program, target, 'write', {})
-  conversation.order({ kind: 'clear', keep })
+  conversation.order({ kind: 'clear', ...names })
   conversation.end()
   await conversation.next()
 }

@@ -29,6 +29,8 @@ export interface SealOptions {
   readonly exclude?: readonly ExcludeRule[]
   /** Nothing but these paths and everything below them. */
   readonly only?: readonly string[]
+  /** Refuses a tree that holds one of these texts. Content that the previous checkpoint has is not searched again. */
+  readonly secrets?: readonly string[]
   /** Left out in addition if the checkpoint is over a cap. By default rebuildable directories. */
   readonly excludeOverCap?: readonly ExcludeRule[]
   readonly level?: number
@@ -50,7 +52,7 @@ export interface SealedTree extends Sealed {
  * A checkpoint over its caps is tried again without dead content of earlier ones, and then without rebuildable content.
  *
  * @returns the sealed tree, or the cap that even the last attempt exceeded
- * @throws SealFailed, StorageFull, BlobCorrupt, or the signal's reason
+ * @throws SecretFound, SealFailed, StorageFull, BlobCorrupt, or the signal's reason
  */
 export async function sealTree(options: SealOptions): Promise<SealedTree | OverCap> {
   const skip = (options.skip ?? []).map(name => ({ names: [name], rooted: true }))
@@ -131,6 +133,7 @@ function jobOf(options: SealOptions, attempt: Attempt, previous: Previous): Seal
     level: options.level ?? DEFAULT_LEVEL,
     exclude: attempt.exclude,
     ...(options.only !== undefined && { only: options.only }),
+    ...(options.secrets !== undefined && { secrets: options.secrets }),
     limits: { files, sourceBytes, indexBytes },
     packs: previous.table.packs.map(pack => ({ id: pack.id, sourceBytes: pack.sourceBytes })),
     nextPack: previous.table.nextPack,

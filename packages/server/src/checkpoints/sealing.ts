@@ -2,7 +2,7 @@ import { frameTypes, type Omitted, packBytes, type SealDone, type SealJob, segme
 import type { BlobRef, Blobs } from '../storage/blobs/blobs.ts'
 import { BlobSink } from './blob-sink.ts'
 import { type Conversation, ProgramGaveUp, ProgramLost } from './conversation.ts'
-import { SealFailed } from './errors.ts'
+import { SealFailed, SecretFound } from './errors.ts'
 import type { CheckpointLimits } from './limits.ts'
 import { encodeManifest, encodePackTable, type IndexBlob, type Pack, sha256Of } from './manifest.ts'
 import { CapExceeded, refuseOver } from './over-cap.ts'
@@ -156,10 +156,15 @@ export class Sealing {
     if (error instanceof ProgramLost) return new SealFailed(error.message, { cause: error, bound: error.bound })
     if (!(error instanceof ProgramGaveUp)) return error
     const { failure } = error
+    if (failure.code === 'secret') return new SecretFound(failure.path)
     if (failure.code !== 'over_limit') return new SealFailed(error.message)
     const { limits } = this.#options
     const limit = { files: limits.files, source: limits.sourceBytes, index: limits.indexBytes }[failure.limit]
-    const { limit: cap, atLeast, sourceBytes } = failure
-    return new CapExceeded({ kind: 'over_cap', cap, limit, atLeast, ...(sourceBytes !== undefined && { sourceBytes }) })
+    const { limit: cap, atLeast, sourceBytes, path } = failure
+    return new CapExceeded({
+      ...{ kind: 'over_cap', cap, limit, atLeast },
+      ...(sourceBytes !== undefined && { sourceBytes }),
+      ...(path !== undefined && { path }),
+    })
   }
 }

@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { foreignRuntimeLimits, workspaceLimits } from '../checkpoints/limits.ts'
+import { cacheLimits, foreignRuntimeLimits, workspaceLimits } from '../checkpoints/limits.ts'
 import type { Context } from '../context.ts'
 import { Deliverer } from '../delivery/deliverer.ts'
 import type { DeliveryContext } from '../delivery/delivery-context.ts'
@@ -105,7 +105,7 @@ async function executionContext(
     supervisorCommand: [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`],
     budgets: worker.budgets,
     approvalRules: worker.approvalRules,
-    checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits },
+    checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits, cache: cacheLimits },
     limits: {
       ...worker.limits,
       cloneMs: CLONE_MS,

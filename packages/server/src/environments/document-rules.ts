@@ -1,13 +1,11 @@
 import { type EnvironmentDraft, environmentLimits, type Issue, type SecretPin } from '@berth/contract'
-import { cachePathFault } from './cache-path.ts'
+import { cachePathFault, PROJECT } from './cache-path.ts'
 import { digestOf, documentText, pathOf, type StoredDocument } from './document.ts'
 
 /** Variables that the platform sets itself, in upper case. */
 const reserved = new Set(['HOME', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'NODE_USE_ENV_PROXY'])
 const proxies = new Set(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY', 'FTP_PROXY'])
 const repositoryPath = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/
-/** The workspace's own directory, where a launch repository lies. */
-const PROJECT = 'project'
 
 const whiteSpaceOrControl = /^\s*$|\p{Cc}/u
 
@@ -43,7 +41,7 @@ export function documentFaults(
     ...nameFaults(document.name),
     ...variableFaults(document.variables, pins),
     ...extensionFaults(document.extensions, archives, catalog),
-    ...cacheFaults(document.cache.paths, conversations),
+    ...cacheFaults(document, conversations),
     ...repositoryFaults(document),
     ...pinFaults(sent, pins),
     ...(Buffer.byteLength(documentText(document)) > environmentLimits.documentBytes
@@ -86,9 +84,10 @@ function extensionFaults(
   })
 }
 
-function cacheFaults(paths: readonly string[], conversations: readonly string[]): readonly Issue[] {
+function cacheFaults({ cache: { paths }, repositories }: StoredDocument, conversations: readonly string[]) {
+  const clones = repositories.map(pathOf)
   return paths.flatMap((path, index) => {
-    const fault = cachePathFault(path, paths.slice(0, index), conversations)
+    const fault = cachePathFault(path, paths.slice(0, index), conversations, clones)
     return fault === null ? [] : [issue(['cache', 'paths', index], fault)]
   })
 }

@@ -1,6 +1,8 @@
 import type { Context } from '../context.ts'
 import type { Chore } from '../housekeeping/chore.ts'
 import { letArchivesGo } from './archives/retention.ts'
+import { CACHE_KEPT_MS } from './cache/cache-key.ts'
+import { forgetCaches } from './cache/cache-sql.ts'
 import { destroyEndedSecrets } from './secret-sql.ts'
 
 const MINUTE_MS = 60_000
@@ -19,6 +21,14 @@ export function environmentChores({ db, clock, log }: Pick<Context, 'db' | 'cloc
       work: async () => {
         const destroyed = await destroyEndedSecrets(db, new Date(clock.now().getTime() - KEPT_MS))
         if (destroyed > 0) log.info({ destroyed }, 'destroyed values of secrets that were replaced or deleted')
+      },
+    },
+    {
+      name: 'forget-caches',
+      intervalMs: 60 * MINUTE_MS,
+      work: async () => {
+        const forgotten = await forgetCaches(db, new Date(clock.now().getTime() - CACHE_KEPT_MS))
+        if (forgotten > 0) log.info({ forgotten }, 'forgot caches that were not used for seven days')
       },
     },
     {

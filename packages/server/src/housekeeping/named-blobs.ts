@@ -2,7 +2,7 @@ import type { Database } from '../storage/postgres/database.ts'
 
 const PAGE = 10_000
 
-/** Every blob that a row names: of Turns' files, Artifacts, reviews, checkpoints, engines of releases and archives. */
+/** Every blob that a row names: of Turns' files, Artifacts, reviews, checkpoints, engines of releases, archives and caches. */
 const namedBlobs = `
   select file ->> 'sha256' as sha256 from turns, jsonb_array_elements(files) as file
   union all select sha256 from artifacts
@@ -12,6 +12,7 @@ const namedBlobs = `
   union all select engine_sha256 from runtime_release_probes
   union all select sha256 from runtime_release_engines
   union all select sha256 from environment_archives
+  union all select unnest(blobs) from environment_caches
   union all select engine_sha256 from leases where engine_sha256 is not null and ended_at is null`
 
 /**

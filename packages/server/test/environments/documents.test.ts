@@ -139,6 +139,11 @@ describe('a document', () => {
       { extensions: [{ archive: `sha256:${'0'.repeat(64)}`, catalog: 'a' }] },
       'document.extensions.0',
     ],
+    [
+      'a cache in the directory of a repository',
+      { github: true, repositories: [{ repository: 'o/lib' }], cache: { paths: ['lib/x'] } },
+      'document.cache.paths.0',
+    ],
     ['pins of no secret', { secrets: [{ name: 'A', version: 1 }] }, 'document.secrets'],
     ['more than 256 KiB', { setup: '🦀'.repeat(65_536) }, 'document'],
     ['a document that is none', 5, 'document'],
@@ -150,14 +155,25 @@ describe('a document', () => {
     expect(issues.map(issue => issue.path.join('.'))).toContain(path)
   })
 
-  it.each(['/abs', '~', '~/', 'a//b', 'a/', './a', 'a/../b', '~/.berth/sessions', 'sub/.git', '.berth/x', '~/.berth'])(
-    'is refused for the cache path %s',
-    async path => {
-      expect(outcome(await mine.put(randomUUID(), { name: fresh(), cache: { paths: [path] } }))).toBe(
-        '400 environment_invalid',
-      )
-    },
-  )
+  it.each([
+    '/abs',
+    '~',
+    '~/',
+    'a//b',
+    'a/',
+    './a',
+    'a/../b',
+    '~/.berth/sessions',
+    'sub/.git',
+    '.berth/x',
+    '~/.berth',
+    '~/.berth-outbox',
+    'project',
+  ])('is refused for the cache path %s', async path => {
+    expect(outcome(await mine.put(randomUUID(), { name: fresh(), cache: { paths: [path] } }))).toBe(
+      '400 environment_invalid',
+    )
+  })
 
   it.each([[['a', 'a']], [['a', 'a/b']], [['~/.cache/x', '~/.cache']]])(
     'is refused for cache paths %j',

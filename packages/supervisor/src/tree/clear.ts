@@ -1,17 +1,21 @@
 import { chmodSync, lstatSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs'
-import { stagingName } from './protocol.ts'
+import { type ClearJob, cacheStagingName, stagingName } from './protocol.ts'
 
 /**
- * Removes everything from the current directory but the names to keep. The mark of an unfinished restore goes last, so
+ * Removes everything from the current directory but the names to keep, or only the paths of a cache. The mark of an unfinished restore goes last, so
  * an interrupted clear starts again. Use it only for a restore's output: nothing else may write here meanwhile.
  */
-export function clear(keep: readonly string[]): void {
+export function clear({ keep, only }: Pick<ClearJob, 'keep' | 'only'>): void {
+  if (only !== undefined) {
+    for (const path of [cacheStagingName, ...only]) remove(Buffer.from(path))
+    return
+  }
   const kept = new Set([...keep, stagingName])
   for (const name of readdirSync('.', { encoding: 'latin1' })) if (!kept.has(name)) remove(Buffer.from(name, 'latin1'))
   remove(Buffer.from(stagingName))
 }
 
-function remove(path: Buffer): void {
+export function remove(path: Buffer): void {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   if (stats === undefined) return
   if (!stats.isDirectory()) {

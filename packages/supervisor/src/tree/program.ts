@@ -26,7 +26,7 @@ async function run(): Promise<object> {
     case 'restore':
       return restore(job, () => readFrame(IN, maxFrameBytes), OUT)
     case 'clear':
-      clear(job.keep)
+      clear(job)
       return {}
     case 'outbox':
       emptyOutbox(job, () => readFrame(IN, maxFrameBytes), OUT)

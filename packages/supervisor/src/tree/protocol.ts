@@ -6,6 +6,7 @@
  * `same` for each segment of the index in order, then `done`.
  * Restoring: the worker sends `job`, every `segment` in order, `indexEnd`, the packs in any order and `finish`. The
  * program answers `ready` once the index is valid, then `done`.
+ * Restoring a cache: the same, beside what the target has, and `ready` carries `RestoreReady`.
  * Clearing: `job`, then `done`.
  * Emptying the outbox: the worker sends `job`. The program sends one `presented` for each file; for a file to keep,
  * `content` frames follow, the last one empty. Then it sends `ready`. Once the worker has recorded the files it sends
@@ -51,6 +52,9 @@ export const maxFrameBytes = packBytes + 128 * 1024
 /** Directory that an unfinished restore leaves; no sealed tree has this name at its top. */
 export const stagingName = '.berth-restore'
 
+/** The same of an unfinished restore of a cache, which lies beside the content of a target. */
+export const cacheStagingName = '.berth-cache'
+
 /** Directory of `berth-present` at the top of the agent's home; entries are named by time and hold one file each. */
 export const outboxName = '.berth-outbox'
 
@@ -86,6 +90,11 @@ export interface SealJob {
   readonly exclude: readonly ExcludeRule[]
   /** Seals only these paths and everything below them. */
   readonly only?: readonly string[]
+  /**
+   * Gives up at the first path that holds one of these texts: in its name, its content, or the target of a link. Content
+   * that the previous checkpoint has is not read again. With a list, if only an empty one, failures name the path.
+   */
+  readonly secrets?: readonly string[]
   readonly limits: TreeLimits
   /** Packs worth reusing; content of other packs is read and stored again. */
   readonly packs: readonly UsablePack[]
@@ -101,12 +110,25 @@ export interface RestoreJob {
   readonly packs: readonly UsablePack[]
   /** Names at the top of the target that do not belong to the tree and stay. */
   readonly keep: readonly string[]
+  /**
+   * Writes nothing but these paths, each whole, beside what the target has. One that exists, or that cannot be reached
+   * through directories alone, is left as it is. `ready` tells which will be written.
+   */
+  readonly only?: readonly string[]
+}
+
+/** Sent with `ready` by a restore beside the content of a target. */
+export interface RestoreReady {
+  /** Positions in `only` of the paths that will be written. */
+  readonly open: readonly number[]
 }
 
 /** Requests removing everything that a restore has left. */
 export interface ClearJob {
   readonly kind: 'clear'
   readonly keep: readonly string[]
+  /** Removes these paths, and the staging directory of a cache, instead of everything. */
+  readonly only?: readonly string[]
 }
 
 /** Limits of the presented files that one run may keep. */
@@ -180,14 +202,18 @@ export type TreeFailure =
       readonly atLeast: number
       /** Bytes of file content, as far as a seal had come. */
       readonly sourceBytes?: number
+      /** As far as a seal had come. */
+      readonly path?: string
     }
+  /** A seal came to a path that holds a secret. */
+  | { readonly code: 'secret'; readonly path: string }
   /** The index contains something that no sealed tree contains. */
   | { readonly code: 'malformed'; readonly message: string }
   | { readonly code: 'target_not_empty' }
   | { readonly code: 'no_space' }
   | { readonly code: 'system'; readonly message: string }
 
-/** Ends a program's work; its message never contains a path of the tree. */
+/** Ends a program's work; its message never contains a path of the tree, which belongs to the user. */
 export class TreeError extends Error {
   override readonly name = 'TreeError'
   readonly failure: TreeFailure

@@ -11,22 +11,24 @@ import {
   openSync,
   readdirSync,
   renameSync,
-  rmdirSync,
   symlinkSync,
   utimesSync,
   writeSync,
 } from 'node:fs'
 import { writeBaseline } from './baseline.ts'
-import { clear } from './clear.ts'
+import { Beside } from './beside.ts'
+import { clear, remove } from './clear.ts'
 import { type Frame, writeFrame } from './frames.ts'
 import { IDENTITY_DOUBLES, type Segment } from './index-writer.ts'
 import { nativePath } from './native-path.ts'
 import { malformed, type Placement, type Plan, type PlannedFile, planOf } from './plan.ts'
 import {
   baselineFds,
+  cacheStagingName,
   frameTypes,
   packBytes,
   type RestoreJob,
+  type RestoreReady,
   segmentBytes,
   stagingName,
   TreeError,
@@ -48,33 +50,39 @@ const WRITE = constants.O_WRONLY | constants.O_NOFOLLOW
  * to a staging directory, and moved to its place when it is complete. The staging directory also marks an unfinished
  * restore: it is removed last, and if it exists, everything beside it is a leftover and is removed first.
  *
+ * With `only`, the target may hold anything, and a staging directory of another name is all that is left over.
+ *
  * @param next returns the worker's next frame
  * @throws TreeError if the target is not empty, or the index or a pack is malformed
  */
 export async function restore(job: RestoreJob, next: () => Frame, out: number): Promise<TreeTotals> {
-  empty(job.keep)
+  const staging = job.only === undefined ? stagingName : cacheStagingName
+  if (job.only === undefined) empty(job.keep)
+  else remove(Buffer.from(staging))
   const { index, segments } = await receiveIndex(next, job)
   const packs = new Map(job.packs.map(pack => [pack.id, pack.sourceBytes]))
   const plan = planOf(index, { limits: job.limits, packs, reserved: new Set(job.keep) })
-  writeFrame(out, frameTypes.ready)
-  mkdirSync(stagingName, 0o700)
-  process.chdir(stagingName)
+  const beside = job.only === undefined ? undefined : new Beside(job.only, plan)
+  writeFrame(out, frameTypes.ready, Buffer.from(JSON.stringify({ open: beside?.open ?? [] } satisfies RestoreReady)))
+  mkdirSync(staging, 0o700)
+  process.chdir(staging)
   for (const { path } of plan.directories) mkdirSync(nativePath(path), 0o700)
   for (const file of plan.files) if (file.left === 0) writeWhole(file, Buffer.alloc(0))
   await receivePacks(next, packs, plan.placements)
   if (plan.files.some(file => file.left > 0)) throw malformed('a pack is missing')
   makeLinks(plan)
   process.chdir('..')
-  for (const name of readdirSync(stagingName, { encoding: 'buffer' })) {
-    renameSync(Buffer.concat([Buffer.from(`${stagingName}/`), name]), name)
-  }
+  if (beside === undefined) moveAll(staging)
+  else beside.move(staging)
+  const isPlaced = (path: string) => beside?.hasPlaced(path) ?? true
   // Children first, because a directory may lose the rights needed to reach its children.
   for (const { path, mode, mtimeUs } of plan.directories.toReversed()) {
+    if (!isPlaced(path)) continue
     utimesSync(nativePath(path), mtimeUs / 1e6, mtimeUs / 1e6)
     chmodSync(nativePath(path), mode)
   }
-  await keepBaseline(index, segments)
-  rmdirSync(stagingName)
+  await keepBaseline(index, segments, isPlaced)
+  remove(Buffer.from(staging))
   return {
     files: plan.files.length,
     directories: plan.directories.length,
@@ -83,11 +91,17 @@ export async function restore(job: RestoreJob, next: () => Frame, out: number): 
   }
 }
 
+function moveAll(staging: string): void {
+  for (const name of readdirSync(staging, { encoding: 'buffer' })) {
+    renameSync(Buffer.concat([Buffer.from(`${staging}/`), name]), name)
+  }
+}
+
 function empty(keep: readonly string[]): void {
   const names = readdirSync('.').filter(name => !keep.includes(name))
   if (names.length === 0) return
   if (!names.includes(stagingName)) throw new TreeError({ code: 'target_not_empty' })
-  clear(keep)
+  clear({ keep })
 }
 
 async function receiveIndex(next: () => Frame, job: RestoreJob): Promise<{ index: Buffer; segments: Segment[] }> {
@@ -185,13 +199,17 @@ function makeLinks({ symlinks, hardLinks }: Plan): void {
   }
 }
 
-/** Stores everything's current identity, so that the next seal knows which entries have changed since. */
-async function keepBaseline(index: Buffer, segments: readonly Segment[]): Promise<void> {
+/** Stores the current identity of everything that was placed, so that the next seal knows which entries have changed since. */
+async function keepBaseline(
+  index: Buffer,
+  segments: readonly Segment[],
+  isPlaced: (path: string) => boolean,
+): Promise<void> {
   // Nobody else writes here yet. After this wait, no later write can fall into the same clock tick as our last one.
   await new Promise(resolve => setTimeout(resolve, SETTLING_MS))
   const identities: number[] = []
   for (let at = 0, head = readHead(index, at); head !== undefined; at = head.end, head = readHead(index, at)) {
-    const stats = head.kind === kinds.hardLink ? undefined : statOf(head.path)
+    const stats = head.kind === kinds.hardLink || !isPlaced(head.path) ? undefined : statOf(head.path)
     identities.push(stats?.ino ?? Number.NaN, stats?.mtimeMs ?? Number.NaN, stats?.ctimeMs ?? Number.NaN)
   }
   if (identities.length % IDENTITY_DOUBLES !== 0) throw new Error('an identity is incomplete')

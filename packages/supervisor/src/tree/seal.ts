@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from 'node:fs'
 import { Baseline, type Known, writeBaseline } from './baseline.ts'
+import { ByteSearch } from './byte-search.ts'
 import { Excluder } from './exclude.ts'
 import { IndexSender } from './index-sender.ts'
 import { type Identity, IndexWriter } from './index-writer.ts'
@@ -8,6 +9,7 @@ import { nativePath } from './native-path.ts'
 import { Packer } from './packer.ts'
 import {
   baselineFds,
+  cacheStagingName,
   chunkBytes,
   type LimitName,
   type SealDone,
@@ -59,12 +61,15 @@ class Sealing implements Visitor<Directory> {
   readonly #known: KnownContent
   readonly #excluder: Excluder
   readonly #scope: Scope
+  readonly #secrets: ByteSearch | undefined
   readonly #settledBeforeMs = Date.now() - UNSETTLED_MS
   /** First path of each file with several links. */
   readonly #links = new Map<string, string>()
   /** Chunks in use, each once. */
   readonly #used = new Map<number, { readonly offsets: Set<number>; bytes: number }>()
   readonly #counts = { files: 0, directories: 0, links: 0, sourceBytes: 0, readBytes: 0 }
+  /** The path that the seal is at. */
+  #at = ''
   readonly #omitted = { sockets: 0, fifos: 0, devices: 0, excluded: 0, tooLong: 0 }
 
   constructor(job: SealJob, out: number, baseline: Baseline | undefined, index: IndexWriter) {
@@ -73,6 +78,8 @@ class Sealing implements Visitor<Directory> {
     this.#known = new KnownContent(baseline, new Set(job.packs.map(pack => pack.id)))
     this.#excluder = new Excluder(job.exclude)
     this.#scope = new Scope(job.only)
+    const secrets = new ByteSearch((job.secrets ?? []).map(secret => Buffer.from(secret)))
+    this.#secrets = secrets.isEmpty ? undefined : secrets
     this.index = index
     this.packer = new Packer(out, job.level, job.nextPack)
   }
@@ -83,9 +90,10 @@ class Sealing implements Visitor<Directory> {
 
   directory(path: string, stats: Stats, parent: Directory): Directory | undefined {
     // A restore would take this directory for its own. The worker, not the name, knows of unfinished restores.
-    if (path === stagingName) return this.#omit(parent)
+    if (isStaging(path)) return this.#omit(parent)
     if (!this.#scope.leadsTo(path)) return this.#leaveOut(parent)
     if (this.#excluder.excludes(path)) return this.#omit(parent)
+    this.#come(path)
     this.#count('directories')
     const entry = this.index.entries
     const baseline = this.#baseline
@@ -101,8 +109,9 @@ class Sealing implements Visitor<Directory> {
   }
 
   entry(path: string, stats: Stats, parent: Directory): Promise<void> | undefined {
-    if (path === stagingName) return this.#omit(parent)
+    if (isStaging(path)) return this.#omit(parent)
     if (!this.#scope.holds(path)) return this.#leaveOut(parent)
+    this.#come(path)
     if (stats.isFile()) return this.#file(path, stats)
     if (stats.isSymbolicLink()) return this.#symlink(path, stats)
     if (stats.isSocket()) this.#omitted.sockets++
@@ -114,6 +123,16 @@ class Sealing implements Visitor<Directory> {
   tooLong(parent: Directory): void {
     this.#omitted.tooLong++
     this.#leaveOut(parent)
+  }
+
+  /** Remembers how far the seal has come, and searches the path itself. */
+  #come(path: string): void {
+    this.#at = path
+    this.#refuseSecret(this.#secrets?.isIn(Buffer.from(path, 'latin1')))
+  }
+
+  #refuseSecret(found: boolean | undefined): void {
+    if (found) throw new TreeError({ code: 'secret', path: textOf(this.#at) })
   }
 
   #omit(parent: Directory): undefined {
@@ -135,6 +154,7 @@ class Sealing implements Visitor<Directory> {
     }
     const target = vanishing(() => readlinkSync(nativePath(path), { encoding: 'latin1' }))
     if (target === undefined) return
+    this.#refuseSecret(this.#secrets?.isIn(Buffer.from(target, 'latin1')))
     this.#count('links')
     this.index.symlink(path, microseconds(stats), target, this.#settled(stats))
   }
@@ -200,12 +220,14 @@ class Sealing implements Visitor<Directory> {
   ): Promise<{ chunks: ChunkRef[]; size: number }> {
     const before = known && this.#known.of(known)
     const chunks: ChunkRef[] = []
+    const holdsSecret = this.#secrets?.stream()
     let size = 0
     while (size < wanted) {
       const length = Math.min(chunkBytes, wanted - size)
       const waiting = this.packer.makeRoom(length)
       if (waiting !== undefined) await waiting
       const got = readUpTo(fd, this.packer.room, length)
+      this.#refuseSecret(holdsSecret?.(this.packer.room.subarray(0, got)))
       if (got > 0) chunks.push(this.packer.take(got, sha256 => before?.get(sha256) ?? this.#known.find(sha256, got)))
       size += got
       if (got < length) break
@@ -242,9 +264,16 @@ class Sealing implements Visitor<Directory> {
   #refuseOver(limit: LimitName & ('files' | 'source'), atLeast: number): void {
     const most = limit === 'files' ? this.#job.limits.files : this.#job.limits.sourceBytes
     const { sourceBytes } = this.#counts
-    if (atLeast > most) throw new TreeError({ code: 'over_limit', limit, atLeast, sourceBytes })
+    if (atLeast <= most) return
+    const path = this.#job.secrets === undefined ? {} : { path: textOf(this.#at) }
+    throw new TreeError({ code: 'over_limit', limit, atLeast, sourceBytes, ...path })
   }
 }
+
+const isStaging = (path: string): boolean => path === stagingName || path === cacheStagingName
+
+/** Returns a path, which has one character for each byte, as text. */
+const textOf = (path: string): string => Buffer.from(path, 'latin1').toString()
 
 function readUpTo(fd: number, into: Buffer, length: number): number {
   let have = 0

@@ -28,11 +28,20 @@ import { extensionsStep } from './extensions-step.ts'
 import { githubStep } from './github-step.ts'
 import { environmentOfLease } from './lease-environment.ts'
 import { OutputTeller } from './output-teller.ts'
+import { restoreCacheStep } from './restore-cache.ts'
+import { saveCacheStep } from './save-cache.ts'
 import { setupStep } from './setup-step.ts'
 import { watchApply } from './watch-apply.ts'
 
 /** The steps of every apply, in order. */
-const steps: readonly ApplyStep[] = [githubStep, cloneStep, setupStep, extensionsStep]
+const steps: readonly ApplyStep[] = [
+  githubStep,
+  restoreCacheStep,
+  cloneStep,
+  setupStep,
+  extensionsStep,
+  saveCacheStep,
+]
 
 /** What a fresh sandbox holds before its environment is applied. */
 export interface FreshSandbox {

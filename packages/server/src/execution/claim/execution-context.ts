@@ -40,8 +40,8 @@ export interface ExecutionContext extends Context {
   readonly budgets: RunBudgets
   /** Rules that answer approvals without asking people. */
   readonly approvalRules: readonly ApprovalRule[]
-  /** Caps of the checkpoints of a workspace and of a conversation. */
-  readonly checkpointLimits: { readonly workspace: CheckpointLimits; readonly conversation: CheckpointLimits }
+  /** Caps of the checkpoints of a workspace and of a conversation, and of an environment's cache. */
+  readonly checkpointLimits: Readonly<Record<'workspace' | 'conversation' | 'cache', CheckpointLimits>>
   /** Names this machine: only the host that made a sandbox can reach it. */
   readonly host: string
   /** Command of the supervisor inside a sandbox. */

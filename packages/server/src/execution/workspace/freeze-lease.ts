@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { findLiveLease } from '../../sessions/leases/lease-sql.ts'
 import { findRun } from '../../sessions/runs/run-sql.ts'
@@ -6,12 +5,7 @@ import type { RunClaim } from '../claim/claim.ts'
 import { ClaimLost } from '../claim/claim-lost.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { holdsFence, isUnclaimed } from '../claim/hold-sql.ts'
-
-/**
- * A seal waits this long for the last process to stop; a process inside a system call stops when it leaves the call.
- */
-const STOPPING_MS = 1000
-const LOOK_MS = 2
+import { stateOnceStopped } from '../claim/once-stopped.ts'
 
 /**
  * Freezes the sandbox of an ended Run before its seal, so that nothing changes the tree meanwhile and nothing of the
@@ -35,14 +29,6 @@ export async function freezeToSeal(context: ExecutionContext, claim: RunClaim, s
   // A running sandbox belongs to a worker that took the claim meanwhile. A Run with a requested cancellation may have
   // ended as failed, because its authority was revoked.
   if (state !== 'running' && run !== null && run.cancel_requested_at !== null) await driver.endOrphans(lease.id)
-}
-
-async function stateOnceStopped({ driver }: ExecutionContext, leaseId: string, signal: AbortSignal) {
-  for (const deadline = performance.now() + STOPPING_MS; ; ) {
-    const state = await driver.stateOf(leaseId)
-    if (state !== 'freezing' || performance.now() >= deadline) return state
-    await sleep(LOOK_MS, undefined, { signal })
-  }
 }
 
 /**

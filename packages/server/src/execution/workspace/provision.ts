@@ -5,7 +5,6 @@ import { type FoundExtension, findExtensions, shownOf } from '../../environments
 import { fixEnvironment, readFixedDocument } from '../../environments/fix-environment.ts'
 import { findProbeOfSession } from '../../releases/probe-sql.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
-import type { SandboxEgress } from '../../sandboxes/driver.ts'
 import { endLease } from '../../sessions/leases/end-lease.ts'
 import { isNearBound, workEndsAt } from '../../sessions/leases/lease-bound.ts'
 import { findLiveLease, insertLease, type LeaseRow, markAttached } from '../../sessions/leases/lease-sql.ts'
@@ -18,6 +17,7 @@ import { topics } from '../../storage/postgres/wakeups.ts'
 import { applyEnvironment, type FreshSandbox } from '../apply/apply-environment.ts'
 import type { Claim } from '../claim/claim.ts'
 import { ClaimLost } from '../claim/claim-lost.ts'
+import { egressOf } from '../claim/egress-of.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { isSandboxLost } from '../supervisor/errors.ts'
@@ -184,9 +184,4 @@ async function make(
     driver.create({ leaseId, command, bounds, mounts, extensions, egress, ...objects, ...installed, ...engine }),
     interrupted,
   ])
-}
-
-function egressOf(context: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {
-  const { gateway, git, publicHosts } = context
-  return { reach, publicHosts, gateway: gateway.route(leaseId), service: git.route(leaseId) }
 }

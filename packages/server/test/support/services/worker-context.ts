@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
-import { foreignRuntimeLimits, workspaceLimits } from '../../../src/checkpoints/limits.ts'
+import { cacheLimits, foreignRuntimeLimits, workspaceLimits } from '../../../src/checkpoints/limits.ts'
 import { extensionCatalog } from '../../../src/composition/extension-catalog.ts'
 import { UnpackedExtensions } from '../../../src/environments/extensions/unpacked-extensions.ts'
 import type { ExecutionContext, ExecutionLimits } from '../../../src/execution/claim/execution-context.ts'
@@ -148,7 +148,12 @@ export async function workerContext(
     limits: { ...limits, ...more.limits },
     budgets: more.budgets ?? {},
     approvalRules: more.approvalRules ?? [],
-    checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits, ...more.checkpointLimits },
+    checkpointLimits: {
+      workspace: workspaceLimits,
+      conversation: foreignRuntimeLimits,
+      cache: cacheLimits,
+      ...more.checkpointLimits,
+    },
     host: await hostName(dataDir),
     supervisorCommand: [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`],
   }
