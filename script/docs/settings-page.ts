@@ -22,7 +22,10 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['The account service', /^BERTH_(?:AUDIT|IDENTITY|REFRESH)_/],
   ['The console', /^BERTH_CONSOLE_/],
   ['Runs', /^BERTH_(?:RUN_|FENCE|MAX_|AGENT_|CANCEL_|PARK_|APPROVAL_|PING_|HOST_LOST|WORKER_)/],
-  ['Sandboxes', /^BERTH_(?:COMPUTE|LEASE_|WORKSPACE_|PROVISION_|SETUP_|SANDBOX_|EGRESS|MIRROR_|EXTENSIONS_|HELPER_)/],
+  [
+    'Sandboxes',
+    /^BERTH_(?:COMPUTE|LEASE_|WORKSPACE_|PROVISION_|SETUP_|SANDBOX_|EGRESS|MIRROR_|EXTENSIONS_|IMAGE_|HELPER_)/,
+  ],
   ['Reviews, Publications and Merges', /^BERTH_(?:REVIEW|PUBLICATION|MERGE)_/],
   ['Webhooks', /^BERTH_WEBHOOK_/],
   ['The gateway', /^BERTH_GATEWAY_/],

@@ -60,7 +60,7 @@ export const innerRooms: Readonly<Record<string, Rooms>> = {
     'merges',
     '.',
   ],
-  execution: ['supervisor', 'agent', 'claim', 'apply', 'workspace', 'attempt', 'host', '.'],
+  execution: ['supervisor', 'agent', 'claim', 'images', 'apply', 'workspace', 'attempt', 'host', '.'],
 }
 
 /** Returns the level of a folder in an order; -1 if the order does not name it. */

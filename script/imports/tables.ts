@@ -90,6 +90,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   environments: { writes: ['environments'], reads: ['sessions/session'] },
   environment_revisions: { writes: ['environments'] },
   environment_secrets: { writes: ['environments'] },
+  environment_images: { writes: ['environments'], reads: ['housekeeping'] },
   environment_archives: { writes: ['environments'], reads: ['housekeeping'] },
   environment_caches: { writes: ['environments'], reads: ['housekeeping'] },
 

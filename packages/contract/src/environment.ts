@@ -66,6 +66,10 @@ const fields = {
   ),
   github: Type.Boolean({ description: 'Whether sandboxes get short-lived tokens of the Git host.' }),
   repositories: Type.Array(ClonedRepository, { maxItems: environmentLimits.repositories }),
+  prebuild: Type.Boolean({
+    description:
+      'Whether what setup makes of workspace and home is kept, and later sandboxes start from it without running setup.',
+  }),
   secrets: Type.Array(Pin, { description: 'What the revision pins; the newest revision has the values.' }),
 }
 
@@ -80,6 +84,7 @@ export const EnvironmentDraft = Type.Object(
     cache: Type.Optional(fields.cache),
     github: Type.Optional(fields.github),
     repositories: Type.Optional(fields.repositories),
+    prebuild: Type.Optional(fields.prebuild),
     secrets: Type.Optional(fields.secrets),
   },
   { title: 'EnvironmentDraft', description: 'The document of an environment, at most 256 KiB.', ...closed },

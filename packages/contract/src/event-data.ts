@@ -77,6 +77,18 @@ const AppliedExtension = Type.Object(
   open,
 )
 
+const PrebuiltStart = Type.Object(
+  {
+    state: openString(['used', 'building', 'unavailable']),
+    reason: Type.Optional(openString(['restored', 'secret', 'size', 'damaged', 'does_not_start', 'temporary'])),
+  },
+  {
+    description:
+      'Whether the sandbox started from what an earlier setup made. Absent unless the document says `prebuild`.',
+    ...open,
+  },
+)
+
 /** `svc.environment.apply`: an environment is applied to a sandbox, or was. */
 export const EnvironmentApply = Type.Object(
   {
@@ -99,6 +111,7 @@ export const EnvironmentApply = Type.Object(
     github: Type.Optional(GithubAccess),
     repositories: Type.Optional(Type.Array(AppliedRepository)),
     extensions: Type.Optional(Type.Array(AppliedExtension)),
+    prebuilt: Type.Optional(PrebuiltStart),
   },
   {
     title: 'EnvironmentApplyData',

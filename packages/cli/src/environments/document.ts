@@ -4,7 +4,7 @@ import type { EnvironmentDocument, EnvironmentDraft } from '@berth/client'
 /** A document as it is compared: with every member, and without the versions of secrets, which no file holds. */
 export type PlainDocument = Omit<EnvironmentDocument, 'secrets'>
 
-const order = ['name', 'description', 'setup', 'variables', 'extensions', 'cache', 'github', 'repositories']
+const order = ['name', 'description', 'setup', 'variables', 'extensions', 'cache', 'github', 'repositories', 'prebuild']
 
 /** Returns a document without the versions of its secrets, its members in the order of the reference. */
 export function plain({ secrets: _, ...document }: EnvironmentDocument): PlainDocument {
@@ -13,7 +13,15 @@ export function plain({ secrets: _, ...document }: EnvironmentDocument): PlainDo
 
 /** Fills in what a draft leaves out, as the service does, so that a file and a revision can be compared. */
 export function complete({ secrets: _, ...draft }: EnvironmentDraft): PlainDocument {
-  const empty = { description: '', setup: '', variables: {}, extensions: [], cache: { paths: [] }, github: false }
+  const empty = {
+    description: '',
+    setup: '',
+    variables: {},
+    extensions: [],
+    cache: { paths: [] },
+    github: false,
+    prebuild: false,
+  }
   const repositories = draft.repositories ?? []
   return sorted({ ...empty, ...draft, repositories: Array.isArray(repositories) ? repositories.map(withPath) : [] })
 }

@@ -24,6 +24,9 @@ export const workspaceLimits: CheckpointLimits = {
   indexBytes: 256 * MiB,
 }
 
+/** Caps of the workspace and of the home of an environment's image. */
+export const imageLimits: CheckpointLimits = { ...workspaceLimits, storedBytes: GiB, files: 200_000 }
+
 /** Caps of the paths that a foreign runtime declares as its state. */
 export const foreignRuntimeLimits: CheckpointLimits = {
   ...workspaceLimits,

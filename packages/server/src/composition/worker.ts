@@ -7,6 +7,7 @@ import type { DeliveryContext } from '../delivery/delivery-context.ts'
 import { repositorySources } from '../delivery/repository-sources.ts'
 import { clearScratch } from '../delivery/scratch.ts'
 import { UnpackedExtensions } from '../environments/extensions/unpacked-extensions.ts'
+import { HostImages } from '../environments/images/host-images.ts'
 import type { ExecutionContext } from '../execution/claim/execution-context.ts'
 import { GatewayAccess, type GatewayAccessOptions } from '../execution/claim/gateway-access.ts'
 import { GitAccess } from '../execution/claim/git-access.ts'
@@ -14,6 +15,7 @@ import { ExtensionKeeper } from '../execution/host/extension-keeper.ts'
 import { MirrorKeeper } from '../execution/host/mirror-keeper.ts'
 import { RuntimeAnnouncer } from '../execution/host/runtime-announcer.ts'
 import { Sweeper } from '../execution/host/sweeper.ts'
+import { ImageKeeper } from '../execution/images/image-keeper.ts'
 import { Worker } from '../execution/worker.ts'
 import { mintRuntimeCredential } from '../identity/runtime-credentials/runtime-credential.ts'
 import { hostName } from '../kit/host-id.ts'
@@ -71,6 +73,7 @@ export async function openWorker(
       new Sweeper(execution),
       new MirrorKeeper(execution),
       new ExtensionKeeper(execution),
+      new ImageKeeper(execution),
       new Deliverer(context, queues, { claimMs: fenceMs, pollMs: POLL_MS }),
     ],
     platform: driver.describe(),
@@ -91,6 +94,7 @@ async function executionContext(
       unpacked: new UnpackedExtensions(join(dataDir, 'unpacked-extensions'), sandboxes.extensionsBytes),
     },
     mirrors: new Mirrors(join(dataDir, 'mirrors'), sandboxes.mirrorBytes),
+    images: new HostImages(join(dataDir, 'images'), context.blobs, sandboxes.imageBytes),
     gateway: new GatewayAccess({
       ...gateway,
       mint(run, { costUsd }) {

@@ -7,7 +7,7 @@ export type StoredDocument = Omit<EnvironmentDocument, 'secrets'>
 /** Fills in what a draft leaves out. A repository's path is by default its name. */
 export function completeDocument(draft: EnvironmentDraft): StoredDocument {
   const { name, description = '', setup = '', variables = {}, extensions = [], github = false } = draft
-  const { cache = { paths: [] }, repositories = [] } = draft
+  const { cache = { paths: [] }, repositories = [], prebuild = false } = draft
   return {
     name,
     description,
@@ -17,6 +17,7 @@ export function completeDocument(draft: EnvironmentDraft): StoredDocument {
     cache,
     github,
     repositories: repositories.map(entry => ({ ...entry, path: pathOf(entry) })),
+    prebuild,
   }
 }
 
@@ -33,13 +34,23 @@ export function archivesOf({ extensions }: Pick<StoredDocument, 'extensions'>): 
   return extensions.flatMap(({ archive }) => (archive === undefined ? [] : [digestOf(archive)]))
 }
 
-/** Returns the text that a revision stores. Equal documents have equal texts; the order of lists counts. */
-export const documentText = (document: StoredDocument): string => canonicalJson(document)
+/**
+ * Returns the text that a revision stores. Equal documents have equal texts; the order of lists counts. A member that
+ * revisions from before it lack is left out while it is empty, so those stay equal to what they say.
+ */
+export function documentText({ prebuild, ...document }: StoredDocument): string {
+  return canonicalJson({ ...document, ...(prebuild && { prebuild }) })
+}
+
+/** Reads a stored text back. */
+export function readStored(text: string): StoredDocument {
+  const stored: StoredDocument = JSON.parse(text)
+  return { ...stored, prebuild: stored.prebuild ?? false }
+}
 
 /** Reads a stored text back, with the pins beside it. */
 export function readDocument(text: string, secrets: readonly SecretPin[]): EnvironmentDocument {
-  const stored: StoredDocument = JSON.parse(text)
-  return { ...stored, secrets: [...secrets] }
+  return { ...readStored(text), secrets: [...secrets] }
 }
 
 /** Returns the form in which names of live environments must differ. */

@@ -1,7 +1,7 @@
 import type { Principal } from '../identity/guard/principal.ts'
 import { refusal } from '../kit/refusal.ts'
 import { listOwnedArchives } from './archives/archive-sql.ts'
-import type { StoredDocument } from './document.ts'
+import { readStored } from './document.ts'
 import { type EnvironmentKey, type EnvironmentRow, findRevision } from './environment-sql.ts'
 import { type Documents, requireSound } from './put-environment.ts'
 import { writeEnvironment } from './revise.ts'
@@ -21,7 +21,7 @@ export async function restoreRevision(
   // A revision never changes, so it is read before the lock.
   const restored = await findRevision(db, key, revision)
   if (restored === null) throw refusal('environment_not_found')
-  const document: StoredDocument = JSON.parse(restored.document)
+  const document = readStored(restored.document)
   const slugs = await catalog.slugsFor(document)
   return await writeEnvironment({ db, clock }, principal, key, {
     seen,

@@ -2,7 +2,10 @@ import type { Database } from '../storage/postgres/database.ts'
 
 const PAGE = 10_000
 
-/** Every blob that a row names: of Turns' files, Artifacts, reviews, checkpoints, engines of releases, archives and caches. */
+/**
+ * Every blob that a row names: of Turns' files, Artifacts, reviews, checkpoints, engines of releases, archives, caches and
+ * images.
+ */
 const namedBlobs = `
   select file ->> 'sha256' as sha256 from turns, jsonb_array_elements(files) as file
   union all select sha256 from artifacts
@@ -13,6 +16,7 @@ const namedBlobs = `
   union all select sha256 from runtime_release_engines
   union all select sha256 from environment_archives
   union all select unnest(blobs) from environment_caches
+  union all select unnest(blobs) from environment_images
   union all select engine_sha256 from leases where engine_sha256 is not null and ended_at is null`
 
 /**

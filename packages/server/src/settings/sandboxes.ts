@@ -20,6 +20,8 @@ export interface SandboxSettings {
   readonly mirrorBytes: number
   /** For all unpacked extensions of a host together. */
   readonly extensionsBytes: number
+  /** Of disk that images of environments may take on this host while no sandbox shows them. */
+  readonly imageBytes: number
   /** For all helper programs of this process together. */
   readonly helpers: { readonly memoryBytes: number; readonly cpus: number }
 }
@@ -43,6 +45,12 @@ export function readSandboxes(env: Environment, config: Config): SandboxSettings
       10 * gibibyte,
       'Size of all unpacked extensions of this host together; the host removes those that no sandbox uses.',
       { least: 256 * 1024 ** 2 },
+    ),
+    imageBytes: env.integer(
+      'BERTH_IMAGE_BYTES',
+      20 * gibibyte,
+      'Disk that prebuilt environments may take on a host while no sandbox shows them.',
+      { least: 0 },
     ),
     helpers: readHelpers(env),
   }

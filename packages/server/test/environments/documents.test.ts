@@ -46,6 +46,7 @@ describe('a document', () => {
       cache: { paths: [] },
       github: false,
       repositories: [],
+      prebuild: false,
       secrets: [],
     }
     expect(made.body.environment).toEqual({
@@ -80,6 +81,22 @@ describe('a document', () => {
     expect(outcome(await mine.put(made.id, { ...again, cache: { paths: ['target', '~/.npm'] } }, 7))).toBe(
       '409 environment_conflict',
     )
+  })
+
+  it('from before a member was added equals one that says the member is empty', async () => {
+    const made = await mine.make({ setup: 'true' })
+    const { rows } = await test.db.database.query<{ document: string }>({
+      text: 'select document from environment_revisions where environment_id = $1',
+      values: [made.id],
+    })
+    expect(JSON.parse(rows[0]?.document ?? '')).not.toHaveProperty('prebuild')
+    const { secrets: _, ...document } = made.document
+    expect(document).toMatchObject({ prebuild: false })
+    expect((await mine.put(made.id, document, 1)).body.environment).toEqual(made)
+    const changed = await mine.put(made.id, { ...document, prebuild: true }, 1)
+    expect(changed.body.environment).toMatchObject({ revision: 2, document: { prebuild: true } })
+    const restored = await mine.restore(made.id, 1, 2)
+    expect(restored.body.environment).toMatchObject({ revision: 3, document: { prebuild: false } })
   })
 
   it.each<[string, unknown, string]>([

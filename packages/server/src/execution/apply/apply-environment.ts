@@ -13,23 +13,24 @@ import { endRun } from '../../sessions/runs/end-run.ts'
 import { addForeignTime, findRun } from '../../sessions/runs/run-sql.ts'
 import { markApplied } from '../../sessions/session/session-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import type { Claim } from '../claim/claim.ts'
-import { ClaimLost } from '../claim/claim-lost.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { announce } from '../claim/finish.ts'
 import { underFence } from '../claim/under-fence.ts'
-import { FenceLostError, isSandboxLost } from '../supervisor/errors.ts'
+import { isSandboxLost } from '../supervisor/errors.ts'
 import { ApplyFailed, EnvironmentFailed } from './apply-failed.ts'
 import type { ApplyParts, ApplyStep } from './apply-parts.ts'
 import { cloneStep } from './clone-step.ts'
 import { extensionsStep } from './extensions-step.ts'
 import { githubStep } from './github-step.ts'
+import { imageStep } from './image-step.ts'
+import { isPassing } from './is-passing.ts'
 import { environmentOfLease } from './lease-environment.ts'
 import { OutputTeller } from './output-teller.ts'
 import { restoreCacheStep } from './restore-cache.ts'
 import { saveCacheStep } from './save-cache.ts'
+import { type SetupExports, sealExports } from './setup-exports.ts'
 import { setupStep } from './setup-step.ts'
 import { watchApply } from './watch-apply.ts'
 
@@ -39,9 +40,17 @@ const steps: readonly ApplyStep[] = [
   restoreCacheStep,
   cloneStep,
   setupStep,
+  imageStep,
   extensionsStep,
   saveCacheStep,
 ]
+
+/** Steps whose work an image holds. */
+const stepsOfImage: readonly string[] = [setupStep, imageStep].map(({ name }) => name)
+
+type PrebuiltStart =
+  | { readonly state: 'used'; readonly exports: SetupExports }
+  | (NonNullable<ApplyReport['prebuilt']> & { readonly state: 'building' | 'unavailable' })
 
 /** What a fresh sandbox holds before its environment is applied. */
 export interface FreshSandbox {
@@ -49,6 +58,8 @@ export interface FreshSandbox {
   readonly restored: boolean
   /** True if the Session has a launch repository. */
   readonly hasSource: boolean
+  /** How it stands to the image of its environment; null if the environment wants none. */
+  readonly prebuilt: PrebuiltStart | null
   /** The document's extensions, as far as the sandbox was made with them. */
   readonly extensions: readonly ExtensionResult[]
 }
@@ -93,9 +104,6 @@ export async function applyEnvironment(
   }
 }
 
-const isPassing = (error: unknown): boolean =>
-  error instanceof ClaimLost || error instanceof FenceLostError || error instanceof DatabaseUnavailable
-
 function documentOf(db: Queryable, lease: LeaseRow): Promise<StoredDocument> {
   const { organization_id: organizationId, environment_id: environmentId, environment_revision: revision } = lease
   if (environmentId === null || revision === null) throw new Error(`lease ${lease.id} has no environment`)
@@ -108,28 +116,28 @@ async function begin(
   claim: Claim,
   lease: LeaseRow,
   document: StoredDocument,
-  { restored, hasSource, extensions }: FreshSandbox,
+  { restored, hasSource, extensions, prebuilt }: FreshSandbox,
 ): Promise<LeaseRow> {
-  const idle = lease.environment_secrets !== null && !steps.some(step => step.isDue(document))
+  const done = prebuilt?.state === 'used' ? stepsOfImage : []
+  const isIdle = !steps.some(step => step.isDue(document) && !done.includes(step.name))
   const begun = await underFence(context, claim, async tx => {
     const now = context.clock.now()
     const run = claim.runId === null ? {} : { runId: claim.runId }
     const shown = extensions.length === 0 ? {} : { extensions: [...extensions] }
-    const report = {
-      startedAt: now.toISOString(),
-      name: document.name,
-      ...run,
-      restored,
-      hasSource,
-      ...shown,
-      done: [],
-    }
+    const found = { ...shown, ...(prebuilt === null ? {} : reportPrebuilt(tx, lease, prebuilt)) }
+    const report = { startedAt: now.toISOString(), name: document.name, ...run, restored, hasSource, done, ...found }
     const applying = await markApplying(tx, lease.id, report)
     await appendEvents(tx, claim, [applyEvent(applying, 'started', now)], now)
-    return idle ? attach(tx, context, claim, lease.id) : applying
+    return isIdle && lease.environment_secrets !== null ? attach(tx, context, claim, lease.id) : applying
   })
   tell(context, claim)
   return begun
+}
+
+/** Returns what the report says of an image from the beginning. What setup exported then holds for this lease as well. */
+function reportPrebuilt(tx: Queryable, lease: LeaseRow, prebuilt: PrebuiltStart): Partial<ApplyReport> {
+  if (prebuilt.state !== 'used') return { prebuilt }
+  return { prebuilt: { state: 'used' }, exports: sealExports(tx, lease, prebuilt.exports) }
 }
 
 /** Takes the steps that are not done yet. @returns the lease behind the last one */

@@ -22,6 +22,6 @@ export async function environmentOfLease(db: Queryable, lease: LeaseRow): Promis
     openRemembered(db, { organizationId, sessionId }, 'environment', digests),
   ])
   const secrets = lease.environment_secrets.map(({ name, digest }) => [name, values.get(digest) ?? ''] as const)
-  const { variables: exported, path } = openExports(db, lease)
+  const { variables: exported, path } = openExports(db, lease, lease.apply?.exports)
   return { variables: document.variables, secrets: Object.fromEntries(secrets), exported, path }
 }

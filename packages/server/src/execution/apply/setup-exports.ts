@@ -1,6 +1,5 @@
 import type { FileText, SetupEnd } from '@berth/supervisor/apply'
 import { nameFault } from '../../environments/document-rules.ts'
-import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /** What setup hands on to the agent. */
@@ -41,19 +40,25 @@ export function readExports({ env, path }: Pick<SetupEnd, 'env' | 'path'>): {
 
 const linesOf = ({ text }: FileText): readonly string[] => text.split('\n').filter(line => line !== '')
 
-/** Seals exports for the lease's row: setup may have exported a secret. @returns base64 */
-export function sealExports(db: Queryable, lease: Pick<LeaseRow, 'id'>, exports: SetupExports): string {
-  return masterKeyOf(db).seal(JSON.stringify(exports), placeOf(lease)).toString('base64')
+/**
+ * Seals exports for the row of a lease or an image: setup may have exported a secret.
+ * @returns base64
+ */
+export function sealExports(db: Queryable, holder: { readonly id: string }, exports: SetupExports): string {
+  return masterKeyOf(db).seal(JSON.stringify(exports), placeOf(holder)).toString('base64')
 }
 
-/** Opens the exports of a lease; empty before setup has ended. @throws UnsealError */
-export function openExports(db: Queryable, lease: Pick<LeaseRow, 'id' | 'apply'>): SetupExports {
-  const sealed = lease.apply?.exports
-  if (sealed === undefined) return none
-  return JSON.parse(masterKeyOf(db).open(Buffer.from(sealed, 'base64'), placeOf(lease)).toString())
+/** Opens the exports in the row of a lease or an image; empty before setup has ended. @throws UnsealError */
+export function openExports(
+  db: Queryable,
+  holder: { readonly id: string },
+  sealed: string | null | undefined,
+): SetupExports {
+  if (sealed === undefined || sealed === null) return none
+  return JSON.parse(masterKeyOf(db).open(Buffer.from(sealed, 'base64'), placeOf(holder)).toString())
 }
 
-const placeOf = ({ id }: Pick<LeaseRow, 'id'>) => `lease/${id}/exports`
+const placeOf = ({ id }: { readonly id: string }) => `lease/${id}/exports`
 
 function masterKeyOf({ masterKey }: Queryable) {
   if (masterKey === undefined) throw new Error('cannot seal what setup exported: this process has no master key')

@@ -1,6 +1,7 @@
 import type { CheckpointLimits } from '../../checkpoints/limits.ts'
 import type { Context } from '../../context.ts'
 import type { ExtensionSources } from '../../environments/extensions/find-extensions.ts'
+import type { HostImages } from '../../environments/images/host-images.ts'
 import type { Mirrors } from '../../repositories/mirrors.ts'
 import type { PublicHosts, SandboxBounds, SandboxDriver } from '../../sandboxes/driver.ts'
 import type { ApprovalRule } from '../../settings/approval-rules.ts'
@@ -29,6 +30,8 @@ export interface ExecutionContext extends Context {
   readonly extensions: ExtensionSources
   /** This host's mirrors of repositories. */
   readonly mirrors: Mirrors
+  /** This host's copies of environments' images. */
+  readonly images: HostImages
   readonly gateway: GatewayAccess
   /** Access of this worker's sandboxes to Git hosts. */
   readonly git: GitAccess

@@ -15,6 +15,7 @@ import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
+import { isTrial } from '../images/start-once.ts'
 import { freezeAtRest } from '../workspace/freeze-lease.ts'
 
 /** On shutdown, waits this long for sandboxes that are being destroyed; the next start destroys the rest. */
@@ -69,6 +70,7 @@ export class Sweeper extends LoopingService {
     // A lease's row is committed before its sandbox is made, so a listed sandbox without a live row has outlived its
     // lease.
     for (const leaseId of await driver.list()) {
+      if (isTrial(leaseId, clock.now())) continue
       if (!this.#destroying.has(leaseId) && !(await leaseIsLive(db, leaseId))) this.#destroy(leaseId)
     }
   }

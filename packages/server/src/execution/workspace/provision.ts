@@ -21,6 +21,7 @@ import { egressOf } from '../claim/egress-of.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { isSandboxLost } from '../supervisor/errors.ts'
+import { findPrebuilt, placeImage, type UsedImage } from './prebuilt-start.ts'
 import { ResumeUnavailable, restoreSession } from './restore-session.ts'
 import { placeSource, type ReadySource, readySource, SourceUnavailable } from './session-source.ts'
 
@@ -103,11 +104,16 @@ export async function provision(
   let fresh: FreshSandbox
   try {
     const source = await readySource(context, claim, signal)
-    const extensions = await extensionsOf(context, lease)
-    await make(context, lease, runtime, source, extensions, signal)
+    const [prebuilt, extensions] = await Promise.all([
+      findPrebuilt(context, claim, lease),
+      extensionsOf(context, lease),
+    ])
+    const image = prebuilt?.state === 'used' ? prebuilt : null
+    await make(context, lease, runtime, { source, image, extensions }, signal)
+    if (image !== null) await placeImage(context, image, lease.id, signal)
     const restored = await restoreSession(context, claim, lease.id, signal)
-    if (source !== null && !restored) await placeSource(context, source, lease.id, signal)
-    fresh = { restored, hasSource: source !== null, extensions: extensions.map(({ result }) => result) }
+    if (source !== null && image === null && !restored) await placeSource(context, source, lease.id, signal)
+    fresh = { restored, hasSource: source !== null, prebuilt, extensions: extensions.map(({ result }) => result) }
     if (lease.environment_id === null) {
       await underFence(context, claim, tx => markAttached(tx, lease.id))
       return (await findLiveLease(db, claim)) ?? { ...lease, state: 'attached' }
@@ -160,28 +166,36 @@ async function extensionsOf(context: ExecutionContext, lease: LeaseRow): Promise
   return findExtensions(context, context.extensions, document)
 }
 
+/** What a sandbox is made with besides its lease. */
+interface SandboxContent {
+  readonly source: ReadySource | null
+  readonly image: UsedImage | null
+  readonly extensions: readonly FoundExtension[]
+}
+
 /** Makes the sandbox, or stops waiting for it; the sweeper then destroys a late one. */
 async function make(
   context: ExecutionContext,
   { id: leaseId, engine_sha256: engineSha256 }: LeaseRow,
   runtime: RuntimeEntry,
-  source: ReadySource | null,
-  found: readonly FoundExtension[],
+  { source, image, extensions }: SandboxContent,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted()
   const { blobs, driver, supervisorCommand: command, bounds, limits } = context
   const { mounts, directory } = runtime
-  const installed = directory === undefined ? {} : { runtime: directory }
   const egress = egressOf(context, leaseId, runtime)
-  const engine = engineSha256 === null ? {} : { engine: await blobs.get(engineSha256) }
+  const optional = {
+    ...(directory !== undefined && { runtime: directory }),
+    ...(engineSha256 !== null && { engine: await blobs.get(engineSha256) }),
+    ...(source !== null && { objects: join(source.mirror, 'objects') }),
+    ...(image !== null && image.lower !== null && { lower: image.lower }),
+  }
   const late = AbortSignal.timeout(limits.provisionMs)
   const { promise: interrupted, reject } = Promise.withResolvers<never>()
   for (const each of [late, signal]) each.addEventListener('abort', () => reject(each.reason), { once: true })
-  const extensions = shownOf(found)
-  const objects = source === null ? {} : { objects: join(source.mirror, 'objects') }
   await Promise.race([
-    driver.create({ leaseId, command, bounds, mounts, extensions, egress, ...objects, ...installed, ...engine }),
+    driver.create({ leaseId, command, bounds, mounts, extensions: shownOf(extensions), egress, ...optional }),
     interrupted,
   ])
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type CheckpointRow, findResumable, markDamaged } from '../../checkpoints/checkpoint-sql.ts'
 import { type RestoreRefusal, RestoreRefused } from '../../checkpoints/errors.ts'
+import { platformNames } from '../../checkpoints/platform-names.ts'
 import { restoreTree } from '../../checkpoints/restore-tree.ts'
 import { startAgentFrom } from '../../sessions/leases/lease-sql.ts'
 import { appendEvents } from '../../sessions/log/append.ts'
@@ -9,7 +10,6 @@ import type { Claim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { readRecap } from './recap.ts'
-import { platformNames } from './seal-run.ts'
 
 /** The Session has earlier work that cannot be restored; continuing without it would be false. */
 export class ResumeUnavailable extends Error {

@@ -4,7 +4,9 @@ import { dropCheckpoint, findNewestCheckpoint, insertCheckpoint } from '../../ch
 import { SealFailed } from '../../checkpoints/errors.ts'
 import type { CheckpointLimits } from '../../checkpoints/limits.ts'
 import type { OverCap } from '../../checkpoints/over-cap.ts'
+import { platformNames } from '../../checkpoints/platform-names.ts'
 import { type SealedTree, sealTree } from '../../checkpoints/seal-tree.ts'
+import { findImageManifest } from '../../environments/images/image-sql.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
 import { type LeaseTrees, SandboxGoneError } from '../../sandboxes/driver.ts'
 import { omitted } from '../../sessions/artifacts/keep-artifact.ts'
@@ -22,9 +24,6 @@ import { underFence } from '../claim/under-fence.ts'
 
 /** Delays before a failed seal is tried again. */
 const PAUSES_MS = [250, 1000, 4000] as const
-
-/** Top-level names of a workspace that belong to Berth. */
-export const platformNames = ['.berth'] as const
 
 /**
  * Seals an ended Run's workspace and conversation, then releases the Session's execution. The checkpoint counts from
@@ -91,13 +90,14 @@ async function seal(
   try {
     const trees = await context.driver.trees(lease.id)
     const previous = await findNewestCheckpoint(context.db, claim)
+    const image = previous === null ? await manifestOfImage(context, lease) : null
     const shared = { program: trees.program, blobs: context.blobs, signal }
     const workspace = await sealTree({
       ...shared,
       source: trees.workspace,
       limits: context.checkpointLimits.workspace,
       baselines: `${trees.baselines}/workspace`,
-      previous: encoded(previous?.workspace_manifest),
+      previous: encoded(previous?.workspace_manifest ?? image),
       skip: platformNames,
     })
     if (workspace.kind === 'over_cap') return { omissions: [omission('workspace_checkpoint', workspace)] }
@@ -117,6 +117,12 @@ async function seal(
     if (error instanceof SealFailed && error.bound !== undefined) return 'over_bound'
     return error instanceof SandboxGoneError ? 'gone' : 'failed'
   }
+}
+
+/** Returns the workspace that the sandbox started with, if that was an image's. */
+async function manifestOfImage({ db }: ExecutionContext, lease: LeaseRow): Promise<string | null> {
+  if (lease.image_digest === null) return null
+  return findImageManifest(db, lease.organization_id, lease.image_digest)
 }
 
 function sealHome(

@@ -13,7 +13,7 @@ type ApplyData = EventData<'svc.environment.apply'>
 export interface ApplyReport
   extends Pick<
     ApplyData,
-    'cache' | 'cacheSkip' | 'cacheDiscarded' | 'setupExitCode' | 'github' | 'repositories' | 'extensions'
+    'cache' | 'cacheSkip' | 'cacheDiscarded' | 'setupExitCode' | 'github' | 'repositories' | 'extensions' | 'prebuilt'
   > {
   /** When `started` was appended, as an ISO date. */
   readonly startedAt: string
@@ -74,7 +74,7 @@ function resultOf(
   now: Date,
   errorCode: ApplyError | undefined,
 ): Partial<ApplyData> {
-  const { cache, cacheSkip, cacheDiscarded, setupExitCode, github, repositories, extensions, output } = apply
+  const { cache, cacheSkip, cacheDiscarded, setupExitCode, github, repositories, extensions, output, prebuilt } = apply
   return {
     ...(cache !== undefined && { cache }),
     ...(cacheSkip !== undefined && { cacheSkip }),
@@ -85,6 +85,7 @@ function resultOf(
     ...(errorCode !== undefined && { errorCode }),
     ...(github !== undefined && { github }),
     ...(repositories !== undefined && { repositories }),
+    ...(prebuilt !== undefined && { prebuilt }),
     ...(extensions !== undefined && status === 'succeeded' && { extensions }),
   }
 }

@@ -39,6 +39,8 @@ export interface LeaseRow {
   readonly environment_secrets: readonly LeaseSecret[] | null
   /** How far the environment is applied; null until that begins. */
   readonly apply: ApplyReport | null
+  /** The image that the sandbox started from, or that was made of it; its host keeps that. */
+  readonly image_digest: string | null
 }
 
 /** A secret of a lease: its value is the remembered secret of the Session with this digest. */

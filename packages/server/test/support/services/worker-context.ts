@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { cacheLimits, foreignRuntimeLimits, workspaceLimits } from '../../../src/checkpoints/limits.ts'
 import { extensionCatalog } from '../../../src/composition/extension-catalog.ts'
 import { UnpackedExtensions } from '../../../src/environments/extensions/unpacked-extensions.ts'
+import { HostImages } from '../../../src/environments/images/host-images.ts'
 import type { ExecutionContext, ExecutionLimits } from '../../../src/execution/claim/execution-context.ts'
 import { GatewayAccess, type GatewayAccessOptions } from '../../../src/execution/claim/gateway-access.ts'
 import { GitAccess } from '../../../src/execution/claim/git-access.ts'
@@ -100,7 +101,8 @@ export async function workerContext(
     new PostgresWakeups({ connection: clientConfig({ connection: db.connection, log: silentLog }), log }),
   )
   await wakeups.start()
-  const blobs = await FileBlobs.open(join(dataDir, 'blobs'))
+  const files = await FileBlobs.open(join(dataDir, 'blobs'))
+  const blobs = more.blobs?.(files) ?? files
   const inside = (name: string) => [insidePaths.node, `${insidePaths.bundles}/${name}.js`]
   const shell = {
     id: 'shell',
@@ -119,7 +121,7 @@ export async function workerContext(
   )
   return {
     db: db.database,
-    blobs: more.blobs?.(blobs) ?? blobs,
+    blobs,
     wakeups,
     clock: systemClock,
     log,
@@ -139,6 +141,7 @@ export async function workerContext(
       unpacked: new UnpackedExtensions(join(dataDir, 'unpacked-extensions'), 1024 ** 4),
     },
     mirrors: new Mirrors(join(dataDir, 'mirrors'), 1024 ** 4),
+    images: new HostImages(join(dataDir, 'images'), blobs, 1024 ** 4),
     gateway: new GatewayAccess(
       more.gateway ?? { url: () => 'http://127.0.0.1:9', mint: () => Promise.resolve('svc_run_unused') },
     ),

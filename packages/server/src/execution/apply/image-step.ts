@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto'
+import { blobsOf } from '../../checkpoints/check.ts'
+import { imageLimits } from '../../checkpoints/limits.ts'
+import { platformNames } from '../../checkpoints/platform-names.ts'
+import { type SealedTree, sealTree } from '../../checkpoints/seal-tree.ts'
+import { digestOfTrees } from '../../environments/images/host-images.ts'
+import {
+  claimBuild,
+  type ImageFault,
+  recordSealed,
+  recordUnavailable,
+  releaseBuild,
+} from '../../environments/images/image-sql.ts'
+import { markStartedFrom } from '../../sessions/leases/lease-image-sql.ts'
+import { listSecretValues } from '../../sessions/log/session-redactor.ts'
+import { findSession } from '../../sessions/session/session-sql.ts'
+import { underFence } from '../claim/under-fence.ts'
+import { imageKeyOf, isPrebuilt, platformOf } from '../images/image-key.ts'
+import type { ApplyParts, ApplyStep } from './apply-parts.ts'
+import { isPassing } from './is-passing.ts'
+import { openExports, sealExports } from './setup-exports.ts'
+
+/** After this time another apply may build an image that one has begun. */
+const BUILD_MS = 15 * 60_000
+
+/**
+ * Keeps what setup made of a fresh sandbox as the image of its revision, before any agent has run. The first apply that
+ * gets here builds it. The image is recorded under the fence, so a worker that has lost its claim, after which an agent
+ * may run, records nothing. A failure costs the image, never the apply.
+ */
+export const imageStep: ApplyStep = {
+  name: 'image',
+  isDue: isPrebuilt,
+  async run(parts, signal) {
+    const { context, claim, document, lease, report } = parts
+    const { clock, db, driver, log } = context
+    if (report.prebuilt?.state !== 'building') return {}
+    const session = await findSession(db, claim)
+    if (session === null) return {}
+    const now = clock.now()
+    const platform = platformOf(driver)
+    const id = await claimBuild(db, imageKeyOf(lease, document, session, platform), {
+      id: randomUUID(),
+      platform,
+      now,
+      until: new Date(now.getTime() + BUILD_MS),
+    })
+    if (id === null) return {}
+    try {
+      const fault = await build(parts, id, signal)
+      return fault === null ? {} : { prebuilt: { state: 'unavailable', reason: fault } }
+    } catch (error) {
+      // Whoever goes on leaves the build to a later apply.
+      if (signal.aborted || isPassing(error)) throw error
+      log.error({ err: error, leaseId: lease.id }, 'an image could not be built')
+      await releaseBuild(db, id)
+      return { prebuilt: { state: 'unavailable', reason: 'temporary' } }
+    }
+  },
+}
+
+/** @returns why the revision can have no image; null if it is recorded */
+async function build(parts: ApplyParts, id: string, signal: AbortSignal): Promise<ImageFault | null> {
+  const { context, claim, lease } = parts
+  const { blobs, clock, db } = context
+  const sealed = (await listSecretValues(db, claim)).length > 0 ? 'secret' : await sealTrees(parts, signal)
+  if (typeof sealed === 'string') {
+    await underFence(context, claim, tx => recordUnavailable(tx, id, sealed))
+    return sealed
+  }
+  const [workspaceManifest, homeManifest] = [sealed.workspace.manifest.toString(), sealed.home.manifest.toString()]
+  const named = await Promise.all([sealed.workspace, sealed.home].map(({ manifest }) => blobsOf(manifest, blobs)))
+  const image = {
+    workspaceManifest,
+    homeManifest,
+    digest: digestOfTrees(workspaceManifest, homeManifest),
+    blobs: [...new Set(named.flat().map(({ sha256 }) => sha256))],
+    exports: sealExports(db, { id }, openExports(db, lease, lease.apply?.exports)),
+  }
+  await underFence(context, claim, async tx => {
+    await recordSealed(tx, id, image, clock.now())
+    // The first checkpoint of this sandbox builds on the image too.
+    await markStartedFrom(tx, lease.id, image.digest)
+  })
+  return null
+}
+
+async function sealTrees(
+  { context, lease }: ApplyParts,
+  signal: AbortSignal,
+): Promise<{ readonly workspace: SealedTree; readonly home: SealedTree } | ImageFault> {
+  const trees = await context.driver.trees(lease.id)
+  const shared = { program: trees.program, blobs: context.blobs, limits: imageLimits, excludeOverCap: [], signal }
+  const workspace = await sealTree({
+    ...shared,
+    source: trees.workspace,
+    baselines: `${trees.baselines}/workspace`,
+    skip: platformNames,
+  })
+  if (workspace.kind === 'over_cap') return 'size'
+  const home = await sealTree({
+    ...shared,
+    source: trees.home,
+    baselines: `${trees.baselines}/image-home`,
+    exclude: [],
+  })
+  return home.kind === 'over_cap' ? 'size' : { workspace, home }
+}

@@ -1,0 +1,107 @@
+import { findResumable } from '../../checkpoints/checkpoint-sql.ts'
+import { platformNames } from '../../checkpoints/platform-names.ts'
+import { readFixedDocument } from '../../environments/fix-environment.ts'
+import { restoreImage } from '../../environments/images/host-images.ts'
+import {
+  findImage,
+  type ImageFault,
+  type ImageRow,
+  recordUnavailable,
+  type SealedImage,
+  useImage,
+} from '../../environments/images/image-sql.ts'
+import type { LowerTrees } from '../../sandboxes/driver.ts'
+import { markStartedFrom } from '../../sessions/leases/lease-image-sql.ts'
+import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
+import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
+import { findSession } from '../../sessions/session/session-sql.ts'
+import { UnsealError } from '../../storage/master-key.ts'
+import { openExports, type SetupExports } from '../apply/setup-exports.ts'
+import type { Claim } from '../claim/claim.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { underFence } from '../claim/under-fence.ts'
+import { imageKeyOf, isPrebuilt, platformOf } from '../images/image-key.ts'
+import { faultOf } from '../images/start-once.ts'
+
+/** An image that a sandbox starts from. */
+export interface UsedImage {
+  readonly state: 'used'
+  readonly id: string
+  readonly image: SealedImage
+  /** Its directories on this host; null if the host copies images into sandboxes. */
+  readonly lower: LowerTrees | null
+  /** What setup exported when the image was made. */
+  readonly exports: SetupExports
+}
+
+/** How a fresh sandbox stands to the image of its environment. */
+export type Prebuilt =
+  | UsedImage
+  | { readonly state: 'building' }
+  | { readonly state: 'unavailable'; readonly reason: ImageFault | 'restored' | 'temporary' }
+
+/**
+ * Returns the image that a lease's sandbox starts from, ready on this host, or why it starts without one. A Session with
+ * earlier work starts without: its checkpoint has a workspace of its own.
+ *
+ * @returns null without an environment, and if the environment wants no image
+ */
+export async function findPrebuilt(context: ExecutionContext, claim: Claim, lease: LeaseRow): Promise<Prebuilt | null> {
+  const { clock, db, driver } = context
+  const { organizationId } = claim
+  const { environment_id: environmentId, environment_revision: revision } = lease
+  if (environmentId === null || revision === null) return null
+  const document = await readFixedDocument(db, { organizationId, environmentId }, revision)
+  if (!isPrebuilt(document)) return null
+  const hasWork = (await findResumable(db, claim)) !== null || (await hasEarlierWork(db, claim, claim.runId))
+  if (hasWork) return { state: 'unavailable', reason: 'restored' }
+  const session = await findSession(db, claim)
+  if (session === null) return null
+  const found = await findImage(db, imageKeyOf(lease, document, session, platformOf(driver)))
+  if (found?.state === 'unavailable') return { state: 'unavailable', reason: found.reason ?? 'damaged' }
+  const image = found?.state === 'ready' ? await useImage(db, found.id, clock.now()) : null
+  if (found === null || image === null) return { state: 'building' }
+  // Before the host has it, so that nobody removes it meanwhile.
+  await underFence(context, claim, tx => markStartedFrom(tx, lease.id, image.digest))
+  return bring(context, found, image)
+}
+
+/** Opens what setup exported, and brings the trees to this host if it shows images below sandboxes. */
+async function bring(
+  { db, driver, images, log }: ExecutionContext,
+  { id, exports: sealed }: ImageRow,
+  image: SealedImage,
+): Promise<Prebuilt> {
+  const owner = driver.lowerOwner()
+  try {
+    const exports = openExports(db, { id }, sealed)
+    return { state: 'used', id, image, exports, lower: owner === null ? null : await images.provide(image, owner) }
+  } catch (error) {
+    const fault = error instanceof UnsealError ? 'damaged' : faultOf(error)
+    log.warn({ err: error, imageId: id, fault }, 'an image could not be brought to this host')
+    if (fault === null) return { state: 'unavailable', reason: 'temporary' }
+    await recordUnavailable(db, id, fault)
+    return { state: 'unavailable', reason: fault }
+  }
+}
+
+/**
+ * Completes a sandbox that was made for an image: copies the trees where they are not shown.
+ * @throws RestoreRefused; a damaged image is never used again
+ */
+export async function placeImage(
+  { blobs, db, driver, images }: ExecutionContext,
+  { id, image, lower }: UsedImage,
+  leaseId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const trees = await driver.trees(leaseId)
+  if (lower !== null) return images.shareBaseline(image, trees)
+  try {
+    await restoreImage(image, trees, blobs, { skip: platformNames, signal })
+  } catch (error) {
+    const fault = faultOf(error)
+    if (fault !== null) await recordUnavailable(db, id, fault)
+    throw error
+  }
+}
