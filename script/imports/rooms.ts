@@ -50,6 +50,7 @@ export const innerRooms: Readonly<Record<string, Rooms>> = {
   sessions: [
     'session',
     'log',
+    'previews',
     'streams',
     'artifacts',
     // A Run closes its Interactions, an Interaction resumes its Run, and the end of a lease closes both.

@@ -44,6 +44,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   sessions: {
     writes: ['sessions/session', 'sessions/log', 'sessions/runs', 'sessions/turns', 'repositories'],
     reads: [
+      'console',
       'sessions/streams',
       'sessions/leases',
       'sessions/merges',
@@ -57,6 +58,9 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   session_secrets: { writes: ['sessions/log'] },
   events: { writes: ['sessions/log'], reads: ['sessions/streams', 'execution', 'webhooks'] },
+  session_previews: { writes: ['sessions/previews'] },
+  preview_watches: { writes: ['sessions/previews'] },
+  session_marks: { writes: ['console'] },
   open_streams: { writes: ['sessions/streams'] },
   turns: {
     writes: ['sessions/turns'],
@@ -64,16 +68,27 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   runs: {
     writes: ['sessions/runs', 'execution/claim'],
-    reads: ['sessions/session', 'sessions/leases', 'checkpoints', 'identity', 'metrics'],
+    reads: [
+      'sessions/previews',
+      'console',
+      'sessions/session',
+      'sessions/leases',
+      'checkpoints',
+      'identity',
+      'metrics',
+    ],
   },
   run_budgets: { writes: ['sessions/runs'] },
-  executions: { writes: ['sessions/runs', 'execution/claim'], reads: ['sessions/session', 'sessions/leases'] },
+  executions: {
+    writes: ['sessions/runs', 'execution/claim'],
+    reads: ['console', 'sessions/session', 'sessions/leases'],
+  },
   leases: {
     writes: ['sessions/leases', 'execution/claim'],
     reads: ['sessions/session', 'sessions/reviews', 'sessions/publications', 'environments', 'metrics', 'housekeeping'],
   },
   workspace_requests: { writes: ['sessions/leases'], reads: ['execution/claim'] },
-  interactions: { writes: ['sessions/interactions'] },
+  interactions: { writes: ['sessions/interactions'], reads: ['console'] },
   remembered_decisions: { writes: ['sessions/interactions'] },
   artifacts: { writes: ['sessions/artifacts'], reads: ['sessions/runs', 'housekeeping'] },
   checkpoints: { writes: ['checkpoints'], reads: ['sessions/session'] },

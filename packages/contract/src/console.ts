@@ -1,6 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { capabilities, permissions, roles } from './capability.ts'
-import { closed, DateTime, nullable, open, openString, someText, Uuid } from './scalar.ts'
+import { interactionKinds } from './interaction.ts'
+import { Count, closed, DateTime, nullable, open, openString, someText, Uuid } from './scalar.ts'
+import { Session, sessionPhases } from './session.ts'
 
 /** A browser in which a person is signed in to the console. */
 const shared = {
@@ -75,3 +77,49 @@ export const GoTo = Type.Object({ url: Type.String({ format: 'uri' }) }, { title
 
 export type BrowserSession = Static<typeof BrowserSession>
 export type ConsoleIdentity = Static<typeof ConsoleIdentity>
+
+/** What lists show of a Session beside the Session itself, for one person. */
+export const SessionState = Type.Object(
+  {
+    id: Uuid,
+    title: Type.String(),
+    lastEventSequence: Count,
+    updatedAt: DateTime,
+    phase: Type.Enum(sessionPhases, { type: 'string' }),
+    archived: Type.Boolean(),
+    attention: Type.Union([
+      Type.Null(),
+      Type.Object(
+        {
+          openInteractions: Count,
+          kind: Type.Enum(interactionKinds, { type: 'string', description: 'Kind of the one that is due first.' }),
+          deadline: Type.Optional(DateTime),
+        },
+        open,
+      ),
+    ]),
+    unread: Type.Boolean({ description: 'Whether there are Events that the person has not read.' }),
+    pinned: Type.Boolean(),
+  },
+  { title: 'SessionState', ...open },
+)
+
+export type SessionState = Static<typeof SessionState>
+
+export const SessionStatePage = Type.Object(
+  {
+    sessions: Type.Array(Type.Object({ session: Session, state: SessionState }, open)),
+    nextCursor: nullable(Type.String()),
+    hasMore: Type.Boolean(),
+  },
+  { title: 'SessionStatePage', ...open },
+)
+
+export const SessionStateEnvelope = Type.Object({ state: SessionState }, { title: 'SessionStateEnvelope', ...open })
+
+export const MarkRead = Type.Object(
+  { sequence: Type.Integer({ minimum: 0, description: 'Newest Event that the person has seen.' }) },
+  { title: 'MarkRead', ...closed },
+)
+
+export const MarkPinned = Type.Object({ pinned: Type.Boolean() }, { title: 'MarkPinned', ...closed })

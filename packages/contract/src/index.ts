@@ -11,7 +11,7 @@ export {
   roles,
 } from './capability.ts'
 export type { Connection } from './connection.ts'
-export type { BrowserSession, ConsoleIdentity } from './console.ts'
+export type { BrowserSession, ConsoleIdentity, SessionState } from './console.ts'
 export { Discovery, Runtime, RuntimeList } from './discovery.ts'
 export type {
   CatalogExtension,

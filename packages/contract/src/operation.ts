@@ -43,7 +43,7 @@ interface OperationBase {
   readonly tag: Tag
   /** One schema for each `{segment}` of the path. */
   readonly params?: TObject
-  /** Flat; each value is a string, an integer or an enum of strings. */
+  /** Flat; each value is a string, an integer, an enum of strings, or a list of strings whose name may be repeated. */
   readonly query?: TObject
   /** Header parameters by lower-case name, under the same rules as `query`. */
   readonly headers?: TObject

@@ -42,6 +42,19 @@ export const eventOperations = {
     responses: { 200: { description: 'The stream.', mediaTypes: ['text/event-stream'] } },
     errors: ['cloud_session_not_found', 'event_stream_unavailable'],
   }),
+  streamPreviews: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/previews',
+    summary: 'Follow what the agent is saying',
+    description:
+      'Streams what the agent is saying and which tools run, as server-sent events: `data` is `{ message?, activities }`, always the whole of it. A preview is not part of the log, is never repeated, and disappears when the Event of the same id is appended. The events have no `id`: a reader that misses some has missed nothing that counts.',
+    tag: 'Events',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    responses: { 200: { description: 'The stream.', mediaTypes: ['text/event-stream'] } },
+    errors: ['cloud_session_not_found', 'event_stream_unavailable'],
+  }),
   streamSessions: operation({
     method: 'GET',
     path: '/v1/sessions/stream',

@@ -1,6 +1,7 @@
 import { connectionHandlers } from '../accounts/connections/routes.ts'
 import { identityHandlers } from '../accounts/me.ts'
 import { cloudHandlers } from '../cloud/routes.ts'
+import { consoleHandlers } from '../console/routes.ts'
 import type { Context } from '../context.ts'
 import { discoveryHandlers, type Platform } from '../discovery/routes.ts'
 import { environmentHandlers } from '../environments/routes.ts'
@@ -49,5 +50,6 @@ export function apiHandlers(
     ...identityHandlers(context),
     ...connectionHandlers(context),
     ...cloudHandlers(context),
+    ...consoleHandlers(context, streaming),
   }
 }

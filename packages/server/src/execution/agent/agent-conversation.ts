@@ -3,6 +3,7 @@ import type { ServerTemplate } from '../../environments/extensions/server-templa
 import { ownCredentials, type Redactor } from '../../kit/redactor.ts'
 import type { Asked } from '../../sessions/interactions/open-interactions.ts'
 import type { EventDraft } from '../../sessions/log/envelope.ts'
+import type { Preview } from '../../sessions/previews/preview.ts'
 import type { OpenCall } from '../../sessions/runs/open-calls.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
 import type { JournalRecord } from '../supervisor/stream.ts'
@@ -159,6 +160,11 @@ export class AgentConversation {
 
   get end(): AgentEnd | null {
     return this.#end
+  }
+
+  /** What the agent is saying and doing right now; nothing before its prompt. */
+  get preview(): Preview {
+    return this.#transcript.preview
   }
 
   /** True if the agent waits for an answer from people. */

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { ToolKind } from '@agentclientprotocol/sdk'
 import { type MaskingStream, ownCredentials, type Redactor } from '../../kit/redactor.ts'
-import { MaskedCollector, TextCollector } from '../../sessions/log/bounded-text.ts'
+import { MaskedCollector, storable, TextCollector } from '../../sessions/log/bounded-text.ts'
 import type { EventDraft } from '../../sessions/log/envelope.ts'
+import type { Preview } from '../../sessions/previews/preview.ts'
 import { callEnd, callProgress, type OpenCall } from '../../sessions/runs/open-calls.ts'
 import type { ToolUpdate, Update } from './acp-message.ts'
 import type { PromptOf } from './acp-orders.ts'
@@ -112,6 +113,26 @@ export class Transcript {
         ...(input !== undefined && { input: this.#redactor.value(input) }),
       }
     })
+  }
+
+  /** What the agent is saying and doing at this moment, masked. Text that may still become a secret is held back. */
+  get preview(): Preview {
+    const message = this.#message
+    if (message !== null) collect(message, message.masking.settled())
+    return {
+      ...(message !== null &&
+        message.text.text !== '' && {
+          message: {
+            messageId: this.#id('message', message.offset),
+            role: message.role,
+            text: storable(message.text.text),
+          },
+        }),
+      activities: [...this.#calls.values()].map(call => {
+        const { activityId, name, kind, title, startedAt } = this.#told(call)
+        return { activityId, name, kind, title: storable(this.#redactor.text(title)), startedAt }
+      }),
+    }
   }
 
   /**

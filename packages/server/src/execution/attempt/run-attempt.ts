@@ -2,6 +2,7 @@ import type { Redactor } from '../../kit/redactor.ts'
 import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
 import type { InteractionRow } from '../../sessions/interactions/interaction.ts'
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
+import { PreviewWriter } from '../../sessions/previews/preview-writer.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import { agentRequestOf } from '../agent/acp-answers.ts'
@@ -53,6 +54,7 @@ export class RunAttempt {
   readonly #keeper: ReadingKeeper
   readonly #orders: AgentOrders
   readonly #budget: EventBudget
+  readonly #previews: PreviewWriter
   /** The agent already had the prompt when this worker attached. */
   readonly #resumed: boolean
   #begun: boolean
@@ -105,6 +107,7 @@ export class RunAttempt {
     const { runEvents: events, runEventBytes: bytes } = context.limits
     this.#budget = new EventBudget({ events, bytes }, claim.run)
     this.#orders = new AgentOrders(context, of, parts)
+    this.#previews = new PreviewWriter(context, claim, claim.runId, () => this.#conversation.preview)
     this.#resumed = this.#conversation.prompted
     this.#planned = this.#resumed
     this.#begun = claim.run.started_at !== null
@@ -131,6 +134,7 @@ export class RunAttempt {
       this.#caughtUp = true
       await this.#exclusive(() => this.#goOn())
     }
+    await using _ = this.#previews
     try {
       while (!this.#settled) {
         const { value: batch } = await this.#batches.next()
@@ -149,8 +153,9 @@ export class RunAttempt {
     })
   }
 
-  /** Gives the agent the answers of people. */
+  /** Gives the agent the answers of people, and shows who began to watch what it is saying. */
   answer(): Promise<void> {
+    this.#previews.watched()
     return this.#exclusive(async () => {
       this.#answersDue = true
       if (this.#caughtUp && !this.#settled) await this.#giveAnswers()
@@ -226,7 +231,10 @@ export class RunAttempt {
       return
     }
     await this.#commit()
-    if (this.#caughtUp) await this.#goOn()
+    if (this.#caughtUp) {
+      this.#previews.changed()
+      await this.#goOn()
+    }
   }
 
   /** Returns the prompt that follows the agent's answer, or null if the Run is to end. */

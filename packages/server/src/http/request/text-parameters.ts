@@ -8,7 +8,8 @@ export interface ParsedParameters {
 }
 
 /**
- * Splits a query and types its values. A repeated name is a fault, and so is a part that does not decode. A value that
+ * Splits a query and types its values. A repeated name is a fault unless its schema is a list, and so is a part that does
+ * not decode. A value that
  * does not match its schema's type stays text, and the validator refuses it.
  */
 export function parseQuery(query: string, schema: TObject | undefined): ParsedParameters {
@@ -20,6 +21,10 @@ export function parseQuery(query: string, schema: TObject | undefined): ParsedPa
     const value = decode(equals === -1 ? '' : part.slice(equals + 1))
     if (name === null || value === null) {
       issues.push({ path: [name ?? part], message: 'must be percent-encoded UTF-8' })
+    } else if (isList(schema?.properties[name])) {
+      const list = values[name]
+      if (Array.isArray(list)) list.push(value)
+      else values[name] = [value]
     } else if (name in values) {
       issues.push({ path: [name], message: 'must not be repeated' })
     } else {
@@ -41,6 +46,9 @@ export function parseHeaders(
   }
   return { values, issues: [] }
 }
+
+const isList = (property: object | undefined): boolean =>
+  property !== undefined && 'type' in property && property.type === 'array'
 
 function decode(text: string): string | null {
   try {

@@ -198,6 +198,10 @@ export interface SessionFilter {
   readonly ownerId: string | null
   readonly archived: 'no' | 'both' | 'only'
   readonly origin: Readonly<Record<'objectType' | 'objectId' | 'tenantKey', string | undefined>>
+  /** Part of the title, in either case; absent: any. */
+  readonly title?: string | undefined
+  /** Only Sessions that this person created, or that the service's own installation owns for them; absent: any. */
+  readonly createdBy?: string | undefined
   /** Exclusive: the last row of the previous page. */
   readonly before: { readonly updatedAt: Date; readonly id: string } | null
   readonly limit: number
@@ -225,6 +229,8 @@ export async function listSessions(db: Queryable, filter: SessionFilter): Promis
     const wanted = filter.origin[field]
     if (wanted !== undefined) conditions.push(`origin is not null and origin ->> '${field}' = ${bind(wanted)}`)
   }
+  if (filter.title !== undefined) conditions.push(`position(lower(${bind(filter.title)}) in lower(title)) > 0`)
+  if (filter.createdBy !== undefined) conditions.push(`${bind(filter.createdBy)} in (owner_id, initiated_by)`)
   if (filter.before !== null) {
     const at = bind(filter.before.updatedAt)
     conditions.push(`listed_at <= ${listedAt(at)} and (updated_at, id) < (${at}, ${bind(filter.before.id)})`)

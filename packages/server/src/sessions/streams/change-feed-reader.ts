@@ -12,10 +12,17 @@ const FRAME_BITS = 20n
 /** PostgreSQL gives no writing transaction a smaller number. */
 const FIRST_POSITION = 3n
 
-const encoder = new TextEncoder()
+/** What a feed tells: that a Session changed, or that its reader has to read all of them again. */
+export interface Notice {
+  /** Null if the position has no cursor left. */
+  readonly cursor: bigint | null
+  readonly data:
+    | { readonly sessionId: string; readonly lastEventSequence: number; readonly updatedAt: Date }
+    | { readonly reset: true }
+}
 
 /**
- * Tracks one reader's position in the changes of an owner's Sessions, and makes the frames that advance it.
+ * Tracks one reader's position in the changes of an owner's Sessions, and makes the notices that advance it.
  *
  * A position is the number of a transaction: every transaction below it has ended, and the reader was told its changes.
  * A long transaction therefore holds the position until it ends, and nothing depends on clocks. The cursor is the
@@ -33,8 +40,8 @@ export class FeedReader {
    */
   #begun: Snapshot | null
 
-  /** The first frame of the feed: a reset, or an id so that a reader can resume however early it is cut off. */
-  readonly first: Uint8Array | null
+  /** The cursor at which the feed begins; null if the reader brought it. A reader can resume however early it is cut off. */
+  readonly begin: { readonly cursor: bigint; readonly isReset: boolean } | null
 
   private constructor(db: Queryable, owner: Owner, at: { cursor: bigint; begun: Snapshot | null; isLate: boolean }) {
     this.#db = db
@@ -42,8 +49,7 @@ export class FeedReader {
     this.#position = at.cursor >> FRAME_BITS
     this.#cursor = at.cursor
     this.#begun = at.begun
-    const place = encoder.encode(`id: ${at.cursor}\n\n`)
-    this.first = at.isLate ? frame(at.cursor, { reset: true }) : at.begun === null ? null : place
+    this.begin = at.begun === null ? null : { cursor: at.cursor, isReset: at.isLate }
   }
 
   /**
@@ -63,29 +69,29 @@ export class FeedReader {
     )
   }
 
-  /** Returns frames for the Sessions that moved, a reset if they are too many, or null if none did. */
-  async read(look: Look): Promise<Uint8Array | null> {
+  /** Returns notices of the Sessions that moved; a reset if they are too many. */
+  async read(look: Look): Promise<Notice[]> {
     // A look back may return only changes that were told already; leave room for one more than the bound behind them.
     const limit = MAX_CHANGES + 1 + this.#told.size
     const from = this.#position
     const ids = look.back ? null : look.ids
     const { changes, read } = await readChanges(this.#db, this.#owner, { from, begun: this.#begun, ids }, limit)
     const news = changes.filter(change => !this.#told.has(change))
-    if (news.length > MAX_CHANGES) return this.#reset()
-    const frames = news.slice(0, -1).map(change => this.#notice(change))
-    // Only a look at everything moves the position, and only with its last frame: a reader may be cut off before.
+    if (news.length > MAX_CHANGES) return [await this.#reset()]
+    const notices = news.slice(0, -1).map(change => this.#notice(change))
+    // Only a look at everything moves the position, and only with its last notice: a reader may be cut off before.
     if (look.back) this.#moveTo(read.horizon)
-    frames.push(...news.slice(-1).map(change => this.#notice(change)))
+    notices.push(...news.slice(-1).map(change => this.#notice(change)))
     if (look.back) this.#told.forget(this.#position)
-    return frames.length === 0 ? null : Buffer.concat(frames)
+    return notices
   }
 
   /** Starts again from now. */
-  async #reset(): Promise<Uint8Array> {
+  async #reset(): Promise<Notice> {
     this.#begun = await takeSnapshot(this.#db)
     this.#told.clear()
     this.#moveTo(this.#begun.horizon)
-    return frame(this.#next(), { reset: true })
+    return { cursor: this.#next(), data: { reset: true } }
   }
 
   #moveTo(position: bigint): void {
@@ -104,12 +110,9 @@ export class FeedReader {
     return this.#cursor
   }
 
-  #notice(change: Change): Uint8Array {
+  #notice(change: Change): Notice {
     this.#told.add(change)
     const { id, last_event_sequence: lastEventSequence, updated_at: updatedAt } = change
-    return frame(this.#next(), { sessionId: id, lastEventSequence, updatedAt })
+    return { cursor: this.#next(), data: { sessionId: id, lastEventSequence, updatedAt } }
   }
 }
-
-const frame = (cursor: bigint | null, data: object) =>
-  encoder.encode(`${cursor === null ? '' : `id: ${cursor}\n`}data: ${JSON.stringify(data)}\n\n`)

@@ -1,5 +1,7 @@
 import type { Context } from '../../context.ts'
 import type { Handlers } from '../../http/routing/handler.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
+import { followPreviews } from '../previews/follow-previews.ts'
 import { readSession } from '../session/read-session.ts'
 import { followSessions } from './change-feed.ts'
 import type { EventStreams } from './event-streams.ts'
@@ -19,7 +21,7 @@ export interface Streaming {
 export function eventHandlers(
   context: Context,
   { streams, budget, life }: Streaming,
-): Pick<Handlers, 'listEvents' | 'streamEvents' | 'streamSessions'> {
+): Pick<Handlers, 'listEvents' | 'streamEvents' | 'streamSessions' | 'streamPreviews'> {
   const pages = new PageCache()
   return {
     listEvents: async ({ principal, params, query }) => {
@@ -31,13 +33,20 @@ export function eventHandlers(
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
       await readSession(context, principal, key)
       const after = headerParams['last-event-id'] ?? query.after
-      await hold(budget, request)
+      await holdPlace(budget, request)
       return { events: withLife(signal => streams.follow(key, after, signal), request, life, context.clock) }
+    },
+    streamPreviews: async request => {
+      const { principal, params } = request
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      await readSession(context, principal, key)
+      await holdPlace(budget, request)
+      return { events: withLife(signal => previewFrames(context, key, signal), request, life, context.clock) }
     },
     streamSessions: async request => {
       const { principal, headerParams } = request
       const cursor = headerParams['last-event-id']
-      await hold(budget, request)
+      await holdPlace(budget, request)
       const open = await followSessions(context, principal, cursor === undefined ? undefined : BigInt(cursor))
       return { events: withLife(open, request, life, context.clock) }
     },
@@ -45,7 +54,7 @@ export function eventHandlers(
 }
 
 /** Holds a place in the budget while the response lives: its signal aborts however it ends, and may have by now. */
-async function hold(
+export async function holdPlace(
   budget: StreamBudget,
   { principal, signal }: Pick<StreamRequest, 'principal' | 'signal'>,
 ): Promise<void> {
@@ -53,4 +62,13 @@ async function hold(
   const giveBack = () => place[Symbol.dispose]()
   if (signal.aborted) giveBack()
   else signal.addEventListener('abort', giveBack, { once: true })
+}
+
+const encoder = new TextEncoder()
+
+/** Previews have no id: a reader that comes back has missed nothing that counts. */
+async function* previewFrames(context: Context, key: SessionKey, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  for await (const preview of followPreviews(context, key, signal)) {
+    yield encoder.encode(`data: ${preview ?? '{"activities":[]}'}\n\n`)
+  }
 }

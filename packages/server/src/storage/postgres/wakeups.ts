@@ -202,6 +202,8 @@ export const topics = {
   session: (organizationId: string, sessionId: string) => `s/${organizationId}/${sessionId}`,
   /** The worker that executes the Session's Run should look for new requests. */
   control: (organizationId: string, sessionId: string) => `c/${organizationId}/${sessionId}`,
+  /** The preview of the Session's Run changed. */
+  preview: (organizationId: string, sessionId: string) => `p/${organizationId}/${sessionId}`,
   /** A review of the Session's changes was answered. */
   review: (organizationId: string, sessionId: string) => `v/${organizationId}/${sessionId}`,
   /** A Run waits for a worker. */

@@ -1,0 +1,50 @@
+import type { RunStatus } from '../../sessions/session/phase.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+
+/** What lists show of a Session beside the Session itself, for one person. */
+export interface SessionStateRow {
+  readonly id: string
+  readonly title: string
+  readonly last_event_sequence: number
+  readonly updated_at: Date
+  readonly archived: boolean
+  readonly active_run_status: RunStatus | null
+  readonly finalizing: boolean
+  readonly open_interactions: number
+  /** Kind of the Interaction that has to be answered first. */
+  readonly first_kind: 'ask_user' | 'exit_plan_mode' | 'approval' | null
+  readonly first_deadline: Date | null
+  readonly read_sequence: number
+  readonly pinned: boolean
+}
+
+/** Reads the state of Sessions of an organization; those that are not there are left out. */
+export async function readSessionStates(
+  db: Queryable,
+  { organizationId, personId }: { readonly organizationId: string; readonly personId: string },
+  ids: readonly string[],
+): Promise<readonly SessionStateRow[]> {
+  if (ids.length === 0) return []
+  const { rows } = await db.query<SessionStateRow>({
+    name: 'read-session-states',
+    text: `
+      select s.id, s.title, s.last_event_sequence, s.updated_at, s.archived_at is not null as archived,
+        r.status as active_run_status, coalesce(e.task = 'seal', false) as finalizing,
+        coalesce(i.open, 0) as open_interactions, i.first_kind, i.first_deadline,
+        coalesce(m.read_sequence, 0) as read_sequence, m.pinned_at is not null as pinned
+      from sessions s
+      left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null
+      left join executions e on e.organization_id = s.organization_id and e.session_id = s.id
+      left join lateral (
+        select count(*)::integer as open, (array_agg(kind order by deadline nulls last, opened_at))[1] as first_kind,
+          min(deadline) as first_deadline
+        from interactions where organization_id = s.organization_id and session_id = s.id and status = 'open'
+      ) i on true
+      left join session_marks m
+        on m.organization_id = s.organization_id and m.session_id = s.id and m.person_id = $2
+      where s.organization_id = $1 and s.id = any($3::uuid[])
+      order by s.updated_at, s.id`,
+    values: [organizationId, personId, ids],
+  })
+  return rows
+}
