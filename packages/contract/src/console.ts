@@ -1,6 +1,10 @@
 import { type Static, Type } from 'typebox'
 import { capabilities, permissions, roles } from './capability.ts'
-import { interactionKinds } from './interaction.ts'
+import { Event } from './event.ts'
+import { Interaction, interactionKinds } from './interaction.ts'
+import { Merge } from './merge.ts'
+import { Publication } from './publication.ts'
+import { Run } from './run.ts'
 import { Count, closed, DateTime, nullable, open, openString, someText, Uuid } from './scalar.ts'
 import { Session, sessionPhases } from './session.ts'
 
@@ -123,3 +127,23 @@ export const MarkRead = Type.Object(
 )
 
 export const MarkPinned = Type.Object({ pinned: Type.Boolean() }, { title: 'MarkPinned', ...closed })
+
+/** Everything that the first look at a Session needs. */
+export const SessionOverview = Type.Object(
+  {
+    session: Session,
+    state: SessionState,
+    run: Type.Union([Type.Null(), Run], { description: 'The active Run.' }),
+    interactions: Type.Array(Interaction, { description: 'Open ones, with their whole input.' }),
+    publications: Type.Array(Publication, { description: 'The newest, at most 20, newest first.' }),
+    merges: Type.Array(Merge, { description: 'Of these Publications, newest first for each.' }),
+    events: Type.Array(Event, { description: 'The last 100 of the log.' }),
+    lastSequence: Count,
+  },
+  { title: 'SessionOverview', ...open },
+)
+
+export const SessionLocations = Type.Object(
+  { organizationIds: Type.Array(Uuid) },
+  { title: 'SessionLocations', ...open },
+)

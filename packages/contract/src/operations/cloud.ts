@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { MarkPinned, MarkRead, SessionStateEnvelope, SessionStatePage } from '../console.ts'
+import { MarkPinned, MarkRead, SessionOverview, SessionStateEnvelope, SessionStatePage } from '../console.ts'
 import { defaultPageSize } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { closed, text } from '../scalar.ts'
@@ -87,6 +87,17 @@ export const cloudOperations = {
     ),
     responses: { 200: { description: 'A page, most recently changed first.', schema: SessionStatePage } },
     errors: [],
+  }),
+  getSessionOverview: operation({
+    ...people,
+    method: 'GET',
+    path: '/cloud/sessions/{sessionId}/overview',
+    summary: 'Read what the first look at a Session needs',
+    tag: 'Sessions',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    responses: { 200: { description: 'The Session with what belongs to it.', schema: SessionOverview } },
+    errors: ['cloud_session_not_found'],
   }),
   markSessionRead: operation({
     ...people,

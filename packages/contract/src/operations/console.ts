@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
-import { BrowserSessionList, ConsoleIdentity, GoTo, ReturnTo } from '../console.ts'
+import { BrowserSessionList, ConsoleIdentity, GoTo, ReturnTo, SessionLocations } from '../console.ts'
 import { operation } from '../operation.ts'
 import { Uuid } from '../scalar.ts'
+import { SessionPath } from './parameters.ts'
 
 const shared = { tag: 'Identity', access: 'browser' } as const
 
@@ -52,5 +53,16 @@ export const consoleOperations = {
     params: Type.Object({ browserSessionId: Uuid }),
     responses: { 204: { description: 'The session has ended.' } },
     errors: ['sign_in_not_found'],
+  }),
+  locateSession: operation({
+    ...shared,
+    method: 'GET',
+    path: '/cloud/session-locations/{sessionId}',
+    summary: "Find which of the person's organizations has a Session",
+    description: 'Ids of Sessions are unique within an organization only, so several may have one.',
+    tag: 'Sessions',
+    params: SessionPath,
+    responses: { 200: { description: 'The organizations; none if no Session is found.', schema: SessionLocations } },
+    errors: [],
   }),
 } as const

@@ -8,10 +8,11 @@ import { holdPlace, type Streaming } from '../sessions/streams/routes.ts'
 import { withLife } from '../sessions/streams/stream-life.ts'
 import { followLive } from './live/follow-live.ts'
 import { markPinned, markRead } from './sessions/mark-sql.ts'
+import { readOverview } from './sessions/overview.ts'
 import { toSessionState } from './sessions/session-state.ts'
 import { readSessionStates } from './sessions/session-state-sql.ts'
 
-type Operations = 'followLive' | 'listSessionStates' | 'markSessionRead' | 'pinSession'
+type Operations = 'getSessionOverview' | 'followLive' | 'listSessionStates' | 'markSessionRead' | 'pinSession'
 
 /** Serves what the console's page shows of Sessions beside the Sessions themselves. */
 export function consoleHandlers(context: Context, { streams, budget, life }: Streaming): Pick<Handlers, Operations> {
@@ -60,6 +61,12 @@ export function consoleHandlers(context: Context, { streams, budget, life }: Str
         return state === undefined ? [] : [{ session, state }]
       })
       return { status: 200, body: { sessions: shown, ...more } }
+    },
+
+    getSessionOverview: async ({ principal, params: { sessionId } }) => {
+      const person = personOf(principal)
+      const key = { organizationId: person.organizationId, sessionId }
+      return { status: 200, json: await readOverview(context, person, key, () => stateOf(person, key)) }
     },
 
     markSessionRead: async ({ principal, params: { sessionId }, body: { sequence } }) => {

@@ -48,3 +48,22 @@ export async function readSessionStates(
   })
   return rows
 }
+
+/** Returns the organizations in which a person is a member and a Session has this id. */
+export async function findSessionLocations(
+  db: Queryable,
+  personId: string,
+  sessionId: string,
+): Promise<readonly string[]> {
+  const { rows } = await db.query<{ organization_id: string }>({
+    name: 'find-session-locations',
+    text: `
+      select s.organization_id from memberships m
+      join organizations o on o.id = m.organization_id
+      join sessions s on s.organization_id = m.organization_id and s.id = $2
+      where m.person_id = $1 and m.revoked_at is null and o.suspended_at is null
+      order by m.last_used_at desc nulls last, m.id`,
+    values: [personId, sessionId],
+  })
+  return rows.map(row => row.organization_id)
+}

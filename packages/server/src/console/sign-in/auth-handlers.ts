@@ -5,6 +5,7 @@ import { grantedCapabilities } from '../../identity/guard/granted-capabilities.t
 import { heldPermissions } from '../../identity/guard/held-permissions.ts'
 import { ApiError } from '../../kit/api-error.ts'
 import { refusal } from '../../kit/refusal.ts'
+import { findSessionLocations } from '../sessions/session-state-sql.ts'
 import { listBrowserSessions, readIdentity } from './browser-session-sql.ts'
 import type { BrowserSignIn, Step } from './browser-sign-in.ts'
 
@@ -64,6 +65,11 @@ export function authHandlers(
         }),
       )
     },
+
+    locateSession: async ({ browser, params: { sessionId } }) => ({
+      status: 200,
+      body: { organizationIds: await findSessionLocations(db, browser.personId, sessionId) },
+    }),
 
     listBrowserSessions: async ({ browser }) => {
       const now = clock.now()
