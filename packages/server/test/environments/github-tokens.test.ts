@@ -3,8 +3,7 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { GitHubWorkers } from '../support/environments/github-workers.ts'
 import { tipOf } from '../support/git/repositories.ts'
-import { until } from '../support/until.ts'
-import { touch, workspacePath } from '../support/workspaces/workspace.ts'
+import { touch } from '../support/workspaces/workspace.ts'
 
 let github: GitHubWorkers
 beforeAll(async () => {
@@ -19,6 +18,9 @@ const search = `grep -rqsE 'gh[s]_[0-9a-f]{32}|eC1hY2Nlc3MtdG9rZ[W]46' /workspac
 const waits = 'until [ -e go ]; do sleep 0.1; done'
 const attempt = 'git ls-remote'
 
+const mintedFor = (...installations: string[]) =>
+  github.server.minted.filter(({ installation }) => installations.includes(installation))
+
 describe('git in a sandbox', () => {
   it('clones and pushes with a token that is in no file, no variable and no row', async () => {
     await using _worker = await github.work()
@@ -30,20 +32,23 @@ describe('git in a sandbox', () => {
       env | grep -c ghs_; ${search}`)
     const output = await github.output(session)
     expect(output).toBe(`${await tipOf(granted.gitDir, 'made')}\n0\nnowhere\n`)
-    const [{ token = '' } = {}, ...others] = github.server.minted.filter(({ installation }) => installation === '100')
+    // One for the apply, which tells that there are tokens, and one for the Run.
+    const minted = mintedFor('100')
+    expect(minted).toHaveLength(2)
     expect(github.server.minted.at(-1)).toMatchObject({
       repositories: [granted.id],
       permissions: { contents: 'write', pull_requests: 'write', metadata: 'read' },
     })
-    expect(others).toEqual([])
     // Nor in the host's journal, record and blobs of the sandbox, or in a row.
-    const kept = promisify(execFile)('grep', ['-rqsF', '--devices=skip', token, github.test.dataDir])
-    await expect(kept).rejects.toMatchObject({ code: 1 })
-    const { rows } = await github.test.db.database.query(
-      'select 1 from events where envelope like $1 union all select 1 from session_secrets where session_id = $2',
-      [`%${token}%`, session.id],
-    )
-    expect(rows).toEqual([])
+    for (const { token } of minted) {
+      const kept = promisify(execFile)('grep', ['-rqsF', '--devices=skip', token, github.test.dataDir])
+      await expect(kept).rejects.toMatchObject({ code: 1 })
+      const { rows } = await github.test.db.database.query(
+        'select 1 from events where envelope like $1 union all select 1 from session_secrets where session_id = $2',
+        [`%${token}%`, session.id],
+      )
+      expect(rows).toEqual([])
+    }
   })
 
   it('keeps its credentials beside what the home, a repository and the environment configure', async () => {
@@ -93,9 +98,9 @@ describe('a program that asks for a token', () => {
       '1',
       '',
     ])
-    const minted = github.server.minted.filter(({ installation }) => ['120', '121'].includes(installation))
-    expect(minted.map(({ installation }) => installation)).toEqual(['120', '121'])
-    expect(minted[0]?.repositories).toEqual([first.id])
+    const minted = mintedFor('120', '121')
+    expect(minted.map(({ installation }) => installation).slice(2)).toEqual(['120', '121'])
+    expect(minted[2]?.repositories).toEqual([first.id])
   })
 
   it("is refused in a Session without the document's consent, and in one whose owner has no account", async () => {
@@ -106,7 +111,7 @@ describe('a program that asks for a token', () => {
     const { api } = await github.test.newTenant()
     const foreign = await github.run('berth-token github refuse', {}, api)
     expect(foreign).toContain('no account is connected for the owner of this session')
-    expect(github.server.minted.filter(({ installation }) => installation === '130')).toEqual([])
+    expect(mintedFor('130')).toEqual([])
   })
 })
 
@@ -134,7 +139,7 @@ describe('a Run at work', () => {
       {},
       api,
     )
-    await until('a first token', () => github.server.minted.some(token => token.installation === installation))
+    await github.begun(session)
     await github.test.db.database.query(statement, [tenant.installationId])
     await touch(github.test.db.database, github.test.dataDir, session, 'go')
     const output = await github.output(session, api)
@@ -150,35 +155,26 @@ describe('a Run at work', () => {
     const session = await github.begin(
       `${attempt} ${url} HEAD; ${attempt} ${url} HEAD; touch begun; ${waits}; ${attempt} ${url} HEAD | wc -l`,
     )
-    const minted = () => github.server.minted.filter(({ installation }) => installation === '150').length
-    const begun = await until('its workspace', () =>
-      workspacePath(github.test.db.database, github.test.dataDir, session, 'go').catch(() => false),
-    )
-    await until('its first commands', () =>
-      promisify(execFile)('test', ['-e', String(begun).replace(/go$/, 'begun')]).then(
-        () => true,
-        () => false,
-      ),
-    )
-    expect(minted()).toBe(1)
+    await github.begun(session)
+    // One for the apply, one for the Run.
+    expect(mintedFor('150')).toHaveLength(2)
     now.shift = 51 * 60_000
     await touch(github.test.db.database, github.test.dataDir, session, 'go')
     expect(await github.output(session)).toMatch(/1\n$/)
-    expect(minted()).toBe(2)
+    expect(mintedFor('150')).toHaveLength(3)
   })
 
   it('is answered by the worker that takes over, with a token of its own', async () => {
     const first = await github.work()
     await github.grant('over/one', '160')
-    const minted = () => github.server.minted.filter(({ installation }) => installation === '160').length
     const url = `${github.server.url}/over/one.git`
-    const session = await github.begin(`${attempt} ${url} HEAD; ${waits}; ${attempt} ${url} HEAD | wc -l`)
-    await until('the first token', () => minted() === 1)
+    const session = await github.begin(`${attempt} ${url} HEAD; touch begun; ${waits}; ${attempt} ${url} HEAD | wc -l`)
+    await github.begun(session)
     await first[Symbol.asyncDispose]()
     await using _second = await github.work()
     await touch(github.test.db.database, github.test.dataDir, session, 'go')
     expect(await github.output(session)).toMatch(/1\n$/)
-    expect(minted()).toBe(2)
+    expect(mintedFor('160')).toHaveLength(3)
   })
 
   it('is told at once that the host is silent', async () => {

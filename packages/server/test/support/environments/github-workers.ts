@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Event, Session } from '@berth/contract'
 import { GitAccess } from '../../../src/execution/claim/git-access.ts'
@@ -13,6 +14,8 @@ import { grantRepository } from '../git/grants.ts'
 import { sampleRepository } from '../git/repositories.ts'
 import { startTestService, type TestService } from '../services/service.ts'
 import { workerContext } from '../services/worker-context.ts'
+import { until } from '../until.ts'
+import { workspacePath } from '../workspaces/workspace.ts'
 import { Environments } from './environments.ts'
 
 interface WorkOptions {
@@ -97,6 +100,13 @@ export class GitHubWorkers implements AsyncDisposable {
   /** Runs a script in a Session of its own and returns its output. */
   async run(script: string, document: object = {}, api: Api = this.api): Promise<string> {
     return this.output(await this.begin(script, document, api), api)
+  }
+
+  /** Waits until the agent of a Session has made the file `begun`. */
+  async begun(session: Session): Promise<void> {
+    const { db, dataDir } = this.test
+    const isThere = async () => existsSync(await workspacePath(db.database, dataDir, session, 'begun'))
+    await until('the file', () => isThere().catch(() => false))
   }
 
   /** Waits for the end of a Session's Run and returns its output. */
