@@ -75,7 +75,7 @@ describe('an environment that is prebuilt', () => {
     expect(second.end).toMatchObject({ revision: 2, setupExitCode: 0, prebuilt: { state: 'building' } })
     expect(second.output).not.toBe(first.output)
     await environments.writeSecret(id, 'TOKEN', 'a-long-enough-value', 2)
-    expect((await run(id)).end).toMatchObject({ revision: 3, setupExitCode: 0 })
+    expect((await run(id)).end).toMatchObject({ revision: 3, setupExitCode: 0, prebuilt: { state: 'building' } })
   })
 
   test('runs setup again over a restored workspace', async () => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { blobsOf } from '../../checkpoints/check.ts'
+import { SecretFound } from '../../checkpoints/errors.ts'
 import { imageLimits } from '../../checkpoints/limits.ts'
 import { platformNames } from '../../checkpoints/platform-names.ts'
 import { type SealedTree, sealTree } from '../../checkpoints/seal-tree.ts'
@@ -11,6 +12,7 @@ import {
   recordUnavailable,
   releaseBuild,
 } from '../../environments/images/image-sql.ts'
+import { wholeForms } from '../../kit/redactor.ts'
 import { markStartedFrom } from '../../sessions/leases/lease-image-sql.ts'
 import { listSecretValues } from '../../sessions/log/session-redactor.ts'
 import { findSession } from '../../sessions/session/session-sql.ts'
@@ -19,6 +21,7 @@ import { imageKeyOf, isPrebuilt, platformOf } from '../images/image-key.ts'
 import type { ApplyParts, ApplyStep } from './apply-parts.ts'
 import { isPassing } from './is-passing.ts'
 import { openExports, sealExports } from './setup-exports.ts'
+import { whileFrozen } from './while-frozen.ts'
 
 /** After this time another apply may build an image that one has begun. */
 const BUILD_MS = 15 * 60_000
@@ -63,7 +66,7 @@ export const imageStep: ApplyStep = {
 async function build(parts: ApplyParts, id: string, signal: AbortSignal): Promise<ImageFault | null> {
   const { context, claim, lease } = parts
   const { blobs, clock, db } = context
-  const sealed = (await listSecretValues(db, claim)).length > 0 ? 'secret' : await sealTrees(parts, signal)
+  const sealed = await whileFrozen(parts, signal, () => sealTrees(parts, signal))
   if (typeof sealed === 'string') {
     await underFence(context, claim, tx => recordUnavailable(tx, id, sealed))
     return sealed
@@ -86,11 +89,26 @@ async function build(parts: ApplyParts, id: string, signal: AbortSignal): Promis
 }
 
 async function sealTrees(
-  { context, lease }: ApplyParts,
+  parts: ApplyParts,
   signal: AbortSignal,
 ): Promise<{ readonly workspace: SealedTree; readonly home: SealedTree } | ImageFault> {
-  const trees = await context.driver.trees(lease.id)
-  const shared = { program: trees.program, blobs: context.blobs, limits: imageLimits, excludeOverCap: [], signal }
+  try {
+    return await sealBoth(parts, signal)
+  } catch (error) {
+    if (error instanceof SecretFound) return 'secret'
+    throw error
+  }
+}
+
+/** @throws SecretFound */
+async function sealBoth(
+  { context, claim, lease }: ApplyParts,
+  signal: AbortSignal,
+): Promise<{ readonly workspace: SealedTree; readonly home: SealedTree } | 'size'> {
+  const { blobs, db, driver } = context
+  const trees = await driver.trees(lease.id)
+  const secrets = (await listSecretValues(db, claim)).flatMap(wholeForms)
+  const shared = { program: trees.program, blobs, limits: imageLimits, excludeOverCap: [], secrets, signal }
   const workspace = await sealTree({
     ...shared,
     source: trees.workspace,

@@ -5,11 +5,10 @@ import { sealCache } from '../../environments/cache/cache-trees.ts'
 import { wholeForms } from '../../kit/redactor.ts'
 import type { ApplyReport } from '../../sessions/leases/apply-report.ts'
 import { listSecretValues, sessionRedactor } from '../../sessions/log/session-redactor.ts'
-import { egressOf } from '../claim/egress-of.ts'
-import { stateOnceStopped } from '../claim/once-stopped.ts'
 import { underFence } from '../claim/under-fence.ts'
 import type { ApplyParts, ApplyStep } from './apply-parts.ts'
 import { cacheOf, placeOf, withoutFailing } from './cache-parts.ts'
+import { whileFrozen } from './while-frozen.ts'
 
 /**
  * Saves the cached paths for the next fresh sandbox. No agent has run here before: nothing of one may reach another
@@ -71,28 +70,4 @@ function latest(rows: readonly CacheRow[], branch: string): CacheRow | null {
 function digestOfSecrets({ lease }: ApplyParts): Buffer {
   const digests = (lease.environment_secrets ?? []).map(({ digest }) => digest).sort()
   return createHash('sha256').update(JSON.stringify(digests)).digest()
-}
-
-/**
- * Does work while every process of the sandbox stands still, also what setup left running: no file is then saved half
- * written. If this worker is stopped meanwhile, the one that goes on resumes the sandbox.
- */
-async function whileFrozen(
-  { context, claim, lease, runtime }: ApplyParts,
-  signal: AbortSignal,
-  work: () => Promise<Partial<ApplyReport>>,
-): Promise<Partial<ApplyReport>> {
-  const { driver } = context
-  // Under the fence: a worker that has lost its claim must not stop the sandbox of another.
-  await underFence(context, claim, () => driver.freeze(lease.id))
-  try {
-    const state = await stateOnceStopped(context, lease.id, signal)
-    if (state !== 'frozen') throw new Error(`the sandbox is ${state}, and cannot be saved`)
-    return await work()
-  } finally {
-    if (!signal.aborted) {
-      await driver.serveProxy(lease.id, egressOf(context, lease.id, runtime))
-      await driver.thaw(lease.id)
-    }
-  }
 }

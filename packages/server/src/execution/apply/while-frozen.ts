@@ -1,0 +1,28 @@
+import { egressOf } from '../claim/egress-of.ts'
+import { stateOnceStopped } from '../claim/once-stopped.ts'
+import { underFence } from '../claim/under-fence.ts'
+import type { ApplyParts } from './apply-parts.ts'
+
+/**
+ * Does work while every process of the sandbox stands still, also what setup left running: no file is then saved half
+ * written. If this worker is stopped meanwhile, the one that goes on resumes the sandbox.
+ */
+export async function whileFrozen<T>(
+  { context, claim, lease, runtime }: ApplyParts,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { driver } = context
+  // Under the fence: a worker that has lost its claim must not stop the sandbox of another.
+  await underFence(context, claim, () => driver.freeze(lease.id))
+  try {
+    const state = await stateOnceStopped(context, lease.id, signal)
+    if (state !== 'frozen') throw new Error(`the sandbox is ${state}, and cannot be saved`)
+    return await work()
+  } finally {
+    if (!signal.aborted) {
+      await driver.serveProxy(lease.id, egressOf(context, lease.id, runtime))
+      await driver.thaw(lease.id)
+    }
+  }
+}
