@@ -1,7 +1,7 @@
 // Measures how long a Turn takes to reach its agent: from the `PUT` to the shell runtime's first reaction to its
 // prompt, by the supervisor's own timestamps. It measures an attached lease, with the time in the queue apart, and a
-// fresh sandbox, in pairs with the same supervisor and agent started bare in `bwrap`. Run as: node bench/turn.ts
-// [turns] [pairs]
+// fresh sandbox, in pairs with the same supervisor and agent started bare in `bwrap`, and with a Session whose
+// environment is empty. Run as: node bench/turn.ts [turns] [pairs]
 import { randomUUID } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -76,10 +76,10 @@ async function idle(sessionId: string): Promise<void> {
   }
 }
 
-async function freshTurn(): Promise<Sample> {
+async function freshTurn(environment: { readonly id: string } | null = null): Promise<Sample> {
   const id = randomUUID()
   const initialTurn = { id: randomUUID(), message: 'true' }
-  const sample = await measure(id, 0, `/v1/sessions/${id}`, { runtime: 'shell', initialTurn })
+  const sample = await measure(id, 0, `/v1/sessions/${id}`, { runtime: 'shell', environment, initialTurn })
   await call('DELETE', `/v1/sessions/${id}`)
   // The service destroys the sandbox and prepares a new spare outside the measured time.
   await sleep(300)
@@ -122,13 +122,17 @@ const bareAgents = await prepareBareAgents({
   etcDir: join(bench.dataDir, 'sandbox-etc'),
   bundlesDir,
 })
+const environment = { id: randomUUID() }
+await call('PUT', `/v1/environments/${environment.id}`, { document: { name: 'empty' } })
 const fresh: Sample[] = []
+const applied: Sample[] = []
 const bare: number[] = []
 for (let n = -2; n < pairs; n += 1) {
-  const [made, alone] = [await freshTurn(), await bareAgents.promptedMs()]
+  const [made, alone, setUp] = [await freshTurn(), await bareAgents.promptedMs(), await freshTurn(environment)]
   if (n < 0) continue
   fresh.push(made)
   bare.push(alone)
+  applied.push(setUp)
 }
 
 print(`${'milliseconds'.padEnd(44)} median    p90`)
@@ -149,11 +153,19 @@ row(
   fresh.map(sample => sample.queueMs),
 )
 row('supervisor and agent bare in bwrap', bare)
+row(
+  'fresh sandbox, empty environment',
+  applied.map(sample => sample.totalMs),
+)
 const figures = {
   attached_ms: [median(attached.map(sample => sample.totalMs)), 100],
   attached_queue_ms: [median(attached.map(sample => sample.queueMs)), 20],
   fresh_ms: [median(fresh.map(sample => sample.totalMs)), 250],
   fresh_ratio: [median(fresh.map(sample => sample.totalMs)) / median(bare), 1.5],
+  empty_environment_adds_ms: [
+    median(applied.map(sample => sample.totalMs)) - median(fresh.map(sample => sample.totalMs)),
+    10,
+  ],
 } as const
 for (const [name, [value, bound]] of Object.entries(figures)) {
   print(`${name}=${value.toFixed(2)} bound=${bound}`)
