@@ -28,6 +28,8 @@ export interface RuntimeEntry {
   readonly state: readonly string[]
   /** Directories below its home from which it reads skills, besides `.agents/skills`. */
   readonly skills?: readonly string[]
+  /** Variables of a process that is given MCP servers, besides `env`. */
+  readonly serversEnv?: Readonly<Record<string, string>>
   /** True if it keeps nothing between prompts, so no conversation can be lost. */
   readonly stateless: boolean
   /** Directories of the host that its sandboxes see read-only. */

@@ -102,7 +102,7 @@ export class AgentOrders {
     const key = `start/${generation}`
     if (!this.#isNew(key)) return
     const { claim, connection, cwd, environment, lease, runtime } = this.#parts
-    const { command, env, modelEnv, reach } = runtime
+    const { command, env, modelEnv, reach, serversEnv } = runtime
     const model = this.#modelOfAgent()
     const told = model === null ? {} : modelEnv?.(this.#context.models.facts(model))
     if (model !== this.#startedFor) {
@@ -110,7 +110,8 @@ export class AgentOrders {
       this.#startedFor = model
     }
     const base = environment === null ? agentEnvironment(reach) : environmentWith(reach, environment)
-    await connection.start({ key, command, env: { ...base, ...told, ...env }, cwd })
+    const serving = (lease.apply?.servers ?? []).length > 0 ? serversEnv : {}
+    await connection.start({ key, command, env: { ...base, ...told, ...env, ...serving }, cwd })
   }
 
   async initialize(generation: number): Promise<void> {

@@ -82,6 +82,7 @@ function foreignEntry(
     reach: [],
     state: runtime.state,
     ...(runtime.skills !== undefined && { skills: runtime.skills }),
+    ...(runtime.serversEnv !== undefined && { serversEnv: runtime.serversEnv }),
     stateless: false,
     mounts: [],
     missing: () => (isServed ? (existsSync(place) ? null : absent) : lackOf(runtime, speaks)),

@@ -27,6 +27,8 @@ export interface ForeignRuntime {
   readonly state: readonly string[]
   /** Directories below its home from which it reads skills, if not only `.agents/skills`. */
   readonly skills?: readonly string[]
+  /** Variables of a process that is given MCP servers, besides `env`. */
+  readonly serversEnv?: Readonly<Record<string, string>>
 }
 
 /** The gateway's origin in a sandbox, through its forwarder; clients need no credential there. */

@@ -28,11 +28,10 @@ export const gemini: ForeignRuntime = {
   version: '0.61.0',
   install: { kind: 'npm' },
   command: directory => ['sh', '-c', start, `${directory}/node_modules/@google/gemini-cli/bundle/gemini.js`],
-  env: {
-    GEMINI_CLI_NO_RELAUNCH: 'true',
-    // In a folder that nobody has trusted it starts no MCP server, whoever names it.
-    GEMINI_CLI_TRUST_WORKSPACE: 'true',
-  },
+  env: { GEMINI_CLI_NO_RELAUNCH: 'true' },
+  // In a folder that nobody has trusted it starts no MCP server, whoever names it. In a trusted one it also obeys the
+  // repository's own settings, so only sandboxes with extensions that bring servers trust theirs.
+  serversEnv: { GEMINI_CLI_TRUST_WORKSPACE: 'true' },
   modelEnv: ({ id }) => ({
     GOOGLE_GEMINI_BASE_URL: gatewayOriginInside,
     GEMINI_API_KEY: placeholderKey,
