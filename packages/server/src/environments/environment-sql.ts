@@ -46,7 +46,8 @@ const selectFrom = (environments: string): string => `
       where s.organization_id = e.organization_id and s.environment_id = e.id and s.ended_at is null
     ) as secrets, (
       select coalesce(jsonb_agg(jsonb_build_object('sha256', a.sha256, 'size_bytes', a.size_bytes,
-        'extension', a.extension) order by array_position(r.archives, a.sha256)), '[]')
+        'extension', a.extension, 'brings_nothing', a.brings_nothing)
+        order by array_position(r.archives, a.sha256)), '[]')
       from environment_archives a
       where a.organization_id = e.organization_id and a.environment_id = e.id and a.sha256 = any(r.archives)
     ) as archives

@@ -20,10 +20,12 @@ export async function toEnvironments(
   return rows.map(row => toEnvironment(row, { runtimeVariables, isGranted, newer }))
 }
 
-function toEnvironment(row: EnvironmentRow, facts: WarningFacts): Environment {
+function toEnvironment(row: EnvironmentRow, facts: Omit<WarningFacts, 'idle'>): Environment {
   const { id, name, revision, is_default, archived_at, created_at } = row
   const secrets = row.secrets.map(({ name, version }) => ({ name, version }))
   const document = readDocument(row.document, secrets)
+  const archives = row.archives.map(toArchive)
+  const idle = new Set(archives.filter((_, index) => row.archives[index]?.brings_nothing).map(({ archive }) => archive))
   return {
     id,
     name,
@@ -31,11 +33,11 @@ function toEnvironment(row: EnvironmentRow, facts: WarningFacts): Environment {
     isDefault: is_default,
     archivedAt: archived_at?.toISOString() ?? null,
     document,
-    archives: row.archives.map(toArchive),
+    archives,
     secrets,
     createdBy: { kind: row.created_by_kind, id: row.created_by_id },
     createdAt: created_at.toISOString(),
-    warnings: warningsOf(document, row.secrets, facts),
+    warnings: warningsOf(document, row.secrets, { ...facts, idle }),
   }
 }
 

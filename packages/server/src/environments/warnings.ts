@@ -25,6 +25,8 @@ export interface WarningFacts {
   readonly runtimeVariables: ReadonlyMap<string, string>
   /** Returns whether a grant of the organization covers a repository. */
   readonly isGranted: (repository: string) => boolean
+  /** References to archives of which no runtime gets anything. */
+  readonly idle: ReadonlySet<string>
   /** By slug of the catalog, a release that needs a newer platform. */
   readonly newer: ReadonlyMap<string, string>
 }
@@ -56,6 +58,11 @@ export function warningsOf(
     ...(lineCount(setup) > LONG_SETUP_LINES && !stopsOnFailure.test(setup)
       ? [warning(['document', 'setup'], 'goes on after a command that fails: begin it with `set -e`')]
       : []),
+    ...extensions.flatMap(({ archive }, index) =>
+      archive !== undefined && facts.idle.has(archive)
+        ? [warning(['document', 'extensions', index], 'holds no skill, no command and no server for any runtime')]
+        : [],
+    ),
     ...extensions.flatMap(({ catalog }, index) => {
       const version = catalog === undefined ? undefined : facts.newer.get(catalog)
       if (version === undefined) return []

@@ -1,14 +1,12 @@
-import { createHash } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FileBlobs } from '../../src/storage/blobs/file-blobs.ts'
 import { uploadTo } from '../support/environments/archives.ts'
 import { Environments } from '../support/environments/environments.ts'
-import { extensionOf } from '../support/environments/zip.ts'
+import { extensionOf, sha256Of } from '../support/environments/zip.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 
-const sha256Of = (content: Buffer) => createHash('sha256').update(content).digest('hex')
 const skill = (name: string) => ({ name: `skills/${name}/SKILL.md`, content: `---\nname: ${name}\n---\n` })
 const offered = extensionOf({ id: 'offered' }, [skill('shared'), skill('mine')])
 

@@ -1,15 +1,13 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { type Environment, environmentLimits, type Issue } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Api } from '../support/api/api.ts'
 import { createTenant } from '../support/api/tenant.ts'
 import { uploadTo } from '../support/environments/archives.ts'
 import { Environments } from '../support/environments/environments.ts'
-import { extensionOf, manifestOf, type ZipEntry, zipOf } from '../support/environments/zip.ts'
+import { extensionOf, manifestOf, sha256Of, type ZipEntry, zipOf } from '../support/environments/zip.ts'
 import { outcome } from '../support/runs/outcome.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
-
-const sha256Of = (content: Buffer) => createHash('sha256').update(content).digest('hex')
 
 let test: TestService
 let mine: Environments

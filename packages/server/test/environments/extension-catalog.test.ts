@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
@@ -10,13 +9,12 @@ import { ExtensionCatalog } from '../../src/environments/extensions/catalog.ts'
 import { Downloads } from '../../src/environments/extensions/downloads.ts'
 import { isPublicAddress } from '../../src/network/public-address.ts'
 import { Environments } from '../support/environments/environments.ts'
-import { extensionOf, zipOf } from '../support/environments/zip.ts'
+import { extensionOf, sha256Of, zipOf } from '../support/environments/zip.ts'
 import { makeCertificate } from '../support/services/certificates.ts'
 import { silentLog } from '../support/services/log.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { ScriptedNetwork } from '../support/webhooks/scripted-network.ts'
 
-const sha256Of = (content: Buffer) => createHash('sha256').update(content).digest('hex')
 const release = (version: string, more: object = {}) => extensionOf({ id: 'a.tools', version, ...more })
 const newer = { compat: { pluginApi: '>=2' } }
 

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { glob, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,10 +7,9 @@ import { findExtensions, shownOf } from '../../src/environments/extensions/find-
 import { UnpackedExtensions } from '../../src/environments/extensions/unpacked-extensions.ts'
 import { systemClock } from '../../src/kit/clock.ts'
 import { FileBlobs } from '../../src/storage/blobs/file-blobs.ts'
-import { extensionOf } from '../support/environments/zip.ts'
+import { extensionOf, sha256Of } from '../support/environments/zip.ts'
 import { silentLog } from '../support/services/log.ts'
 
-const sha256Of = (content: Buffer) => createHash('sha256').update(content).digest('hex')
 const config = { egress: { hosts: undefined, refuse: [] }, extensions: { catalog: [] } }
 
 let dataDir: string

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { chownSync, mkdirSync } from 'node:fs'
 import { chmod, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,9 +5,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { placeSkills } from '../../src/environments/extensions/place-skills.ts'
 import { type UnpackedExtension, UnpackedExtensions } from '../../src/environments/extensions/unpacked-extensions.ts'
-import { extensionOf } from '../support/environments/zip.ts'
+import { extensionOf, sha256Of } from '../support/environments/zip.ts'
 
-const sha256Of = (content: Buffer) => createHash('sha256').update(content).digest('hex')
 const skill = (name: string) => `---\nname: ${name}\ndescription: ${name}\n---\n`
 const directories = ['.agents/skills', '.claude/skills']
 

@@ -1,14 +1,12 @@
-import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, stat, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { UnpackedExtensions } from '../../src/environments/extensions/unpacked-extensions.ts'
 import { BlobMissing } from '../../src/storage/blobs/blobs.ts'
-import { extensionOf, zipOf } from '../support/environments/zip.ts'
+import { extensionOf, sha256Of, zipOf } from '../support/environments/zip.ts'
 
 const GIB = 1024 ** 3
-const sha256Of = (content: Buffer) => createHash('sha256').update(content).digest('hex')
 async function* chunks(content: Buffer) {
   yield content.subarray(0, 10)
   yield content.subarray(10)

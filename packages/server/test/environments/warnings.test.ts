@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Environment } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { uploadTo } from '../support/environments/archives.ts'
 import { Environments } from '../support/environments/environments.ts'
+import { extensionOf, sha256Of } from '../support/environments/zip.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 
 let test: TestService
@@ -63,6 +65,27 @@ describe('a setup script', () => {
     ['true\r\n', ['document.setup']],
   ])('%j is warned of at %j', async (setup, expected) => {
     expect(paths(await mine.make({ setup }))).toEqual(expected)
+  })
+})
+
+describe('an archive', () => {
+  it.each([
+    ['nothing', {}, ['README.md', 'skills/notes.txt'], true],
+    ['a skill', {}, ['skills/review/SKILL.md'], false],
+    ['a skill elsewhere', { contributes: { skills: ['./one/'] } }, ['one/SKILL.md'], false],
+    ['a skill where nobody looks', { contributes: { skills: ['one'] } }, ['skills/review/SKILL.md'], true],
+    ['a command', {}, ['commands/deploy.md'], false],
+    ['a file of servers', {}, ['.mcp.json'], false],
+    ['a server in its manifest', { contributes: { mcpServers: { files: { command: 'serve' } } } }, [], false],
+    ['no server in its manifest', { contributes: { mcpServers: {} } }, ['mcp.json'], true],
+  ])('with %s is warned of if no runtime gets anything of it', async (name, more, files, warned) => {
+    const entries = files.map(file => ({ name: file, content: '{}' }))
+    const content = extensionOf({ name, ...more }, entries)
+    const { id, document } = await mine.make()
+    expect((await uploadTo(test.api, id, sha256Of(content), content)).status).toBe(201)
+    const extensions = [{ archive: `sha256:${sha256Of(content)}` }]
+    const { environment } = (await mine.put(id, { ...document, extensions }, 1)).body
+    expect(paths(environment)).toEqual(warned ? ['document.extensions.0'] : [])
   })
 })
 

@@ -7,6 +7,8 @@ export interface StoredArchive {
   readonly sha256: string
   readonly size_bytes: number
   readonly extension: ExtensionIdentity
+  /** True if no runtime gets anything of it. */
+  readonly brings_nothing: boolean
 }
 
 /** Returns the digests of the archives that an environment owns. */
@@ -34,7 +36,7 @@ export async function renewArchive(
       update environment_archives
       set unnamed_since = case when unnamed_since is not null then $4::timestamptz end
       where organization_id = $1 and environment_id = $2 and sha256 = $3
-      returning sha256, size_bytes, extension`,
+      returning sha256, size_bytes, extension, brings_nothing`,
     values: [organizationId, environmentId, sha256, now],
   })
   return rows[0] ?? null
@@ -55,13 +57,14 @@ export async function countOtherBytes(tx: Queryable, organizationId: string, sha
 export async function insertArchive(
   tx: Queryable,
   { organizationId, environmentId }: EnvironmentKey,
-  { sha256, size_bytes, extension }: StoredArchive,
+  { sha256, size_bytes, extension, brings_nothing }: StoredArchive,
   now: Date,
 ): Promise<void> {
   await tx.query({
     text: `
-      insert into environment_archives (organization_id, environment_id, sha256, size_bytes, extension, unnamed_since)
-      values ($1, $2, $3, $4, $5, $6)`,
-    values: [organizationId, environmentId, sha256, size_bytes, JSON.stringify(extension), now],
+      insert into environment_archives (organization_id, environment_id, sha256, size_bytes, extension, unnamed_since,
+        brings_nothing)
+      values ($1, $2, $3, $4, $5, $6, $7)`,
+    values: [organizationId, environmentId, sha256, size_bytes, JSON.stringify(extension), now, brings_nothing],
   })
 }

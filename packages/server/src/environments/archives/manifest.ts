@@ -27,13 +27,13 @@ export interface Contributions {
 }
 
 /**
- * Returns the identity of an extension that this platform can run, by its manifest.
+ * Returns the manifest of an extension that this platform can run.
  * @throws ApiError 400 `environment_invalid` with every fault
  */
-export function readManifest(bytes: Buffer): ExtensionIdentity {
+export function readManifest(bytes: Buffer): Manifest {
   const { manifest, issues } = judgeManifest(bytes)
   if (issues.length > 0) throw refused(issues)
-  return manifest.identity
+  return manifest
 }
 
 /**

@@ -30,13 +30,21 @@ export interface ArchiveSink {
 export const archiveRefusal = (path: Issue['path'], message: string) =>
   refusal('environment_invalid', { issues: [{ path, message }] })
 
+/** A sound archive. */
+export interface ReadArchive {
+  /** The bytes of its manifest. */
+  readonly manifest: Buffer
+  /** The names of its entries; that of a directory ends with a slash. */
+  readonly names: readonly string[]
+}
+
 /**
- * Checks that every reader unpacks an archive to the same files, within its own root and within the limits, and returns
- * the bytes of its manifest. It inflates every entry and believes no size that a header gives.
+ * Checks that every reader unpacks an archive to the same files, within its own root and within the limits. It inflates
+ * every entry and believes no size that a header gives.
  * @param sink gets every file, if the archive is unpacked
  * @throws ApiError 400 `environment_invalid` with the first fault
  */
-export async function readArchive(content: Spooled, sink?: ArchiveSink): Promise<Buffer> {
+export async function readArchive(content: Spooled, sink?: ArchiveSink): Promise<ReadArchive> {
   const reader = new SpooledReader(content)
   let current: string | null = null
   try {
@@ -64,7 +72,7 @@ export async function readArchive(content: Spooled, sink?: ArchiveSink): Promise
       if (place.name === MANIFEST) manifest = bytes
     }
     if (manifest === null) throw archiveRefusal([MANIFEST], missing(places))
-    return manifest
+    return { manifest, names: places.map(({ name }) => name) }
   } catch (error) {
     if (reader.failure !== undefined) throw reader.failure
     if (!isFaultOfZip(error)) throw error

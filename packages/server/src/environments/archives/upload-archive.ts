@@ -6,6 +6,7 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 import { conflict } from '../environment-conflict.ts'
 import { type EnvironmentKey, findEnvironment, lockEnvironment, lockOrganization } from '../environment-sql.ts'
 import { countOtherBytes, insertArchive, renewArchive, type StoredArchive } from './archive-sql.ts'
+import { bringsNothing } from './brings-nothing.ts'
 import { readManifest } from './manifest.ts'
 import { archiveRefusal, readArchive } from './read-archive.ts'
 
@@ -38,7 +39,8 @@ export async function uploadArchive(
     directory: spoolDirectory,
   })
   if (spooled.sha256 !== sha256) throw archiveRefusal(['sha256'], `is not the digest of the body: ${spooled.sha256}`)
-  const extension = readManifest(await readArchive(spooled))
+  const { manifest, names } = await readArchive(spooled)
+  const { identity: extension, contributes } = readManifest(manifest)
   if (!(await blobs.has(sha256, spooled.sizeBytes))) await blobs.put(chunksOf(spooled))
   return await db.transaction(async tx => {
     const now = clock.now()
@@ -47,7 +49,8 @@ export async function uploadArchive(
     const owned = await renewArchive(tx, key, sha256, now)
     if (owned !== null) return { created: false, archive: owned }
     await requireBytes(tx, key.organizationId, spooled)
-    const archive: StoredArchive = { sha256, size_bytes: spooled.sizeBytes, extension }
+    const brings_nothing = bringsNothing(contributes, names)
+    const archive: StoredArchive = { sha256, size_bytes: spooled.sizeBytes, extension, brings_nothing }
     await insertArchive(tx, key, archive, now)
     return { created: true, archive }
   })

@@ -133,7 +133,7 @@ export class ExtensionCatalog {
     try {
       const maxBytes = environmentLimits.archiveBytes
       await using content = await spool(createReadStream(path), { memoryBytes: MEMORY_BYTES, maxBytes, directory })
-      const { identity, compatible } = parseManifest(await readArchive(content))
+      const { identity, compatible } = parseManifest((await readArchive(content)).manifest)
       return { identity, compatible, path, sha256: content.sha256, sizeBytes: content.sizeBytes }
     } catch (error) {
       log.warn({ err: error, path }, 'an extension of the catalog cannot be used')

@@ -166,7 +166,7 @@ async function unpackInto(
     })
     if (spooled.sha256 !== sha256) throw new ExtensionFault('corrupt')
     const sink = new DirectorySink(root)
-    const manifest = parseManifest(await readArchive(spooled, sink))
+    const manifest = parseManifest((await readArchive(spooled, sink)).manifest)
     if (!manifest.compatible) throw new ExtensionFault('incompatible')
     const bytes = await sink.finish()
     return { identity: manifest.identity, bytes, ...(await readContents(staging, manifest)) }

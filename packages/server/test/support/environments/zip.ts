@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { crc32, deflateRawSync } from 'node:zlib'
 
 /** An entry of a ZIP file. What is not given follows from the name and the content, as an honest writer has it. */
@@ -87,3 +88,6 @@ export const manifestOf = (more: object = {}): string =>
 /** An extension's archive with further entries. */
 export const extensionOf = (more: object = {}, entries: readonly ZipEntry[] = []): Buffer<ArrayBuffer> =>
   zipOf([{ name: 'extension.json', content: manifestOf(more), deflate: true }, ...entries])
+
+/** Returns the digest by which an archive is uploaded and named. */
+export const sha256Of = (content: Buffer): string => createHash('sha256').update(content).digest('hex')
