@@ -27,10 +27,12 @@ export function consoleHandlers(context: Context, { streams, budget, life }: Str
   return {
     followLive: async request => {
       const person = personOf(request.principal)
-      const sessions = (request.query.session ?? []).map(named => {
-        const [id = '', after] = named.split(':')
+      const named = (request.query.session ?? []).map(text => {
+        const [id = '', after] = text.split(':')
         return { sessionId: id.toLowerCase(), after: Number(after) }
       })
+      // A Session that is named twice is followed from the last place.
+      const sessions = [...new Map(named.map(followed => [followed.sessionId, followed])).values()]
       for (const { sessionId } of sessions) {
         await readSession(context, person, { organizationId: person.organizationId, sessionId })
       }

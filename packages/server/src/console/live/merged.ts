@@ -1,19 +1,42 @@
 /**
  * Yields what several sources yield, as it comes. When it ends, for whatever reason, it ends all of them.
+ *
+ * A source that never yields must not be raced again for each item of the others: a promise that stays pending keeps
+ * every race that waited for it, with its result.
  * @param stop makes sources that wait come to an end
+ * @throws whatever a source throws
  */
 export async function* merged<T>(sources: readonly AsyncGenerator<T>[], stop: () => void): AsyncGenerator<T> {
-  const step = async (source: AsyncGenerator<T>) => ({ source, result: await source.next() })
-  const pending = new Map(sources.map(source => [source, step(source)]))
+  const pending = new Map<AsyncGenerator<T>, Promise<void>>()
+  const arrived: (() => readonly T[])[] = []
+  let wake = () => {}
+  const pull = (source: AsyncGenerator<T>) => {
+    const arrive = (take: () => readonly T[]) => {
+      pending.delete(source)
+      arrived.push(take)
+      wake()
+    }
+    const next = source.next().then(
+      result =>
+        arrive(() => {
+          if (result.done === true) return []
+          pull(source)
+          return [result.value]
+        }),
+      error =>
+        arrive(() => {
+          throw error
+        }),
+    )
+    pending.set(source, next)
+  }
+  for (const source of sources) pull(source)
   try {
-    while (pending.size > 0) {
-      const { source, result } = await Promise.race(pending.values())
-      if (result.done === true) {
-        pending.delete(source)
-        continue
-      }
-      pending.set(source, step(source))
-      yield result.value
+    for (;;) {
+      const take = arrived.shift()
+      if (take !== undefined) yield* take()
+      else if (pending.size === 0) return
+      else await new Promise<void>(resolve => (wake = resolve))
     }
   } finally {
     stop()
