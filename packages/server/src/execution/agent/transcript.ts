@@ -130,7 +130,8 @@ export class Transcript {
         }),
       activities: [...this.#calls.values()].map(call => {
         const { activityId, name, kind, title, startedAt } = this.#told(call)
-        return { activityId, name, kind, title: storable(this.#redactor.text(title)), startedAt }
+        const masked = { name: this.#redactor.text(name), title: storable(this.#redactor.text(title)) }
+        return { activityId, kind, ...masked, startedAt }
       }),
     }
   }
