@@ -24,6 +24,7 @@ export const connectionOperations = {
     summary: 'Connect the organization to an account',
     description:
       'Grants what an installation of the organization has been granted of the account. Operators connect other accounts.',
+    recent: true,
     params: OrganizationPath,
     body: AddConnection,
     responses: { 201: { description: 'The connection.', schema: ConnectionEnvelope } },
@@ -35,6 +36,7 @@ export const connectionOperations = {
     path: '/api/organizations/{organizationId}/connections/{connectionId}',
     summary: 'End a connection',
     description: 'Nothing is checked out, pushed or merged under it any more. Ending it again changes nothing.',
+    recent: true,
     params: Type.Object({ organizationId: Uuid, connectionId: Uuid }),
     responses: { 204: { description: 'The connection has ended.' } },
     errors: ['organization_not_found', 'connection_not_found'],
