@@ -1,6 +1,7 @@
 import { readFixedDocument } from '../../environments/fix-environment.ts'
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { openRemembered } from '../../sessions/log/session-redactor.ts'
+import { UnsealError } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { AddedVariables } from '../agent/agent-environment.ts'
 import { ApplyFailed } from './apply-failed.ts'
@@ -17,11 +18,16 @@ export async function environmentOfLease(db: Queryable, lease: LeaseRow): Promis
   if (lease.environment_secrets === null) throw new ApplyFailed('secret_unavailable')
   const { organization_id: organizationId, session_id: sessionId, environment_id: environmentId } = lease
   const digests = lease.environment_secrets.map(({ digest }) => digest)
-  const [document, values] = await Promise.all([
-    readFixedDocument(db, { organizationId, environmentId }, lease.environment_revision),
-    openRemembered(db, { organizationId, sessionId }, 'environment', digests),
-  ])
-  const secrets = lease.environment_secrets.map(({ name, digest }) => [name, values.get(digest) ?? ''] as const)
-  const { variables: exported, path } = openExports(db, lease, lease.apply?.exports)
-  return { variables: document.variables, secrets: Object.fromEntries(secrets), exported, path }
+  try {
+    const [document, values] = await Promise.all([
+      readFixedDocument(db, { organizationId, environmentId }, lease.environment_revision),
+      openRemembered(db, { organizationId, sessionId }, 'environment', digests),
+    ])
+    const secrets = lease.environment_secrets.map(({ name, digest }) => [name, values.get(digest) ?? ''] as const)
+    const { variables: exported, path } = openExports(db, lease, lease.apply?.exports)
+    return { variables: document.variables, secrets: Object.fromEntries(secrets), exported, path }
+  } catch (error) {
+    if (error instanceof UnsealError) throw new ApplyFailed('secret_unavailable', {}, { cause: error })
+    throw error
+  }
 }

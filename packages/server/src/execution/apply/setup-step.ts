@@ -50,7 +50,8 @@ async function resultOf(
   if (end === null) throw new ApplyFailed(late ? 'setup_timeout' : 'apply_failed', { output: await output.end() })
   const { exports, leftOut } = readExports(end)
   const told = { journal, output: await output.end(leftOut) }
-  if (late || end.timedOut) throw new ApplyFailed('setup_timeout', told)
+  // A worker that comes late reads the end of a script that may have been in time.
+  if (end.timedOut || (late && end.exitCode === null)) throw new ApplyFailed('setup_timeout', told)
   if (end.exitCode === null) throw new ApplyFailed('setup_exit_nonzero', told)
   const applied = { ...told, setupExitCode: end.exitCode }
   if (end.exitCode !== 0) throw new ApplyFailed('setup_exit_nonzero', applied)
