@@ -57,6 +57,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     ],
   },
   session_secrets: { writes: ['sessions/log'] },
+  session_tokens: { writes: ['sessions/log'] },
   events: { writes: ['sessions/log'], reads: ['sessions/streams', 'execution', 'webhooks'] },
   session_previews: { writes: ['sessions/previews'] },
   preview_watches: { writes: ['sessions/previews'] },

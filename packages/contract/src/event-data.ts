@@ -80,7 +80,9 @@ const AppliedExtension = Type.Object(
 const PrebuiltStart = Type.Object(
   {
     state: openString(['used', 'building', 'unavailable']),
-    reason: Type.Optional(openString(['restored', 'secret', 'size', 'damaged', 'does_not_start', 'temporary'])),
+    reason: Type.Optional(
+      openString(['restored', 'repositories', 'secret', 'size', 'damaged', 'does_not_start', 'temporary']),
+    ),
   },
   {
     description:

@@ -85,3 +85,26 @@ it("uses the connections of the service's own installation for a person's Sessio
   await database.query('update organizations set suspended_at = now() where id = $1', [tenant.organizationId])
   expect(await findSessionAccounts(database, key)).toEqual({ kind: 'authority' })
 })
+
+it('keeps a token that setup got out of caches, and out of what an image gives to later sandboxes', async () => {
+  await using _worker = await github.work()
+  const { tenant, api } = await github.test.newTenant()
+  await github.grant('leak/one', '470', tenant)
+  const applied = async (document: object) => {
+    const session = await github.begin('true', document, api)
+    const events = await api.runEnded(session.id, session.activeRunId ?? '')
+    return events.findLast(({ type }) => type === 'svc.environment.apply')?.data
+  }
+  const written = { setup: 'mkdir deps && berth-token github > deps/t', cache: { paths: ['deps'] } }
+  expect(await applied(written)).toMatchObject({
+    status: 'succeeded',
+    cache: 'skipped_secret',
+    cacheSkip: { reason: 'secret', path: 'deps/t' },
+  })
+  const prebuilt = { state: 'unavailable', reason: 'secret' }
+  const exported = { prebuild: true, setup: 'echo "TOKEN=$(berth-token github)" >> "$BERTH_ENV"' }
+  expect(await applied(exported)).toMatchObject({ status: 'succeeded', prebuilt })
+  expect(await applied({ prebuild: true, setup: 'berth-token github > ~/t' })).toMatchObject({ prebuilt })
+  const cloned = { prebuild: true, setup: 'true', repositories: [{ repository: 'leak/one' }] }
+  expect(await applied(cloned)).toMatchObject({ prebuilt: { state: 'unavailable', reason: 'repositories' } })
+})

@@ -44,8 +44,10 @@ describe('git in a sandbox', () => {
       const kept = promisify(execFile)('grep', ['-rqsF', '--devices=skip', token, github.test.dataDir])
       await expect(kept).rejects.toMatchObject({ code: 1 })
       const { rows } = await github.test.db.database.query(
-        'select 1 from events where envelope like $1 union all select 1 from session_secrets where session_id = $2',
-        [`%${token}%`, session.id],
+        `select 1 from events where envelope like '%' || $1 || '%'
+         union all select 1 from session_secrets where session_id = $2
+         union all select 1 from session_tokens where position(convert_to($1, 'UTF8') in sealed) > 0`,
+        [token, session.id],
       )
       expect(rows).toEqual([])
     }

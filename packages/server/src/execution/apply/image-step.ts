@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { ByteSearch } from '@berth/supervisor/tree/byte-search'
 import { blobsOf } from '../../checkpoints/check.ts'
 import { SecretFound } from '../../checkpoints/errors.ts'
 import { imageLimits } from '../../checkpoints/limits.ts'
@@ -15,6 +16,7 @@ import {
 import { wholeForms } from '../../kit/redactor.ts'
 import { markStartedFrom } from '../../sessions/leases/lease-image-sql.ts'
 import { listSecretValues } from '../../sessions/log/session-redactor.ts'
+import { listTokenValues } from '../../sessions/log/session-tokens.ts'
 import { findSession } from '../../sessions/session/session-sql.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { imageKeyOf, isPrebuilt, platformOf } from '../images/image-key.ts'
@@ -71,6 +73,13 @@ async function build(parts: ApplyParts, id: string, signal: AbortSignal): Promis
     await underFence(context, claim, tx => recordUnavailable(tx, id, sealed))
     return sealed
   }
+  const exports = openExports(db, lease, lease.apply?.exports)
+  const tokens = new ByteSearch((await listTokenValues(db, claim)).map(token => Buffer.from(token)))
+  // A secret of the environment may be exported: its rotation retires the image. A token would outlive its lease.
+  if (tokens.isIn(Buffer.from(JSON.stringify(exports)))) {
+    await underFence(context, claim, tx => recordUnavailable(tx, id, 'secret'))
+    return 'secret'
+  }
   const [workspaceManifest, homeManifest] = [sealed.workspace.manifest.toString(), sealed.home.manifest.toString()]
   const named = await Promise.all([sealed.workspace, sealed.home].map(({ manifest }) => blobsOf(manifest, blobs)))
   const image = {
@@ -78,7 +87,7 @@ async function build(parts: ApplyParts, id: string, signal: AbortSignal): Promis
     homeManifest,
     digest: digestOfTrees(workspaceManifest, homeManifest),
     blobs: [...new Set(named.flat().map(({ sha256 }) => sha256))],
-    exports: sealExports(db, { id }, openExports(db, lease, lease.apply?.exports)),
+    exports: sealExports(db, { id }, exports),
   }
   await underFence(context, claim, async tx => {
     await recordSealed(tx, id, image, clock.now())

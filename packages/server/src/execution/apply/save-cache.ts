@@ -64,8 +64,8 @@ function latest(rows: readonly CacheRow[], branch: string): CacheRow | null {
 }
 
 /**
- * Returns a digest of the environment's secrets. The tokens of a Run are no part of it: no earlier lease had them, so
- * no earlier content holds them.
+ * Returns a digest of the environment's secrets. Tokens are no part of it: no earlier lease had those of this one, so no
+ * earlier content holds them.
  */
 function digestOfSecrets({ lease }: ApplyParts): Buffer {
   const digests = (lease.environment_secrets ?? []).map(({ digest }) => digest).sort()

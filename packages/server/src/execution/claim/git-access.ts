@@ -9,6 +9,7 @@ import { isMaskedByForm } from '../../kit/redactor.ts'
 import { findSessionAccounts, type SessionAccount, type SessionAccounts } from '../../repositories/session-accounts.ts'
 import type { SandboxService } from '../../sandboxes/driver.ts'
 import { rememberSecrets } from '../../sessions/log/session-redactor.ts'
+import { rememberTokens } from '../../sessions/log/session-tokens.ts'
 import type { Claim } from './claim.ts'
 import { ClaimLost } from './claim-lost.ts'
 import { cloneUrl, covers, type LocalTarget, readLocalTarget } from './clone-urls.ts'
@@ -37,6 +38,8 @@ interface AtWork {
   readonly claim: Claim
   readonly git: GitSettings
   readonly tokens: LeaseTokens
+  /** Those that the rows of the Session hold. */
+  readonly remembered: WeakSet<AccountToken>
 }
 
 type GitContext = Pick<Context, 'db' | 'clock' | 'gitHosts' | 'log'>
@@ -60,7 +63,7 @@ export class GitAccess {
   /** Opens the access to a claim at work on a lease, until the result is disposed of. */
   open(claim: Claim, leaseId: string, git: GitSettings): Disposable {
     const tokens = new LeaseTokens(this.#context.clock, this.#mintMs)
-    const atWork = { claim, git, tokens }
+    const atWork = { claim, git, tokens, remembered: new WeakSet<AccountToken>() }
     this.#atWork.set(leaseId, atWork)
     return {
       [Symbol.dispose]: () => {
@@ -199,18 +202,21 @@ export class GitAccess {
     return found
   }
 
-  /** Returns a token that nobody can put into the Session's log any more. */
-  async #mint({ claim, git, tokens }: AtWork, account: TokenAccount): Promise<AccountToken> {
+  /** Returns a token that nobody can put into the Session's log any more, nor into what leaves its sandboxes. */
+  async #mint({ claim, git, tokens, remembered }: AtWork, account: TokenAccount): Promise<AccountToken> {
     const token = await tokens.get(
       account,
       git.repositories.map(({ repository }) => repository),
     )
-    const unknown = [token.value, token.basic].filter(secret => !isMaskedByForm(secret))
-    if (unknown.length > 0) {
-      await underFence(this.#context, claim, tx =>
-        rememberSecrets(tx, claim, 'environment', unknown, this.#context.clock.now()),
-      )
-    }
+    if (remembered.has(token)) return token
+    const values = [token.value, token.basic]
+    const unknown = values.filter(secret => !isMaskedByForm(secret))
+    await underFence(this.#context, claim, async tx => {
+      const now = this.#context.clock.now()
+      await rememberTokens(tx, claim, values, now)
+      await rememberSecrets(tx, claim, 'environment', unknown, now)
+    })
+    remembered.add(token)
     return token
   }
 }

@@ -38,7 +38,7 @@ export interface UsedImage {
 export type Prebuilt =
   | UsedImage
   | { readonly state: 'building' }
-  | { readonly state: 'unavailable'; readonly reason: ImageFault | 'restored' | 'temporary' }
+  | { readonly state: 'unavailable'; readonly reason: ImageFault | 'restored' | 'repositories' | 'temporary' }
 
 /**
  * Returns the image that a lease's sandbox starts from, ready on this host, or why it starts without one. A Session with
@@ -57,6 +57,9 @@ export async function findPrebuilt(context: ExecutionContext, claim: Claim, leas
   if (hasWork) return { state: 'unavailable', reason: 'restored' }
   const session = await findSession(db, claim)
   if (session === null) return null
+  // A clone in an image would be old, and would be there for whoever may not read the repository any more.
+  if (document.repositories.length > 0 && session.source === null)
+    return { state: 'unavailable', reason: 'repositories' }
   const found = await findImage(db, imageKeyOf(lease, document, session, platformOf(driver)))
   if (found?.state === 'unavailable') return { state: 'unavailable', reason: found.reason ?? 'damaged' }
   const image = found?.state === 'ready' ? await useImage(db, found.id, clock.now()) : null

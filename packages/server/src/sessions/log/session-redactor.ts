@@ -10,6 +10,7 @@ import {
   type SealedSecret,
   type SecretSource,
 } from './session-secret-sql.ts'
+import { listTokenValues } from './session-tokens.ts'
 
 /** A redactor and the version of the Session's secrets that it masks. */
 export interface VersionedRedactor {
@@ -53,11 +54,12 @@ export async function loadRedactor(db: Queryable, key: SessionKey): Promise<Vers
 }
 
 /**
- * Returns the value of every secret that a sandbox of the Session was ever given.
+ * Returns the value of every secret that a sandbox of the Session was ever given, and its tokens that may still be valid.
  * @throws UnsealError if another master key has sealed one
  */
 export async function listSecretValues(db: Queryable, key: SessionKey): Promise<string[]> {
-  return opened(db, key, (await listSessionSecrets(db, key))?.secrets ?? [])
+  const [found, tokens] = await Promise.all([listSessionSecrets(db, key), listTokenValues(db, key)])
+  return [...opened(db, key, found?.secrets ?? []), ...tokens]
 }
 
 function opened({ masterKey }: Queryable, key: SessionKey, secrets: readonly SealedSecret[]): string[] {
