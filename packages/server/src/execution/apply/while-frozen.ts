@@ -6,6 +6,8 @@ import type { ApplyParts } from './apply-parts.ts'
 /**
  * Does work while every process of the sandbox stands still, also what setup left running: no file is then saved half
  * written. If this worker is stopped meanwhile, the one that goes on resumes the sandbox.
+ *
+ * @throws ClaimLost before it resumes a sandbox that another worker may be saving now; whatever `work` throws
  */
 export async function whileFrozen<T>(
   { context, claim, lease, runtime }: ApplyParts,
@@ -21,8 +23,10 @@ export async function whileFrozen<T>(
     return await work()
   } finally {
     if (!signal.aborted) {
-      await driver.serveProxy(lease.id, egressOf(context, lease.id, runtime))
-      await driver.thaw(lease.id)
+      await underFence(context, claim, async () => {
+        await driver.serveProxy(lease.id, egressOf(context, lease.id, runtime))
+        await driver.thaw(lease.id)
+      })
     }
   }
 }
