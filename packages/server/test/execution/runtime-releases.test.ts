@@ -22,7 +22,8 @@ import { until } from '../support/until.ts'
 import { touch } from '../support/workspaces/workspace.ts'
 
 const bundles = resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
-const builtIn = readFileSync(join(bundles, 'engine.cjs'), 'utf8')
+// The bundler breaks long lines within texts, wherever they happen to be long.
+const builtIn = readFileSync(join(bundles, 'engine.cjs'), 'utf8').replaceAll(/(?<!\\)((?:\\\\)*)\\\n/g, '$1')
 const sha256Of = (content: string | Buffer) => createHash('sha256').update(content).digest('hex')
 
 /** Returns the built engine with a part of its text replaced. */
