@@ -165,6 +165,7 @@ describe('a ZIP file', () => {
     ['an entry twice', [file('x'), file('x')]],
     ['an entry twice but for case', [file('x.md'), file('X.md')]],
     ['a file that is a directory too', [file('x'), file('x/y')]],
+    ['a file that lies too deep', [file(`${'d/'.repeat(32)}x`)]],
     ['a local header of another name', [file('x', { local: { name: 'y' } })]],
     ['a local header of another size', [file('x', { local: { size: 2 } })]],
     ['a local header of other flags', [file('x', { local: { flags: 1 } })]],
@@ -196,6 +197,15 @@ describe('a ZIP file', () => {
     const most = Array.from({ length: environmentLimits.archiveEntries }, (_, index) => ({ name: `f${index}` }))
     expect(outcome(await upload(zipOf([good, ...most])))).toBe('400 environment_invalid')
     expect((await upload(zipOf([good, ...most.slice(1)]))).status).toBe(201)
+  })
+
+  it('is refused for more than 10 000 directories, which no entry has to name', async () => {
+    const deep = Array.from({ length: 500 }, (_, index) => ({ name: `${index}/${'d/'.repeat(20)}f` }))
+    expect(await upload(zipOf([good, ...deep]))).toMatchObject({
+      status: 400,
+      body: { issues: [{ path: ['archive'], message: expect.stringContaining('directories') }] },
+    })
+    expect((await upload(zipOf([good, ...deep.slice(0, 100)]))).status).toBe(201)
   })
 
   it('is refused for more than 200 MiB', async () => {

@@ -16,6 +16,8 @@ const UNKNOWN_SIZE = 0xffff_ffff
 /** No file system of a sandbox takes more. */
 const MAX_SEGMENT_BYTES = 255
 const MAX_NAME_BYTES = 1024
+/** Each segment may be a directory of its own, which costs the host an inode and a block. */
+const MAX_SEGMENTS = 32
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -35,6 +37,7 @@ export function nameFault(name: string): string | null {
   const segments = name.replace(/\/$/, '').split('/')
   if (segments.includes('..')) return 'lies outside the root of the archive'
   if (segments.includes('') || segments.includes('.')) return 'has an empty or `.` segment in its name'
+  if (segments.length > MAX_SEGMENTS) return `lies more than ${MAX_SEGMENTS} directories deep`
   const long = Buffer.byteLength(name) > MAX_NAME_BYTES
   if (long || segments.some(segment => Buffer.byteLength(segment) > MAX_SEGMENT_BYTES))
     return `has a name of more than ${MAX_NAME_BYTES} bytes, or a segment of more than ${MAX_SEGMENT_BYTES}`

@@ -110,7 +110,7 @@ function requireApart(places: readonly Place[]): void {
   }
 }
 
-/** A file may neither be there twice, in whatever case, nor hold other entries. */
+/** A file may neither be there twice, in whatever case, nor hold other entries. Directories count as entries do. */
 function requireDistinct(places: readonly Place[]): void {
   const kinds = new Map<string, 'file' | 'directory'>()
   for (const { name } of places) {
@@ -118,11 +118,17 @@ function requireDistinct(places: readonly Place[]): void {
     if (kinds.has(folded)) throw archiveRefusal(['archive', name], 'is there twice, but for the case of letters')
     kinds.set(folded, name.endsWith('/') ? 'directory' : 'file')
   }
+  const directories = new Set<string>()
   for (const { name } of places) {
-    const segments = fold(name).split('/')
-    const inFile = segments.some((_, depth) => depth > 0 && kinds.get(segments.slice(0, depth).join('/')) === 'file')
-    if (inFile) throw archiveRefusal(['archive', name], 'lies in an entry that is a file')
+    const folded = fold(name)
+    for (let end = folded.indexOf('/'); end !== -1; end = folded.indexOf('/', end + 1)) {
+      const directory = folded.slice(0, end)
+      if (kinds.get(directory) === 'file') throw archiveRefusal(['archive', name], 'lies in an entry that is a file')
+      directories.add(directory)
+    }
   }
+  if (directories.size > environmentLimits.archiveEntries)
+    throw archiveRefusal(['archive'], `has more than ${environmentLimits.archiveEntries} directories`)
 }
 
 const fold = (name: string): string => name.replace(/\/$/, '').normalize('NFC').toLowerCase()

@@ -1,4 +1,4 @@
-import { access, chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { access, chmod, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { basename, join, normalize } from 'node:path'
 import type { Contributions, Manifest } from '../archives/manifest.ts'
 import { type ExtensionPlaces, readServers, type ServerTemplate, type ServerTemplates } from './server-template.ts'
@@ -101,7 +101,7 @@ const frontMatter = /^---\r?\n(?<head>[\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/
 
 /** Writes the skill of a command: the same text under a head with its name and its description. */
 async function writeCommand(directory: string, commands: string, name: string): Promise<void> {
-  const text = (await readFile(join(commands, `${name}.md`), 'utf8')).slice(0, MAX_BYTES)
+  const text = await readStart(join(commands, `${name}.md`))
   const found = frontMatter.exec(text)
   const body = text.slice(found?.[0].length ?? 0)
   const head = found?.groups?.['head'] ?? ''
@@ -122,6 +122,13 @@ async function writeCommand(directory: string, commands: string, name: string): 
   await writeFile(file, `---\nname: ${name}\ndescription: ${description}\n---\n${body}`)
   await chmod(target, 0o755)
   await chmod(file, 0o444)
+}
+
+/** Reads the beginning of a text. */
+async function readStart(path: string): Promise<string> {
+  await using file = await open(path)
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(MAX_BYTES), length: MAX_BYTES })
+  return buffer.toString('utf8', 0, bytesRead)
 }
 
 async function serversOf(content: string, named: Contributions['mcpServers'], id: string): Promise<ServerTemplates> {

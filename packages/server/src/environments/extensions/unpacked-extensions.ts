@@ -178,6 +178,9 @@ async function unpackInto(
   }
 }
 
+/** What a file system spends on a file or directory besides its bytes. */
+const BLOCK_BYTES = 4096
+
 /** Writes the files of an archive below a directory. Its reader has proved that every name lies below the root. */
 class DirectorySink implements ArchiveSink {
   readonly #root: string
@@ -197,9 +200,9 @@ class DirectorySink implements ArchiveSink {
     return await open(path, 'wx', 0o600)
   }
 
-  /** Gives every file its mode. @returns the bytes of all files */
+  /** Gives every file its mode. @returns the bytes of all files, and a block for each file and directory */
   async finish(): Promise<number> {
-    let bytes = 0
+    let bytes = (this.#files.length + this.#made.size) * BLOCK_BYTES
     for (const { path, mode } of this.#files) {
       await chmod(path, mode)
       bytes += (await stat(path)).size
