@@ -9,6 +9,8 @@ export type UploadPackRequest = 'info/refs' | 'git-upload-pack'
 const MIB = 1024 ** 2
 const bounds = { memoryBytes: 512 * MIB, cpuSeconds: 300, fileBytes: MIB }
 const TIMEOUT_MS = 5 * 60_000
+/** How long a client may take for its body; git has it ready when it asks. */
+const BODY_MS = 30_000
 /** The wants and haves of a fetch; far above those of the largest repositories. */
 const MAX_BODY_BYTES = 32 * MIB
 
@@ -43,7 +45,13 @@ export async function serveUploadPack(
     // The newer protocol has no such line.
     if (advertises && protocol !== 'version=2') outgoing.write('001e# service=git-upload-pack\n0000')
     const body = encoding === 'gzip' ? incoming.pipe(createGunzip()) : incoming
-    const fed = git.stdin === null ? undefined : pipeline(body, bounded, git.stdin).catch(git.kill)
+    const late = setTimeout(git.kill, BODY_MS)
+    const fed =
+      git.stdin === null
+        ? undefined
+        : pipeline(body, bounded, git.stdin)
+            .catch(git.kill)
+            .finally(() => clearTimeout(late))
     await pipeline(git.stdout, outgoing, { end: false })
     const { exitCode } = await git.ended
     await fed

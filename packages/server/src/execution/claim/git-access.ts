@@ -16,6 +16,7 @@ import { cloneUrl, covers, type LocalTarget, readLocalTarget } from './clone-url
 import { CredentialRefusal, chooseAccount, originOf, readQuestion, type TokenAccount } from './git-credential.ts'
 import { taskOf } from './hold-sql.ts'
 import { LeaseTokens } from './lease-tokens.ts'
+import { Slots } from './slots.ts'
 import { underFence } from './under-fence.ts'
 
 /** The parts of an environment's revision that decide about Git hosts. */
@@ -42,6 +43,11 @@ interface AtWork {
   readonly remembered: WeakSet<AccountToken>
 }
 
+/** Requests at once: fetches of local repositories by all sandboxes of a worker, and by one; questions of one. */
+const MAX_FETCHES = 16
+const MAX_LEASE_FETCHES = 4
+const MAX_LEASE_QUESTIONS = 16
+
 type GitContext = Pick<Context, 'db' | 'clock' | 'gitHosts' | 'log'>
 
 /**
@@ -50,6 +56,8 @@ type GitContext = Pick<Context, 'db' | 'clock' | 'gitHosts' | 'log'>
  * each request, so a revocation counts from the next one on.
  */
 export class GitAccess {
+  /** Fetches of all sandboxes: each runs a confined git, and those share their bounds with every other helper. */
+  readonly #fetches = new Slots(MAX_FETCHES)
   readonly #context: GitContext
   readonly #mintMs: number
   /** By lease id. */
@@ -76,12 +84,17 @@ export class GitAccess {
 
   /** Returns the answers of one lease's sandbox, for as long as its proxy is served. */
   route(leaseId: string): SandboxService {
+    const [fetches, questions] = [new Slots(MAX_LEASE_FETCHES), new Slots(MAX_LEASE_QUESTIONS)]
     return {
       answer: async (incoming, outgoing, target) => {
         try {
           const [, operation] = target.match(/^\/_berth\/git-credential\/(get|erase)$/) ?? []
           const repository = readLocalTarget(target)
-          if (repository !== null) return await this.#serveLocal(leaseId, repository, incoming, outgoing)
+          using _slot = (repository === null ? questions : fetches).take()
+          if (repository !== null) {
+            using _fetch = this.#fetches.take()
+            return await this.#serveLocal(leaseId, repository, incoming, outgoing)
+          }
           if (operation === undefined || incoming.method !== 'POST') return say(incoming, outgoing, 404, 'unknown path')
           const answer = await this.#credential(leaseId, await readBody(incoming), operation === 'erase')
           say(incoming, outgoing, 200, answer)

@@ -74,10 +74,13 @@ it('believes that a host refused a token only after a minute', async () => {
   expect(await value(account())).toBe('token 2')
 })
 
-it('tells a refusal of the host from one that passes, and asks again next time', async () => {
+it('keeps a refusal of the host for thirty seconds, and asks again after one that passes', async () => {
   failure = new GitHostError('not_found', 'gone')
   await expect(value(account())).rejects.toMatchObject({ status: 403 })
   failure = new GitHostError('unavailable', 'away')
+  now = 29_999
+  await expect(value(account())).rejects.toMatchObject({ status: 403 })
+  now = 30_000
   await expect(value(account())).rejects.toMatchObject({ status: 503 })
   failure = null
   expect(await value(account())).toBe('token 1')

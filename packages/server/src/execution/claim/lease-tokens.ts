@@ -10,6 +10,8 @@ const MAX_REPOSITORIES = 500
 
 /** A host's refusal of a younger token is not believed: a sandbox could have tokens minted without end. */
 const DISTRUST_MS = 60_000
+/** A host that has refused a token is asked again after this long: such requests count against all of its tenants. */
+const REFUSED_MS = 30_000
 
 /** Times are milliseconds of the clock. */
 interface Kept {
@@ -17,7 +19,7 @@ interface Kept {
   readonly scope: string
   readonly token: Promise<AccountToken>
   readonly mintedAt: number
-  /** Null while it is being minted. */
+  /** Null while it is being minted; until then the answer stands, be it a token or a refusal. */
   goodUntil: number | null
 }
 
@@ -80,7 +82,11 @@ export class LeaseTokens implements Disposable {
         minting.goodUntil = expiresAt.getTime() - LEAST_MS
         if (!this.#secrets.disposed) this.#secrets.use(knownSecrets.add(value, basic))
       },
-      () => this.#kept.get(id) === minting && this.#kept.delete(id),
+      error => {
+        if (error instanceof GitHostError && !error.passing)
+          minting.goodUntil = this.#clock.now().getTime() + REFUSED_MS
+        else if (this.#kept.get(id) === minting) this.#kept.delete(id)
+      },
     )
     return minting.token
   }
