@@ -32,6 +32,13 @@ export const ArtifactPage = Type.Object(
   { title: 'ArtifactPage', description: 'A page of Artifacts, oldest first.', ...open },
 )
 
+/** Response of `openArtifactView`. */
+export const ArtifactViewLink = Type.Object(
+  { url: Type.String({ format: 'uri', description: 'Opens the view once.' }), expiresAt: DateTime },
+  { title: 'ArtifactViewLink', ...open },
+)
+
 export type Artifact = Static<typeof Artifact>
 export type ArtifactKind = (typeof artifactKinds)[number]
 export type ArtifactPage = Static<typeof ArtifactPage>
+export type ArtifactViewLink = Static<typeof ArtifactViewLink>

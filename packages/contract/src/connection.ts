@@ -19,6 +19,9 @@ export const Connection = Type.Object(
     allRepositories: Type.Boolean({
       description: 'Whether every repository of the account is granted, later ones included.',
     }),
+    personalAccess: Type.Boolean({
+      description: 'Only people whose own account at the host reaches a repository may use it.',
+    }),
     repositories: Type.Array(
       Type.Object({ grantId: Uuid, repositoryId: Type.String(), fullName: Type.String() }, open),
       { description: 'Active grants. With `allRepositories`, those that the service has seen.' },
@@ -46,6 +49,11 @@ export const ConnectionEnvelope = Type.Object(
 export const AddConnection = Type.Object(
   { host: someText(256), account: someText(256) },
   { title: 'AddConnection', ...closed },
+)
+
+export const UpdateConnection = Type.Object(
+  { personalAccess: Type.Boolean({ description: 'Only at a host where people can connect accounts of their own.' }) },
+  { title: 'UpdateConnection', ...closed },
 )
 
 export type Connection = Static<typeof Connection>

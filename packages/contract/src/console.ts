@@ -2,7 +2,8 @@ import { type Static, Type } from 'typebox'
 import { capabilities, permissions, roles } from './capability.ts'
 import { Event } from './event.ts'
 import { Interaction, interactionKinds } from './interaction.ts'
-import { Merge } from './merge.ts'
+import { limits } from './limits.ts'
+import { Merge, mergeStatuses } from './merge.ts'
 import { Publication } from './publication.ts'
 import { Run } from './run.ts'
 import { Count, closed, DateTime, nullable, open, openString, someText, Uuid } from './scalar.ts'
@@ -29,6 +30,22 @@ export const BrowserSession = Type.Object(
 export const BrowserSessionList = Type.Object(
   { sessions: Type.Array(BrowserSession) },
   { title: 'BrowserSessionList', ...open },
+)
+
+/** What a service offers its page; the page hides or disables the rest. */
+const ConsoleFeatures = Type.Object(
+  {
+    transcription: Type.Boolean({ description: 'Recordings can be transcribed.' }),
+    github: Type.Boolean({ description: 'A GitHub App is configured, so GitHub can be connected.' }),
+    billing: Type.Boolean({ description: 'The service charges for use.' }),
+    accountsAt: Type.Optional(
+      Type.String({
+        format: 'uri',
+        description: 'Where people have their accounts, if that is a service with another database.',
+      }),
+    ),
+  },
+  { title: 'ConsoleFeatures', description: 'What this service offers its page.', ...open },
 )
 
 const ConsoleMembership = Type.Object(
@@ -60,7 +77,7 @@ export const ConsoleIdentity = Type.Object(
     /** The membership that was chosen at the sign-in. */
     membershipId: nullable(Type.String({ format: 'uuid', description: 'The membership chosen at the sign-in.' })),
     serverTime: DateTime,
-    features: Type.Record(Type.String(), Type.Boolean(), { description: 'What this service offers its page.' }),
+    features: ConsoleFeatures,
   },
   { title: 'ConsoleIdentity', ...open },
 )
@@ -80,7 +97,11 @@ export const ReturnTo = Type.Object(
 export const GoTo = Type.Object({ url: Type.String({ format: 'uri' }) }, { title: 'GoTo', ...open })
 
 export type BrowserSession = Static<typeof BrowserSession>
+export type ConsoleFeatures = Static<typeof ConsoleFeatures>
 export type ConsoleIdentity = Static<typeof ConsoleIdentity>
+
+/** The groups of a list of Sessions. */
+export const sessionGroups = ['needs-you', 'working', 'done'] as const
 
 /** What lists show of a Session beside the Session itself, for one person. */
 export const SessionState = Type.Object(
@@ -102,12 +123,45 @@ export const SessionState = Type.Object(
         open,
       ),
     ]),
-    unread: Type.Boolean({ description: 'Whether there are Events that the person has not read.' }),
+    workLost: Type.Boolean({
+      description:
+        'Whether nothing of the last Run was kept, within the last thirty days: a person has to reset or archive it.',
+    }),
+    unread: Type.Boolean({
+      description:
+        'Whether there are Events since the person last looked. Always false if they neither started nor opened it.',
+    }),
     pinned: Type.Boolean(),
+    viewedMarks: Type.Integer({
+      minimum: 0,
+      description: "Grows with each change of the person's marks of viewed files.",
+    }),
+    costUsd: Type.Number({ minimum: 0, description: 'Cost of the Runs that have ended, as far as it is known.' }),
+    pull: Type.Union(
+      [
+        Type.Null(),
+        Type.Object(
+          {
+            number: Type.Integer(),
+            url: Type.String({ format: 'uri' }),
+            draft: Type.Boolean(),
+            merge: Type.Union([Type.Null(), Type.Enum(mergeStatuses, { type: 'string' })], {
+              description: 'Where its newest Merge stands.',
+            }),
+          },
+          open,
+        ),
+      ],
+      { description: 'The pull request that was delivered last.' },
+    ),
+    startedBy: Type.Union([Type.Null(), Type.Object({ id: Uuid, name: Type.String() }, open)], {
+      description: 'The person who started the Session; null if no person did.',
+    }),
   },
   { title: 'SessionState', ...open },
 )
 
+export type SessionGroup = (typeof sessionGroups)[number]
 export type SessionState = Static<typeof SessionState>
 
 export const SessionStatePage = Type.Object(
@@ -119,6 +173,8 @@ export const SessionStatePage = Type.Object(
   { title: 'SessionStatePage', ...open },
 )
 
+export type SessionStatePage = Static<typeof SessionStatePage>
+
 export const SessionStateEnvelope = Type.Object({ state: SessionState }, { title: 'SessionStateEnvelope', ...open })
 
 export const MarkRead = Type.Object(
@@ -127,6 +183,65 @@ export const MarkRead = Type.Object(
 )
 
 export const MarkPinned = Type.Object({ pinned: Type.Boolean() }, { title: 'MarkPinned', ...closed })
+
+const ViewedFile = {
+  path: someText(4096, { description: 'Path of the file, as the review has it.' }),
+  digest: someText(5000, { description: 'Tells one change of the file from the next; the client chooses it.' }),
+}
+
+/** Response of `listViewedFiles`. */
+export const ViewedFiles = Type.Object(
+  {
+    marks: Type.Integer({ minimum: 0, description: '`viewedMarks` of the state that has these marks.' }),
+    files: Type.Array(Type.Object(ViewedFile, open), { description: 'The newest marks, at most 2000.' }),
+  },
+  { title: 'ViewedFiles', ...open },
+)
+
+export type ViewedFiles = Static<typeof ViewedFiles>
+
+export const MarkFileViewed = Type.Object(
+  { ...ViewedFile, viewed: Type.Boolean() },
+  { title: 'MarkFileViewed', ...closed },
+)
+
+export const ViewedMarks = Type.Object({ marks: Type.Integer({ minimum: 0 }) }, { title: 'ViewedMarks', ...open })
+
+/** The message that waits in a Session until its Run ends. */
+export const NextTurn = Type.Object(
+  {
+    turnId: Uuid,
+    message: Type.String(),
+    writtenBy: Type.Object({ id: Uuid, name: Type.String() }, open),
+    writtenAt: DateTime,
+    refused: nullable(
+      Type.String({ description: 'Code of the refusal of the Turn: the message is given back. Null while it waits.' }),
+    ),
+  },
+  { title: 'NextTurn', ...open },
+)
+
+export const NextTurnEnvelope = Type.Object(
+  { nextTurn: Type.Union([Type.Null(), NextTurn]) },
+  { title: 'NextTurnEnvelope', ...open },
+)
+
+export const PutNextTurn = Type.Object(
+  {
+    turnId: Type.String({
+      format: 'uuid',
+      description: 'Id of the Turn that the message becomes; the caller makes it.',
+    }),
+    message: someText(limits.messageCharacters),
+    replaces: Type.Optional(
+      Type.String({ format: 'uuid', description: '`turnId` of the message that this one takes the place of, if any.' }),
+    ),
+  },
+  { title: 'PutNextTurn', ...closed },
+)
+
+export type NextTurn = Static<typeof NextTurn>
+export type PutNextTurn = Static<typeof PutNextTurn>
 
 /** Everything that the first look at a Session needs. */
 export const SessionOverview = Type.Object(
@@ -137,6 +252,7 @@ export const SessionOverview = Type.Object(
     interactions: Type.Array(Interaction, { description: 'Open ones, with their whole input.' }),
     publications: Type.Array(Publication, { description: 'The newest, at most 20, newest first.' }),
     merges: Type.Array(Merge, { description: 'Of these Publications, newest first for each.' }),
+    nextTurn: Type.Union([Type.Null(), NextTurn], { description: 'The message that waits until the Run ends.' }),
     events: Type.Array(Event, { description: 'The last 100 of the log.' }),
     lastSequence: Count,
   },
@@ -147,3 +263,25 @@ export const SessionLocations = Type.Object(
   { organizationIds: Type.Array(Uuid) },
   { title: 'SessionLocations', ...open },
 )
+
+/** A place in a Session's log where words stand. */
+export const SessionMatch = Type.Object(
+  {
+    sequence: Count,
+    type: Type.String(),
+    createdAt: DateTime,
+    excerpt: Type.Object({ before: Type.String(), match: Type.String(), after: Type.String() }, open),
+  },
+  { title: 'SessionMatch', ...open },
+)
+
+export const SessionMatchPage = Type.Object(
+  {
+    matches: Type.Array(SessionMatch, { description: 'The newest first, at most 50.' }),
+    before: nullable(Type.Integer({ description: 'Where to go on; null if the whole log was searched.' })),
+  },
+  { title: 'SessionMatchPage', ...open },
+)
+
+export type SessionMatch = Static<typeof SessionMatch>
+export type SessionMatchPage = Static<typeof SessionMatchPage>

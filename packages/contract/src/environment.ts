@@ -4,6 +4,9 @@ import { closed, DateTime, nullable, open, someText, text, Uuid } from './scalar
 
 const variableName = '^[A-Za-z_][A-Za-z0-9_]{0,127}$'
 
+/** Debian's rule, without names that end in `-`, which apt would remove. */
+const packageName = '^[a-z0-9][a-z0-9+.-]*[a-z0-9+.]$'
+
 /** Name of a variable or of a secret. */
 export const VariableName = Type.String({ pattern: variableName })
 
@@ -70,6 +73,11 @@ const fields = {
     description:
       'Whether what setup makes of workspace and home is kept, and later sandboxes start from it without running setup.',
   }),
+  packages: Type.Array(Type.String({ maxLength: environmentLimits.packageCharacters, pattern: packageName }), {
+    description: "Debian packages that sandboxes show with the host's own system.",
+    maxItems: environmentLimits.packages,
+    uniqueItems: true,
+  }),
   secrets: Type.Array(Pin, { description: 'What the revision pins; the newest revision has the values.' }),
 }
 
@@ -85,6 +93,7 @@ export const EnvironmentDraft = Type.Object(
     github: Type.Optional(fields.github),
     repositories: Type.Optional(fields.repositories),
     prebuild: Type.Optional(fields.prebuild),
+    packages: Type.Optional(fields.packages),
     secrets: Type.Optional(fields.secrets),
   },
   { title: 'EnvironmentDraft', description: 'The document of an environment, at most 256 KiB.', ...closed },

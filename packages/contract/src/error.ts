@@ -30,6 +30,11 @@ export const errors = {
     cause: 'The document, secret, extension or archive of an environment is not valid; `issues` names each fault.',
   },
   cloud_repository_branch_not_found: { status: 400, cause: 'The repository has no branch `source.baseBranch`.' },
+  git_connection_refused: {
+    status: 400,
+    cause:
+      'The browser has begun no such connection within ten minutes, it was finished already, or the host refused the code.',
+  },
   upstream_request_refused: { status: 400, cause: 'The model provider refused the request.' },
   bearer_credential_required: { status: 401, cause: 'No bearer credential was sent.' },
   invalid_assertion: {
@@ -64,8 +69,15 @@ export const errors = {
     status: 404,
     cause: 'The Session, or the resource within it, does not exist or is not visible to the caller.',
   },
+  workspace_file_not_found: { status: 404, cause: 'The workspace has nothing at this path.' },
+  cloud_push_subscription_not_found: { status: 404, cause: 'The membership has no such browser that is pushed to.' },
+  cloud_terminal_not_found: { status: 404, cause: 'The person has no such terminal in the workspace, or no longer.' },
   cloud_repository_grant_not_found: { status: 404, cause: 'The installation has no such grant.' },
   environment_not_found: { status: 404, cause: 'The organization has no such environment.' },
+  environment_trial_not_found: {
+    status: 404,
+    cause: 'The environment has no such trial, or it is not visible to the caller.',
+  },
   app_not_found: { status: 404, cause: 'The organization has no such app.' },
   app_key_not_found: { status: 404, cause: 'The app has no such key.' },
   installation_not_found: {
@@ -84,7 +96,11 @@ export const errors = {
   },
   sign_in_not_found: { status: 404, cause: 'The person has no such sign-in.' },
   membership_not_found: { status: 404, cause: 'The organization has no such member.' },
-  connection_not_found: { status: 404, cause: 'The organization itself has no such connection.' },
+  connection_not_found: { status: 404, cause: 'The organization itself, or the person, has no such connection.' },
+  git_host_not_found: {
+    status: 404,
+    cause: 'This service has no such Git host, or people cannot connect accounts of their own there.',
+  },
   installation_intent_not_found: { status: 404, cause: 'The app has no such intent.' },
   integration_not_found: { status: 404, cause: 'The organization has no such integration.' },
   api_key_not_found: { status: 404, cause: 'The integration has no such active key.' },
@@ -98,6 +114,10 @@ export const errors = {
     cause: 'The Session has already settled on another value, which can no longer change.',
   },
   cloud_turn_conflict: { status: 409, cause: 'A Turn with this id was admitted with a different body.' },
+  cloud_next_turn_conflict: {
+    status: 409,
+    cause: "Another message waits in the Session than the one that this was to replace, or it is another person's.",
+  },
   cloud_run_in_progress: { status: 409, cause: 'The Session has an active Run.', retryAfterSeconds: 2 },
   cloud_session_finalizing: {
     status: 409,
@@ -112,7 +132,19 @@ export const errors = {
   cloud_interaction_conflict: { status: 409, cause: 'The Interaction is closed, or another answer came first.' },
   cloud_turn_limit_reached: { status: 409, cause: 'The Session has reached its limit of Turns.' },
   cloud_repository_required: { status: 409, cause: 'The Session has no repository.' },
+  cloud_artifact_not_viewable: {
+    status: 409,
+    cause: 'The Artifact is neither HTML nor PDF, so it needs no site of its own.',
+  },
   cloud_workspace_expired: { status: 409, cause: 'The workspace is not attached; call `restoreWorkspace` first.' },
+  workspace_file_unreadable: {
+    status: 409,
+    cause: 'The path is a directory, a pipe, a socket or a device, or a link that leads out of the workspace.',
+  },
+  cloud_terminal_limit_reached: {
+    status: 409,
+    cause: 'The workspace has eight terminals, and somebody looks at each; end one first.',
+  },
   cloud_review_refused: {
     status: 409,
     cause: 'The changes cannot be reviewed: they are too large, or git cannot store them; `message` names the cause.',
@@ -128,7 +160,7 @@ export const errors = {
   },
   quota_exceeded: {
     status: 409,
-    cause: 'The organization has 200 live environments, or 1 GiB of archives.',
+    cause: 'The organization has 200 live environments, 1 GiB of archives, or five trials under way.',
   },
   app_slug_taken: { status: 409, cause: 'Another app has, or had, this slug.' },
   api_key_limit_reached: { status: 409, cause: 'The integration has two active keys of this kind.' },
@@ -211,6 +243,15 @@ export const errors = {
   },
   cloud_workspace_starting: { status: 503, cause: 'The workspace is still starting.', retryAfterSeconds: 2 },
   cloud_workspace_unavailable: { status: 503, cause: 'The service could not start a workspace.', retryAfterSeconds: 2 },
+  cloud_preview_unavailable: {
+    status: 503,
+    cause: 'The sandbox is on a machine that this process does not reach, or there is no domain for previews.',
+  },
+  cloud_terminal_unavailable: {
+    status: 503,
+    cause: 'The workspace lies on a machine that this process does not reach.',
+    retryAfterSeconds: 2,
+  },
   event_stream_unavailable: {
     status: 503,
     cause: 'This process serves its maximum number of streams.',

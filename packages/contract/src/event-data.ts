@@ -40,6 +40,7 @@ export const applyErrorCodes = [
   'setup_exit_nonzero',
   'setup_timeout',
   'repository_clone_failed',
+  'packages_failed',
   'secret_unavailable',
   'apply_failed',
   'workspace_lost',
@@ -91,6 +92,18 @@ const PrebuiltStart = Type.Object(
   },
 )
 
+const AppliedPackages = Type.Object(
+  {
+    state: openString(['built', 'used', 'present', 'unavailable', 'failed']),
+    reason: Type.Optional(Type.String({ description: 'In words for people; if unavailable.' })),
+  },
+  {
+    description:
+      'Whether the sandbox shows the packages of the document: from a layer made for it, from an earlier one, or as a part of its own system. Absent unless the document names packages.',
+    ...open,
+  },
+)
+
 /** `svc.environment.apply`: an environment is applied to a sandbox, or was. */
 export const EnvironmentApply = Type.Object(
   {
@@ -114,6 +127,7 @@ export const EnvironmentApply = Type.Object(
     repositories: Type.Optional(Type.Array(AppliedRepository)),
     extensions: Type.Optional(Type.Array(AppliedExtension)),
     prebuilt: Type.Optional(PrebuiltStart),
+    packages: Type.Optional(AppliedPackages),
   },
   {
     title: 'EnvironmentApplyData',

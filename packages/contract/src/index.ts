@@ -1,5 +1,7 @@
 export type { App, AppKey } from './app.ts'
-export { Artifact, type ArtifactKind, ArtifactPage, artifactKinds } from './artifact.ts'
+export { Artifact, type ArtifactKind, ArtifactPage, type ArtifactViewLink, artifactKinds } from './artifact.ts'
+export { type ArtifactViewKind, artifactViewOf } from './artifact-view.ts'
+export type { AuditEntry, AuditEntryPage, AuditFacets } from './audit.ts'
 export {
   accessCapability,
   type Capability,
@@ -11,7 +13,19 @@ export {
   roles,
 } from './capability.ts'
 export type { Connection } from './connection.ts'
-export type { BrowserSession, ConsoleIdentity, SessionState } from './console.ts'
+export type {
+  BrowserSession,
+  ConsoleFeatures,
+  ConsoleIdentity,
+  NextTurn,
+  PutNextTurn,
+  SessionGroup,
+  SessionMatch,
+  SessionMatchPage,
+  SessionState,
+  SessionStatePage,
+  ViewedFiles,
+} from './console.ts'
 export { Discovery, Runtime, RuntimeList } from './discovery.ts'
 export type {
   CatalogExtension,
@@ -27,6 +41,7 @@ export type {
   ExtensionList,
   SecretPin,
 } from './environment.ts'
+export { type EnvironmentTrial, type StartTrial, type TrialStop, trialStates } from './environment-trial.ts'
 export { ErrorBody, type ErrorCode, type ErrorKind, errors, Issue } from './error.ts'
 export {
   Event,
@@ -46,6 +61,15 @@ export { gatewayErrorBody } from './gateway/gateway-error.ts'
 export { Model, ModelList } from './gateway/model.ts'
 export { CreateResponse } from './gateway/responses-request.ts'
 export { gatewayLimits } from './gateway/shared-fields.ts'
+export type {
+  GitAccount,
+  GitAccountList,
+  GitConnection,
+  GitConnectionList,
+  GitConnectionMade,
+} from './git-connection.ts'
+export type { Health } from './health.ts'
+export { hostLimits, isHostLabels, isHostPool, parseHostLabels } from './host.ts'
 export { Identity } from './identity.ts'
 export type { ApiKey, Installation, Integration } from './installation.ts'
 export type { CreateInstallationIntent, InstallationIntent } from './installation-intent.ts'
@@ -110,6 +134,8 @@ export type {
 } from './operation.ts'
 export { browserCodes, errorCodesOf } from './operation-errors.ts'
 export type { AuditRecord, Invitation, Member, SignIn } from './organization.ts'
+export type { OrganizationSettings, PricedModelList, UpdateOrganizationSettings } from './organization-settings.ts'
+export type { PortList, PortPreview } from './port-preview.ts'
 export {
   CreatePublication,
   deliveries,
@@ -121,6 +147,8 @@ export {
   publicationErrors,
   publicationStatuses,
 } from './publication.ts'
+export type { PullCheck, PullChecks } from './pull-check.ts'
+export type { PushMessage, PushSubscription, PushSubscriptionList, PutPushSubscription } from './push-subscription.ts'
 export {
   type LocalPull,
   Repository,
@@ -128,7 +156,7 @@ export {
   RepositoryGrantPage,
   RepositoryPage,
 } from './repository.ts'
-export { Review, ReviewFile } from './review.ts'
+export { Review, ReviewFile, type ReviewFileDiff } from './review.ts'
 export {
   type AccountOperationId,
   type AssertionOperationId,
@@ -183,8 +211,17 @@ export {
   sessionPhases,
   UpdateSession,
 } from './session.ts'
+export { maxTerminalCells, maxTerminals, OpenTerminal, TerminalTicket } from './terminal.ts'
 export { Transcription, TranscriptionForm } from './transcription.ts'
 export { SubmitTurn, Turn, TurnAdmission, TurnFile, TurnPage } from './turn.ts'
+export {
+  type UsageGroup,
+  type UsageGrouping,
+  type UsageReport,
+  type UsageSums,
+  usageGroupings,
+  usageLimits,
+} from './usage.ts'
 export {
   eventFamilies,
   type WebhookDelivery,
@@ -194,3 +231,4 @@ export {
   webhookErrors,
   webhookLimits,
 } from './webhook.ts'
+export type { WorkspaceEntry, WorkspaceNode } from './workspace-file.ts'

@@ -79,6 +79,8 @@ export const environmentLimits = {
   extensions: 20,
   cachePaths: 16,
   cachePathBytes: 1024,
+  packages: 64,
+  packageCharacters: 100,
   repositories: 20,
   secrets: 100,
   secretBytes: 32_768,
@@ -86,6 +88,8 @@ export const environmentLimits = {
   secretsBytes: 524_288,
   /** Live environments of an organization. */
   live: 200,
+  /** Trials of an organization at once. */
+  trials: 5,
   revisionPage: 50,
   /** An archive as it is uploaded. */
   archiveBytes: 33_554_432,

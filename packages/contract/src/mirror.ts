@@ -8,7 +8,7 @@ export function mirrorOf(row: Operation): string | null {
   if (row.access === 'bearer') {
     return row.path.startsWith('/v1/') && row.principal !== 'app_installation' ? `/cloud${row.path}` : null
   }
-  if (row.access !== 'person') return null
+  if (row.access !== 'person' || row.path.startsWith('/cloud/')) return null
   return row.path.startsWith('/api/') ? row.path.replace('/api/', '/cloud/account/') : `/cloud${row.path}`
 }
 

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { PullCheck } from './pull-check.ts'
 import { Count, DateTime, nullable, open, openString, Uuid } from './scalar.ts'
 
 export const gitHostKinds = ['github', 'gitlab', 'forgejo', 'local'] as const
@@ -24,6 +25,12 @@ export const Repository = Type.Object(
 export const RepositoryPage = Type.Object(
   { repositories: Type.Array(Repository), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
   { title: 'RepositoryPage', description: 'A page of repositories.', ...open },
+)
+
+/** Branches of a repository. */
+export const BranchList = Type.Object(
+  { branches: Type.Array(Type.String()), hasMore: Type.Boolean({ description: 'Whether there may be others.' }) },
+  { title: 'BranchList', description: 'Branches of a repository, in the order of their names.', ...open },
 )
 
 /** A grant, which lets an installation use a repository. */
@@ -65,6 +72,7 @@ export const LocalPull = Type.Object(
     mergeCommitOid: Type.Optional(Type.String()),
     mergeable: openString(['yes', 'no', 'unknown']),
     blockers: Type.Array(Type.String()),
+    checks: Type.Array(PullCheck, { description: 'Checks of an open pull request.' }),
   },
   { title: 'LocalPull', description: 'A pull request of a repository that the service itself hosts.', ...open },
 )

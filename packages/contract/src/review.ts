@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { CommitOid } from './commit.ts'
-import { Count, DateTime, open, Sha256 } from './scalar.ts'
+import { Count, DateTime, nullable, open, Sha256 } from './scalar.ts'
 
 /** One changed path of a review. */
 export const ReviewFile = Type.Object(
@@ -30,6 +30,35 @@ export const Review = Type.Object(
     createdAt: DateTime,
   },
   { title: 'Review', description: 'The changes of a Session, as an immutable revision.', ...open },
+)
+
+/** One file of a stored review. */
+export const ReviewFileDiff = Type.Object(
+  {
+    revision: Sha256,
+    number: Count,
+    file: ReviewFile,
+    patch: nullable(
+      Type.String({ description: 'The unified diff of the file; null if its lines go beyond what was stored.' }),
+    ),
+    truncated: Type.Boolean({ description: 'True if `patch` was cut.' }),
+    expandable: Type.Boolean({
+      description: 'Whether more unchanged lines than the three of a patch can be asked for.',
+    }),
+  },
+  { title: 'ReviewFileDiff', ...open },
+)
+
+export type ReviewFileDiff = Static<typeof ReviewFileDiff>
+
+/** Response of `listStoredReviews`. */
+export const StoredReviewList = Type.Object(
+  {
+    reviews: Type.Array(Type.Object({ revision: Sha256, createdAt: DateTime }, open), {
+      description: 'At most 20, the newest first.',
+    }),
+  },
+  { title: 'StoredReviewList', ...open },
 )
 
 /** Response of `reviewRepository`. */

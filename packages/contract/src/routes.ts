@@ -16,20 +16,27 @@ import { consoleOperations } from './operations/console.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
 import { environmentOperations } from './operations/environment.ts'
+import { environmentTrialOperations } from './operations/environment-trial.ts'
 import { eventOperations } from './operations/event.ts'
 import { gatewayOperations } from './operations/gateway.ts'
+import { gitConnectionOperations } from './operations/git-connection.ts'
 import { identityOperations } from './operations/identity.ts'
 import { installationOperations } from './operations/installation.ts'
 import { installationIntentOperations } from './operations/installation-intent.ts'
 import { interactionOperations } from './operations/interaction.ts'
 import { organizationOperations } from './operations/organization.ts'
+import { oversightOperations } from './operations/oversight.ts'
+import { portPreviewOperations } from './operations/port-preview.ts'
 import { publicationOperations } from './operations/publication.ts'
+import { pushSubscriptionOperations } from './operations/push-subscription.ts'
 import { repositoryOperations } from './operations/repository.ts'
 import { runtimeReleaseOperations } from './operations/runtime-release.ts'
 import { sessionOperations } from './operations/session.ts'
+import { terminalOperations } from './operations/terminal.ts'
 import { transcriptionOperations } from './operations/transcription.ts'
 import { turnOperations } from './operations/turn.ts'
 import { webhookOperations } from './operations/webhook.ts'
+import { workspaceFileOperations } from './operations/workspace-file.ts'
 
 /** The route table: every operation of the API by its id; the API serves nothing else. */
 export const routes = {
@@ -44,6 +51,7 @@ export const routes = {
   ...gatewayOperations,
   ...repositoryOperations,
   ...environmentOperations,
+  ...environmentTrialOperations,
   ...transcriptionOperations,
   ...runtimeReleaseOperations,
   ...identityOperations,
@@ -53,8 +61,14 @@ export const routes = {
   ...installationIntentOperations,
   ...installationOperations,
   ...connectionOperations,
+  ...gitConnectionOperations,
   ...cloudOperations,
+  ...workspaceFileOperations,
+  ...portPreviewOperations,
+  ...pushSubscriptionOperations,
   ...consoleOperations,
+  ...oversightOperations,
+  ...terminalOperations,
   ...webhookOperations,
 } as const satisfies Record<string, Operation>
 

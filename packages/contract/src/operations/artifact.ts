@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { ArtifactEnvelope, ArtifactPage } from '../artifact.ts'
+import { ArtifactEnvelope, ArtifactPage, ArtifactViewLink } from '../artifact.ts'
 import { defaultPageSize } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { closed, Uuid } from '../scalar.ts'
@@ -55,5 +55,19 @@ export const artifactOperations = {
       304: { description: 'The content has not changed.' },
     },
     errors: ['cloud_session_not_found', 'range_not_satisfiable'],
+  }),
+  openArtifactView: operation({
+    method: 'POST',
+    path: '/cloud/sessions/{sessionId}/artifacts/{artifactId}/view',
+    summary: 'Open HTML or PDF in a sandbox',
+    description:
+      'Gives a URL that shows an Artifact once within 60 seconds, at a host of its own below the domain of previews. The content has no origin, no cookies and no network, and is served for an hour at most.',
+    tag: 'Artifacts',
+    access: 'bearer',
+    principal: 'person',
+    capability: 'svc.cloud.sessions:read',
+    params: ArtifactPath,
+    responses: { 201: { description: 'The URL.', schema: ArtifactViewLink } },
+    errors: ['cloud_session_not_found', 'cloud_artifact_not_viewable', 'cloud_preview_unavailable'],
   }),
 } as const

@@ -1,14 +1,32 @@
 import { Type } from 'typebox'
-import { MarkPinned, MarkRead, SessionOverview, SessionStateEnvelope, SessionStatePage } from '../console.ts'
+import {
+  MarkFileViewed,
+  MarkPinned,
+  MarkRead,
+  NextTurnEnvelope,
+  PutNextTurn,
+  SessionMatchPage,
+  SessionOverview,
+  SessionStateEnvelope,
+  SessionStatePage,
+  sessionGroups,
+  ViewedFiles,
+  ViewedMarks,
+} from '../console.ts'
 import { defaultPageSize } from '../limits.ts'
 import { operation } from '../operation.ts'
-import { closed, text } from '../scalar.ts'
+import { PullChecks } from '../pull-check.ts'
+import { BranchList } from '../repository.ts'
+import { ReviewEnvelope, ReviewFileDiff, StoredReviewList } from '../review.ts'
+import { closed, Sha256, someText, text, Uuid } from '../scalar.ts'
 import { Cursor, pageLimit, SessionPath } from './parameters.ts'
 import { repositoryOperations } from './repository.ts'
 import { sessionOperations } from './session.ts'
 
 /** People alone; an installation's credential is refused as at `getMe`. */
 const people = { access: 'bearer', principal: 'person' } as const
+
+const ReviewPath = Type.Object({ ...SessionPath.properties, revision: Sha256 })
 
 const { listRepositories, getLocalPull } = repositoryOperations
 const { createSession } = sessionOperations
@@ -26,7 +44,33 @@ export const cloudOperations = {
     description:
       "Lists the repositories that the organization's own connections reach, as the Git hosts report them now.",
     capability: 'svc.cloud.sessions:create',
+    query: Type.Object(
+      {
+        ...listRepositories.query.properties,
+        q: Type.Optional(text(200, { description: 'Part of `owner/name`, in either case.' })),
+      },
+      closed,
+    ),
   },
+  listOrganizationBranches: operation({
+    ...people,
+    method: 'GET',
+    path: '/cloud/repositories/{grantId}/{repositoryId}/branches',
+    summary: 'List branches of a repository',
+    description: 'Lists at most 100 branches, as the Git host reports them now.',
+    tag: 'Repositories',
+    capability: 'svc.cloud.sessions:create',
+    params: Type.Object({ grantId: Uuid, repositoryId: Type.String({ pattern: '^[0-9]{1,20}$' }) }),
+    query: Type.Object({ q: Type.Optional(text(250, { description: 'Beginning of the name.' })) }, closed),
+    responses: { 200: { description: 'Names of branches.', schema: BranchList } },
+    errors: [
+      'cloud_repository_grant_not_found',
+      'cloud_repository_unavailable',
+      'cloud_repository_permission_denied',
+      'cloud_github_connection_required',
+      'cloud_workspace_unavailable',
+    ],
+  }),
   createOrganizationSession: {
     ...createSession,
     ...people,
@@ -80,8 +124,23 @@ export const cloudOperations = {
         limit: pageLimit(defaultPageSize.sessions),
         cursor: Cursor,
         archived: Type.Optional(Type.Enum(['true', 'only'], { type: 'string' })),
-        q: Type.Optional(text(160, { description: 'Part of the title, in either case.' })),
-        mine: Type.Optional(Type.Enum(['1'], { type: 'string', description: 'Only those that the person created.' })),
+        q: Type.Optional(
+          text(160, {
+            description: 'Words, each of which the title, the repository or the branch contains, in either case.',
+          }),
+        ),
+        state: Type.Optional(
+          Type.Enum(sessionGroups, {
+            type: 'string',
+            description: 'Only those that wait for an answer, that work without one, or that do neither.',
+          }),
+        ),
+        mine: Type.Optional(Type.Enum(['1'], { type: 'string', description: 'Only those that the person started.' })),
+        pinned: Type.Optional(Type.Enum(['1'], { type: 'string', description: 'Only those that the person pinned.' })),
+        repository: Type.Optional(
+          Type.String({ pattern: '^[a-z]{1,20}:[0-9]{1,20}$', description: '`<kind>:<repositoryId>` of the source.' }),
+        ),
+        pull: Type.Optional(Type.Enum(['1'], { type: 'string', description: 'Only those with a pull request.' })),
       },
       closed,
     ),
@@ -97,6 +156,94 @@ export const cloudOperations = {
     capability: 'svc.cloud.sessions:read',
     params: SessionPath,
     responses: { 200: { description: 'The Session with what belongs to it.', schema: SessionOverview } },
+    errors: ['cloud_session_not_found'],
+  }),
+  listPublicationChecks: operation({
+    ...people,
+    method: 'GET',
+    path: '/cloud/sessions/{sessionId}/publications/{publicationId}/checks',
+    summary: "Read what keeps a Publication's pull request from being merged",
+    description: 'As the Git host reports it now, with each check by name.',
+    tag: 'Publications',
+    capability: 'svc.cloud.sessions:read',
+    params: Type.Object({ ...SessionPath.properties, publicationId: Uuid }),
+    responses: { 200: { description: 'The checks.', schema: PullChecks } },
+    errors: [
+      'cloud_session_not_found',
+      'cloud_publication_not_mergeable',
+      'cloud_repository_grant_required',
+      'cloud_github_connection_required',
+      'cloud_repository_unavailable',
+      'cloud_repository_permission_denied',
+      'cloud_workspace_unavailable',
+    ],
+  }),
+  listStoredReviews: operation({
+    ...people,
+    method: 'GET',
+    path: '/cloud/sessions/{sessionId}/reviews',
+    summary: 'List the revisions that were made of a Session',
+    tag: 'Publications',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    responses: { 200: { description: 'The newest revisions.', schema: StoredReviewList } },
+    errors: ['cloud_session_not_found'],
+  }),
+  getStoredReview: operation({
+    ...people,
+    method: 'GET',
+    path: '/cloud/sessions/{sessionId}/reviews/{revision}',
+    summary: 'Read a stored revision again',
+    description: 'Needs no sandbox, and starts none.',
+    tag: 'Publications',
+    capability: 'svc.cloud.sessions:read',
+    params: ReviewPath,
+    responses: { 200: { description: 'The review, as it was made.', schema: ReviewEnvelope } },
+    errors: ['cloud_session_not_found'],
+  }),
+  getStoredReviewFile: operation({
+    ...people,
+    method: 'GET',
+    path: '/cloud/sessions/{sessionId}/reviews/{revision}/files/{number}',
+    summary: 'Read the lines of one file of a stored revision',
+    description: 'Reaches files beyond the bound of `patch`, and the unchanged lines around each change.',
+    tag: 'Publications',
+    capability: 'svc.cloud.sessions:read',
+    params: Type.Object({
+      ...ReviewPath.properties,
+      number: Type.String({ pattern: '^(?:0|[1-9][0-9]{0,6})$', description: 'Place in `files`, from 0.' }),
+    }),
+    query: Type.Object(
+      {
+        context: Type.Integer({
+          minimum: 0,
+          maximum: 1_000_000,
+          default: 3,
+          description: 'How many unchanged lines to give around each change.',
+        }),
+      },
+      closed,
+    ),
+    responses: { 200: { description: 'The file.', schema: ReviewFileDiff } },
+    errors: ['cloud_session_not_found'],
+  }),
+  searchSession: operation({
+    ...people,
+    method: 'GET',
+    path: '/cloud/sessions/{sessionId}/search',
+    summary: 'Search what the Events of a Session tell',
+    description: 'One request searches at most 20 000 Events; `before` of its answer says where to go on.',
+    tag: 'Sessions',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    query: Type.Object(
+      {
+        q: someText(200, { description: 'Words as they stand there, in either case.' }),
+        before: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+      },
+      closed,
+    ),
+    responses: { 200: { description: 'Where the words stand.', schema: SessionMatchPage } },
     errors: ['cloud_session_not_found'],
   }),
   markSessionRead: operation({
@@ -122,6 +269,67 @@ export const cloudOperations = {
     params: SessionPath,
     body: MarkPinned,
     responses: { 200: { description: "The Session's state for the person.", schema: SessionStateEnvelope } },
+    errors: ['cloud_session_not_found'],
+  }),
+  listViewedFiles: operation({
+    ...people,
+    method: 'GET',
+    path: '/cloud/sessions/{sessionId}/viewed-files',
+    summary: "List the files of a Session's changes that a person has viewed",
+    tag: 'Sessions',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    responses: { 200: { description: "The person's marks.", schema: ViewedFiles } },
+    errors: ['cloud_session_not_found'],
+  }),
+  markFileViewed: operation({
+    ...people,
+    method: 'PUT',
+    path: '/cloud/sessions/{sessionId}/viewed-files',
+    summary: "Mark a file of a Session's changes as viewed, or no longer",
+    description: 'Keeps one mark for each path. Beyond 2000 the oldest is forgotten.',
+    tag: 'Sessions',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    body: MarkFileViewed,
+    responses: { 200: { description: 'How often the marks have changed.', schema: ViewedMarks } },
+    errors: ['cloud_session_not_found'],
+  }),
+  getNextTurn: operation({
+    ...people,
+    method: 'GET',
+    path: '/cloud/sessions/{sessionId}/next-turn',
+    summary: 'Read the message that waits until the Run ends',
+    tag: 'Turns and Runs',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    responses: { 200: { description: 'The message; null if none waits.', schema: NextTurnEnvelope } },
+    errors: ['cloud_session_not_found'],
+  }),
+  putNextTurn: operation({
+    ...people,
+    method: 'PUT',
+    path: '/cloud/sessions/{sessionId}/next-turn',
+    summary: 'Leave a message that becomes a Turn when the Run ends',
+    description:
+      'Takes the place of the earlier message of the same person that `replaces` names, and of no other. If the Turn is then refused, the message stays with the reason, until it is replaced or taken back.',
+    tag: 'Turns and Runs',
+    capability: 'svc.cloud.turns:submit',
+    params: SessionPath,
+    body: PutNextTurn,
+    responses: { 200: { description: 'The message; null if it is a Turn already.', schema: NextTurnEnvelope } },
+    errors: ['cloud_session_not_found', 'cloud_turn_conflict', 'cloud_next_turn_conflict'],
+  }),
+  withdrawNextTurn: operation({
+    ...people,
+    method: 'DELETE',
+    path: '/cloud/sessions/{sessionId}/next-turn',
+    summary: 'Take back the message that waits',
+    description: 'Anybody who may submit Turns can take it back, and gets its text.',
+    tag: 'Turns and Runs',
+    capability: 'svc.cloud.turns:submit',
+    params: SessionPath,
+    responses: { 200: { description: 'What was taken back; null if nothing waited.', schema: NextTurnEnvelope } },
     errors: ['cloud_session_not_found'],
   }),
 } as const

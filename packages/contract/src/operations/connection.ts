@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { AddConnection, ConnectionEnvelope, ConnectionList } from '../connection.ts'
+import { AddConnection, ConnectionEnvelope, ConnectionList, UpdateConnection } from '../connection.ts'
 import { operation } from '../operation.ts'
 import { Uuid } from '../scalar.ts'
 
@@ -29,6 +29,17 @@ export const connectionOperations = {
     body: AddConnection,
     responses: { 201: { description: 'The connection.', schema: ConnectionEnvelope } },
     errors: ['organization_not_found', 'cloud_repository_grant_required'],
+  }),
+  updateConnection: operation({
+    ...shared,
+    method: 'PATCH',
+    path: '/api/organizations/{organizationId}/connections/{connectionId}',
+    summary: 'Change who may use a connection',
+    recent: true,
+    params: Type.Object({ organizationId: Uuid, connectionId: Uuid }),
+    body: UpdateConnection,
+    responses: { 200: { description: 'The connection.', schema: ConnectionEnvelope } },
+    errors: ['organization_not_found', 'connection_not_found', 'git_host_not_found'],
   }),
   removeConnection: operation({
     ...shared,

@@ -1,0 +1,93 @@
+import { type Static, Type } from 'typebox'
+import { Count, closed, DateTime, nullable, open, openString } from './scalar.ts'
+
+const Dollars = Type.Number({ minimum: 0 })
+const amount = (description: string) => Type.Number({ minimum: 0.01, maximum: 1e9, description })
+const whole = (description: string) => Type.Integer({ minimum: 1, maximum: 999_999_999, description })
+
+/** What an organization lets itself spend. Null sets no bound of its own; the operator's bounds hold beside it. */
+const ownBudgets = {
+  dayUsd: nullable(amount('US dollars that the organization may spend on models in a day of UTC.')),
+  monthUsd: nullable(amount('US dollars that it may spend in a month of UTC.')),
+  runCostUsd: nullable(amount('US dollars that one Run may spend on models.')),
+  runTurns: nullable(whole("Calls of its model that a Run's agent may make.")),
+  runSeconds: nullable(whole('Seconds that a Run may work, without waiting for people.')),
+}
+
+const RunBounds = Type.Object(
+  { costUsd: nullable(Dollars), turns: nullable(Count), seconds: nullable(Count) },
+  { description: 'Null: no bound.', ...open },
+)
+
+const Budget = Type.Object(
+  {
+    period: openString(['day', 'month', 'total']),
+    setBy: openString(['operator', 'organization']),
+    limitUsd: Dollars,
+    spentUsd: Type.Number({ minimum: 0, description: 'In the current period.' }),
+    resetsAt: nullable(DateTime),
+  },
+  { title: 'SpendingBudget', ...open },
+)
+
+export const OrganizationSettings = Type.Object(
+  {
+    own: Type.Object(ownBudgets, open),
+    budgets: Type.Array(Budget, {
+      description: 'Every budget of the whole organization. A model answers only while none of them is spent.',
+    }),
+    run: Type.Object(
+      {
+        operator: RunBounds,
+        effective: Type.Object(RunBounds.properties, { description: 'The tighter of both.', ...open }),
+      },
+      { description: 'Bounds of one Run.', ...open },
+    ),
+    rate: Type.Object(
+      {
+        burst: Count,
+        perMinute: Count,
+        own: Type.Boolean({ description: 'Whether the operator gave the organization a rate of its own.' }),
+      },
+      { description: 'Requests that each membership and installation may send.', ...open },
+    ),
+    retention: Type.Object(
+      { auditDays: Type.Integer({ minimum: 1, description: 'Days that an entry of the audit log is kept.' }) },
+      { description: 'What is forgotten. The logs of Sessions are kept for ever.', ...open },
+    ),
+  },
+  { title: 'OrganizationSettings', ...open },
+)
+
+export const UpdateOrganizationSettings = Type.Object(ownBudgets, { title: 'UpdateOrganizationSettings', ...closed })
+
+const PricedModel = Type.Object(
+  {
+    id: Type.String({ description: '`<provider>/<model>`.' }),
+    provider: Type.String(),
+    aliases: Type.Array(Type.String()),
+    isDefault: Type.Boolean({ description: 'Whether Sessions without a model use it.' }),
+    allowed: Type.Boolean({ description: 'Whether the organization may use it.' }),
+    contextTokens: nullable(Count),
+    outputTokens: nullable(Count),
+    tools: Type.Boolean(),
+    reasoning: Type.Boolean(),
+    price: Type.Union([Type.Null(), Type.Object({ input: Dollars, cachedInput: Dollars, output: Dollars }, open)], {
+      description: 'US dollars per million tokens; null if the cost of its answers is not known.',
+    }),
+  },
+  { title: 'PricedModel', ...open },
+)
+
+export const PricedModelList = Type.Object(
+  {
+    models: Type.Array(PricedModel, { description: 'Models that the deployment describes, by id.' }),
+    openProviders: Type.Array(Type.String(), { description: 'Providers that tell their models only to the gateway.' }),
+    restricted: Type.Boolean({ description: 'Whether the operator lets the organization use some models alone.' }),
+  },
+  { title: 'PricedModelList', ...open },
+)
+
+export type OrganizationSettings = Static<typeof OrganizationSettings>
+export type UpdateOrganizationSettings = Static<typeof UpdateOrganizationSettings>
+export type PricedModelList = Static<typeof PricedModelList>

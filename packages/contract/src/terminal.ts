@@ -1,0 +1,35 @@
+import { type Static, Type } from 'typebox'
+import { closed, DateTime, open, Uuid } from './scalar.ts'
+
+/** Most terminals that a workspace has at once. */
+export const maxTerminals = 8
+/** Most columns and rows of a terminal. */
+export const maxTerminalCells = 1000
+
+const cells = { minimum: 1, maximum: maxTerminalCells } as const
+
+export const OpenTerminal = Type.Object(
+  {
+    terminalId: Type.Optional(
+      Type.String({ format: 'uuid', description: 'A terminal of the person in this workspace to return to.' }),
+    ),
+    columns: Type.Optional(Type.Integer({ ...cells, default: 80 })),
+    rows: Type.Optional(Type.Integer({ ...cells, default: 24 })),
+  },
+  { title: 'OpenTerminal', ...closed },
+)
+
+/** What opens a terminal's WebSocket once. */
+export const TerminalTicket = Type.Object(
+  {
+    terminalId: Uuid,
+    url: Type.String({ format: 'uri', description: 'Of the WebSocket.' }),
+    ticket: Type.String({
+      description: "For `Sec-WebSocket-Protocol: berth.terminal.v1, ticket.<ticket>`, with the console's `Origin`.",
+    }),
+    expiresAt: DateTime,
+  },
+  { title: 'TerminalTicket', ...open },
+)
+
+export type TerminalTicket = Static<typeof TerminalTicket>
