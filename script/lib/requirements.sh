@@ -18,6 +18,8 @@ test_requirements=(
   curl:curl
   jq:jq
   openssl:openssl
+  podman:podman
+  runc:runc
 )
 
 # Prints the packages of missing programs and files, each once. Arguments: requirements besides the common ones.
