@@ -312,7 +312,11 @@ test('keeps to its prefix', async () => {
 describe('opening', () => {
   test.each<[string, Partial<S3Location>, RegExp]>([
     ['a missing bucket', { bucket: 'no-such-bucket' }, /bucket no-such-bucket at .* it does not exist$/],
-    ['an unknown access key', { accessKeyId: 'AKIDOTHER' }, /the store does not know AWS_ACCESS_KEY_ID$/],
+    [
+      'an unknown access key',
+      { keys: { accessKeyId: 'AKIDOTHER', secretAccessKey: 'c2VjcmV0' } },
+      /the store does not know AWS_ACCESS_KEY_ID$/,
+    ],
     [
       'an endpoint without a listener',
       { endpoint: 'http://127.0.0.1:1' },
@@ -322,7 +326,7 @@ describe('opening', () => {
     const failed = await open({}, { ...location, ...change }).catch(error => error)
     expect(failed).toBeInstanceOf(StartError)
     expect(failed.message).toMatch(message)
-    expect(failed.message).not.toContain(location.secretAccessKey)
+    expect(failed.message).not.toContain('c2VjcmV0')
   })
 
   test('aborts the uploads that died long ago, and no others', async () => {

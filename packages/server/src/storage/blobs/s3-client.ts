@@ -2,6 +2,14 @@ import { S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import { StartError } from '../../kit/start-error.ts'
 import { BlobsUnavailable, StorageFull } from './blobs.ts'
 
+/** Credentials that do not change. */
+export interface S3Keys {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  /** Only of temporary credentials. */
+  readonly sessionToken?: string | undefined
+}
+
 /** Location of a store on S3, and the credentials that open it. */
 export interface S3Location {
   readonly bucket: string
@@ -10,20 +18,19 @@ export interface S3Location {
   readonly region: string
   /** URL of a store other than AWS's own; the client addresses it by path. */
   readonly endpoint: string | undefined
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly sessionToken: string | undefined
+  /** Null: the SDK finds credentials where the machine has them, and renews those that expire. */
+  readonly keys: S3Keys | null
 }
 
 /**
- * Makes a client that looks nothing up. It has credentials, region and mode, so the SDK reads neither its files nor the
- * machine's metadata address. The client retries requests that fail through the store's fault.
+ * Makes a client. With keys it looks nothing up, since it has credentials, region and mode: the SDK reads neither its
+ * files nor the machine's metadata address. The client retries requests that fail through the store's fault.
  */
 export function createS3Client(location: S3Location): S3Client {
-  const { region, endpoint, accessKeyId, secretAccessKey, sessionToken } = location
+  const { region, endpoint, keys } = location
   return new S3Client({
     region,
-    credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
+    ...(keys !== null && { credentials: toCredentials(keys) }),
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
     defaultsMode: 'standard',
     retryMode: 'standard',
@@ -44,6 +51,12 @@ export function createS3Client(location: S3Location): S3Client {
     },
   })
 }
+
+const toCredentials = ({ accessKeyId, secretAccessKey, sessionToken }: S3Keys) => ({
+  accessKeyId,
+  secretAccessKey,
+  ...(sessionToken !== undefined && { sessionToken }),
+})
 
 /** Returns true if the store answered that there is no such object. For a HEAD, a missing bucket looks the same. */
 export function isMissingObject(error: unknown): boolean {
@@ -81,6 +94,8 @@ const remedies: Readonly<Record<string, string>> = {
   PermanentRedirect: 'it is in another region than AWS_REGION says',
   AuthorizationHeaderMalformed: 'it is in another region than AWS_REGION says',
   RequestTimeTooSkewed: "this machine's clock is wrong",
+  CredentialsProviderError:
+    'no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine a profile or a role',
 }
 
 /** Explains to the operator why a store cannot be opened. */

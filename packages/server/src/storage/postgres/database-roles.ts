@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { StartError } from '../../kit/start-error.ts'
-import type { Database, Queryable } from './database.ts'
-import { migrate } from './migrate.ts'
+import type { Queryable } from './database.ts'
+import { type Migrating, migrate } from './migrate.ts'
 import { type DatabaseOptions, openDatabase } from './pool.ts'
 
 /** An arbitrary number. PostgreSQL does not order changes of privileges, so this lock admits one process at a time. */
@@ -16,7 +16,7 @@ const advisoryLock = 7_215_530_115
  * @param owner null if the service's role owns the schema and migrates it
  * @throws StartError if a role lacks a privilege that it needs, or has one that it must not have
  */
-export async function prepareDatabase(db: Database, owner: DatabaseOptions | null): Promise<void> {
+export async function prepareDatabase(db: Migrating, owner: DatabaseOptions | null): Promise<void> {
   if (owner === null) return migrateAs(db, 'BERTH_MIGRATION_URL names a role that may')
   const { rows } = await db.query<{ role: string }>('select current_user::text as role')
   const role = rows[0]?.role ?? ''
@@ -39,7 +39,7 @@ export async function couldChangeEvents(db: Queryable): Promise<boolean> {
   return rows[0]?.could === true
 }
 
-async function migrateAs(db: Database, remedy: string): Promise<void> {
+async function migrateAs(db: Migrating, remedy: string): Promise<void> {
   try {
     await migrate(db)
   } catch (error) {

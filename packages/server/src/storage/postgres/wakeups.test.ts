@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import { setImmediate as nextTurnOfTheLoop } from 'node:timers/promises'
 import pg from 'pg'
 import { type Logger, pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/storage/postgres.ts'
 import { until } from '../../../test/support/until.ts'
 import { clientConfig } from './pool.ts'
+import { channelOf } from './wakeup-channels.ts'
 import { PostgresWakeups, topics } from './wakeups.ts'
 
 let db: TestDatabase
@@ -34,21 +35,25 @@ async function process({ name = 'berth', connection = db.connection, ...options 
   return wakeups
 }
 
-/** Collects the calls of a topic's listener. */
-function listen(wakeups: PostgresWakeups, topic: string): (string | null)[] {
+let probes = 0
+/** Collects the calls of a topic's listener, from the moment at which the database knows of it. */
+async function listen(wakeups: PostgresWakeups, topic: string): Promise<(string | null)[]> {
   const heard: (string | null)[] = []
   wakeups.subscribe(topic, moved => heard.push(moved))
+  probes += 1
+  await new Promise(resolve => wakeups.subscribe(`probe${probes}`, resolve))
+  heard.length = 0
   return heard
 }
 
-/** Collects the payloads that go over the database. */
-async function capturePayloads(): Promise<string[]> {
+/** Collects the payloads that go over a channel of the database. */
+async function capturePayloads(channel: string): Promise<string[]> {
   const payloads: string[] = []
   const client = new pg.Client(db.connection)
   onTestFinished(() => client.end())
   client.on('notification', ({ payload }) => payloads.push(payload ?? ''))
   await client.connect()
-  await client.query('listen berth')
+  await client.query(`listen ${channel}`)
   return payloads
 }
 
@@ -63,7 +68,7 @@ async function terminate(name: string): Promise<void> {
 describe('two processes on one database', () => {
   test('hear each other, and each hears itself at once and only once', async () => {
     const [a, b] = [await process(), await process()]
-    const [heardByA, heardByB] = [listen(a, session), listen(b, session)]
+    const [heardByA, heardByB] = [await listen(a, session), await listen(b, session)]
     a.publish(session)
     expect(heardByA).toEqual([session])
     await until('b to hear a', () => heardByB.length === 1)
@@ -75,24 +80,26 @@ describe('two processes on one database', () => {
     ])
   })
 
-  test('hear the topics directly below a topic, and no others', async () => {
+  test('hear the Sessions of an organization, and nothing else', async () => {
     const [a, b] = [await process(), await process()]
     const other = topics.session('other', 'session')
-    for (const wakeups of [a, b]) {
-      const heard = listen(wakeups, topics.organization('org'))
-      const others = listen(wakeups, other)
-      a.publish(other, topics.control('org', 'session'), topics.queue, `${session}/deeper`)
-      a.publish(session)
-      await until('the topic below', () => heard.length > 0)
-      expect([heard, others]).toEqual([[session], [other]])
-    }
+    const heard = [await listen(a, topics.organization('org')), await listen(b, topics.organization('org'))]
+    const others = [await listen(a, other), await listen(b, other)]
+    a.publish(other, topics.control('org', 'session'), topics.queue, `${session}/deeper`)
+    a.publish(session)
+    await until('all', () => [...heard, ...others].every(({ length }) => length > 0))
+    expect([heard, others]).toEqual([
+      [[session], [session]],
+      [[other], [other]],
+    ])
   })
 
   test('hear nothing after they stop listening', async () => {
     const [a, b] = [await process(), await process()]
     const heard: unknown[] = []
     const unsubscribe = b.subscribe(session, topic => heard.push(topic))
-    const rest = listen(b, session)
+    const rest = await listen(b, session)
+    heard.length = 0
     unsubscribe()
     unsubscribe()
     a.publish(session)
@@ -101,11 +108,54 @@ describe('two processes on one database', () => {
   })
 })
 
+describe('a process', () => {
+  test('is sent nothing of what it does not follow', async () => {
+    const [a, b] = [await process(), await process()]
+    // Whatever goes over the channels of all, of the queue and of another Session.
+    const other = topics.session('org', 'other')
+    const captured = await Promise.all(['berth', channelOf(topics.queue), channelOf(other)].map(capturePayloads))
+    const heard = await listen(b, session)
+    a.publish(session)
+    await until('b to hear', () => heard.length === 1)
+    a.publish(other, topics.queue)
+    await until('the others to hear', () => captured.flat().length === 2)
+    expect(captured.map(payloads => payloads.length)).toEqual([0, 1, 1])
+    expect(heard).toEqual([session])
+  })
+
+  test('is told when the database knows of a subscription, but of the first to a channel alone', async () => {
+    const a = await process()
+    const [one, two]: [unknown[], unknown[]] = [[], []]
+    a.subscribe(session, topic => one.push(topic))
+    await until('the first to be told', () => one.length === 1)
+    a.subscribe(session, topic => two.push(topic))
+    await listen(a, topics.queue)
+    expect([one, two]).toEqual([[null], []])
+  })
+
+  test('leaves the channels that it has stopped following, unless it follows them again soon', async () => {
+    const query = vi.spyOn(pg.Client.prototype, 'query')
+    onTestFinished(() => query.mockRestore())
+    const said = () => query.mock.calls.map(([statement]) => String(statement)).filter(text => text.includes('listen'))
+    const a = await process({ askMs: 20 })
+    const unsubscribe = a.subscribe(session, () => {})
+    await listen(a, topics.queue)
+    unsubscribe()
+    const channel = channelOf(session)
+    await until('the channel to be left', () => said().includes(`unlisten ${channel}`))
+    const heard = await listen(a, session)
+    expect(said().filter(text => text.includes(channel))).toHaveLength(3)
+    a.publish(session)
+    expect(heard).toEqual([session])
+  })
+})
+
 describe('a published topic', () => {
   test('goes out in a payload that PostgreSQL accepts', async () => {
-    const [a, b, payloads] = [await process(), await process(), await capturePayloads()]
+    const organization = topics.organization('org')
+    const [a, b, payloads] = [await process(), await process(), await capturePayloads(channelOf(organization))]
     const many = Array.from({ length: 400 }, (_, n) => topics.session('org', `${n}`.padStart(36, '0')))
-    const heard = listen(b, topics.organization('org'))
+    const heard = await listen(b, organization)
     a.publish(...many)
     await until('all topics', () => heard.length === many.length)
     expect(heard).toEqual(many)
@@ -115,9 +165,10 @@ describe('a published topic', () => {
   })
 
   test('goes out with all others of its turn: ten thousand of them are one notification', async () => {
-    const [a, b, payloads] = [await process(), await process(), await capturePayloads()]
+    const organization = topics.organization('storm')
+    const [a, b, payloads] = [await process(), await process(), await capturePayloads(channelOf(organization))]
     const stormy = Array.from({ length: 20 }, (_, n) => topics.session('storm', String(n)))
-    const heard = listen(b, topics.organization('storm'))
+    const heard = await listen(b, organization)
     for (let n = 0; n < 10_000; n += 1) a.publish(stormy[n % stormy.length] ?? '')
     await until('each topic', () => heard.length >= stormy.length)
     expect(new Set(heard)).toEqual(new Set(stormy))
@@ -133,7 +184,7 @@ describe('a published topic', () => {
 
   test('is still heard if its process stops right after', async () => {
     const [a, b] = [await process(), await process()]
-    const heard = listen(b, session)
+    const heard = await listen(b, session)
     a.publish(session)
     await a[Symbol.asyncDispose]()
     await until('the last words', () => heard.length === 1)
@@ -141,42 +192,44 @@ describe('a published topic', () => {
 })
 
 describe('a lost connection', () => {
-  test('is made again and wakes every listener', async () => {
-    const a = await process({ name: 'lost', retryMs: 10 })
-    const [one, two] = [listen(a, session), listen(a, topics.queue)]
+  test('tells every listener at once, so that it polls, and again when it is back', async () => {
+    const a = await process({ name: 'lost', retryMs: 300 })
+    const [one, two] = [await listen(a, session), await listen(a, topics.queue)]
+    expect(a.live).toBe(true)
     await terminate('lost')
-    await until('everyone to be woken', () => one.length > 0 && two.length > 0)
-    expect([one, two]).toEqual([[null], [null]])
+    await until('everyone to be told', () => one.length > 0 && two.length > 0)
+    expect([a.live, one, two]).toEqual([false, [null], [null]])
+    await until('everyone to be woken', () => one.length > 1 && two.length > 1)
+    expect([a.live, one, two]).toEqual([true, [null, null], [null, null]])
     const b = await process()
     b.publish(session)
-    await until('the new connection to hear', () => one.length === 2)
+    await until('the new connection to hear', () => one.length === 3)
   })
 
   test('delays the topics published meanwhile and drops none of them', async () => {
     const [a, b] = [await process({ name: 'away', retryMs: 300 }), await process()]
-    const [heardByA, heardByB] = [listen(a, topics.queue), listen(b, topics.organization('org'))]
+    const [heardByA, heardByB] = [await listen(a, topics.queue), await listen(b, topics.organization('org'))]
     await terminate('away')
     const published = Array.from({ length: 50 }, (_, n) => topics.session('org', String(n)))
     for (const topic of published) {
       a.publish(topic)
       await nextTurnOfTheLoop()
     }
-    await until('a to be back', () => heardByA.length > 0)
+    await until('a to be back', () => a.live && heardByA.length > 0)
     await until('b to hear of all', () => new Set(heardByB).size === published.length)
     expect(new Set(heardByB)).toEqual(new Set(published))
   })
 
   test('wakes every listener instead if too many topics were published meanwhile', async () => {
     const [a, b] = [await process({ name: 'crowded', retryMs: 300 }), await process()]
-    const back = listen(a, topics.leases)
-    const heard = listen(b, topics.queue)
+    const heard = await listen(b, topics.queue)
     await terminate('crowded')
     await until('the loss', async () => {
       const { rows } = await db.database.query("select 1 from pg_stat_activity where application_name = 'crowded'")
       return rows.length === 0
     })
     for (let n = 0; n <= 10_000; n += 1) a.publish(topics.session('org', String(n)))
-    await until('a to be back', () => back.length > 0)
+    await until('a to be back', () => a.live)
     await until('b to hear', () => heard.length > 0)
     expect(heard).toEqual([null])
   })
@@ -185,9 +238,9 @@ describe('a lost connection', () => {
     await using proxy = await freezableProxy()
     const connection = { host: '127.0.0.1', port: proxy.port, query_timeout: 200 }
     const a = await process({ connection, retryMs: 10, askMs: 20 })
-    const heard = listen(a, session)
+    const heard = await listen(a, session)
     proxy.freeze()
-    await until('the connection to be made again', () => heard.includes(null))
+    await until('the connection to be made again', () => a.live && heard.includes(null))
     const b = await process()
     b.publish(session)
     await until('the new connection to hear', () => heard.includes(session))
