@@ -1,17 +1,17 @@
 /**
- * Calls `work` when woken, and at least every `intervalMs`. Calls never overlap: a wake-up during a call leads to one more
+ * Calls `work` when woken, and at least every `intervalMs`, which may depend on the moment. Calls never overlap: a wake-up during a call leads to one more
  * call after it. Errors go to `onError`, and the loop continues.
  */
 export class Loop implements AsyncDisposable {
   readonly #work: () => Promise<void>
-  readonly #intervalMs: number
+  readonly #intervalMs: number | (() => number)
   readonly #onError: (error: unknown) => void
   #timer: NodeJS.Timeout | null = null
   #running: Promise<void> | null = null
   #again = false
   #stopped = false
 
-  constructor(work: () => Promise<void>, intervalMs: number, onError: (error: unknown) => void) {
+  constructor(work: () => Promise<void>, intervalMs: number | (() => number), onError: (error: unknown) => void) {
     this.#work = work
     this.#intervalMs = intervalMs
     this.#onError = onError
@@ -45,6 +45,8 @@ export class Loop implements AsyncDisposable {
       }
     } while (this.#again && !this.#stopped)
     this.#running = null
-    if (!this.#stopped) this.#timer = setTimeout(() => this.wake(), this.#intervalMs)
+    if (this.#stopped) return
+    const intervalMs = typeof this.#intervalMs === 'number' ? this.#intervalMs : this.#intervalMs()
+    this.#timer = setTimeout(() => this.wake(), intervalMs)
   }
 }

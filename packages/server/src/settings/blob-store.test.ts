@@ -37,9 +37,7 @@ test.each([
       prefix,
       region: 'eu-central-1',
       endpoint: undefined,
-      accessKeyId: 'AKID',
-      secretAccessKey: 'hunter2',
-      sessionToken: undefined,
+      keys: { accessKeyId: 'AKID', secretAccessKey: 'hunter2', sessionToken: undefined },
     },
   })
 })
@@ -47,7 +45,7 @@ test.each([
 test("a store other than AWS's needs no region", () => {
   const variables = { BERTH_BLOBS: 's3://bucket', AWS_ENDPOINT_URL: 'http://127.0.0.1:9000', ...credentials }
   expect(read({ ...variables, AWS_SESSION_TOKEN: 'token' })).toMatchObject({
-    location: { region: 'us-east-1', endpoint: 'http://127.0.0.1:9000', sessionToken: 'token' },
+    location: { region: 'us-east-1', endpoint: 'http://127.0.0.1:9000', keys: { sessionToken: 'token' } },
   })
 })
 
@@ -68,8 +66,12 @@ test.each([
 
 test('a bucket without its other settings is refused with the name of the missing one', () => {
   const variables = { BERTH_BLOBS: 's3://bucket', AWS_REGION: 'x', ...credentials }
-  for (const name of ['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) {
-    expect(refusal({ ...variables, [name]: '' })).toBe(`BERTH_BLOBS names a bucket, so ${name} must be set`)
-  }
+  expect(refusal({ ...variables, AWS_REGION: '' })).toBe('BERTH_BLOBS names a bucket, so AWS_REGION must be set')
+  expect(refusal({ ...variables, AWS_ACCESS_KEY_ID: '' })).toMatch(/so AWS_ACCESS_KEY_ID must be set too$/)
+  expect(refusal({ ...variables, AWS_SECRET_ACCESS_KEY: '' })).toMatch(/so AWS_SECRET_ACCESS_KEY must be set too$/)
   expect(refusal({ ...variables, AWS_ENDPOINT_URL: 'store:9000' })).toMatch(/^AWS_ENDPOINT_URL must be an http/)
+})
+
+test('a bucket without keys is opened with the credentials that the machine has', () => {
+  expect(read({ BERTH_BLOBS: 's3://bucket', AWS_REGION: 'x' })).toMatchObject({ location: { keys: null } })
 })

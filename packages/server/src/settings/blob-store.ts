@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { StartError } from '../kit/start-error.ts'
-import type { S3Location } from '../storage/blobs/s3-client.ts'
+import type { S3Keys, S3Location } from '../storage/blobs/s3-client.ts'
 import type { Environment } from './environment.ts'
 import { parseWebUrl } from './web-url.ts'
 
@@ -40,7 +40,11 @@ export function readBlobStore(env: Environment, dataDir: string): BlobStore {
     'file:<directory> or s3://<bucket>/<prefix>',
   )
   const aws = (name: string, meaning: string, fallback = 'absent') => env.text(name, meaning, fallback)
-  const accessKeyId = aws('AWS_ACCESS_KEY_ID', 'Access key for the bucket.')
+  const accessKeyId = aws(
+    'AWS_ACCESS_KEY_ID',
+    'Access key for the bucket.',
+    'absent: the profile, role or identity that the machine has',
+  )
   const secretAccessKey = aws('AWS_SECRET_ACCESS_KEY', 'Secret key for the bucket.')
   const sessionToken = aws('AWS_SESSION_TOKEN', 'Session token, if the credentials for the bucket are temporary.')
   const namedRegion = aws('AWS_REGION', 'Region of the bucket.', '`us-east-1` if `AWS_ENDPOINT_URL` is set')
@@ -52,21 +56,26 @@ export function readBlobStore(env: Environment, dataDir: string): BlobStore {
     throw new StartError('AWS_ENDPOINT_URL must be an http or https URL without query')
   }
   const region = namedRegion ?? (endpoint === undefined ? undefined : 'us-east-1')
-  const require = (name: string, value: string | undefined): string => {
-    if (value === undefined) throw new StartError(`BERTH_BLOBS names a bucket, so ${name} must be set`)
-    return value
-  }
+  if (region === undefined) throw new StartError('BERTH_BLOBS names a bucket, so AWS_REGION must be set')
   return {
     kind: 's3',
     location: {
       ...named,
-      region: require('AWS_REGION', region),
+      region,
       endpoint,
-      accessKeyId: require('AWS_ACCESS_KEY_ID', accessKeyId),
-      secretAccessKey: require('AWS_SECRET_ACCESS_KEY', secretAccessKey),
-      sessionToken,
+      keys: toKeys(accessKeyId, secretAccessKey, sessionToken),
     },
   }
+}
+
+function toKeys(accessKeyId?: string, secretAccessKey?: string, sessionToken?: string): S3Keys | null {
+  if (accessKeyId !== undefined && secretAccessKey !== undefined) return { accessKeyId, secretAccessKey, sessionToken }
+  if (accessKeyId === undefined && secretAccessKey === undefined) return null
+  const [set, missing] =
+    accessKeyId === undefined
+      ? (['SECRET_ACCESS_KEY', 'ACCESS_KEY_ID'] as const)
+      : (['ACCESS_KEY_ID', 'SECRET_ACCESS_KEY'] as const)
+  throw new StartError(`AWS_${set} is set, so AWS_${missing} must be set too`)
 }
 
 /** A bucket name by S3's rules, and a prefix of characters that need no escape in a key, a URL or a header. */

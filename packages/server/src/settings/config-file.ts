@@ -65,6 +65,8 @@ export interface GitHostConfig {
   readonly baseUrl: string | undefined
   readonly appId: string | undefined
   readonly privateKey: string | undefined
+  readonly clientId: string | undefined
+  readonly clientSecret: string | undefined
 }
 
 /** Limits on the public hosts that sandboxes reach. */
@@ -326,12 +328,14 @@ function readStatePath(node: JsonNode): string {
 }
 
 function readGitHost(node: JsonNode): GitHostConfig {
-  const members = node.object('kind', 'baseUrl', 'appId', 'privateKey')
+  const members = node.object('kind', 'baseUrl', 'appId', 'privateKey', 'clientId', 'clientSecret')
   return {
     kind: node.require(members.kind, 'kind').oneOf(['github', 'gitlab', 'forgejo']),
     baseUrl: members.baseUrl === undefined ? undefined : readUrl(members.baseUrl),
     appId: members.appId?.secret(false),
     privateKey: members.privateKey?.secret(),
+    clientId: members.clientId?.secret(false),
+    clientSecret: members.clientSecret?.secret(),
   }
 }
 

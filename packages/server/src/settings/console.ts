@@ -1,11 +1,15 @@
 import type { Environment } from './environment.ts'
 
+const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9](?::\d{1,5})?$/i
+
 /** Settings of the console. */
 export interface ConsoleSettings {
   /** How long a browser's session lives without a request. */
   readonly idleMs: number
   /** How long a browser's session lives at most. */
   readonly sessionMs: number
+  /** Host below which previews are served, with a port if it is not 443. */
+  readonly previewDomain: string | undefined
 }
 
 /** Reads the settings of the console. */
@@ -20,6 +24,13 @@ export function readConsole(env: Environment): ConsoleSettings {
       'BERTH_CONSOLE_SESSION_SECONDS',
       7 * 86_400,
       'Seconds after which a browser has to sign in to the console again in any case.',
+    ),
+    previewDomain: env.parsed(
+      'BERTH_PREVIEW_DOMAIN',
+      'Domain below which previews of ports, and HTML and PDF of agents, are served over https; every name below it leads to this service. It must not be part of, or have as a part, the domain of another URL of the service.',
+      'none; `localhost` on loopback',
+      text => (DOMAIN.test(text) ? text.toLowerCase() : undefined),
+      'a domain such as preview.example.net',
     ),
   }
 }

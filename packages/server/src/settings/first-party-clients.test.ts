@@ -9,11 +9,25 @@ const read = (...firstPartyClients: object[]) =>
 
 describe('a first-party client', () => {
   test('names itself by a secret or by its keys', () => {
-    expect(read({ ...client, secret: { env: 'SECRET' } })).toEqual([{ ...client, proof: { secret } }])
-    expect(read({ ...client, jwks: { keys: [key] } })).toEqual([{ ...client, proof: { keys: [key] } }])
+    expect(read({ ...client, secret: { env: 'SECRET' } })).toEqual([{ ...client, consoleUrl: null, proof: { secret } }])
+    expect(read({ ...client, jwks: { keys: [key] } })).toEqual([
+      { ...client, consoleUrl: null, proof: { keys: [key] } },
+    ])
+  })
+
+  test('may be the console of another deployment, with the one redirect of a console', () => {
+    const { redirectUris: _, ...rest } = client
+    const [read1] = read({ ...rest, console: 'https://console.example.test/', secret })
+    expect(read1).toMatchObject({
+      redirectUris: ['https://console.example.test/cloud/auth/callback'],
+      consoleUrl: 'https://console.example.test',
+    })
   })
 
   test.each<readonly [object, string]>([
+    [{ ...client, console: 'https://console.example.test', secret }, 'must have either redirectUris or console'],
+    [{ id: 'portal', name: 'The Portal', secret }, 'must have either redirectUris or console'],
+    [{ id: 'portal', name: 'P', secret, console: 'https://c.example.test/?a' }, 'console must have no query'],
     [{ ...client }, 'must have either secret or jwks'],
     [{ ...client, secret, jwks: { keys: [key] } }, 'must have either secret or jwks'],
     [{ ...client, secret: 'short' }, 'secret must be at least 32 characters long'],

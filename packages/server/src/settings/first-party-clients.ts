@@ -6,6 +6,8 @@ export interface FirstPartyClientConfig {
   /** What people read on the page that asks for their approval. */
   readonly name: string
   readonly redirectUris: readonly string[]
+  /** URL of the console of another deployment, of which this client is the back end; null for other programs. */
+  readonly consoleUrl: string | null
   /** How it names itself at the token endpoint: a shared secret, or the public keys of its assertions. */
   readonly proof: { readonly secret: string } | { readonly keys: readonly Readonly<Record<string, string>>[] }
 }
@@ -16,17 +18,31 @@ const SHORTEST_SECRET = 32
 
 /** Reads `firstPartyClients` of the configuration file. @throws StartError that names the place */
 export function readFirstPartyClient(node: JsonNode): FirstPartyClientConfig {
-  const members = node.object('id', 'name', 'redirectUris', 'secret', 'jwks')
+  const members = node.object('id', 'name', 'redirectUris', 'console', 'secret', 'jwks')
   const idNode = node.require(members.id, 'id')
   const id = idNode.string(/^[a-z][a-z0-9-]{1,62}$/)
   if (id.startsWith('svc-')) idNode.fail('must not begin with svc-, as the clients of the service do')
   if ((members.secret === undefined) === (members.jwks === undefined)) node.fail('must have either secret or jwks')
+  if ((members.redirectUris === undefined) === (members.console === undefined)) {
+    node.fail('must have either redirectUris or console')
+  }
+  const consoleUrl = members.console === undefined ? null : readConsole(members.console)
   return {
     id,
     name: node.require(members.name, 'name').string(/^\P{Cc}{1,100}$/u),
-    redirectUris: node.require(members.redirectUris, 'redirectUris').array(1).map(readRedirect),
+    redirectUris:
+      consoleUrl === null
+        ? node.require(members.redirectUris, 'redirectUris').array(1).map(readRedirect)
+        : [`${consoleUrl}/cloud/auth/callback`],
+    consoleUrl,
     proof: members.jwks === undefined ? { secret: readSecret(members.secret) } : { keys: readKeys(members.jwks) },
   }
+}
+
+function readConsole(node: JsonNode): string {
+  const url = readRedirect(node)
+  if (url.includes('?')) node.fail('must have no query')
+  return url.replace(/\/$/, '')
 }
 
 function readSecret(node: JsonNode | undefined): string {

@@ -8,8 +8,10 @@ const load = (variables: Record<string, string>) => loadSettings(variables, () =
 describe('the account service of another deployment', () => {
   it('is named by its URL and the secret of both sides', () => {
     const variables = { BERTH_ROLES: 'api,worker', BERTH_IDENTITY_URL: `${url}/`, BERTH_IDENTITY_SECRET: secret }
-    expect(load(variables)).toEqual({ far: { url, secret, timeoutMs: 250 }, secret })
+    expect(load(variables)).toEqual({ far: { url, secret, timeoutMs: 250, console: undefined }, secret })
     expect(load({ BERTH_IDENTITY_SECRET: secret })).toEqual({ far: undefined, secret })
+    const client = { BERTH_CONSOLE_CLIENT: 'console-eu', BERTH_CONSOLE_CLIENT_SECRET: secret }
+    expect(load({ ...variables, ...client }).far?.console).toEqual({ clientId: 'console-eu', clientSecret: secret })
     expect(load({})).toEqual({ far: undefined, secret: undefined })
   })
 
@@ -28,6 +30,11 @@ describe('the account service of another deployment', () => {
         NODE_ENV: 'production',
       },
       /BERTH_IDENTITY_URL must be an https URL/,
+    ],
+    [
+      'a client of the console without a secret',
+      { BERTH_ROLES: 'api', BERTH_IDENTITY_SECRET: secret, BERTH_CONSOLE_CLIENT: 'console-eu' },
+      /need one another/,
     ],
     [
       'no URL',

@@ -9,6 +9,8 @@ export interface FarIdentity {
   readonly secret: string
   /** Longest time for one verdict. */
   readonly timeoutMs: number
+  /** How the console of this deployment names itself there; absent: this deployment has no console. */
+  readonly console: { readonly clientId: string; readonly clientSecret: string } | undefined
 }
 
 /** Where credentials are judged. */
@@ -44,6 +46,24 @@ export function readIdentity(env: Environment, roles: ReadonlySet<Role>, product
     'Milliseconds that the account service at `BERTH_IDENTITY_URL` may take for a verdict. A request that waited longer is refused with 503.',
     { least: 10, most: 10_000 },
   )
+  const clientId = env.parsed(
+    'BERTH_CONSOLE_CLIENT',
+    'Id of the client with which the account service at `BERTH_IDENTITY_URL` knows the console of this deployment ([operations](operations.md#run-the-account-service-apart)).',
+    'none: with `BERTH_IDENTITY_URL`, this deployment has no console',
+    text => (/^[a-z][a-z0-9-]{1,62}$/.test(text) ? text : undefined),
+    'the id of a client of firstPartyClients',
+  )
+  const clientSecret = env.parsed(
+    'BERTH_CONSOLE_CLIENT_SECRET',
+    'Secret of that client.',
+    'none',
+    parseSecret,
+    'at least 32 visible ASCII characters',
+  )
+  if ((clientId === undefined) !== (clientSecret === undefined)) {
+    throw new StartError('BERTH_CONSOLE_CLIENT and BERTH_CONSOLE_CLIENT_SECRET need one another')
+  }
+  if (url === undefined && clientId !== undefined) throw new StartError('BERTH_CONSOLE_CLIENT needs BERTH_IDENTITY_URL')
   if (url === undefined) return { far: undefined, secret }
   if (roles.has('account')) {
     throw new StartError(
@@ -54,5 +74,6 @@ export function readIdentity(env: Environment, roles: ReadonlySet<Role>, product
   if (production && !url.startsWith('https://') && !isLoopback(new URL(url).hostname)) {
     throw new StartError('BERTH_IDENTITY_URL must be an https URL when NODE_ENV is production')
   }
-  return { far: { url, secret, timeoutMs }, secret }
+  const console = clientId === undefined || clientSecret === undefined ? undefined : { clientId, clientSecret }
+  return { far: { url, secret, timeoutMs, console }, secret }
 }

@@ -9,6 +9,8 @@ export interface LeaseSettings {
   readonly maxMs: number
   /** Longest wait of a caller for a workspace that a worker is restoring. */
   readonly workspaceWaitMs: number
+  /** Longest life of a trial of an environment. */
+  readonly trialMs: number
 }
 
 export function readLeases(env: Environment): LeaseSettings {
@@ -20,6 +22,7 @@ export function readLeases(env: Environment): LeaseSettings {
       30,
       'Longest wait of a caller that asks for a workspace.',
     ),
+    trialMs: env.duration('BERTH_TRIAL_SECONDS', 1800, 'A trial of an environment is stopped after this long.'),
   }
   if (leases.idleMs > leases.maxMs) {
     throw new StartError('BERTH_LEASE_IDLE_SECONDS must not be above BERTH_LEASE_MAX_SECONDS')

@@ -1,3 +1,4 @@
+import { StartError } from '../kit/start-error.ts'
 import type { Config } from './config-file.ts'
 import { type Egress, readEgress } from './egress.ts'
 import type { Environment } from './environment.ts'
@@ -16,24 +17,59 @@ export interface SandboxSettings {
     readonly fileSizeBytes: number
     readonly diskBytes: number
   }
+  /** Sandboxes of the built-in agent that stand ready: without demand, and at most. */
+  readonly pool: { readonly least: number; readonly most: number }
   /** Largest mirror of one repository. */
   readonly mirrorBytes: number
   /** For all unpacked extensions of a host together. */
   readonly extensionsBytes: number
   /** Of disk that images of environments may take on this host while no sandbox shows them. */
   readonly imageBytes: number
+  /** For all layers of system packages of a host together. */
+  readonly packagesBytes: number
+  /** A file of apt's sources for system packages; null: those of the host. */
+  readonly packageSources: string | null
   /** For all helper programs of this process together. */
   readonly helpers: { readonly memoryBytes: number; readonly cpus: number }
 }
 
-export function readCompute(env: Environment): 'bubblewrap' {
-  return env.oneOf('BERTH_COMPUTE', 'bubblewrap', 'Driver that makes sandboxes.', ['bubblewrap'])
+/** The driver that makes sandboxes, with its settings. */
+export type ComputeSettings =
+  | { readonly kind: 'bubblewrap' }
+  | { readonly kind: 'remote' }
+  | ({ readonly kind: 'oci' } & ContainerSettings)
+
+/** How sandboxes are made as containers. */
+interface ContainerSettings {
+  readonly image: string
+  /** Name or path of podman. */
+  readonly engine: string
+  /** Name or path of the runtime; undefined for podman's own choice. */
+  readonly runtime: string | undefined
+}
+
+export function readCompute(env: Environment): ComputeSettings {
+  const kinds = ['bubblewrap', 'oci', 'remote'] as const
+  const meaning =
+    "What makes sandboxes: `bubblewrap` of this host's own system, `oci` as containers of an image; with `remote`, only hosts that dial in."
+  const kind = env.oneOf('BERTH_COMPUTE', 'bubblewrap', meaning, kinds)
+  const image = env.text(
+    'BERTH_OCI_IMAGE',
+    'Image of sandboxes that are containers; podman must have it already.',
+    'none; needed with `oci`',
+  )
+  const engine = env.text('BERTH_OCI_ENGINE', 'Name or path of podman.', 'podman') ?? 'podman'
+  const runtime = env.text('BERTH_OCI_RUNTIME', 'Name or path of the runtime that podman uses.', "podman's choice")
+  if (kind !== 'oci') return { kind }
+  if (image === undefined) throw new StartError('BERTH_OCI_IMAGE must name an image when BERTH_COMPUTE is oci')
+  return { kind, image, engine, runtime }
 }
 
 export function readSandboxes(env: Environment, config: Config): SandboxSettings {
   return {
     egress: readEgress(env, config),
     bounds: readBounds(env),
+    pool: readPool(env),
     mirrorBytes: env.integer(
       'BERTH_MIRROR_BYTES',
       10 * gibibyte,
@@ -43,17 +79,47 @@ export function readSandboxes(env: Environment, config: Config): SandboxSettings
     extensionsBytes: env.integer(
       'BERTH_EXTENSIONS_BYTES',
       10 * gibibyte,
-      'Size of all unpacked extensions of this host together; the host removes those that no sandbox uses.',
-      { least: 256 * 1024 ** 2 },
+      'Disk that unpacked extensions may take on a host together. Those that no sandbox shows make room for others.',
+      { least: 512 * 1024 ** 2 },
     ),
     imageBytes: env.integer(
       'BERTH_IMAGE_BYTES',
       20 * gibibyte,
-      'Disk that prebuilt environments may take on a host while no sandbox shows them.',
+      'Disk that prebuilt environments may take on a host together. Those that no sandbox shows make room for others; one for which there is no room is set up anew.',
       { least: 0 },
     ),
+    packagesBytes: env.integer(
+      'BERTH_PACKAGES_BYTES',
+      20 * gibibyte,
+      'Disk that system packages of environments may take on a host together. Those that no sandbox shows make room for others.',
+      { least: 0 },
+    ),
+    packageSources:
+      env.text(
+        'BERTH_PACKAGE_SOURCES',
+        "File of apt's sources for system packages; deb822 if its name ends in `.sources`.",
+        "the host's own",
+      ) ?? null,
     helpers: readHelpers(env),
   }
+}
+
+function readPool(env: Environment): SandboxSettings['pool'] {
+  const pool = {
+    least: env.integer(
+      'BERTH_POOL_LEAST',
+      1,
+      'Sandboxes that stand ready for Sessions without any demand, with supervisor and agent; some 110 MB each.',
+      { least: 0, most: 256 },
+    ),
+    most: env.integer(
+      'BERTH_POOL_MOST',
+      4,
+      'Sandboxes that stand ready at most: as many as were taken in the last two minutes. 0: none, ever.',
+      { least: 0, most: 256 },
+    ),
+  }
+  return { ...pool, least: Math.min(pool.least, pool.most) }
 }
 
 function readBounds(env: Environment): SandboxSettings['bounds'] {

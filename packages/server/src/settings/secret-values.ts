@@ -2,19 +2,22 @@ import { MasterKey } from '../storage/master-key.ts'
 import type { Settings } from './settings.ts'
 
 /** Returns the secrets in the settings, so that logs can mask them for operators. Tenants never see settings. */
-export function secretsOf({ blobs: { store }, config, database, identity, masterKey }: Settings): string[] {
+export function secretsOf({ blobs: { store }, config, database, farHost, identity, masterKey }: Settings): string[] {
   const secrets = [
     ...config.providers.map(({ apiKey }) => apiKey),
-    ...config.gitHosts.map(({ privateKey }) => privateKey),
+    ...config.gitHosts.flatMap(({ privateKey, clientSecret }) => [privateKey, clientSecret]),
     ...config.firstPartyClients.map(({ proof }) => ('secret' in proof ? proof.secret : undefined)),
     ...config.identityProviders.map(({ clientSecret }) => clientSecret),
     config.transcription?.kind === 'openai-compatible' ? config.transcription.apiKey : undefined,
     ...config.runtimes.flatMap(runtime => runtime.secrets),
     identity.secret,
+    identity.far?.console?.clientSecret,
+    farHost.token,
     ...passwordsIn(database.url),
+    ...passwordsIn(database.directUrl),
     ...passwordsIn(database.migrationUrl),
     ...(masterKey === undefined ? [] : new MasterKey(masterKey).spellings),
-    ...(store.kind === 's3' ? [store.location.secretAccessKey, store.location.sessionToken] : []),
+    ...(store.kind === 's3' ? [store.location.keys?.secretAccessKey, store.location.keys?.sessionToken] : []),
   ]
   return secrets.filter(secret => secret !== undefined)
 }

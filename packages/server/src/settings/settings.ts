@@ -7,8 +7,10 @@ import { type ConsoleSettings, readConsole } from './console.ts'
 import { type DatabaseSettings, readDatabase } from './database.ts'
 import { type DeliverySettings, readDelivery } from './delivery.ts'
 import { type Declaration, Environment } from './environment.ts'
+import { type FarHostSettings, readFarHost, readHostsPort } from './far-host.ts'
 import { type GatewaySettings, readGateway } from './gateway.ts'
 import { type IdentitySettings, readIdentity } from './identity.ts'
+import { type KubernetesSettings, readKubernetes } from './kubernetes.ts'
 import { type LeaseSettings, readLeases } from './leases.ts'
 import { type LimitSettings, readLimits } from './limits.ts'
 import {
@@ -24,8 +26,9 @@ import {
 import { type LoggingSettings, readLogging } from './logging.ts'
 import { readMasterKey } from './master-key.ts'
 import { readConfig, type SettingsFiles } from './read-config.ts'
+import { type RetentionSettings, readRetention } from './retention.ts'
 import { type Role, readRoles } from './roles.ts'
-import { readCompute, readSandboxes, type SandboxSettings } from './sandboxes.ts'
+import { type ComputeSettings, readCompute, readSandboxes, type SandboxSettings } from './sandboxes.ts'
 import { readStreams, type StreamSettings } from './streams.ts'
 import { readWebhooks, type WebhookSettings } from './webhooks.ts'
 import { readWorker, type WorkerSettings } from './worker.ts'
@@ -39,7 +42,7 @@ export interface Settings {
   readonly roles: ReadonlySet<Role>
   readonly production: boolean
   readonly masterKey: Buffer | undefined
-  readonly compute: 'bubblewrap'
+  readonly compute: ComputeSettings
   readonly config: Config
   readonly listener: ListenerSettings
   readonly urls: UrlSettings
@@ -50,6 +53,7 @@ export interface Settings {
   readonly limits: LimitSettings
   readonly gateway: GatewaySettings
   readonly leases: LeaseSettings
+  readonly retention: RetentionSettings
   readonly worker: WorkerSettings
   readonly delivery: DeliverySettings
   readonly sandboxes: SandboxSettings
@@ -58,6 +62,12 @@ export interface Settings {
   readonly console: ConsoleSettings
   readonly webhooks: WebhookSettings
   readonly identity: IdentitySettings
+  /** Undefined: this process takes no hosts. */
+  readonly hostsPort: number | undefined
+  /** Undefined: this process makes no pods. */
+  readonly kubernetes: KubernetesSettings | undefined
+  /** Only for `berth host`. */
+  readonly farHost: FarHostSettings
 }
 
 type Variables = Readonly<Record<string, string | undefined>>
@@ -128,6 +138,7 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
     logging: readLogging(env),
     limits: readLimits(env, gateway.bodyBytes),
     leases: readLeases(env),
+    retention: readRetention(env),
     worker: readWorker(env, files.readFile),
     delivery: readDelivery(env),
     sandboxes: readSandboxes(env, config),
@@ -136,11 +147,30 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
     console: readConsole(env),
     webhooks: readWebhooks(env, config),
     identity: readIdentity(env, roles, production),
+    hostsPort: readHostsPort(env),
+    kubernetes: readKubernetes(env),
+    farHost: readFarHost(env),
   }
 }
 
 /** Checks rules that span several groups. */
-function requireConsistent({ limits, gateway, production, urls, webhooks }: Settings): void {
+function requireConsistent({
+  compute,
+  hostsPort,
+  kubernetes,
+  limits,
+  gateway,
+  production,
+  roles,
+  urls,
+  webhooks,
+}: Settings): void {
+  if (compute.kind === 'remote' && hostsPort === undefined && roles.has('worker')) {
+    throw new StartError('BERTH_COMPUTE is remote: set BERTH_HOSTS_PORT, which hosts dial')
+  }
+  if (kubernetes !== undefined && hostsPort === undefined && roles.has('worker')) {
+    throw new StartError('BERTH_KUBERNETES_IMAGE makes pods: set BERTH_HOSTS_PORT, which they dial')
+  }
   if (limits.bodies.callerBytes < gateway.bodyBytes) {
     throw new StartError('BERTH_BODY_BYTES_PER_CALLER must not be below BERTH_GATEWAY_BODY_BYTES')
   }

@@ -18,6 +18,8 @@ export interface WorkerLimits {
   readonly cancelGraceMs: number
   /** A native agent that has waited for people this long releases its sandbox. */
   readonly parkMs: number
+  /** An agent without a Run for this long is ended; its sandbox stays. */
+  readonly agentIdleMs: number
   /** Time that people have to decide an approval. */
   readonly approvalMs: number
   /** A sandbox whose supervisor is silent for this long counts as frozen. */
@@ -48,7 +50,7 @@ export function readWorker(env: Environment, readFile: (path: string) => string 
   const fenceMs = env.duration(
     'BERTH_FENCE_SECONDS',
     4,
-    "A worker's claim lapses after this long; the worker renews it four times as often.",
+    'Others take over from a process that was silent for this long; it writes its heartbeat four times as often.',
   )
   const counts = {
     maxAttempts: env.integer(
@@ -102,6 +104,11 @@ function readTimes(env: Environment) {
       'BERTH_PARK_SECONDS',
       600,
       'A native agent that has waited for an answer this long is sealed and gives its sandbox back.',
+    ),
+    agentIdleMs: env.duration(
+      'BERTH_AGENT_IDLE_SECONDS',
+      120,
+      'An agent that was not asked anything for this long is ended, and its sandbox stays; the next Turn starts it again ([leases](leases.md#idle-agents)).',
     ),
     approvalMs: env.duration('BERTH_APPROVAL_SECONDS', 600, 'Deadline for people to decide an approval.'),
   }

@@ -1,0 +1,164 @@
+import { StartError } from '../kit/start-error.ts'
+import type { Environment } from './environment.ts'
+import { parseWebUrl } from './web-url.ts'
+
+/** How pods of a cluster hold sandboxes. */
+export interface KubernetesSettings {
+  readonly api: string
+  readonly tokenFile: string
+  readonly caFile: string
+  readonly namespace: string
+  readonly instance: string
+  readonly serviceAccount: string
+  /** The image of sandboxes, and that of this service. */
+  readonly image: string
+  readonly hostImage: string
+  readonly hostsUrl: string
+  readonly pool: string
+  readonly runtimeClass: string | undefined
+  readonly pullSecrets: readonly string[]
+  readonly nodeSelector: Readonly<Record<string, string>>
+  readonly idle: number
+  readonly most: number
+  readonly startMs: number
+}
+
+const NAME = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/
+const OBJECT = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
+const LABEL = /^([A-Za-z0-9][A-Za-z0-9._/-]{0,251})=([A-Za-z0-9][A-Za-z0-9._-]{0,61}[A-Za-z0-9]|[A-Za-z0-9])$/
+const MOUNTED = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+const match = (form: RegExp) => (text: string) => (form.test(text) ? text : undefined)
+
+/** Reads the settings of pods; undefined if this process makes none. */
+export function readKubernetes(env: Environment): KubernetesSettings | undefined {
+  const image = env.text(
+    'BERTH_KUBERNETES_IMAGE',
+    'Image of the pods that hold sandboxes. Naming one makes a worker keep pods waiting ([hosts on Kubernetes](hosts-kubernetes.md)).',
+    'no pods',
+  )
+  const hostImage = env.text(
+    'BERTH_KUBERNETES_HOST_IMAGE',
+    'Image of this service, whose `berth host` runs in each pod.',
+    'none',
+  )
+  const hostsUrl = env.parsed(
+    'BERTH_KUBERNETES_HOSTS_URL',
+    'URL of the hosts’ endpoint, as pods dial it.',
+    'none',
+    parseWebUrl,
+    'an http or https URL without query',
+  )
+  const settings = {
+    ...readCluster(env),
+    pool:
+      env.parsed(
+        'BERTH_KUBERNETES_POOL',
+        'Pool that the pods belong to.',
+        'default',
+        match(NAME),
+        'lower-case letters, digits and hyphens',
+      ) ?? 'default',
+    runtimeClass: env.parsed(
+      'BERTH_KUBERNETES_RUNTIME_CLASS',
+      'Runtime class of the pods, such as `gvisor`.',
+      "the cluster's default",
+      match(OBJECT),
+      'the name of a runtime class',
+    ),
+    pullSecrets:
+      env.parsed(
+        'BERTH_KUBERNETES_PULL_SECRETS',
+        'Secrets to pull the images with, separated by commas.',
+        'none',
+        parseNames,
+        'names of secrets',
+      ) ?? [],
+    nodeSelector:
+      env.parsed(
+        'BERTH_KUBERNETES_NODE_SELECTOR',
+        'Labels of the nodes that take pods, `name=value` with commas between.',
+        'any node',
+        parseLabels,
+        'labels (name=value,name=value)',
+      ) ?? {},
+    idle: env.integer('BERTH_KUBERNETES_IDLE', 2, 'Pods that wait, connected, for a Session.', {
+      least: 0,
+      most: 1000,
+    }),
+    most: env.integer('BERTH_KUBERNETES_MOST', 20, 'Pods at most, those in use as well.', { most: 10_000 }),
+    startMs: env.duration(
+      'BERTH_KUBERNETES_START_SECONDS',
+      300,
+      'A pod that has not dialled for this long is given up.',
+      { most: 86_400 },
+    ),
+  }
+  if (image === undefined) return undefined
+  if (hostImage === undefined || hostsUrl === undefined) {
+    throw new StartError(
+      'BERTH_KUBERNETES_IMAGE makes pods: set BERTH_KUBERNETES_HOST_IMAGE and BERTH_KUBERNETES_HOSTS_URL as well',
+    )
+  }
+  return { ...settings, image, hostImage, hostsUrl }
+}
+
+function readCluster(env: Environment) {
+  return {
+    api:
+      env.parsed(
+        'BERTH_KUBERNETES_API',
+        "URL of the cluster's API server.",
+        'as a pod of the cluster finds it',
+        parseWebUrl,
+        'an http or https URL without query',
+      ) ?? 'https://kubernetes.default.svc',
+    tokenFile:
+      env.text(
+        'BERTH_KUBERNETES_TOKEN_FILE',
+        'File with the token for the API server; it is read again for each request.',
+        "that of this pod's service account",
+      ) ?? `${MOUNTED}/token`,
+    caFile:
+      env.text(
+        'BERTH_KUBERNETES_CA_FILE',
+        "File with the authorities of the API server's certificate.",
+        "that of this pod's service account",
+      ) ?? `${MOUNTED}/ca.crt`,
+    namespace:
+      env.parsed(
+        'BERTH_KUBERNETES_NAMESPACE',
+        'Namespace of the pods.',
+        'berth-sandboxes',
+        match(NAME),
+        'the name of a namespace',
+      ) ?? 'berth-sandboxes',
+    instance:
+      env.parsed(
+        'BERTH_KUBERNETES_INSTANCE',
+        'Names this set of pods; each cluster or namespace of a service needs another one.',
+        'berth',
+        match(NAME),
+        'lower-case letters, digits and hyphens',
+      ) ?? 'berth',
+    serviceAccount:
+      env.parsed(
+        'BERTH_KUBERNETES_SERVICE_ACCOUNT',
+        'Service account of the pods; it needs no rights.',
+        'berth-sandbox',
+        match(OBJECT),
+        'the name of a service account',
+      ) ?? 'berth-sandbox',
+  }
+}
+
+function parseNames(text: string): readonly string[] | undefined {
+  const names = text.split(',').map(one => one.trim())
+  return names.every(name => OBJECT.test(name)) ? names : undefined
+}
+
+function parseLabels(text: string): Readonly<Record<string, string>> | undefined {
+  const found = text.split(',').map(one => LABEL.exec(one.trim()))
+  if (found.includes(null)) return undefined
+  return Object.fromEntries(found.map(one => [one?.[1] ?? '', one?.[2] ?? '']))
+}
