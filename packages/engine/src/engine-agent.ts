@@ -23,7 +23,7 @@ export interface EngineAgent {
 export function engineAgent(version: string, environment: Environment): EngineAgent {
   const sessions = new Map<string, EngineSession>()
   let capabilities: ClientCapabilities = {}
-  const loaded = () => import('./session/engine-session.ts')
+  const loaded = () => import('./session/loaded-late.ts')
   const app = agent({ name: 'berth' })
     .onRequest(methods.agent.initialize, ({ params }) => {
       capabilities = params.clientCapabilities ?? {}
@@ -38,16 +38,28 @@ export function engineAgent(version: string, environment: Environment): EngineAg
         },
       }
     })
+    .onRequest(
+      '_berth/rehearse',
+      () => null,
+      async () => {
+        const { rehearse } = await loaded()
+        await rehearse(environment)
+        return {}
+      },
+    )
     .onRequest(methods.agent.session.new, async ({ params, client }) => {
       const { EngineSession } = await loaded()
       const id = randomUUID()
       const { cwd, mcpServers } = params
+      // The process may have been started before anybody knew where it would work.
+      process.chdir(cwd)
       sessions.set(id, EngineSession.create({ id, cwd, mcpServers, client, capabilities, environment }))
       return { sessionId: id }
     })
     .onRequest(methods.agent.session.load, async ({ params, client }) => {
       const { EngineSession } = await loaded()
       const { sessionId: id, cwd, mcpServers } = params
+      process.chdir(cwd)
       await sessions.get(id)?.close()
       const session = EngineSession.load({ id, cwd, mcpServers, client, capabilities, environment })
       if (session === null) throw RequestError.resourceNotFound(id)

@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { AgentStderr } from './agent-stderr.ts'
 import { encodeRecord, encodeTimedRecord, type Journal, type Seal } from './journal.ts'
 import { LineSplitter } from './line-splitter.ts'
-import { descendantsOf } from './process-tree.ts'
+import type { FirstLine } from './prepared-agent.ts'
+import { descendantsOf, groupOf } from './process-tree.ts'
 import { MAX_LINE_BYTES, MAX_STDIN_QUEUE_BYTES, MAX_UNACKNOWLEDGED_BYTES, type SupervisorSignal } from './protocol.ts'
 
 /** Limits on reading from pipes that the agent's children still hold open after it has ended. */
@@ -35,10 +36,14 @@ export class AgentProcess {
   #ended: { signal: SupervisorSignal; error?: string } | undefined
   #drainedBytes = 0
   #over = false
+  /** What the process was given before it was this agent, until a worker gives it a line. */
+  #first: FirstLine | undefined
   onEnd: () => void = () => {}
 
-  constructor(journal: Journal, child: ChildProcessWithoutNullStreams, pid: number, key: string) {
+  /** @param first a line that the process has answered; its stdout is paused since */
+  constructor(journal: Journal, child: ChildProcessWithoutNullStreams, pid: number, key: string, first?: FirstLine) {
     this.#journal = journal
+    this.#first = first
     this.#child = child
     this.#pid = pid
     this.#stdout = new LineSplitter(MAX_LINE_BYTES, (line, totalBytes) => {
@@ -64,8 +69,23 @@ export class AgentProcess {
   /** Writes a line to the agent. Kills an agent that leaves too much unread, so that memory stays bounded. */
   write(line: string): void {
     if (this.#exit || this.#over || !this.#child.stdin.writable) return
+    const first = this.#first
+    if (first !== undefined) {
+      this.#first = undefined
+      this.#child.stdout.resume()
+      // Another line than it was prepared with is given as well; the answer before it answers nobody.
+      if (line === first.line) {
+        this.#read(this.#stdout, first.answer)
+        return
+      }
+    }
     this.#child.stdin.write(`${line}\n`)
     if (this.#child.stdin.writableLength > MAX_STDIN_QUEUE_BYTES) this.#end({ signal: 'STDIN_FULL' })
+  }
+
+  /** True if descendants of the agent have left its group: they were to outlast something of it, and would die or be orphans. */
+  get hasOthers(): boolean {
+    return descendantsOf(this.#pid).some(pid => groupOf(pid) !== this.#pid)
   }
 
   /** Sends TERM to the whole group now, and KILL after `graceMs`. A later call can only bring the KILL forward. */
@@ -85,7 +105,7 @@ export class AgentProcess {
 
   /** Resumes reading the agent's output if a worker has acknowledged enough. */
   resume(): void {
-    if (this.#child.stdout.isPaused() && !this.#mustPause()) this.#child.stdout.resume()
+    if (this.#first === undefined && this.#child.stdout.isPaused() && !this.#mustPause()) this.#child.stdout.resume()
   }
 
   #read(into: LineSplitter | AgentStderr, chunk: Buffer): void {
@@ -160,7 +180,8 @@ function signal(target: number, name: NodeJS.Signals): void {
   }
 }
 
-function preferForOomKill(pid: number): void {
+/** Makes the kernel end a process and what it starts before the supervisor, if memory runs out. */
+export function preferForOomKill(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, OOM_SCORE_ADJUSTMENT)
   } catch {

@@ -1,8 +1,16 @@
 import type { Socket } from 'node:net'
 import type { Journal } from './journal.ts'
 import { LineSplitter } from './line-splitter.ts'
-import { MAX_MESSAGE_BYTES, type SupervisorGreeting, type WorkerMessage } from './protocol.ts'
+import { takePort } from './ports/take-port.ts'
+import {
+  MAX_MESSAGE_BYTES,
+  type PrepareOrder,
+  type RetireOrder,
+  type SupervisorGreeting,
+  type WorkerMessage,
+} from './protocol.ts'
 import { signalAll } from './signal-all.ts'
+import type { TerminalOrder } from './terminals/protocol.ts'
 import { parseWorkerMessage } from './worker-message.ts'
 
 const READ_BYTES = 256 * 1024
@@ -10,13 +18,28 @@ const NEWLINE_BYTE = 0x0a
 const HELLO_DEADLINE_MS = 10_000
 
 export type Hello = Extract<WorkerMessage, { hello: unknown }>['hello']
-export type Command = Exclude<WorkerMessage, { hello: unknown } | { ping: unknown } | { all: unknown }>
+export type Command = Exclude<
+  WorkerMessage,
+  | { hello: unknown }
+  | { ping: unknown }
+  | { all: unknown }
+  | { terminal: unknown }
+  | { port: unknown }
+  | { prepare: unknown }
+  | { retire: unknown }
+>
 
 /** The owner of the fence and the agent, to which an attachment passes messages. */
 export interface AttachmentHost {
   /** Answers the first message. After a `welcome`, only this attachment's commands count. */
   greet(hello: Hello, attachment: Attachment): SupervisorGreeting
   command(command: Command, attachment: Attachment): void
+  /** Takes over a connection that nothing reads any more. */
+  terminal(order: TerminalOrder, socket: Socket): void
+  /** Takes over a connection that nothing reads any more. */
+  prepare(order: PrepareOrder, socket: Socket): void
+  /** Takes over a connection that nothing reads any more. */
+  retire(order: RetireOrder, socket: Socket): void
   closed(attachment: Attachment): void
 }
 
@@ -82,6 +105,10 @@ export class Attachment {
     const message = parseWorkerMessage(line)
     if (!message) this.#reject('not a message of the protocol')
     else if ('all' in message) this.#signalAll(message.all)
+    else if ('terminal' in message) this.#handOver(socket => this.#host.terminal(message.terminal, socket))
+    else if ('port' in message) this.#handOver(socket => takePort(message.port, socket))
+    else if ('prepare' in message) this.#handOver(socket => this.#host.prepare(message.prepare, socket))
+    else if ('retire' in message) this.#handOver(socket => this.#host.retire(message.retire, socket))
     else if ('hello' in message === (this.#position !== undefined)) this.#reject('hello comes once, and first')
     else if ('hello' in message) this.#greet(message.hello)
     else if ('ping' in message) this.#answer(message.ping)
@@ -103,6 +130,18 @@ export class Attachment {
   #signalAll(all: 'STOP' | 'CONT'): void {
     signalAll(`SIG${all}`)
     this.#socket.end(`${JSON.stringify({ all })}\n`)
+  }
+
+  /** What came behind the line in the same chunk is lost: the caller waits for the answer. */
+  #handOver(take: (socket: Socket) => void): void {
+    if (this.#position !== undefined) {
+      this.#reject('such an order has a connection of its own')
+      return
+    }
+    clearTimeout(this.#helloTimer)
+    this.#socket.pause()
+    for (const event of ['data', 'drain', 'end']) this.#socket.removeAllListeners(event)
+    take(this.#socket)
   }
 
   #answer(ping: number): void {

@@ -18,12 +18,24 @@ function* parents(): Generator<[child: number, parent: number]> {
   }
   for (const name of names) {
     if (!/^\d+$/.test(name)) continue
-    try {
-      // The command name in parentheses may itself contain parentheses, so the fields start after the last one.
-      const stat = readFileSync(`/proc/${name}/stat`, 'latin1')
-      yield [Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])]
-    } catch {
-      // The process has ended meanwhile.
-    }
+    const parent = statOf(Number(name))?.[1]
+    if (parent !== undefined) yield [Number(name), Number(parent)]
+  }
+}
+
+/** Returns the process group of a process; undefined if it has ended. */
+export function groupOf(pid: number): number | undefined {
+  const group = statOf(pid)?.[2]
+  return group === undefined ? undefined : Number(group)
+}
+
+/** Reads the fields of a process's stat behind its name; undefined if it has ended. */
+function statOf(pid: number): string[] | undefined {
+  try {
+    // The command name in parentheses may itself contain parentheses, so the fields start after the last one.
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  } catch {
+    return undefined
   }
 }

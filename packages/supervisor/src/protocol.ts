@@ -1,3 +1,6 @@
+import type { PortOrder } from './ports/protocol.ts'
+import type { TerminalOrder } from './terminals/protocol.ts'
+
 /**
  * The protocol between a worker and the supervisor inside a sandbox, over the lease's socket.
  *
@@ -20,7 +23,8 @@
  * `keep` is the offset from which the next worker will read; everything before it is forgotten. `from` counts as both.
  *
  * `all` stops every other process of the sandbox or lets them continue, for hosts without a cgroup freezer. It needs no
- * `hello`. The supervisor answers with the same line and closes the connection.
+ * `hello`. The supervisor answers with the same line and closes the connection. `terminal`, `port`, `prepare` and `retire` take the
+ * place of `hello` on connections of their own.
  */
 export type WorkerMessage =
   | { hello: { fence: number; from: number } }
@@ -30,6 +34,44 @@ export type WorkerMessage =
   | { ack: number; keep?: number }
   | { ping: number }
   | { all: 'STOP' | 'CONT' }
+  | { terminal: TerminalOrder }
+  | { port: PortOrder }
+  | { prepare: PrepareOrder }
+  | { retire: RetireOrder }
+
+/**
+ * Ends an agent that nobody asks anything. It comes on a connection of its own, which is answered by one line once the agent has
+ * ended, or at once. What workers give meanwhile is journaled behind the agent's `x`, so it reaches nobody, and they give
+ * it to the next process.
+ */
+export interface RetireOrder {
+  /** Below the highest token that was ever seen, the order is refused. */
+  readonly fence: number
+  readonly graceMs: number
+}
+
+/** `ended`: there is no agent any more. `kept`: it has processes outside its own group. */
+export interface RetireAnswer {
+  readonly retired: 'ended' | 'kept' | 'refused'
+}
+
+/**
+ * Makes a sandbox ready before it has a lease: the process starts, gets the line and rehearses, and the supervisor writes `PREPARED`
+ * when it has answered. It comes first, on a connection of its own. The caller then writes a line to bind the sandbox,
+ * which is answered with `BOUND`; if the connection ends before that, the sandbox ends. A later `start` of the same
+ * command with the same environment takes the process over, and the line, once it is given, is not given again.
+ */
+export interface PrepareOrder {
+  readonly command: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string
+  readonly line: string
+  /** A request that follows the answer to the line; its own answer, one line, is dropped. */
+  readonly rehearsal?: string
+}
+
+export const PREPARED = '{"prepared":true}\n'
+export const BOUND = '{"bound":true}\n'
 
 /**
  * First line of the supervisor. `refused`: a worker with a higher fence token was here. `invalid`: `from` is not an

@@ -2,6 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { AgentProcess } from './agent-process.ts'
 import { encodeRecord, type Journal } from './journal.ts'
+import type { ReadyAgent } from './prepared-agent.ts'
 import type { WorkerMessage } from './protocol.ts'
 
 export type StartOrder = Extract<WorkerMessage, { start: unknown }>['start']
@@ -9,13 +10,15 @@ export type StartOrder = Extract<WorkerMessage, { start: unknown }>['start']
 /**
  * Starts the agent with exactly the given environment. Returns undefined if it cannot start; an `f` record then says
  * why. Node reports some failures only in a later tick, so an `i` record may precede that `f`.
+ * @param ready a process that is what the order would start
  */
-export function startAgent(journal: Journal, order: StartOrder): AgentProcess | undefined {
+export function startAgent(journal: Journal, order: StartOrder, ready?: ReadyAgent): AgentProcess | undefined {
   const { key, command, env, cwd } = order
   if (journal.seal) {
     refuseStart(journal, key, journal.seal.signal, journal.seal.error ?? 'the journal accepts no more records')
     return undefined
   }
+  if (ready !== undefined) return new AgentProcess(journal, ready.child, ready.pid, key, ready.first)
   const [program = '', ...args] = command
   const refuse = (error: unknown) => {
     const why = existsSync(cwd) ? String(error) : `no such directory: ${cwd}`

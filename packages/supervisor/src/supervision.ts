@@ -1,9 +1,12 @@
-import type { Server } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import type { AgentProcess } from './agent-process.ts'
 import { Attachment, type AttachmentHost, type Command, type Hello } from './attachment.ts'
 import { encodeRecord, type Journal } from './journal.ts'
-import type { SupervisorGreeting } from './protocol.ts'
+import { PreparedAgent } from './prepared-agent.ts'
+import type { PrepareOrder, RetireAnswer, RetireOrder, SupervisorGreeting } from './protocol.ts'
 import { refuseStart, type StartOrder, startAgent } from './start-agent.ts'
+import type { TerminalOrder } from './terminals/protocol.ts'
+import { Terminals } from './terminals/terminals.ts'
 
 /**
  * Connects workers with the one agent of this sandbox.
@@ -16,9 +19,14 @@ import { refuseStart, type StartOrder, startAgent } from './start-agent.ts'
 export class Supervision implements AttachmentHost {
   readonly #journal: Journal
   readonly #keys = new Set<string>()
+  readonly #terminals = new Terminals()
+  readonly #prepared = new PreparedAgent()
   #fence = 0
   #current: Attachment | undefined
   #agent: AgentProcess | undefined
+  /** Lines for an agent that is being retired; undefined if none is. */
+  #held: { readonly key: string; readonly line: string }[] | undefined
+  #onRetired: (() => void)[] = []
 
   constructor(journal: Journal, server: Server) {
     this.#journal = journal
@@ -50,6 +58,28 @@ export class Supervision implements AttachmentHost {
     else this.#once(command.stop.key, () => this.#stop(command.stop.key, command.stop.graceMs))
   }
 
+  terminal(order: TerminalOrder, socket: Socket): void {
+    this.#terminals.take(order, socket)
+  }
+
+  prepare(order: PrepareOrder, socket: Socket): void {
+    this.#prepared.take(order, socket)
+  }
+
+  retire({ fence, graceMs }: RetireOrder, socket: Socket): void {
+    const answer = (retired: RetireAnswer['retired']) => {
+      socket.end(`${JSON.stringify({ retired } satisfies RetireAnswer)}\n`)
+    }
+    if (fence < this.#fence) answer('refused')
+    else if (this.#agent === undefined) answer('ended')
+    else if (this.#agent.hasOthers) answer('kept')
+    else {
+      this.#held ??= []
+      this.#onRetired.push(() => answer('ended'))
+      this.#agent.stop(graceMs)
+    }
+  }
+
   #once(key: string, act: () => void): void {
     if (this.#keys.has(key)) return
     this.#keys.add(key)
@@ -67,17 +97,21 @@ export class Supervision implements AttachmentHost {
       refuseStart(this.#journal, start.key, 'EBUSY', 'an agent is running')
       return
     }
-    const agent = startAgent(this.#journal, start)
+    const agent = startAgent(this.#journal, start, this.#prepared.become(start))
     if (!agent) return
     this.#agent = agent
     agent.onEnd = () => {
       this.#agent = undefined
+      for (const { key, line } of this.#held?.splice(0) ?? []) this.#journal.append(encodeRecord('i', key, ' ', line))
+      this.#held = undefined
+      for (const retired of this.#onRetired.splice(0)) retired()
     }
   }
 
   /** Journals the line first, so that every line the agent may have seen is in the journal. */
   #give(key: string, line: string): void {
-    if (this.#journal.append(encodeRecord('i', key, ' ', line))) this.#agent?.write(line)
+    if (this.#held !== undefined) this.#held.push({ key, line })
+    else if (this.#journal.append(encodeRecord('i', key, ' ', line))) this.#agent?.write(line)
   }
 
   /** Stops the agent even if the journal is sealed; only the `k` record is lost then. */

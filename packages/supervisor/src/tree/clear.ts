@@ -5,7 +5,9 @@ import { type ClearJob, cacheStagingName, stagingName } from './protocol.ts'
  * Removes everything from the current directory but the names to keep, or only the paths of a cache. The mark of an unfinished restore goes last, so
  * an interrupted clear starts again. Use it only for a restore's output: nothing else may write here meanwhile.
  */
-export function clear({ keep, only }: Pick<ClearJob, 'keep' | 'only'>): void {
+export function clear({ keep, only, ifBegun = false }: Omit<ClearJob, 'kind'>): void {
+  const mark = only === undefined ? stagingName : cacheStagingName
+  if (ifBegun && lstatSync(mark, { throwIfNoEntry: false }) === undefined) return
   if (only !== undefined) {
     for (const path of [cacheStagingName, ...only]) remove(Buffer.from(path))
     return

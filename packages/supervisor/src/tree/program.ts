@@ -1,10 +1,11 @@
 /**
- * The tree program: it seals, restores or clears the tree at `/tree` as the tree's owner, or empties its outbox. A
+ * The tree program: it seals, restores, clears or shows the tree at `/tree` as the tree's owner, or empties its outbox. A
  * worker drives it over standard input and output (`protocol.ts`). It runs in its own sandbox, which contains the tree
  * and nothing else of the service.
  */
 import { clear } from './clear.ts'
 import { readFrame, writeFrame } from './frames.ts'
+import { look } from './look.ts'
 import { emptyOutbox } from './outbox.ts'
 import { frameTypes, maxFrameBytes, TreeError, type TreeFailure, type TreeJob, treePath } from './protocol.ts'
 import { restore } from './restore.ts'
@@ -31,6 +32,8 @@ async function run(): Promise<object> {
     case 'outbox':
       emptyOutbox(job, () => readFrame(IN, maxFrameBytes), OUT)
       return {}
+    case 'look':
+      return look(job, OUT)
   }
 }
 

@@ -11,6 +11,8 @@
  * Emptying the outbox: the worker sends `job`. The program sends one `presented` for each file; for a file to keep,
  * `content` frames follow, the last one empty. Then it sends `ready`. Once the worker has recorded the files it sends
  * `finish`; the program removes them and answers `done`.
+ * Looking: the worker sends `job`. The program sends the range of a file as one `content`, if the path is a file, then
+ * `done` with `LookDone`.
  * In each case the program may answer `failed` instead and end.
  */
 export const frameTypes = {
@@ -129,6 +131,8 @@ export interface ClearJob {
   readonly keep: readonly string[]
   /** Removes these paths, and the staging directory of a cache, instead of everything. */
   readonly only?: readonly string[]
+  /** Removes nothing unless an unfinished restore has left its mark. */
+  readonly ifBegun?: boolean
 }
 
 /** Limits of the presented files that one run may keep. */
@@ -161,7 +165,31 @@ export interface OutboxReady {
   readonly more: boolean
 }
 
-export type TreeJob = SealJob | RestoreJob | ClearJob | OutboxJob
+/** Requests a look at one path. */
+export interface LookJob {
+  readonly kind: 'look'
+  /** Below the tree, one character for each byte; empty for the tree itself. */
+  readonly path: string
+  /** Most entries of a directory. */
+  readonly entries: number
+  /** The range of a file. */
+  readonly offset: number
+  readonly bytes: number
+}
+
+/** An entry of a directory. Name and target have one character for each byte. */
+export type LookEntry =
+  | { readonly name: string; readonly kind: 'directory' | 'special' }
+  | { readonly name: string; readonly kind: 'file'; readonly sizeBytes: number }
+  | { readonly name: string; readonly kind: 'link'; readonly target: string }
+
+/** What a path is: `elsewhere` is a link out of the tree, `special` a pipe, socket or device. */
+export type LookDone =
+  | { readonly found: 'nothing' | 'elsewhere' | 'special' }
+  | { readonly found: 'directory'; readonly entries: readonly LookEntry[]; readonly more: boolean }
+  | { readonly found: 'file'; readonly sizeBytes: number }
+
+export type TreeJob = SealJob | RestoreJob | ClearJob | OutboxJob | LookJob
 
 /** Entries left out of a sealed tree. */
 export interface Omitted {

@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import { MAX_TERMINALS, type TerminalAnswer, type TerminalOrder, type TerminalStart } from './protocol.ts'
+import { Terminal } from './terminal.ts'
+
+/** Ends that are remembered, so that an order to start that comes late starts nothing. */
+const MAX_ENDED = 256
+
+/** The terminals of this sandbox. They are no part of the journal: what people type is nobody's record. */
+export class Terminals {
+  readonly #terminals = new Map<string, Terminal>()
+  readonly #ended = new Set<string>()
+
+  /** Carries out an order and answers it. @param socket nothing reads it; it is closed, or the terminal's from here on */
+  take(order: TerminalOrder, socket: Socket): void {
+    const terminal = this.#terminals.get(order.id)
+    if ('end' in order) this.#noteEnd(order.id)
+    if ('start' in order) {
+      answer(socket, { terminal: terminal === undefined ? this.#start(order.id, order.start) : 'started' })
+    } else if (terminal === undefined) {
+      answer(socket, { terminal: 'unknown' })
+    } else if ('attach' in order) {
+      const { scrollback } = terminal
+      socket.write(
+        `${JSON.stringify({ terminal: 'attached', scrollback: scrollback.length } satisfies TerminalAnswer)}\n`,
+      )
+      terminal.attach(socket, order.attach, scrollback)
+    } else {
+      terminal.end()
+      answer(socket, { terminal: 'ended' })
+    }
+  }
+
+  #noteEnd(id: string): void {
+    this.#ended.add(id)
+    const [oldest] = this.#ended
+    if (this.#ended.size > MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest)
+  }
+
+  #start(id: string, start: TerminalStart): 'started' | 'unknown' | 'too_many' | 'no_program' {
+    if (this.#ended.has(id)) return 'unknown'
+    if (this.#terminals.size >= MAX_TERMINALS) return 'too_many'
+    const { PATH = '' } = start.env
+    if (!PATH.split(':').some(directory => existsSync(join(directory, 'script')))) return 'no_program'
+    const terminal = new Terminal(start, () => this.#terminals.delete(id))
+    this.#terminals.set(id, terminal)
+    return 'started'
+  }
+}
+
+function answer(socket: Socket, told: TerminalAnswer): void {
+  socket.end(`${JSON.stringify(told)}\n`)
+}
