@@ -10,6 +10,7 @@ export interface CheckpointRow {
   readonly agent_session_id: string | null
   readonly workspace_manifest: string
   readonly home_manifest: string | null
+  readonly sealed_at: Date
   readonly damaged_at: Date | null
 }
 
@@ -69,7 +70,6 @@ export async function findNewestCheckpoint(db: Queryable, key: SessionKey): Prom
 
 export interface NewCheckpoint extends Omit<CheckpointRow, 'damaged_at'> {
   readonly stored_bytes: number
-  readonly sealed_at: Date
   /** Digests of all its blobs. */
   readonly blobs: readonly string[]
 }
@@ -123,6 +123,30 @@ export async function dropCheckpoint(tx: Queryable, key: SessionKey, runId: stri
     text: 'delete from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3',
     values: [key.organizationId, key.sessionId, runId],
   })
+}
+
+/** Removes the checkpoint of a Run that ended, if it is from when the Run was parked and so lacks its later work. */
+export async function dropParkedCheckpoint(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
+  await tx.query({
+    text: `
+      delete from checkpoints c using runs r
+      where c.organization_id = $1 and c.session_id = $2 and c.run_id = $3
+        and r.organization_id = $1 and r.session_id = $2 and r.id = $3 and c.sealed_at < r.ended_at`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+}
+
+/** Returns whether a Run was sealed after its end. */
+export async function wasSealed(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'was-sealed',
+    text: `
+      select 1 from checkpoints c
+      join runs r on r.organization_id = c.organization_id and r.session_id = c.session_id and r.id = c.run_id
+      where c.organization_id = $1 and c.session_id = $2 and c.run_id = $3 and c.sealed_at >= r.ended_at`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows.length > 0
 }
 
 /** Removes all checkpoints of a Session. */

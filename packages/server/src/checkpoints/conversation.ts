@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { frameTypes, maxFrameBytes, type TreeFailure, type TreeJob } from '@berth/supervisor/tree'
 import { type Frame, frameHeader, readFrames } from '@berth/supervisor/tree/frames'
-import { type Confined, startConfined } from '../sandboxes/confined/confined.ts'
-import { boundOf, type HelperBound } from '../sandboxes/confined/helper-bounds.ts'
-import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
+import { boundOf, type HelperBound } from '../sandboxes/helper-bounds.ts'
+import type { NewBaseline, ProgramRun, TreeAccess } from '../sandboxes/lease-program.ts'
+import type { Tree } from '../sandboxes/tree.ts'
 
 /** The tree program ended without reporting a result. */
 export class ProgramLost extends Error {
@@ -39,12 +39,12 @@ function lost(said: string): ProgramLost {
 
 /** A running job of the tree program. */
 export class Conversation implements AsyncDisposable {
-  readonly #program: Confined
+  readonly #program: ProgramRun
   readonly #signal: AbortSignal | undefined
   readonly #frames: AsyncGenerator<Frame>
   readonly #kill: () => void
 
-  private constructor(program: Confined, signal: AbortSignal | undefined) {
+  private constructor(program: ProgramRun, signal: AbortSignal | undefined) {
     this.#program = program
     this.#signal = signal
     this.#frames = readFrames(program.output, maxFrameBytes)
@@ -56,16 +56,22 @@ export class Conversation implements AsyncDisposable {
 
   /** Starts the program, which then waits for its job. The caller must dispose of the conversation however it ends. */
   static async start(
-    program: TreeProgram,
-    place: TreePlace,
-    access: 'read' | 'write',
-    options: { descriptors?: readonly number[]; signal?: AbortSignal | undefined },
+    tree: Tree,
+    access: TreeAccess,
+    options: { baseline?: Parameters<Tree['run']>[1]; signal?: AbortSignal | undefined },
   ): Promise<Conversation> {
     options.signal?.throwIfAborted()
-    const confined = await startConfined(program, place, access, options.descriptors ?? [])
-    const conversation = new Conversation(confined, options.signal)
-    if (options.signal?.aborted) confined.kill()
+    const program = await tree.run(access, options.baseline)
+    const conversation = new Conversation(program, options.signal)
+    if (options.signal?.aborted) program.kill()
     return conversation
+  }
+
+  /** The baseline that the program writes. */
+  get baseline(): NewBaseline {
+    const { baseline } = this.#program
+    if (baseline === undefined) throw new Error('the program writes no baseline')
+    return baseline
   }
 
   /** Sends the program its job, which is its first input. */

@@ -1,4 +1,4 @@
-import type { HelperBound } from '../sandboxes/confined/helper-bounds.ts'
+import type { HelperBound } from '../sandboxes/helper-bounds.ts'
 
 /** The tree program failed; the previous checkpoint is unchanged. */
 export class SealFailed extends Error {

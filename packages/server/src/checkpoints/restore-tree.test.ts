@@ -224,6 +224,7 @@ describe('a target', () => {
     mkdirSync(lab.path('copy'))
     lab.own('copy')
     const url = new URL('./restore-tree.ts', import.meta.url).href
+    const treeUrl = new URL('../sandboxes/confined/directory-tree.ts', import.meta.url).href
     const blobsUrl = new URL('../storage/blobs/file-blobs.ts', import.meta.url).href
     const script = `
       const { restoreTree } = await import(${JSON.stringify(url)})
@@ -234,8 +235,10 @@ describe('a target', () => {
         stat: d => blobs.stat(d),
         async get(d) { if (++gets > 4) { process.stdout.write('half'); await new Promise(() => setInterval(() => {}, 1000)) } return blobs.get(d) },
       })
-      await restoreTree({ program: ${JSON.stringify(lab.program)}, manifest: Buffer.from(${JSON.stringify(sealed.manifest.toString())}),
-        blobs: slow, target: ${JSON.stringify(lab.place('copy'))}, limits: ${JSON.stringify(limited({}))}, baselines: ${JSON.stringify(lab.path('copy.baselines'))} })`
+      const { directoryTree } = await import(${JSON.stringify(treeUrl)})
+      const tree = directoryTree(...${JSON.stringify([lab.tools, lab.place('copy'), lab.path('copy.baselines')])})
+      await restoreTree({ tree, manifest: Buffer.from(${JSON.stringify(sealed.manifest.toString())}),
+        blobs: slow, limits: ${JSON.stringify(limited({}))} })`
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -270,15 +273,16 @@ describe('a target', () => {
     const { lab, sealed } = await example()
     using _ = lab
     const programPath = lab.path('begins.cjs')
-    const real = readFileSync(lab.program.programPath, 'utf8')
+    const real = readFileSync(lab.tools.programPath, 'utf8')
     const begins = `fs.mkdirSync('/tree/.berth-restore'); setInterval(() => {}, 1000)`
     writeFileSync(
       programPath,
       `const fs = require('node:fs'); if (!fs.existsSync('/tree/.berth-restore')) { ${begins} } else { ${real} }`,
     )
     const death = new AbortController()
-    const program = { ...lab.program, programPath }
-    const restoring = lab.restore(sealed.manifest, 'copy', { program, signal: death.signal })
+    mkdirSync(lab.path('copy'))
+    const tree = lab.tree('copy', { programPath })
+    const restoring = lab.restore(sealed.manifest, 'copy', { tree, signal: death.signal })
     const ended = restoring.catch((error: unknown) => error)
     await until('it has begun', () => existsSync(lab.path('copy/.berth-restore')))
     death.abort(new Error('called off'))

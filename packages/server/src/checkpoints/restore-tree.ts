@@ -1,17 +1,8 @@
-import { lstat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import {
-  cacheStagingName,
-  frameTypes,
-  type RestoreJob,
-  type RestoreReady,
-  stagingName,
-  type TreeTotals,
-} from '@berth/supervisor/tree'
-import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
+import { type ClearJob, frameTypes, type RestoreJob, type RestoreReady, type TreeTotals } from '@berth/supervisor/tree'
+import { SandboxGoneError } from '../sandboxes/driver.ts'
+import type { Tree } from '../sandboxes/tree.ts'
 import { BlobCorrupt, type BlobRef, type Blobs } from '../storage/blobs/blobs.ts'
-import { Baselines } from './baselines.ts'
 import { damageOf, verifyCheckpoint } from './check.ts'
 import { Conversation, ProgramGaveUp } from './conversation.ts'
 import { RestoreRefused } from './errors.ts'
@@ -23,12 +14,11 @@ const AHEAD = 2
 
 /** A checkpoint to restore. */
 export interface RestoreOptions {
-  readonly program: TreeProgram
+  /** A directory that is empty but for `skip`, or that holds leftovers of an unfinished restore. */
+  readonly tree: Tree
   readonly manifest: Uint8Array
   readonly blobs: Blobs
-  /** A directory that is empty but for `skip`, or that holds leftovers of an unfinished restore. */
-  readonly target: TreePlace
-  /** Top-level names of the target that do not belong to the tree and stay. */
+  /** Top-level names that do not belong to the tree and stay. */
   readonly skip?: readonly string[]
   /**
    * Writes nothing but these paths, beside what the target has; one that exists is left as it is. After a failure none
@@ -36,8 +26,6 @@ export interface RestoreOptions {
    */
   readonly only?: readonly string[]
   readonly limits: CheckpointLimits
-  /** Directory of the target's baselines, as for `sealTree`: the next seal builds on this checkpoint. */
-  readonly baselines: string
   readonly signal?: AbortSignal | undefined
 }
 
@@ -50,25 +38,14 @@ export interface RestoredTree extends TreeTotals {
 /**
  * Writes a checkpoint's tree into a target that nobody else uses yet. Before the first write, all blobs are known to
  * exist and the file list is known to be sound. Each blob is checked against its digest before use. The tree appears in
- * its place only when it is whole. After a failure the target is empty again; after a crash the next restore clears it
- * first.
+ * its place only when it is whole, and the next seal builds on the checkpoint. After a failure the target is empty again;
+ * after a crash the next restore clears it first.
  *
- * @throws RestoreRefused, or the signal's reason
+ * @throws RestoreRefused, SandboxGoneError, or the signal's reason
  */
 export async function restoreTree(options: RestoreOptions): Promise<RestoredTree> {
   const { manifest, table } = await readSound(options)
-  const baselines = await Baselines.open(options.baselines)
-  await using next = await baselines.begin()
-  try {
-    await baselines.begun()
-    const totals = await write(options, manifest, table, baselines, next.handle.fd)
-    await baselines.keep(next.path, sha256Of(options.manifest), undefined)
-    await baselines.finished()
-    return totals
-  } catch (error) {
-    await baselines.abandon(next.path)
-    throw error
-  }
+  return write(options, manifest, table)
 }
 
 async function readSound(options: RestoreOptions): Promise<{ manifest: Manifest; table: PackTable }> {
@@ -93,14 +70,8 @@ async function readSound(options: RestoreOptions): Promise<{ manifest: Manifest;
   }
 }
 
-async function write(
-  options: RestoreOptions,
-  manifest: Manifest,
-  table: PackTable,
-  baselines: Baselines,
-  baselineFd: number,
-): Promise<RestoredTree> {
-  const { program, target, blobs, limits, signal } = options
+async function write(options: RestoreOptions, manifest: Manifest, table: PackTable): Promise<RestoredTree> {
+  const { tree, blobs, limits, signal } = options
   const keep = options.skip ?? []
   const job: RestoreJob = {
     kind: 'restore',
@@ -110,8 +81,10 @@ async function write(
     ...(options.only !== undefined && { only: options.only }),
   }
   let placed: readonly string[] | null = null
+  let baseline: string | null = null
   try {
-    await using conversation = await Conversation.start(program, target, 'write', { descriptors: [baselineFd], signal })
+    await using conversation = await Conversation.start(tree, 'write', { baseline: {}, signal })
+    baseline = conversation.baseline.id
     conversation.order(job)
     for await (const [part, content] of contents(manifest.index, blobs)) {
       await conversation.send(frameTypes.segment, numbers(part.sourceBytes), content)
@@ -129,33 +102,28 @@ async function write(
     conversation.end()
     const done = await conversation.next()
     if (done.type !== frameTypes.done) throw new RestoreRefused('failed', 'the tree program sent an unexpected frame')
+    await tree.settle(baseline, { kept: sha256Of(options.manifest) })
     return { ...(JSON.parse(done.payload.toString()) as TreeTotals), placed }
   } catch (error) {
+    if (baseline === null) throw signal?.aborted === true ? signal.reason : refusalOf(error)
     // The restore may have begun and been killed before its report arrived. No signal here: it may have caused the
     // kill.
     const only = options.only === undefined ? {} : { only: placed ?? [] }
-    if (placed !== null || (await isUnfinished(options))) await clearTarget(options, { keep, ...only })
-    await baselines.finished()
+    const isCleared = await clearTarget(tree, { keep, ...only, ifBegun: placed === null }).then(
+      () => true,
+      () => false,
+    )
+    // A tree that could not be cleared stays marked, so that it is never sealed.
+    await tree.settle(baseline, isCleared ? 'cleared' : 'abandoned')
     signal?.throwIfAborted()
     throw refusalOf(error)
   }
 }
 
-/** Returns true if a restore has left its mark in the target. */
-async function isUnfinished({ target, only }: Pick<RestoreOptions, 'target' | 'only'>): Promise<boolean> {
-  return lstat(join(target.path, only === undefined ? stagingName : cacheStagingName)).then(
-    () => true,
-    () => false,
-  )
-}
-
 /** Removes everything from a target but `keep`; with `only`, these paths and what a restore beside others has left. */
-export async function clearTarget(
-  { program, target }: Pick<RestoreOptions, 'program' | 'target'>,
-  names: { readonly keep: readonly string[]; readonly only?: readonly string[] },
-): Promise<void> {
-  await using conversation = await Conversation.start(program, target, 'write', {})
-  conversation.order({ kind: 'clear', ...names })
+export async function clearTarget(tree: Tree, job: Omit<ClearJob, 'kind'>): Promise<void> {
+  await using conversation = await Conversation.start(tree, 'write', {})
+  conversation.order({ kind: 'clear', ...job })
   conversation.end()
   await conversation.next()
 }
@@ -187,7 +155,7 @@ function numbers(...values: readonly number[]): Buffer {
 }
 
 function refusalOf(error: unknown): unknown {
-  if (error instanceof RestoreRefused) return error
+  if (error instanceof RestoreRefused || error instanceof SandboxGoneError) return error
   const damage = damageOf(error)
   if (damage !== undefined) return new RestoreRefused(damage, `the checkpoint is ${damage}`, { cause: error })
   if (!(error instanceof ProgramGaveUp)) {

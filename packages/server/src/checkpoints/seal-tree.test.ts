@@ -436,7 +436,7 @@ describe('a seal that fails', () => {
     for (let fail = 0; ; fail++) {
       puts = fail
       try {
-        await lab.seal('tree', { previous: first.manifest, blobs: failing, baselines: lab.path('tree.baselines') })
+        await lab.seal('tree', { previous: first.manifest, blobs: failing })
         expect(fail).toBeGreaterThan(3)
         break
       } catch (error) {
@@ -469,8 +469,8 @@ describe('a seal that fails', () => {
       lab.path('dies.cjs'),
       "require('fs').writeSync(1, Buffer.from([2, 9])); process.kill(process.pid, 'SIGKILL')",
     )
-    const program = { ...lab.program, programPath: lab.path('dies.cjs') }
-    await expect(lab.seal('tree', { program })).rejects.toBeInstanceOf(SealFailed)
+    const tree = lab.tree('tree', { programPath: lab.path('dies.cjs') })
+    await expect(lab.seal('tree', { tree })).rejects.toBeInstanceOf(SealFailed)
     expect(readdirSync(lab.path('tree.baselines'))).toEqual([])
   })
 

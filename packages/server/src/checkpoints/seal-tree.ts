@@ -1,7 +1,7 @@
 import type { ExcludeRule, SealJob } from '@berth/supervisor/tree'
-import type { TreePlace, TreeProgram } from '../sandboxes/driver.ts'
+import { TreeUnfinishedError } from '../sandboxes/lease-program.ts'
+import type { Tree } from '../sandboxes/tree.ts'
 import { BlobMissing, type Blobs } from '../storage/blobs/blobs.ts'
-import { Baselines } from './baselines.ts'
 import { Conversation } from './conversation.ts'
 import { SealFailed } from './errors.ts'
 import { cacheRules, rebuildableRules } from './exclude-rules.ts'
@@ -15,15 +15,12 @@ const DEFAULT_LEVEL = 3
 
 /** A tree to seal. */
 export interface SealOptions {
-  readonly program: TreeProgram
-  readonly source: TreePlace
+  readonly tree: Tree
   readonly blobs: Blobs
   readonly limits: CheckpointLimits
-  /** Directory of this tree's baselines; it belongs to the service and lives as long as the tree. */
-  readonly baselines: string
   /** The manifest of this tree's last recorded checkpoint, sealed from it or restored into it. */
   readonly previous?: Uint8Array | undefined
-  /** Top-level names of the source that do not belong to the tree. */
+  /** Top-level names that do not belong to the tree. */
   readonly skip?: readonly string[]
   /** Always left out. By default caches. */
   readonly exclude?: readonly ExcludeRule[]
@@ -96,32 +93,33 @@ async function sealOnBest(options: SealOptions, attempt: Attempt): Promise<Seale
 }
 
 async function sealOnce(options: SealOptions, attempt: Attempt): Promise<SealedTree> {
-  const baselines = await Baselines.open(options.baselines)
-  // An unfinished restore is not the sandbox's tree; sealed, it would replace the whole tree.
-  if (await baselines.isUnfinished()) throw new SealFailed('a restore into the tree has not finished')
   const manifestSha256 = options.previous && sha256Of(options.previous)
-  await using before = manifestSha256 === undefined ? undefined : await baselines.read(manifestSha256)
-  await using next = await baselines.begin()
+  await using conversation = await start(options, manifestSha256)
+  const { id, hasPrevious } = conversation.baseline
   try {
-    const { signal } = options
-    const descriptors = [next.handle.fd, ...(before === undefined ? [] : [before.fd])]
-    await using conversation = await Conversation.start(options.program, options.source, 'read', {
-      descriptors,
-      signal,
-    })
     // Runs while the program starts. Without a baseline nothing of the previous checkpoint can be found in the tree.
     const previous =
-      options.previous === undefined || before === undefined
+      options.previous === undefined || !hasPrevious
         ? nothingBefore
         : await previousOf(options.previous, options.blobs, attempt.compact)
     const job = jobOf(options, attempt, previous)
     conversation.order(job)
     conversation.end()
     const sealed = await new Sealing(options, job, previous).run(conversation)
-    await baselines.keep(next.path, sealed.manifestSha256, manifestSha256)
+    const kept = { kept: sealed.manifestSha256, ...(manifestSha256 !== undefined && { previous: manifestSha256 }) }
+    await options.tree.settle(id, kept)
     return { kind: 'sealed', ...sealed, reduced: attempt.reduced }
   } catch (error) {
-    await baselines.abandon(next.path)
+    await options.tree.settle(id, 'abandoned')
+    throw error
+  }
+}
+
+async function start({ tree, signal }: SealOptions, previous: string | undefined): Promise<Conversation> {
+  try {
+    return await Conversation.start(tree, 'read', { baseline: { previous }, signal })
+  } catch (error) {
+    if (error instanceof TreeUnfinishedError) throw new SealFailed(error.message, { cause: error })
     throw error
   }
 }

@@ -1,5 +1,7 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { BaselineEnd, LeaseProgram, ProgramRun, SandboxExtension, TreeName } from './lease-program.ts'
+import type { Tree } from './tree.ts'
 
 /** Bounds of one sandbox. All are enforced, in the ways that `SandboxDriver.describe` lists. */
 export interface SandboxBounds {
@@ -11,13 +13,6 @@ export interface SandboxBounds {
   readonly diskBytes: number
 }
 
-/** An unpacked extension of the host. */
-export interface SandboxExtension {
-  readonly id: string
-  /** Absolute path of its content. It must not change while the sandbox lives. */
-  readonly directory: string
-}
-
 /** The sandbox to create. */
 export interface SandboxSpec {
   readonly leaseId: string
@@ -26,14 +21,21 @@ export interface SandboxSpec {
   readonly bounds: SandboxBounds
   /** Directories of the host shown read-only at the same path, for runtimes that live outside `/usr`. */
   readonly mounts: readonly string[]
-  /** Objects of a mirror on this host, shown read-only, for repositories inside that borrow them. */
+  /** Id of a mirror whose objects are shown read-only, for repositories inside that borrow them. */
   readonly objects?: string
   /** The runtime's installation on the host, shown read-only at `/opt/runtime`. */
   readonly runtime?: string
+  /** Names what `mounts` and `runtime` are for, so that a host elsewhere finds its own. */
+  readonly runtimeId?: string
   /** An engine that the sandbox sees in place of the built-in agent's; read once, to its end. */
   readonly engine?: AsyncIterable<Uint8Array>
   /** Shown in the workspace and the home; changes go to the sandbox's own disk. Only if `lowerOwner` is not null. */
   readonly lower?: LowerTrees
+  /**
+   * A directory of this host with system packages, shown with the host's own system. It must not change while the
+   * sandbox lives. Only if `layers` has no fault.
+   */
+  readonly layer?: string
   /** Shown read-only at `/opt/extensions/<id>`. */
   readonly extensions?: readonly SandboxExtension[]
   readonly egress: SandboxEgress
@@ -43,12 +45,21 @@ export interface SandboxSpec {
 export interface LowerTrees {
   readonly workspace: string
   readonly home: string
+  /** Directory of the workspace's baselines, which the sandbox's first seal builds on. */
+  readonly baselines: string
 }
 
-/** The user of lower trees, and the program that writes them. */
+/** How this host shows layers of system packages to sandboxes; `fault` says in words for people why it does not. */
+export type LayerSupport = { readonly firstUid: number } | { readonly fault: string }
+
+/** The user of lower trees, and the way to write them. */
 export interface LowerOwner {
   readonly uid: number
-  readonly program: TreeProgram
+  /**
+   * Returns a directory of this user on this host as a tree.
+   * @param baselines directory of its baselines
+   */
+  tree(directory: string, baselines: string): Tree
 }
 
 /** The targets that a sandbox may reach through its proxy, its only way out. The proxy refuses all others. */
@@ -58,12 +69,15 @@ export interface SandboxEgress {
   /** Absent: only the hosts in `reach`. */
   readonly publicHosts?: PublicHosts | undefined
   /** Absent: the sandbox has no gateway. */
-  readonly gateway?: GatewayRoute
-  /** Absent: the sandbox has no service of its worker. */
+  readonly gateway?: SandboxService
+  /** The platform's own paths, below `/_berth/`. Absent: the sandbox has no service of its worker. */
   readonly service?: SandboxService
 }
 
-/** Answers a sandbox's requests for the platform's own paths, below `/_berth/`, in this process. */
+/**
+ * Answers requests of a sandbox in this process, wherever the sandbox is. Its proxy forwards them and adds nothing, so no
+ * credential leaves this process for it.
+ */
 export interface SandboxService {
   /** @param target path and query */
   answer(incoming: IncomingMessage, outgoing: ServerResponse, target: string): Promise<void>
@@ -78,51 +92,10 @@ export interface PublicHosts {
   readonly refused: readonly string[]
 }
 
-/** The route from a sandbox's proxy to the model gateway. The proxy reads its members for each request. */
-export interface GatewayRoute {
-  /**
-   * The gateway itself if it runs in this process. The proxy then passes requests to it directly, without a connection.
-   */
-  readonly here?: RequestListener | null
-  /** URL below which the gateway's paths lie. */
-  readonly url: string
-  /** Maximum number of simultaneous gateway requests of the sandbox. */
-  readonly mostRequests: number
-  /** Returns the credential of the Run that is active in the sandbox, or null if none is. */
-  bearer(): string | null
-}
-
 /** A file of a Turn. The name is one path segment. */
 export interface InputFile {
   readonly name: string
   readonly content: Uint8Array
-}
-
-/** A directory of a sandbox that its agent owns, for the programs that seal and restore it. */
-export interface TreePlace {
-  /** A directory that no sandbox can move or replace. Its content is untrusted. */
-  readonly path: string
-  /** Owner of all its content. Undefined if that is this process's own user. */
-  readonly uid?: number
-}
-
-/** The program that works on a tree as the tree's owner, and how this host starts it. */
-export interface TreeProgram {
-  /** Node's binary. */
-  readonly nodePath: string
-  /** The bundle, `tree.cjs`. */
-  readonly programPath: string
-  /** Name or path of the bubblewrap program. */
-  readonly bwrap?: string
-}
-
-/** The trees of a sandbox that can be sealed, and restored before anything runs in it. */
-export interface LeaseTrees {
-  readonly workspace: TreePlace
-  readonly home: TreePlace
-  /** A directory of the service that lives as long as the trees. */
-  readonly baselines: string
-  readonly program: TreeProgram
 }
 
 /**
@@ -137,11 +110,12 @@ export class SandboxGoneError extends Error {
 }
 
 /**
- * Creates and destroys sandboxes on this host. Any process may call a method on a sandbox that another created, if it
- * runs on the same host with the same data directory.
+ * Creates and destroys sandboxes on a host. Any process may call a method on a sandbox that another created, if it
+ * runs on the same host with the same data directory. No path of the host and no descriptor leaves a driver: its answers
+ * are streams and values that can be sent.
  */
 export interface SandboxDriver {
-  readonly kind: 'bubblewrap'
+  readonly kind: 'bubblewrap' | 'oci' | 'remote'
   /**
    * Returns one line per bound: how it is enforced here, and the requirement for something better. The service prints
    * them at start.
@@ -149,6 +123,8 @@ export interface SandboxDriver {
   describe(): readonly string[]
   /** Returns who owns lower trees on this host; null if it cannot show sandboxes any. */
   lowerOwner(): LowerOwner | null
+  /** Tells how sandboxes of this host show layers; the first uid stands for a layer's root, and its other users follow. */
+  layers(): LayerSupport
   /**
    * Creates the sandbox and starts its command. A failure leaves nothing behind.
    * @throws Error if the lease id is in use
@@ -192,10 +168,19 @@ export interface SandboxDriver {
    */
   keepOrphans(leaseId: string): Promise<void>
   /**
-   * Returns the directories that the sandbox's agent owns.
+   * Starts a program at the sandbox's files, whether the sandbox runs or not. It ends with this process at the latest,
+   * and its caller must end it.
+   * @throws SandboxGoneError if the sandbox does not exist
+   * @throws TreeUnfinishedError
+   */
+  run(leaseId: string, program: LeaseProgram): Promise<ProgramRun>
+  /** Settles the baseline that a program of the sandbox has written; also if the program has not ended. */
+  settleBaseline(leaseId: string, series: string, id: string, end: BaselineEnd): Promise<void>
+  /**
+   * Tells whether one of the names at the top of a tree is a directory. It starts no program.
    * @throws SandboxGoneError if the sandbox does not exist
    */
-  trees(leaseId: string): Promise<LeaseTrees>
+  hasDirectory(leaseId: string, tree: TreeName, names: readonly string[]): Promise<boolean>
   /** Ends every process of the sandbox and removes its files. Idempotent; resolves when nothing is left. */
   destroy(leaseId: string): Promise<void>
   /** Returns the lease ids of all sandboxes on this host, running or left over. */

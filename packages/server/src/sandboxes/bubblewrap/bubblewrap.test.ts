@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { SandboxSpec } from '../driver.ts'
+import { insidePaths } from '../inside-paths.ts'
 import { parseTrees } from '../linux/cgroups.ts'
+import { MissingProgramError } from '../linux/find-program.ts'
 import { instanceOf } from '../linux/instance.ts'
 import { sandboxDriverContract } from '../testing/contract-suite.ts'
 import { createBubblewrapDriver } from './create-driver.ts'
-import { MissingProgramError } from './host.ts'
 import { LaunchError } from './launch/launch.ts'
-import { type BubblewrapOptions, defaultBounds, insidePaths } from './options.ts'
+import { type BubblewrapOptions, defaultBounds } from './options.ts'
 
 const bounds = { ...defaultBounds, memoryBytes: 256 * 1024 ** 2, processes: 80, cpus: 1, diskBytes: 64 * 1024 ** 2 }
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
@@ -63,6 +64,7 @@ function contract(name: string, changes: Partial<BubblewrapOptions>, enforces: {
       node: insidePaths.node,
       bounds,
       hostPaths: [root, dataDir, join(dataDir, 'leases'), import.meta.dirname, '/root', '/var', '/sys/fs/cgroup'],
+      shows: { sys: false },
       enforces: { ...enforces, wholeMemory: enforces.cpu },
       createInProcessThatIsKilled: spec => createThenKill(options, spec),
       async dispose() {

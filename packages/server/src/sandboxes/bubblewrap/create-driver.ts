@@ -1,23 +1,25 @@
 import { join } from 'node:path'
-import { allSettled } from '../../kit/all-settled.ts'
-import { type SandboxDriver, type SandboxEgress, SandboxGoneError, type TreeProgram } from '../driver.ts'
+import { directoryTree, type TreeTools } from '../confined/directory-tree.ts'
+import type { LowerOwner, SandboxDriver } from '../driver.ts'
 import { createEgressPolicy } from '../egress/egress-policy.ts'
-import { type EgressProxy, serveEgressProxy } from '../egress/proxy.ts'
-import { errorCode } from '../linux/errors.ts'
+import { attachToSupervisor } from '../leases/attach.ts'
+import { pollDisks } from '../leases/disk-poller.ts'
+import { writeTurnInputs } from '../leases/inputs.ts'
+import { leaseFiles } from '../leases/lease-files.ts'
+import { openLeaseFreezer } from '../leases/lease-freezer.ts'
+import { leasePrograms } from '../leases/lease-programs.ts'
+import { openLeaseProxies } from '../leases/lease-proxies.ts'
+import { nameLease } from '../leases/name-lease.ts'
+import { assertSpec } from '../leases/spec.ts'
 import { createKeyedLock } from '../linux/keyed-lock.ts'
-import { attachToSupervisor } from './attach.ts'
-import { makeSandbox, nameLease } from './create-lease.ts'
+import { makeSandbox } from './create-lease.ts'
 import { describeBounds } from './describe.ts'
 import { destroyLease, endProcesses, listLeases } from './destroy-lease.ts'
-import { pollDisks } from './files/disk-poller.ts'
-import { writeTurnInputs } from './files/inputs.ts'
-import { leaseFiles, proxySocketName } from './files/lease-files.ts'
-import { readRecord } from './files/record.ts'
 import type { Blank } from './launch/blank.ts'
 import { openDriverContext } from './launch/driver-context.ts'
-import { assertSpec } from './launch/spec.ts'
 import type { BubblewrapOptions } from './options.ts'
-import { openLeaseFreezer } from './processes/lease-freezer.ts'
+import { openPool } from './pool.ts'
+import { leaseProcesses } from './processes/lease-processes.ts'
 
 const DISK_POLL_MS = 2000
 
@@ -37,66 +39,54 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
   const { log } = options
   // Within one process, operations on one lease wait for each other. Between processes, each of their steps is atomic.
   const locked = createKeyedLock()
-  const proxies = new Map<string, EgressProxy>()
-  const freezer = openLeaseFreezer(context)
+  const proxies = openLeaseProxies(instance, options)
+  const freezer = openLeaseFreezer(leaseProcesses(context))
   const poller =
     context.noLoopDisks === undefined
       ? undefined
       : pollDisks(instance, { everyMs: DISK_POLL_MS, log, end: files => endProcesses(context, files.leaseId) })
 
-  const serve = async (leaseId: string, egress: SandboxEgress) => {
-    const rules = { policy: createEgressPolicy(egress), gateway: egress.gateway, service: egress.service }
-    const serving = proxies.get(leaseId)
-    if (serving) return serving.allow(rules)
-    try {
-      proxies.set(
-        leaseId,
-        await serveEgressProxy({
-          ...rules,
-          dir: leaseFiles(instance, leaseId).run,
-          name: proxySocketName,
-          log: { warn: (fields, message) => log.warn({ ...fields, leaseId }, message) },
-          network: options.network,
-        }),
-      )
-    } catch (error) {
-      if (errorCode(error) === 'ENOENT')
-        throw new SandboxGoneError(`sandbox ${leaseId} does not exist`, { cause: error })
-      throw error
-    }
-  }
   const name = async (blank: Blank, leaseId: string) => {
     try {
-      return nameLease(context, blank, leaseId)
+      return nameLease(instance, blank.files, leaseId)
     } catch (error) {
       await context.blanks.discard(blank)
       throw error
     }
   }
   const remove = async (leaseId: string) => {
-    await proxies.get(leaseId)?.[Symbol.asyncDispose]()
-    proxies.delete(leaseId)
+    await proxies.end(leaseId)
     await destroyLease(context, leaseId)
   }
 
-  const program: TreeProgram = {
+  const pool = options.pool && options.pool.most > 0 ? openPool(context, options.pool) : undefined
+  const tools: TreeTools = {
     nodePath: options.nodePath,
     programPath: join(options.bundlesDir, 'tree.cjs'),
     ...(options.bwrap !== undefined && { bwrap: options.bwrap }),
+  }
+  const programs = leasePrograms(instance, tools, options.objects)
+  const lowerOwner: LowerOwner = {
+    uid: context.lowerOwner,
+    tree: (path, baselines) => directoryTree(tools, { path, uid: context.lowerOwner }, baselines),
   }
 
   return {
     kind: 'bubblewrap',
     describe: () => describeBounds(context),
-    lowerOwner: () => (context.noLowerTrees === undefined ? { uid: context.lowerOwner, program } : null),
+    lowerOwner: () => (context.noLowerTrees === undefined ? lowerOwner : null),
+    layers: () =>
+      context.noLowerTrees === undefined ? { firstUid: context.layerOwner } : { fault: context.noLowerTrees },
     async create(spec) {
       await locked(spec.leaseId, async () => {
         await assertSpec(spec, instance.dataDir)
         createEgressPolicy(spec.egress)
+        const serveIt = () => proxies.serve(spec.leaseId, spec.egress)
+        if (await pool?.take(spec, serveIt, () => remove(spec.leaseId))) return
         const blank = await context.blanks.take(spec.bounds)
         const files = await name(blank, spec.leaseId)
         try {
-          await makeSandbox(context, blank, files, spec, () => serve(spec.leaseId, spec.egress))
+          await makeSandbox(context, blank, files, spec, serveIt)
         } catch (error) {
           await remove(spec.leaseId).catch((second: unknown) => {
             log.error({ err: second, leaseId: spec.leaseId }, 'could not remove a sandbox that failed to start')
@@ -110,10 +100,10 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     },
     attach: async (leaseId, signal) => attachToSupervisor(leaseFiles(instance, leaseId), signal),
     writeInputs: async (leaseId, turn, inputs) => writeTurnInputs(leaseFiles(instance, leaseId), turn, inputs),
-    serveProxy: (leaseId, egress) => locked(leaseId, () => serve(leaseId, egress)),
+    serveProxy: (leaseId, egress) => locked(leaseId, () => proxies.serve(leaseId, egress)),
     freeze: leaseId =>
       locked(leaseId, async () => {
-        proxies.get(leaseId)?.deny()
+        proxies.deny(leaseId)
         await freezer.freeze(leaseId)
       }),
     thaw: leaseId => locked(leaseId, () => freezer.thaw(leaseId)),
@@ -126,26 +116,16 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
       await endProcesses(context, leaseId).catch(() => undefined)
       await locked(leaseId, () => remove(leaseId))
     },
-    async trees(leaseId) {
-      const files = leaseFiles(instance, leaseId)
-      const record = await readRecord(files)
-      if (record === undefined) throw new SandboxGoneError(`sandbox ${leaseId} does not exist`)
-      const owner = process.getuid?.() === 0 ? { uid: record.uid } : {}
-      return {
-        workspace: { path: files.workspace, ...owner },
-        home: { path: files.home, ...owner },
-        baselines: join(files.host, 'baselines'),
-        program,
-      }
-    },
+    ...programs,
     list: () => listLeases(context),
     async prepared() {
       await context.blanks.filled()
+      await pool?.filled()
     },
     async [Symbol.asyncDispose]() {
-      await allSettled([...proxies.values()].map(proxy => proxy[Symbol.asyncDispose]()))
-      proxies.clear()
+      await proxies[Symbol.asyncDispose]()
       await poller?.[Symbol.asyncDispose]()
+      await pool?.[Symbol.asyncDispose]()
       await context.blanks[Symbol.asyncDispose]()
       await context.cgroups?.tidy()
     },

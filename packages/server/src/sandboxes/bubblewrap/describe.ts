@@ -23,6 +23,9 @@ export function describeBounds(context: DriverContext): readonly string[] {
     context.noLowerTrees === undefined
       ? 'prebuilt trees: below each sandbox, copied on write'
       : `prebuilt trees: copied into each sandbox (${context.noLowerTrees})`,
+    context.noLowerTrees === undefined
+      ? "system packages: a layer over the host's /usr"
+      : `system packages: not possible (${context.noLowerTrees})`,
     ...(host.shell.leaking.length > 0
       ? [
           `descriptors: ${host.shell.leaking.join(', ')}, inherited by the service, stay open inside; closing them needs bash`,

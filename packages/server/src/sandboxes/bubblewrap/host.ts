@@ -1,16 +1,9 @@
 import { execFile } from 'node:child_process'
-import { constants } from 'node:fs'
-import { access, readFile, realpath } from 'node:fs/promises'
-import { delimiter, isAbsolute, join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { ignoring } from '../linux/errors.ts'
-import { systemPath } from '../linux/run-program.ts'
+import { ignoring } from '../../kit/system-errors.ts'
+import { findProgram, MissingProgramError } from '../linux/find-program.ts'
 import { findLaunchShell, type LaunchShell } from './launch/launch-shell.ts'
-
-/** This host cannot run the bubblewrap driver. The message names the missing program and how to install it. */
-export class MissingProgramError extends Error {
-  override readonly name = 'MissingProgramError'
-}
 
 /** Properties of this host that decide how sandboxes are made. */
 export interface Host {
@@ -46,19 +39,4 @@ export async function inspectHost(bwrap: string): Promise<Host> {
     canDisableUserNamespaces: stdout.includes('--disable-userns'),
     tracesClosedPrograms: (await ignoring(['ENOENT'], readFile('/proc/sys/fs/suid_dumpable', 'utf8')))?.trim() === '1',
   }
-}
-
-async function findProgram(name: string): Promise<string | undefined> {
-  const folders = isAbsolute(name) ? [''] : `${systemPath}${delimiter}${process.env.PATH ?? ''}`.split(delimiter)
-  for (const folder of folders) {
-    const path = isAbsolute(name) ? name : join(folder, name)
-    if (!isAbsolute(path)) continue
-    try {
-      await access(path, constants.X_OK)
-      return await realpath(path)
-    } catch {
-      // Not in this folder.
-    }
-  }
-  return undefined
 }

@@ -10,6 +10,7 @@ import { workspaceLimits } from '../../checkpoints/limits.ts'
 import { sealTree } from '../../checkpoints/seal-tree.ts'
 import type { LowerTrees, SandboxSpec } from '../driver.ts'
 import { mountsBelow } from '../linux/unmount-below.ts'
+import { treeOf } from '../tree.ts'
 import { createBubblewrapDriver } from './create-driver.ts'
 import { type BubblewrapOptions, defaultBounds } from './options.ts'
 
@@ -42,7 +43,9 @@ describe('a sandbox with lower trees', () => {
     expect(support).toBe('prebuilt trees: below each sandbox, copied on write')
     const lab = await TreeLab.open(driver.lowerOwner()?.uid)
     clean.push(async () => lab[Symbol.dispose]())
-    const lower = { workspace: lab.path('workspace'), home: lab.path('home') }
+    const baselines = lab.path('workspace.baselines')
+    await mkdir(baselines)
+    const lower = { workspace: lab.path('workspace'), home: lab.path('home'), baselines }
     return { driver, dataDir, lab, lower, options }
   }
 
@@ -66,7 +69,7 @@ describe('a sandbox with lower trees', () => {
 
   it('owns what it finds, changes it for itself alone, and renames directories', async context => {
     const subject = await opened(context)
-    const { lab, driver } = subject
+    const { lab } = subject
     lab.make('workspace', { 'node_modules/a/index.js': 'lower', 'node_modules/a/run': { content: '#!', mode: 0o750 } })
     lab.make('home', { '.config/file': 'of the home' })
     const before = look(lab.path('workspace'))
@@ -79,8 +82,8 @@ describe('a sandbox with lower trees', () => {
     expect(look(lab.path('workspace'))).toEqual(before)
     const other = await run(subject, 'other', 'cat /workspace/node_modules/a/index.js; ls -A /workspace')
     expect(other.out).toBe('lower.berth\nnode_modules\n')
-    const trees = await driver.trees('one')
-    expect(readFileSync(join(trees.workspace.path, 'c/index.js'), 'utf8')).toBe('lowerchanged\n')
+    const workspace = join(subject.dataDir, 'leases/one/disk/files/workspace')
+    expect(readFileSync(join(workspace, 'c/index.js'), 'utf8')).toBe('lowerchanged\n')
   })
 
   it.for(['loop', 'poll'] as const)('leaves no mount and no disk behind (%s)', async (disk, context) => {
@@ -121,7 +124,7 @@ describe('a sandbox with lower trees', () => {
 
   it('is sealed like any other, and a baseline of the lower tree finds all that is unchanged', async context => {
     const subject = await opened(context)
-    const { lab, driver } = subject
+    const { dataDir, lab, driver } = subject
     lab.make('source', {
       'src/one': 'first content',
       'src/two': { content: 'second content', mode: 0o600 },
@@ -136,14 +139,10 @@ describe('a sandbox with lower trees', () => {
     const script =
       'set -e; cd /workspace; rm gone; mkdir new; for n in 1 2 3; do echo $n > new/$n; ln new/$n new/l$n; done'
     expect(await run(subject, 'sealed', script)).toEqual({ code: '0', out: '' })
-    const trees = await driver.trees('sealed')
-    execFileSync('cp', ['-r', lab.path('workspace.baselines'), trees.baselines])
     const sealed = await sealTree({
-      program: trees.program,
-      source: trees.workspace,
+      tree: treeOf(driver, 'sealed', 'workspace'),
       blobs: lab.blobs,
       limits: workspaceLimits,
-      baselines: trees.baselines,
       previous: image.manifest,
       skip: ['.berth'],
     })
@@ -151,7 +150,7 @@ describe('a sandbox with lower trees', () => {
     // Only the new files were read.
     expect(sealed.readBytes).toBe(6)
     await lab.restore(sealed.manifest, 'elsewhere')
-    const seen = look(trees.workspace.path)
+    const seen = look(join(dataDir, 'leases/sealed/disk/files/workspace'))
     const { '.berth': _, ...rest } = seen
     expect(look(lab.path('elsewhere'))).toEqual(rest)
     expect(readFileSync(lab.path('elsewhere/z/also'), 'utf8')).toBe('shared')

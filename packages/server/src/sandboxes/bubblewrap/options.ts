@@ -1,12 +1,8 @@
 import type { Network } from '../../network/dial.ts'
+import type { ObjectsOf } from '../confined/objects-directory.ts'
 import type { SandboxBounds } from '../driver.ts'
-
-/** The part of a logger that the driver needs; pino's loggers fit. */
-export interface DriverLog {
-  info(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  error(fields: object, message: string): void
-}
+import type { DriverLog } from '../leases/driver-log.ts'
+import type { PoolOptions } from './pool-options.ts'
 
 /** How to bound a sandbox's disk. `auto` means `loop` if this host supports it, else `poll`. */
 export type DiskMode = 'auto' | 'loop' | 'poll'
@@ -30,37 +26,17 @@ export interface BubblewrapOptions {
    * each.
    */
   readonly spares?: number
+  /** Sandboxes that stand ready, with supervisor and agent; none if absent. */
+  readonly pool?: PoolOptions
   /** The network that proxies dial through; this machine's unless a test replaces it. */
   readonly network?: Network
   /** Name or path of the bubblewrap program. */
   readonly bwrap?: string
+  /** Absent if this host has no mirrors. */
+  readonly objects?: ObjectsOf
   /** False: use rlimits even if cgroups work. `v1`: use only version 1 of cgroups. */
   readonly cgroups?: boolean | 'v1'
 }
-
-/** Paths of the platform's files inside a sandbox. */
-export const insidePaths = {
-  node: '/opt/berth/node',
-  /** The same Node for the supervisor alone: a process that runs it cannot be traced. */
-  closedNode: '/opt/berth/closed/node',
-  bundles: '/opt/berth/bundles',
-  /** The built-in agent. */
-  engine: '/opt/berth/bundles/engine.cjs',
-  /** Programs of the bundles that agents and scripts call by name. */
-  programs: ['berth-present', 'berth-git-credential', 'berth-token', 'gh'].map(name => `/opt/berth/${name}`),
-  workspace: '/workspace',
-  /** The Session's repository. */
-  project: '/workspace/project',
-  platform: '/workspace/.berth',
-  /** The installed files of the sandbox's runtime. */
-  runtime: '/opt/runtime',
-  /** Holds the extensions of the lease, each by its id. */
-  extensions: '/opt/extensions',
-  home: '/home/agent',
-  run: '/run/berth',
-  /** Written into the alternates of repositories, and so into checkpoints: it must never change. */
-  objects: '/opt/source/objects',
-} as const
 
 /** Bounds for hosts of ordinary size. The file size leaves room for the longest journal. */
 export const defaultBounds: SandboxBounds = {

@@ -1,78 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { Duplex, type Readable, type Writable } from 'node:stream'
-import { treePath } from '@berth/supervisor/tree'
-import type { TreePlace, TreeProgram } from '../driver.ts'
+import { Duplex, type Readable } from 'node:stream'
+import type { HelperBounds } from '../helper-bounds.ts'
+import type { ProgramRun } from '../lease-program.ts'
 import { systemPath } from '../linux/run-program.ts'
 import { parentDirectories, systemMounts } from '../linux/system-mounts.ts'
 import { UserNamespaceError, withUserNamespace } from '../linux/user-namespace.ts'
 import { systemCallFilter } from '../seccomp/filter.ts'
-import type { HelperBounds } from './helper-bounds.ts'
 import { helperCommand } from './helper-group.ts'
-
-/** A running confined program. */
-export interface Confined {
-  readonly input: Writable
-  readonly output: Readable
-  /**
-   * Resolves when the program has exited and no longer holds the tree, with its exit code or signal and its error
-   * output.
-   */
-  readonly ended: Promise<string>
-  kill(): void
-}
 
 /** The first descriptor after the standard streams. */
 const FIRST_DESCRIPTOR = 3
 
-const inside = { node: '/opt/berth/node', program: '/opt/berth/tree.cjs' } as const
 const MAX_SAID = 4096
-/** Four threads: two for the cores that compress, two that wait for input. */
-const environment = { UV_THREADPOOL_SIZE: '4', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } as const
-const GIB = 1024 ** 3
-/**
- * Node aborts at start with less than 1 GiB of private memory, most of which it never touches. A reader writes only the
- * new baseline, which grows with the file list.
- */
-const treeBounds = {
-  read: { memoryBytes: 3 * GIB, cpuSeconds: 300, fileBytes: GIB },
-  write: { memoryBytes: 3 * GIB, cpuSeconds: 600, fileBytes: 16 * GIB },
-} as const satisfies Record<string, HelperBounds>
-/** A larger young generation saves a tenth of a walk's time, because all its objects are short-lived. */
-const nodeOptions = ['--max-old-space-size=1024', '--min-semi-space-size=16', '--max-semi-space-size=32'] as const
-
-/**
- * Starts the program as the tree's owner, in its own namespaces. It has no network and sees no process of the host or
- * the sandbox. Of all files it sees only the tree, the host's programs and itself.
- *
- * It meets the tree's content with the rights of the user that put it there, so no link in the tree leads to files of
- * the service. A reader has one capability, to ignore file modes, because the agent may have closed files to itself; a
- * writer needs none.
- *
- * It does not need the sandbox, which may be frozen or gone, and it ends with this process.
- * @param descriptors passed on from 3 upwards
- */
-export function startConfined(
-  program: TreeProgram,
-  place: TreePlace,
-  access: 'read' | 'write',
-  descriptors: readonly number[],
-): Promise<Confined> {
-  return confine({
-    ...(program.bwrap !== undefined && { bwrap: program.bwrap }),
-    ...(place.uid !== undefined && { uid: place.uid }),
-    readsAll: access === 'read',
-    bounds: treeBounds[access],
-    environment,
-    directories: [inside.node],
-    mounts: [
-      ...['--ro-bind', program.nodePath, inside.node, '--ro-bind', program.programPath, inside.program],
-      ...[access === 'read' ? '--ro-bind' : '--bind', place.path, treePath],
-    ],
-    command: [inside.node, ...nodeOptions, inside.program],
-    descriptors,
-  })
-}
-
 const NOBODY = 65_534
 /**
  * The user of programs that work for no sandbox; it owns nothing. If this process is not root, it is this process's own
@@ -96,6 +35,8 @@ export interface Confinement {
   readonly command: readonly string[]
   /** Passed on from 3 upwards. */
   readonly descriptors?: readonly number[]
+  /** Whether the command uses this host's network; only for programs and targets that the operator chose. */
+  readonly network?: boolean
 }
 
 /**
@@ -104,7 +45,7 @@ export interface Confinement {
  * the command's capability applies to no other user's files. If this host supports no such namespace, the command runs
  * without any capability, and cannot read files that its user has closed to itself.
  */
-export async function confine(confinement: Confinement): Promise<Confined> {
+export async function confine(confinement: Confinement): Promise<ProgramRun> {
   const { uid, bounds } = confinement
   const bounding = await helperCommand(bounds)
   if (uid === undefined) return start(confinement, bounding, undefined)
@@ -120,7 +61,7 @@ function start(
   confinement: Confinement,
   [shell = '', ...bounding]: readonly string[],
   userNamespace: number | undefined,
-): Confined {
+): ProgramRun {
   const { uid, readsAll } = confinement
   // Bubblewrap's own descriptors follow the command's.
   const descriptors = [...(confinement.descriptors ?? []), ...(userNamespace === undefined ? [] : [userNamespace])]
@@ -129,7 +70,8 @@ function start(
   const capability = readsAll ? 'dac_read_search' : undefined
   const keep = [...(privileged ? ['SETUID', 'SETGID', 'SETPCAP'] : []), ...(capability ? ['DAC_READ_SEARCH'] : [])]
   const args = [
-    ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--new-session', '--die-with-parent'],
+    ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--new-session', '--die-with-parent'],
+    ...(confinement.network === true ? [] : ['--unshare-net']),
     ...(privileged ? [] : ['--unshare-user']),
     ...(userNamespace === undefined ? [] : ['--userns2', String(filterDescriptor - 1)]),
     ...['--seccomp', String(filterDescriptor), '--clearenv'],

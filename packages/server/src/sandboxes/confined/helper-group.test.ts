@@ -3,8 +3,8 @@ import { mkdtempSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { HelperBounds } from '../helper-bounds.ts'
 import { findCgroups } from '../linux/cgroups.ts'
-import type { HelperBounds } from './helper-bounds.ts'
 import { type HelperGroup, helperCommand, openHelperGroup } from './helper-group.ts'
 
 const GIB = 1024 ** 3

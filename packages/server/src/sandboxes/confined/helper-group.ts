@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
+import { boundedWords, type HelperBounds } from '../helper-bounds.ts'
 import { type Cgroups, findCgroups, type GroupBounds } from '../linux/cgroups.ts'
 import { instanceOf } from '../linux/instance.ts'
-import { boundedWords, type HelperBounds } from './helper-bounds.ts'
 
 /** The cgroup of this process's helper programs, until disposed of. */
 export interface HelperGroup extends AsyncDisposable {

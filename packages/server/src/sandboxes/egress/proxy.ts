@@ -5,10 +5,9 @@ import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { PROXY_PORT } from '@berth/supervisor'
 import { ForbiddenAddressError, type Network, openNetwork } from '../../network/dial.ts'
-import type { GatewayRoute, SandboxService } from '../driver.ts'
+import type { SandboxService } from '../driver.ts'
 import { dialTarget } from './dial-target.ts'
 import { forwardRequest } from './proxy-forward.ts'
-import { openGatewayLink } from './proxy-gateway.ts'
 import { joinTunnel, type TunnelBounds } from './proxy-tunnel.ts'
 import { type ProxyPolicy, type ProxyTarget, plainTarget, tunnelTarget } from './reach-policy.ts'
 import { RefusalLog } from './refusal-log.ts'
@@ -40,7 +39,7 @@ export interface EgressProxy extends AsyncDisposable {
 export interface EgressRules {
   readonly policy: ProxyPolicy
   /** Absent: the proxy forwards no requests to a gateway. */
-  readonly gateway?: GatewayRoute | undefined
+  readonly gateway?: SandboxService | undefined
   /** Absent: the proxy has no paths of the platform. */
   readonly service?: SandboxService | undefined
 }
@@ -65,7 +64,6 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
   const refusals = new RefusalLog(options.log)
   const closing = new AbortController()
   let rules: EgressRules = options
-  const gateway = openGatewayLink(options.log)
   const reach = async (target: ProxyTarget, client: AbortSignal) => {
     const verdict = rules.policy(target)
     try {
@@ -91,7 +89,7 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
     const own = ownTarget(incoming.url ?? '')
     const answer = () => {
       if (own?.startsWith(PLATFORM_PATHS) && rules.service) return rules.service.answer(incoming, outgoing, own)
-      if (own !== undefined && rules.gateway) return gateway.forward(incoming, outgoing, own, rules.gateway)
+      if (own !== undefined && rules.gateway) return rules.gateway.answer(incoming, outgoing, own)
       return answerPlain(incoming, outgoing, reach)
     }
     answer().catch((error: unknown) => {
@@ -120,7 +118,6 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
     },
     async [Symbol.asyncDispose]() {
       closing.abort()
-      gateway[Symbol.dispose]()
       const { promise, resolve } = Promise.withResolvers<void>()
       server.close(() => resolve())
       closeAll()

@@ -1,6 +1,6 @@
 import { accessSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { errorCode } from './errors.ts'
+import { errorCode } from '../../kit/system-errors.ts'
 
 /** The state of a group's processes. `gone`: the group is empty or does not exist. */
 export type FreezeState = 'running' | 'freezing' | 'frozen' | 'gone'

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { errorCode, ignoring } from '../../kit/system-errors.ts'
 import type { SandboxBounds } from '../driver.ts'
 import { type CgroupFreezer, cgroupFreezer, type FreezeState } from './cgroup-freezer.ts'
-import { errorCode, ignoring } from './errors.ts'
 import { waitUntil } from './wait-until.ts'
 
 const controllers = ['memory', 'pids', 'cpu'] as const

@@ -16,10 +16,12 @@ export interface OverlayMount {
 /** The name that options give to the tree below; a directory of this name must exist. */
 export const boundLower = 'host/lower'
 
-/** Maps owners in a lower tree: content of the one user shows as the other's. */
+/** Maps owners in a lower tree: content of `onDisk` shows as `shown`'s, and so do the users after it. */
 export interface OwnerMap {
   readonly onDisk: number
   readonly shown: number
+  /** How many users are mapped; by default one. */
+  readonly count?: number
 }
 
 /** This kernel or its file systems cannot mount an overlay over a tree whose owner is mapped. */
@@ -32,11 +34,12 @@ const calls: Readonly<Record<string, readonly [number, number, number]>> = { x64
 
 /**
  * Neither Node nor util-linux before 2.39 can map the owners of a mount, and Perl belongs to every Debian. The lower
- * tree is bound with its owners mapped, the overlay takes a copy of that mount, and the bind goes again.
+ * tree is bound with its owners mapped, the overlay takes a copy of that mount, and the bind goes again. The bind is
+ * read-only: if a crash leaves it, nobody can damage the lower tree through it. What follows `--` is executed at the end.
  */
 const program = String.raw`
 use strict;
-my ($mount, $umount, $unshare, $disk, $shown, $bind, @mounts) = @ARGV;
+my ($mount, $umount, $unshare, $disk, $shown, $count, $bind, @mounts) = @ARGV;
 sub check { my ($name, $result) = @_; die "$name: $!\n" if $result < 0; $result }
 pipe(my $made, my $making); pipe(my $wait, my $done);
 my $holder = fork // die "fork: $!\n";
@@ -49,13 +52,14 @@ close $making;
 sysread($made, my $byte, 1) or die "unshare: this host cannot make user namespaces\n";
 for my $file ('uid_map', 'gid_map') {
   open my $map, '>', "/proc/$holder/$file" or die "$file: $!\n";
-  defined syswrite $map, "$disk $shown 1" or die "$file: $!\n";
+  defined syswrite $map, "$disk $shown $count" or die "$file: $!\n";
 }
 open my $namespace, '<', "/proc/$holder/ns/user" or die "namespace: $!\n";
 my ($empty, $type) = ('', 'overlay');
-while (my ($lower, $target, $options) = splice @mounts, 0, 3) {
+while (@mounts && $mounts[0] ne '--') {
+  my ($lower, $target, $options) = splice @mounts, 0, 3;
   my $tree = check('open_tree', syscall(428, -100, $lower, 0x80001));
-  my $attributes = pack 'QQQQ', 0x100000, 0, 0, fileno $namespace;
+  my $attributes = pack 'QQQQ', 0x100001, 0, 0, fileno $namespace;
   check('mount_setattr', syscall(442, $tree, $empty, 0x1000, $attributes, 32));
   check('move_mount', syscall(429, $tree, $empty, -100, $bind, 4));
   my $result = syscall($mount + 0, $type, $target, $type, 6, $options);
@@ -64,10 +68,30 @@ while (my ($lower, $target, $options) = splice @mounts, 0, 3) {
   $! = $reason;
   check('overlay', $result);
 }
+shift @mounts;
+if (@mounts) { exec { $mounts[0] } @mounts or die "exec: $!\n" }
 `
 
 /**
- * Mounts overlays, `nosuid` and `nodev`, in this process's mount namespace. After a failure some of them may stand;
+ * Returns the words of a command that mounts overlays, `nosuid` and `nodev`, in its own mount namespace. Paths are
+ * relative to its working directory.
+ * @param then words of the command that it becomes
+ * @throws OverlayError
+ */
+export function overlayCommand(
+  owners: OwnerMap,
+  mounts: readonly OverlayMount[],
+  then: readonly string[] = [],
+): readonly [string, ...string[]] {
+  const numbers = calls[arch]
+  if (numbers === undefined) throw new OverlayError(`the numbers of system calls on ${arch} are not known`)
+  const words = [...numbers, owners.onDisk, owners.shown, owners.count ?? 1, boundLower].map(String)
+  const each = mounts.flatMap(({ lower, target, options }) => [lower, target, options])
+  return ['perl', '-e', program, ...words, ...each, '--', ...then]
+}
+
+/**
+ * Mounts overlays in this process's mount namespace, as `overlayCommand` does. After a failure some of them may stand;
  * `unmountBelow` removes them.
  * @param directory absolute; other paths are relative to it, so that no character in it confuses the options
  * @throws OverlayError
@@ -77,11 +101,8 @@ export async function mountOverlays(
   owners: OwnerMap,
   mounts: readonly OverlayMount[],
 ): Promise<void> {
-  const numbers = calls[arch]
-  if (numbers === undefined) throw new OverlayError(`the numbers of system calls on ${arch} are not known`)
-  const words = [...numbers, owners.onDisk, owners.shown, boundLower].map(String)
-  const each = mounts.flatMap(({ lower, target, options }) => [lower, target, options])
-  const child = spawn('perl', ['-e', program, ...words, ...each], {
+  const [perl, ...words] = overlayCommand(owners, mounts)
+  const child = spawn(perl, words, {
     env: { PATH: systemPath, LC_ALL: 'C' },
     cwd: directory,
     stdio: ['ignore', 'ignore', 'pipe'],

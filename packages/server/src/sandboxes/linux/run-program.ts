@@ -9,11 +9,16 @@ export class ProgramError extends Error {
  * Runs a system program with an empty environment.
  * @returns its standard output
  */
-export async function runProgram(file: string, args: readonly string[], signal?: AbortSignal): Promise<string> {
+export async function runProgram(
+  file: string,
+  args: readonly string[],
+  signal?: AbortSignal,
+  cwd = '/',
+): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const child = spawn(file, args, {
     env: { PATH: systemPath, LC_ALL: 'C' },
-    cwd: '/',
+    cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(signal && { signal }),
   })

@@ -14,21 +14,26 @@ const certificates = [
   ...['pki/tls/certs', 'pki/tls/cert.pem', 'pki/tls/openssl.cnf', 'pki/ca-trust/extracted', 'pki/java'],
 ]
 
+/** Names of the host's /etc that a sandbox sees, relative to it. */
+export function visibleEtc(): readonly string[] {
+  const names = readdirSync('/etc').filter(name => etcNames.test(name))
+  return [...names.toSorted(), ...certificates.filter(name => existsSync(`/etc/${name}`))]
+}
+
+/** Returns arguments that show the directories beside /usr that belong to it. */
+export function usrLinks(): readonly string[] {
+  return ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'].filter(existsSync).flatMap(path => shown(path))
+}
+
 /** Returns arguments that show the host's system read-only. They do not change while the service runs. */
 export function systemMounts(): readonly string[] {
-  const args = ['--ro-bind', '/usr', '/usr']
-  for (const path of ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']) {
-    if (!existsSync(path)) continue
-    if (lstatSync(path).isSymbolicLink()) args.push('--symlink', readlinkSync(path), path)
-    else args.push('--ro-bind', path, path)
-  }
-  const names = readdirSync('/etc').filter(name => etcNames.test(name))
-  for (const name of [...names.toSorted(), ...certificates.filter(name => existsSync(`/etc/${name}`))]) {
-    const path = `/etc/${name}`
-    if (lstatSync(path).isSymbolicLink()) args.push('--symlink', readlinkSync(path), path)
-    else args.push('--ro-bind', path, path)
-  }
-  return args
+  return ['--ro-bind', '/usr', '/usr', ...usrLinks(), ...visibleEtc().flatMap(name => shown(`/etc/${name}`))]
+}
+
+/** Returns arguments that show one path of the host read-only, or repeat a link. */
+export function shown(source: string, target = source): readonly string[] {
+  if (lstatSync(source).isSymbolicLink()) return ['--symlink', readlinkSync(source), target]
+  return ['--ro-bind', source, target]
 }
 
 /** Returns the targets of the mounts of `systemMounts`. */

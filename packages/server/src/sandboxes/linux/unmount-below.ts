@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { ProgramError, runProgram } from './run-program.ts'
 
 /**
- * Unmounts everything below a directory, the newest mount first.
+ * Unmounts everything below a directory, the newest mount first. Other processes of this host may do the same at once:
+ * what they have unmounted counts as done.
  * @param directory absolute, without symbolic links
  */
 export async function unmountBelow(directory: string): Promise<void> {
@@ -13,7 +14,9 @@ export async function unmountBelow(directory: string): Promise<void> {
     } catch (error) {
       if (!(error instanceof ProgramError)) throw error
       // A stray reader on the host (a backup, a `du`) must not block the removal.
-      await runProgram('umount', ['--no-canonicalize', '-l', '--', path])
+      await runProgram('umount', ['--no-canonicalize', '-l', '--', path]).catch(async refusal => {
+        if ((await mountsBelow(directory)).includes(path)) throw refusal
+      })
     }
   }
 }

@@ -41,6 +41,8 @@ export class UserNamespaceError extends Error {
 export interface UnmappedNamespace {
   /** Maps a uid to itself, as `withUserNamespace` does. Returns a path to the namespace that works until `release`. */
   map(uid: number): string
+  /** Maps its users from root on to `count` uids from `first` on. Returns a path as `map` does. */
+  mapRange(first: number, count: number): string
   /** Ends the holder, and with it the namespace, unless a process is in it or a descriptor of it is open. */
   release(): void
 }
@@ -80,12 +82,13 @@ export async function makeUserNamespace(): Promise<UnmappedNamespace> {
   // A waiting holder must not keep the process alive.
   child.unref()
   for (const stream of [child.stdin, child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref()
+  const write = (map: string) => {
+    for (const file of ['uid_map', 'gid_map']) writeFileSync(`/proc/${child.pid}/${file}`, map)
+    return `/proc/${child.pid}/ns/user`
+  }
   return {
-    map(uid) {
-      const map = `${uid} ${uid} 1`
-      for (const file of ['uid_map', 'gid_map']) writeFileSync(`/proc/${child.pid}/${file}`, map)
-      return `/proc/${child.pid}/ns/user`
-    },
+    map: uid => write(`${uid} ${uid} 1`),
+    mapRange: (first, count) => write(`0 ${first} ${count}`),
     release: () => void child.stdin.end(),
   }
 }

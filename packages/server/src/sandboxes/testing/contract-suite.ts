@@ -1,11 +1,11 @@
-import { readdir, stat } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type SandboxBounds, type SandboxDriver, SandboxGoneError, type SandboxSpec } from '../driver.ts'
+import { diskExceeded, type LeaseScript, TreeUnfinishedError } from '../lease-program.ts'
 
 /** A driver under test, with the facts that the suite needs. */
 export interface ContractSubject {
@@ -16,6 +16,8 @@ export interface ContractSubject {
   readonly bounds: SandboxBounds
   /** Host paths that no sandbox may see. */
   readonly hostPaths: readonly string[]
+  /** What its sandboxes see of the kernel besides `/proc`: `sys` is a read-only sysfs of their own network namespace. */
+  readonly shows: { readonly sys: boolean }
   /** The bounds that this host enforces on the whole sandbox; this suite cannot test weaker forms of them. */
   readonly enforces: { readonly cpu: boolean; readonly wholeMemory: boolean; readonly exactDisk: boolean }
   /** Creates the sandbox in another process of the service, which is then killed without a chance to clean up. */
@@ -85,6 +87,24 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
       const socket = await subject.driver.attach(leaseId)
       socket.end(script)
       return JSON.parse(await text(socket)) as Ran
+    }
+    /** Runs a script beside a sandbox. */
+    const script = async (
+      leaseId: string,
+      lines: string,
+      trees: LeaseScript['trees'],
+      changes: Partial<LeaseScript> = {},
+    ): Promise<Ran> => {
+      const bounds = { memoryBytes: 256 * 1024 ** 2, cpuSeconds: 60, fileBytes: 64 * 1024 ** 2 }
+      const environment = { PATH: '/usr/bin:/bin', LC_ALL: 'C' }
+      const program = await subject.driver.run(leaseId, {
+        ...{ kind: 'script', script: lines, environment, trees, readsAll: false, bounds },
+        ...changes,
+      })
+      program.input.end()
+      const [said, ended] = await Promise.all([text(program.output), program.ended])
+      const [code = '', ...errors] = ended.split(' ')
+      return { code: Number.isNaN(Number(code)) ? code : Number(code), out: said + errors.join(' ') }
     }
     const out = async (leaseId: string, script: string) => (await run(leaseId, script)).out.trim()
     const until = async (what: string, done: () => Promise<boolean>) => {
@@ -178,9 +198,11 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         await new Promise(resolve => server.once('listening', resolve))
         const { port } = server.address() as AddressInfo
         try {
-          expect(
-            await out(one, 'ls /sys/class/net 2>/dev/null; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "'),
-          ).toBe('lo')
+          const { sys } = subject.shows
+          expect(await out(one, 'ls /sys/class/net 2>/dev/null')).toBe(sys ? 'lo' : '')
+          expect((await run(one, 'ls -d /sys/fs/cgroup')).code === 0 && !sys).toBe(false)
+          expect((await run(one, 'touch /sys/x || mkdir /sys/fs/cgroup/x')).code).not.toBe(0)
+          expect(await out(one, 'tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "')).toBe('lo')
           expect((await run(one, `exec 5<>/dev/tcp/127.0.0.1/${port}`)).code).not.toBe(0)
           expect(await out(one, 'tail -n +2 /proc/net/route')).toBe('')
         } finally {
@@ -309,7 +331,9 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         const lease = await make()
         // Each one becomes an orphan as soon as it has started the next.
         await run(lease, "echo 'echo x >> log; setsid bash fork &' > fork; bash fork >/dev/null 2>&1 </dev/null")
-        const written = async () => (await stat(join((await driver.trees(lease)).workspace.path, 'log'))).size
+        // Also while the sandbox is frozen.
+        const written = async () =>
+          Number((await script(lease, 'stat -c %s /workspace/log', { workspace: 'read' })).out)
         const freeze = () =>
           until('all have stopped', async () => {
             await driver.freeze(lease)
@@ -411,6 +435,100 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
           const bad = subject.driver.writeInputs(lease, 5, [{ name, content: Buffer.alloc(0) }])
           await expect(bad).rejects.toBeInstanceOf(TypeError)
         }
+      })
+    })
+
+    describe('a program beside a sandbox', () => {
+      let lease: string
+      beforeAll(async () => {
+        lease = await make()
+        await run(lease, 'echo theirs > /workspace/file; echo home > ~/file; echo closed > /workspace/closed')
+        await run(lease, 'chmod 0 /workspace/closed; mkdir ~/directory; ln -s /etc ~/link')
+      })
+
+      it('sees the trees that it is for, at their paths inside and as their owner, and nothing else', async () => {
+        const seen = await script(lease, 'cat /workspace/file; ls ~agent/ /home/agent; id -u', { workspace: 'read' })
+        expect(seen.out).toMatch(/^theirs\n/)
+        expect(seen.out).not.toContain('file\n')
+        expect((await script(lease, 'id -u; cat /home/agent/file', { home: 'read' })).out).toBe(
+          `${await out(lease, 'id -u')}\nhome\n`,
+        )
+        for (const path of subject.hostPaths) {
+          const { code } = await script(lease, `ls -d ${path}/.`, { workspace: 'read' })
+          expect(code === 0 && path.startsWith('/sys') ? !subject.shows.sys : code === 0, path).toBe(false)
+        }
+        expect((await script(lease, `ls -d /proc/${process.pid}`, {})).code).not.toBe(0)
+      })
+
+      it('writes only where it may, as the sandbox finds it, and reads what is closed only if it may', async () => {
+        expect((await script(lease, 'touch /workspace/new', { workspace: 'read' })).code).not.toBe(0)
+        expect((await script(lease, 'echo mine > /workspace/new', { workspace: 'write' })).code).toBe(0)
+        expect(await out(lease, 'echo more >> /workspace/new; cat /workspace/new')).toBe('mine\nmore')
+        expect((await script(lease, 'cat /workspace/closed', { workspace: 'read' })).code).not.toBe(0)
+        const all = await script(lease, 'cat /workspace/closed', { workspace: 'read' }, { readsAll: true })
+        expect(all.out).toBe('closed\n')
+      })
+
+      it('has a directory of its own within a bound, which is new for each', async () => {
+        const scratch = { directories: ['a', 'a/b'], files: { 'a/b/file': 'given' }, bytes: 16 * 1024 ** 2 }
+        for (const _ of ['first', 'second']) {
+          const seen = await script(lease, 'cd /scratch; cat a/b/file; ls; touch left', {}, { scratch })
+          expect(seen).toEqual({ code: 0, out: 'givena\n' })
+        }
+        const fill = 'dd if=/dev/zero of=/scratch/big bs=1M count=48 2>/dev/null; sleep 600'
+        const over = await script(lease, fill, {}, { scratch })
+        expect(`${over.code} ${over.out}`).toBe(diskExceeded)
+      })
+
+      it('is ended by its caller', async () => {
+        const bounds = { memoryBytes: 256 * 1024 ** 2, cpuSeconds: 60, fileBytes: 1024 }
+        const environment = { PATH: '/usr/bin:/bin' }
+        const started = await subject.driver.run(lease, {
+          ...{ kind: 'script', script: 'echo up; sleep 600', environment, trees: {}, readsAll: false, bounds },
+        })
+        await new Promise(resolve => started.output.once('data', resolve))
+        started.kill()
+        expect(await started.ended).not.toBe('0')
+      })
+
+      it('keeps baselines of a tree that another run reads, and none of a tree that is not whole', async () => {
+        const { driver } = subject
+        const begin = async (access: 'read' | 'write', previous?: string) => {
+          const baseline = { series: 'contract', ...(previous !== undefined && { previous }) }
+          const program = await driver.run(lease, { kind: 'tree', tree: 'workspace', access, baseline })
+          program.kill()
+          await program.ended
+          return program.baseline ?? { id: '', hasPrevious: false }
+        }
+        const [one, two] = ['1'.repeat(64), '2'.repeat(64)]
+        const first = await begin('read', one)
+        expect(first.hasPrevious).toBe(false)
+        await driver.settleBaseline(lease, 'contract', first.id, { kept: one })
+        const second = await begin('read', one)
+        expect(second.hasPrevious).toBe(true)
+        await driver.settleBaseline(lease, 'contract', second.id, { kept: two, previous: one })
+        expect([(await begin('read', one)).hasPrevious, (await begin('read', two)).hasPrevious]).toEqual([true, true])
+        const broken = await begin('write')
+        await driver.settleBaseline(lease, 'contract', broken.id, 'abandoned')
+        await expect(begin('read', two)).rejects.toBeInstanceOf(TreeUnfinishedError)
+        const cleared = await begin('write')
+        await driver.settleBaseline(lease, 'contract', cleared.id, 'cleared')
+        expect((await begin('read', two)).hasPrevious).toBe(true)
+        for (const series of ['../home', 'a/b', '']) {
+          await expect(driver.settleBaseline(lease, series, cleared.id, 'cleared')).rejects.toBeInstanceOf(TypeError)
+        }
+      })
+
+      it('is not needed to find a directory, and no link counts as one', async () => {
+        const { driver } = subject
+        expect(await driver.hasDirectory(lease, 'home', ['none', 'directory'])).toBe(true)
+        expect(await driver.hasDirectory(lease, 'home', ['none', 'file', 'link'])).toBe(false)
+        expect(await driver.hasDirectory(lease, 'workspace', ['directory'])).toBe(false)
+      })
+
+      it('does not start for a sandbox that is not there', async () => {
+        await expect(script('never-was', 'true', {})).rejects.toBeInstanceOf(SandboxGoneError)
+        await expect(subject.driver.hasDirectory('never-was', 'home', [])).rejects.toBeInstanceOf(SandboxGoneError)
       })
     })
 

@@ -1,11 +1,11 @@
 import { chmodSync, chownSync, mkdirSync } from 'node:fs'
-import { mkdir, rename, rm, stat } from 'node:fs/promises'
+import { link, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LowerTrees } from '../../driver.ts'
+import { baselinesOf, diskNames, hostNames, type LeaseFiles, leaseFilesAt } from '../../leases/lease-files.ts'
+import { agentDirectories, makeAgentDirectories } from '../../leases/loop-disk.ts'
 import { boundLower, mountOverlays, type OwnerMap } from '../../linux/overlay.ts'
 import { unmountBelow } from '../../linux/unmount-below.ts'
-import { diskNames, hostNames, type LeaseFiles, leaseFilesAt } from './lease-files.ts'
-import { agentDirectories, makeAgentDirectories } from './loop-disk.ts'
 
 /**
  * Options of an overlay whose changes lie on the lease's disk, relative to the lease's directory.
@@ -43,6 +43,13 @@ export async function mountLowerTrees(files: LeaseFiles, lower: LowerTrees, owne
   await mountOverlays(files.dir, owners, mounts)
 }
 
+/** Lets the first seal of a lease with lower trees find all unchanged files. Without it the seal reads everything. */
+export async function shareBaselines(files: LeaseFiles, { baselines }: LowerTrees): Promise<void> {
+  const own = join(baselinesOf(files), diskNames.workspace)
+  await mkdir(own, { recursive: true, mode: 0o700 })
+  for (const name of await readdir(baselines)) await link(join(baselines, name), join(own, name))
+}
+
 /**
  * Returns the reason why this host cannot show lower trees, by trying it.
  * @param dir made and removed; on the file system of leases and lower trees
@@ -53,7 +60,7 @@ export async function whyNoLowerTrees(dir: string, owners: OwnerMap): Promise<st
   try {
     for (const path of [files.host, files.disk]) await mkdir(path, { recursive: true, mode: 0o700 })
     makeAgentDirectories(files.files)
-    const lower = { workspace: join(dir, 'lower'), home: join(dir, 'lower') }
+    const lower = { workspace: join(dir, 'lower'), home: join(dir, 'lower'), baselines: join(dir, 'lower') }
     await mkdir(join(lower.workspace, 'directory', 'inner'), { recursive: true })
     for (const path of [lower.workspace, join(lower.workspace, 'directory')])
       chownSync(path, owners.onDisk, owners.onDisk)

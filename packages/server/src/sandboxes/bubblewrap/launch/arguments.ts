@@ -1,8 +1,9 @@
 import { basename, join } from 'node:path'
 import type { SandboxSpec } from '../../driver.ts'
+import { insidePaths } from '../../inside-paths.ts'
+import { insideEnvironment } from '../../leases/inside-files.ts'
+import { hostNames, type LeaseFiles } from '../../leases/lease-files.ts'
 import { mountTargets, parentDirectories } from '../../linux/system-mounts.ts'
-import { hostNames, type LeaseFiles } from '../files/lease-files.ts'
-import { insidePaths } from '../options.ts'
 
 const SHARED_MEMORY_BYTES = 64 * 1024 * 1024
 
@@ -23,6 +24,8 @@ export interface Plan {
   readonly nodePath: string
   readonly closedNodePath: string
   readonly bundlesDir: string
+  /** Directory of the objects that the spec names. */
+  readonly objects?: string
   /** Directory of the /etc files that are the same in every sandbox. */
   readonly etcDir: string
   readonly systemMounts: readonly string[]
@@ -31,17 +34,6 @@ export interface Plan {
   /** Which of memory and processes rlimits must bound, because the cgroup controller is missing. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean }
 }
-
-/** The environment inside. The process that makes the sandbox passes on none of its own. */
-const environment = {
-  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/berth',
-  HOME: insidePaths.home,
-  USER: 'agent',
-  LOGNAME: 'agent',
-  SHELL: '/bin/bash',
-  LANG: 'C.UTF-8',
-  TMPDIR: '/tmp',
-} as const
 
 /**
  * Returns bubblewrap's options for a plan, without the command. Order matters: later mounts cover earlier ones, and the
@@ -54,7 +46,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     [plan.closedNodePath, insidePaths.closedNode],
     [plan.bundlesDir, insidePaths.bundles],
     ...spec.mounts.map(path => [path, path] as const),
-    ...(spec.objects === undefined ? [] : [[spec.objects, insidePaths.objects] as const]),
+    ...(plan.objects === undefined ? [] : [[plan.objects, insidePaths.objects] as const]),
     ...(spec.runtime === undefined ? [] : [[spec.runtime, insidePaths.runtime] as const]),
     ...(spec.extensions ?? []).map(({ id, directory }) => [directory, `${insidePaths.extensions}/${id}`] as const),
     // Covers one file of the bundles: all others are trusted outside the sandbox as well.
@@ -64,7 +56,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     ...(plan.privileged ? privilegedOptions : userNamespaceOptions(plan)),
     ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--unshare-cgroup', '--new-session'],
     ...['--hostname', 'berth', '--clearenv'],
-    ...Object.entries(environment).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...Object.entries(insideEnvironment).flatMap(([name, value]) => ['--setenv', name, value]),
     ...parentDirectories(['/etc/passwd', insidePaths.home, insidePaths.run, ...mountTargets(plan.systemMounts)]),
     ...plan.systemMounts,
     ...['passwd', 'group'].flatMap(name => ['--ro-bind', join(files.host, name), `/etc/${name}`]),
@@ -111,28 +103,3 @@ export function insideCommand(plan: Plan): readonly string[] {
 
 /** Node aborts at start with a lower `RLIMIT_DATA`. */
 const MIN_DATA_BYTES = 1024 ** 3
-
-/** Returns the user database of a sandbox, with its one user. */
-export function passwdFiles(uid: number): readonly (readonly [name: string, content: string])[] {
-  return [
-    ['passwd', `agent:x:${uid}:${uid}:agent:${insidePaths.home}:/bin/bash\n`],
-    ['group', `agent:x:${uid}:\n`],
-  ]
-}
-
-/** The file of `sharedEtcFiles` that covers others. */
-export const emptyFileName = 'empty'
-
-/**
- * Git's configuration for all users: it asks the platform for credentials, and names the repository when it asks. Being
- * the system's, it holds whatever the environment, the home and repositories configure beside it.
- */
-const gitConfig = '[credential]\n\thelper = /opt/berth/berth-git-credential\n\tuseHttpPath = true\n'
-
-/** Files that all sandboxes of a service share, most of them for /etc. Only loopback names resolve inside. */
-export const sharedEtcFiles: readonly (readonly [name: string, content: string])[] = [
-  ['hosts', '127.0.0.1 localhost berth\n::1 localhost ip6-localhost ip6-loopback\n'],
-  ['nsswitch.conf', 'passwd: files\ngroup: files\nshadow: files\nhosts: files\n'],
-  ['gitconfig', gitConfig],
-  [emptyFileName, ''],
-]

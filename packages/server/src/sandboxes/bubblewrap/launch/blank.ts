@@ -1,16 +1,20 @@
 import type { ChildProcess } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import type { Socket } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { SandboxBounds } from '../../driver.ts'
+import { hostNames, type LeaseFiles, leaseFilesAt } from '../../leases/lease-files.ts'
+import { groupOf } from '../../leases/lease-group.ts'
+import { makeAgentDirectories, makeLoopDisk, removeLoopDisk } from '../../leases/loop-disk.ts'
+import type { Uids } from '../../leases/uids.ts'
+import { makeVisibleDirectory } from '../../leases/visible-files.ts'
 import type { Cgroups } from '../../linux/cgroups.ts'
+import type { Instance } from '../../linux/instance.ts'
 import { unmountBelow } from '../../linux/unmount-below.ts'
 import { makeUserNamespace, type UnmappedNamespace } from '../../linux/user-namespace.ts'
-import { hostNames, type LeaseFiles, leaseFilesAt } from '../files/lease-files.ts'
-import { makeAgentDirectories, makeLoopDisk, removeLoopDisk } from '../files/loop-disk.ts'
-import { makeVisibleDirectory } from '../files/visible-files.ts'
 import type { Host } from '../host.ts'
+import { killMarked } from '../processes/marked-processes.ts'
 import { startWaitingShell } from './waiting-shell.ts'
 
 /**
@@ -39,6 +43,8 @@ export interface Blank {
 /** Host capabilities for making blanks. */
 export interface BlankResources {
   readonly host: Host
+  readonly instance: Instance
+  readonly uids: Uids
   readonly cgroups: Cgroups | undefined
   readonly loopDisks: boolean
   /** Whether root makes a user namespace for each sandbox. */
@@ -74,27 +80,20 @@ export async function makeBlank(
   }
 }
 
-/** Removes a blank, complete or left over from a dead process. Its shell has exited, or the kill ends it. */
-export async function removeBlank(resources: Pick<BlankResources, 'cgroups'>, dir: string): Promise<void> {
+/**
+ * Removes a blank, complete or left over from a dead process. Its shell, or what the shell became, has exited, or the kill
+ * ends it.
+ */
+export async function removeBlank(
+  resources: Pick<BlankResources, 'cgroups' | 'instance' | 'uids'>,
+  dir: string,
+): Promise<void> {
   const files = leaseFilesAt(dir, 'blank')
   const group = groupOf(files)
-  if (group !== undefined) await resources.cgroups?.end(group)
+  if (resources.cgroups === undefined) await killMarked(resources.instance.tag, basename(dir))
+  else if (group !== undefined) await resources.cgroups.end(group)
   await unmountBelow(dir)
   await removeLoopDisk(files.disk)
   await rm(dir, { recursive: true, force: true })
-}
-
-const GROUP_NAME = /^blank\.[\w-]+$/
-
-/**
- * Returns the name of the cgroups of a lease or blank; undefined if its directory is gone or damaged. A power cut may
- * leave an empty file, and an empty name would mean the group that holds all sandboxes.
- */
-export function groupOf(files: LeaseFiles): string | undefined {
-  try {
-    const name = readFileSync(join(files.host, hostNames.group), 'utf8')
-    return GROUP_NAME.test(name) ? name : undefined
-  } catch {
-    return undefined
-  }
+  await resources.uids.release(dir)
 }

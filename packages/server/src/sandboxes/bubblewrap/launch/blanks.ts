@@ -1,8 +1,8 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { SandboxBounds } from '../../driver.ts'
-import type { DriverLog } from '../options.ts'
-import { processStartTime } from '../processes/marked-processes.ts'
+import type { DriverLog } from '../../leases/driver-log.ts'
+import { processStartTime } from '../../linux/process-start-time.ts'
 import { type Blank, type BlankResources, makeBlank, removeBlank } from './blank.ts'
 
 /** Blanks made ahead of demand. */

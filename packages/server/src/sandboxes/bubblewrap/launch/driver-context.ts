@@ -1,24 +1,19 @@
-import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, realpath, rename, writeFile } from 'node:fs/promises'
+import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type ClosedNode, openClosedNode } from '../../leases/closed-node.ts'
+import { emptyFileName, replaceFile, writeSharedEtc } from '../../leases/inside-files.ts'
+import { defaultUidBase, openUids, UIDS, type Uids, uidsDirectory } from '../../leases/uids.ts'
 import { type Cgroups, findCgroups } from '../../linux/cgroups.ts'
 import { type Instance, instanceOf } from '../../linux/instance.ts'
 import { processMasks, systemMounts } from '../../linux/system-mounts.ts'
 import { makeUserNamespace, UserNamespaceError } from '../../linux/user-namespace.ts'
 import { systemCallFilter } from '../../seccomp/filter.ts'
-import { type ClosedNode, openClosedNode } from '../files/closed-node.ts'
 import { whyNoLowerTrees } from '../files/lower-trees.ts'
 import { type Host, inspectHost } from '../host.ts'
 import type { BubblewrapOptions } from '../options.ts'
-import { openUids, type Uids } from '../processes/uids.ts'
-import { emptyFileName, sharedEtcFiles } from './arguments.ts'
 import { type Blanks, type BlanksOptions, blankDirectory, openBlanks } from './blanks.ts'
 
-const DEFAULT_UID_BASE = 200_000
 const DEFAULT_SPARES = 2
-/** Shared by all services of this host that run as root; empty after a reboot. */
-const HOST_UIDS_DIR = '/run/berth/uids'
-
 /** Everything that creating and destroying sandboxes needs, found or opened once. */
 export interface DriverContext {
   readonly options: BubblewrapOptions
@@ -35,6 +30,8 @@ export interface DriverContext {
   readonly noLowerTrees: string | undefined
   /** The uid that owns lower trees: the one before those of leases. */
   readonly lowerOwner: number
+  /** The first uid of layers of system packages: the one behind those of leases. */
+  readonly layerOwner: number
   readonly etcDir: string
   /** The file with the system-call filter. */
   readonly filterPath: string
@@ -56,9 +53,8 @@ export async function openDriverContext(options: BubblewrapOptions): Promise<Dri
   await mkdir(instance.leasesDir, { recursive: true, mode: 0o700 })
   const versions = options.cgroups === 'v1' ? [1] : [1, 2]
   const cgroups = options.cgroups === false ? undefined : await findCgroups(instance.tag, versions)
-  const uidsDir = host.privileged ? HOST_UIDS_DIR : join(instance.dataDir, 'uids')
-  const uidBase = options.uidBase ?? DEFAULT_UID_BASE
-  const uids = await openUids(uidsDir, uidBase)
+  const uidBase = options.uidBase ?? defaultUidBase
+  const uids = await openUids(uidsDirectory(instance), uidBase)
   const etcDir = await writeSharedEtc(join(instance.dataDir, 'sandbox-etc'))
   const filterPath = join(instance.dataDir, 'sandbox-filter')
   await replaceFile(filterPath, filter)
@@ -68,6 +64,8 @@ export async function openDriverContext(options: BubblewrapOptions): Promise<Dri
   const noUserNamespaces = host.privileged ? await whyNoUserNamespaces() : undefined
   const { blanks, noLoopDisks } = await openBestBlanks(options, {
     host,
+    instance,
+    uids,
     userNamespaces: host.privileged && noUserNamespaces === undefined,
     cgroups,
     dir: instance.blanksDir,
@@ -93,6 +91,7 @@ export async function openDriverContext(options: BubblewrapOptions): Promise<Dri
     noUserNamespaces,
     noLowerTrees,
     lowerOwner,
+    layerOwner: uidBase + UIDS,
     etcDir,
     filterPath,
     closedNode,
@@ -129,18 +128,4 @@ async function whyNoUserNamespaces(): Promise<string | undefined> {
     if (error instanceof UserNamespaceError) return error.message
     throw error
   }
-}
-
-async function writeSharedEtc(dir: string): Promise<string> {
-  await mkdir(dir, { recursive: true, mode: 0o700 })
-  for (const [name, content] of sharedEtcFiles) await replaceFile(join(dir, name), content)
-  return dir
-}
-
-/** Replaces a file by a rename, because another process of the service may be reading it. */
-async function replaceFile(path: string, content: string | Buffer): Promise<void> {
-  const fresh = `${path}.${randomUUID()}`
-  await writeFile(fresh, content)
-  await chmod(fresh, 0o444)
-  await rename(fresh, path)
 }

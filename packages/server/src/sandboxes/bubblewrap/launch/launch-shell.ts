@@ -1,5 +1,5 @@
 import { access, readdir, readFile } from 'node:fs/promises'
-import { ignoring } from '../../linux/errors.ts'
+import { ignoring } from '../../../kit/system-errors.ts'
 
 /** The first descriptor that a launch does not pass on deliberately. */
 const FIRST_UNUSED_FD = 7

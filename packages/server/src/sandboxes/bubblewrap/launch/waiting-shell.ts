@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, constants, openSync, renameSync } from 'node:fs'
-import { createServer, type Server, Socket } from 'node:net'
+import { closeSync, constants, openSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { join } from 'node:path'
-import { withShortPath } from '../../egress/socket-directory.ts'
-import { hostNames } from '../files/lease-files.ts'
+import { hostNames } from '../../leases/lease-files.ts'
+import { withListener } from '../../leases/listener.ts'
 import { MILESTONE_FD } from './arguments.ts'
 import type { LaunchShell } from './launch-shell.ts'
 
@@ -61,32 +61,4 @@ async function joined(child: ChildProcess, socket: Socket): Promise<void> {
   ])
   if (news === 'joined') return
   throw new Error('the shell that waits for a lease could not join its cgroups', { cause: news })
-}
-
-/**
- * Listens in a lease's host directory while `use` passes the descriptor on. The socket gets its final name by a rename,
- * because closing a server unlinks the name it was created under.
- */
-async function withListener<T>(host: string, use: (descriptor: number) => Promise<T>): Promise<T> {
-  return withShortPath(host, async short => {
-    const server = createServer(socket => socket.destroy())
-    server.listen({ path: short('s.new') })
-    await once(server, 'listening')
-    try {
-      renameSync(join(host, 's.new'), join(host, hostNames.socket))
-      return await use(descriptorOf(server))
-    } finally {
-      server.close()
-      await once(server, 'close')
-    }
-  })
-}
-
-/** Node has no public API for the descriptor of a unix listener. */
-function descriptorOf(server: Server): number {
-  const handle: unknown = Reflect.get(server, '_handle')
-  const descriptor: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'fd') : undefined
-  if (typeof descriptor !== 'number' || descriptor < 0)
-    throw new Error('this version of Node does not expose the descriptor of a listener')
-  return descriptor
 }

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { ignoring } from '../../linux/errors.ts'
+import { ignoring } from '../../../kit/system-errors.ts'
 import { isLeaseId } from '../../linux/instance.ts'
+import { processStartTime } from '../../linux/process-start-time.ts'
 import { waitUntil } from '../../linux/wait-until.ts'
 
 const OPTION = '--unsetenv'
@@ -58,16 +59,6 @@ export async function killMarked(tag: string, leaseId: string): Promise<boolean>
     }
     return found.length === 0
   }, 10_000)
-}
-
-/**
- * Returns the start time of a process; undefined once it is dead or a zombie. Pid and start time together identify a
- * process.
- */
-export async function processStartTime(pid: number): Promise<string | undefined> {
-  // The program's name is second, in parentheses, and may contain anything; the start time is the 20th field after it.
-  const fields = (await read(pid, 'stat'))?.split(') ').at(-1)?.split(' ') ?? []
-  return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19]
 }
 
 function read(pid: number, name: string): Promise<string | undefined> {

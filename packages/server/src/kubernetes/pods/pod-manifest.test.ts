@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest'
+import { podSettings } from '../../../test/support/kubernetes/pod-settings.ts'
+import { podTemplate } from './pod-manifest.ts'
+
+const owner = { deployment: 'd1', instance: 'one' }
+interface Container {
+  readonly name: string
+  readonly image: string
+  readonly env?: readonly { readonly name: string; readonly value: string }[]
+  readonly securityContext: Readonly<Record<string, unknown>>
+  readonly resources: { readonly limits: Readonly<Record<string, string>> }
+  readonly volumeMounts: readonly { readonly name: string }[]
+}
+interface Manifest {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> }
+  readonly spec: Readonly<Record<string, unknown>> & {
+    readonly containers: readonly Container[]
+    readonly volumes: readonly Readonly<Record<string, unknown>>[]
+  }
+}
+const made = (changes: Parameters<typeof podSettings>[0] = {}) =>
+  podTemplate(owner, podSettings(changes)).manifest('10.0.0.1') as Manifest
+
+describe("a pod's manifest", () => {
+  it('is admitted by the restricted profile of the Pod Security Standards', () => {
+    const { spec } = made()
+    for (const member of ['hostNetwork', 'hostPID', 'hostIPC']) expect(spec).not.toHaveProperty(member)
+    expect(spec['securityContext']).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
+    for (const { securityContext } of spec.containers) {
+      expect(securityContext).toMatchObject({
+        allowPrivilegeEscalation: false,
+        capabilities: { drop: ['ALL'] },
+        privileged: false,
+        readOnlyRootFilesystem: true,
+        runAsNonRoot: true,
+      })
+    }
+    const kinds = spec.volumes.flatMap(volume => Object.keys(volume).filter(key => key !== 'name'))
+    expect(new Set(kinds)).toEqual(new Set(['emptyDir', 'projected']))
+  })
+
+  it('shows the token to the host alone, which is another user than the sandbox', () => {
+    const { spec } = made()
+    expect(spec).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false })
+    const holding = spec.containers.filter(({ volumeMounts }) => volumeMounts.some(({ name }) => name === 'token'))
+    expect(holding.map(({ name }) => name)).toEqual(['host'])
+    expect(new Set(spec.containers.map(({ securityContext }) => securityContext['runAsUser'])).size).toBe(2)
+    expect(JSON.stringify(spec.volumes)).toContain('"audience":"berth"')
+  })
+
+  it('bounds memory, processors and disk, and each volume', () => {
+    const { spec } = made()
+    const agent = spec.containers.find(({ name }) => name === 'agent')
+    expect(agent?.resources.limits).toEqual({
+      cpu: '1500m',
+      memory: String(2 * 1024 ** 3),
+      'ephemeral-storage': String(4 * 1024 ** 3),
+    })
+    for (const { emptyDir } of spec.volumes) {
+      if (emptyDir !== undefined) expect(emptyDir).toMatchObject({ sizeLimit: expect.stringMatching(/^\d+Mi$/) })
+    }
+  })
+
+  it('asks no name server for the one name that it needs', () => {
+    expect(made().spec).toMatchObject({
+      dnsPolicy: 'None',
+      hostAliases: [{ ip: '10.0.0.1', hostnames: ['berth-hosts.berth.svc'] }],
+    })
+  })
+
+  it('has a runtime class, secrets and nodes only if they are set', () => {
+    for (const member of ['runtimeClassName', 'imagePullSecrets', 'nodeSelector']) {
+      expect(made().spec).not.toHaveProperty(member)
+    }
+    expect(made({ runtimeClass: 'gvisor', pullSecrets: ['one'], nodeSelector: { a: 'b' } }).spec).toMatchObject({
+      runtimeClassName: 'gvisor',
+      imagePullSecrets: [{ name: 'one' }],
+      nodeSelector: { a: 'b' },
+    })
+  })
+
+  it('is another template for other settings, and the same for another address', () => {
+    const one = podTemplate(owner, podSettings())
+    expect(podTemplate(owner, podSettings()).name).toBe(one.name)
+    expect(podTemplate(owner, podSettings({ image: 'other' })).name).not.toBe(one.name)
+    expect(made().metadata.labels['berth.dev/template']).toBe(one.name)
+    expect(Object.values(made().metadata.labels).every(value => /^[A-Za-z0-9][\w.-]{0,62}$/.test(value))).toBe(true)
+  })
+})

@@ -1,0 +1,92 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { openDriver } from './composition/open-driver.ts'
+import { runtimeCatalog } from './composition/runtime-catalog.ts'
+import { HostRefused } from './far-host/dial-service.ts'
+import { objectsAt, openHostContent } from './far-host/host-content.ts'
+import { HostMemory } from './far-host/host-memory.ts'
+import { runFarHost } from './far-host/run-far-host.ts'
+import { hostName } from './kit/host-id.ts'
+import { knownSecrets } from './kit/redactor.ts'
+import { StartError, toStartError } from './kit/start-error.ts'
+import { openHelperGroup } from './sandboxes/confined/helper-group.ts'
+import { noteServing } from './sandboxes/leases/serving.ts'
+import { hostTokenOf } from './settings/far-host.ts'
+import { isOpenToOthers, readIfThere } from './settings/read-if-there.ts'
+import { secretsOf } from './settings/secret-values.ts'
+import { loadSettings } from './settings/settings.ts'
+import { lockForProcess } from './storage/embedded/file-lock.ts'
+
+/** For all helper programs of this host. */
+const HELPER_PROCESSES = 512
+
+/**
+ * Holds sandboxes of this machine for a service that it dials, until a signal stops it (SIGTERM, SIGINT). The sandboxes
+ * stay, and the next start finds them.
+ * @param variables the environment
+ * @returns the exit code: 0 after a requested stop; 1 if the host could not start or the service refuses it, with one line
+ *   on stderr
+ */
+export async function host(variables: Readonly<Record<string, string | undefined>>): Promise<number> {
+  try {
+    await using stack = new AsyncDisposableStack()
+    const settings = loadSettings(variables, readIfThere, isOpenToOthers)
+    const { dataDir, farHost, sandboxes, http } = settings
+    if (farHost.url === undefined) throw new StartError('this host needs the URL of its service: set BERTH_HOST_URL')
+    let known: string | null = null
+    const token = () => {
+      const now = hostTokenOf(farHost, readIfThere)
+      if (now !== known) stack.use(knownSecrets.add(now))
+      known = now
+      return now
+    }
+    token()
+    stack.use(knownSecrets.add(...secretsOf(settings)))
+    const log = pino({ level: settings.logging.level, hooks: { streamWrite: line => knownSecrets.text(line) } })
+    await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch(error => {
+      throw toStartError(error, `the data directory ${dataDir} cannot be created`)
+    })
+    // Two processes with one identity would take each other's connections for ever.
+    const lock = await lockForProcess(join(dataDir, 'host.lock'), dataDir)
+    stack.defer(() => lock.release())
+    stack.use(await noteServing(dataDir))
+    const helpers = stack.use(await openHelperGroup(dataDir, { ...sandboxes.helpers, processes: HELPER_PROCESSES }))
+    const memory = new HostMemory(dataDir)
+    const runtimes = runtimeCatalog(settings)
+    const driver = stack.use(await openDriver({ log, runtimes }, settings, { directoryOf: objectsAt(dataDir) }))
+    for (const line of [helpers.description, ...driver.describe()]) log.info({ component: 'sandboxes' }, line)
+    const content = openHostContent({
+      dataDir,
+      contentBytes: sandboxes.extensionsBytes,
+      inUse: () => memory.contents(),
+      runtime: id => runtimes.find(id),
+      installed: () => runtimes.installed,
+    })
+    const stopping = new AbortController()
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(signal, () => {
+        log.info({ signal }, 'stopping; the sandboxes stay')
+        stopping.abort(new Error('this host is stopping'))
+      })
+    }
+    const self = {
+      id: await hostName(dataDir),
+      token,
+      capacity: farHost.capacity,
+      pool: farHost.pool,
+      labels: farHost.labels,
+      release: http.release ?? '',
+      driver: driver.kind,
+    }
+    log.info({ host: self.id, url: farHost.url, capacity: self.capacity }, 'this host dials its service')
+    await runFarHost({ url: new URL(farHost.url), self, memory, log, driver, content }, stopping.signal)
+    return 0
+  } catch (error) {
+    if (!(error instanceof StartError || error instanceof HostRefused)) throw error
+    console.error(`berth: ${error.message}`)
+    return 1
+  }
+}
+
+if (import.meta.main) process.exitCode = await host(process.env)

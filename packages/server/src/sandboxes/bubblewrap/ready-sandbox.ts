@@ -1,0 +1,110 @@
+import { writeFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { BOUND, PREPARED, type WorkerMessage } from '@berth/supervisor'
+import type { SandboxBounds, SandboxSpec } from '../driver.ts'
+import { attachToSupervisor } from '../leases/attach.ts'
+import { hostNames, type LeaseFiles, leaseFiles } from '../leases/lease-files.ts'
+import { nameLease } from '../leases/name-lease.ts'
+import { makeSandbox } from './create-lease.ts'
+import { removeBlank } from './launch/blank.ts'
+import type { DriverContext } from './launch/driver-context.ts'
+import type { Readiness } from './pool-options.ts'
+
+/** Longest time for supervisor and agent of a sandbox to be ready. */
+const PREPARE_MS = 60_000
+/** A supervisor that waits answers at once; longer than this, and making a sandbox is no slower. */
+const BIND_MS = 1_000
+
+/**
+ * A sandbox that stands but has no lease: its supervisor is up and its agent has answered its first line. It has no proxy, so no
+ * way out, and it ends with this process, whose connection its supervisor holds.
+ */
+export interface ReadySandbox {
+  readonly files: LeaseFiles
+  readonly uid: number
+  readonly line: Socket
+}
+
+/** Makes a sandbox with the usual bounds ready. A failure leaves nothing behind. */
+export async function makeReady(
+  context: DriverContext,
+  bounds: SandboxBounds,
+  { command, agent }: Readiness,
+): Promise<ReadySandbox> {
+  const blank = await context.blanks.take(bounds)
+  const { files } = blank
+  let line: Socket | undefined
+  try {
+    writeFileSync(join(files.host, hostNames.mark), files.leaseId, { mode: 0o600 })
+    const spec = { leaseId: files.leaseId, command, bounds, mounts: [], egress: { reach: [] } }
+    const uid = await makeSandbox(context, blank, files, spec, async () => undefined)
+    line = await attachToSupervisor(files)
+    await answers(line, `${JSON.stringify({ prepare: agent } satisfies WorkerMessage)}\n`, PREPARED, PREPARE_MS)
+    line.unref()
+    return { files, uid, line }
+  } catch (error) {
+    line?.destroy()
+    await removeBlank(context, files.dir)
+    throw error
+  } finally {
+    blank.userNamespace?.release()
+  }
+}
+
+/** Tells whether a sandbox that stands already is what the spec asks for. */
+export function fits(spec: SandboxSpec, bounds: SandboxBounds, { command }: Readiness): boolean {
+  const { extensions = [], mounts, objects, runtime, engine, lower, layer } = spec
+  const shown = [objects, runtime, engine, lower, layer].filter(one => one !== undefined)
+  const plain = mounts.length === 0 && extensions.length === 0 && shown.length === 0
+  return plain && isDeepStrictEqual(spec.bounds, bounds) && isDeepStrictEqual([...spec.command], [...command])
+}
+
+/**
+ * Gives a sandbox the name of its lease. The uid follows first: whatever this process leaves behind is then found under the
+ * lease.
+ * @throws LeaseInUseError, with nothing changed for the lease; the caller discards the sandbox
+ */
+export function nameReady(context: DriverContext, ready: ReadySandbox, leaseId: string): void {
+  context.uids.move(ready.uid, leaseFiles(context.instance, leaseId).dir)
+  try {
+    nameLease(context.instance, ready.files, leaseId)
+  } catch (error) {
+    context.uids.move(ready.uid, ready.files.dir)
+    throw error
+  }
+}
+
+/** Lets a sandbox that has its name outlive this process. */
+export async function bindReady({ line }: ReadySandbox): Promise<void> {
+  line.ref()
+  await answers(line, 'bind\n', BOUND, BIND_MS)
+  line.destroy()
+}
+
+/** Ends a sandbox that nobody has asked for. */
+export async function discardReady(context: DriverContext, { files, line }: ReadySandbox): Promise<void> {
+  line.destroy()
+  await removeBlank(context, files.dir)
+}
+
+/** Sends a line and waits for the answer, whole and alone. */
+async function answers(socket: Socket, line: string, wanted: string, ms: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  let said = ''
+  const heard = (chunk: Buffer) => {
+    said += chunk.toString('latin1')
+    if (said === wanted) resolve()
+    else if (!wanted.startsWith(said)) reject(new Error(`a supervisor answered ${said.slice(0, 100)}`))
+  }
+  const ended = () => reject(new Error('the supervisor of a sandbox without a lease ended'))
+  const timer = setTimeout(() => reject(new Error('the supervisor of a sandbox without a lease is silent')), ms)
+  socket.on('data', heard).once('close', ended).write(line)
+  try {
+    await promise
+  } finally {
+    clearTimeout(timer)
+    socket.off('data', heard).off('close', ended)
+  }
+}

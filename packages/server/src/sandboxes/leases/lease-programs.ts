@@ -1,0 +1,60 @@
+import { lstat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { directoryTree, type TreeTools } from '../confined/directory-tree.ts'
+import { startLeaseScript } from '../confined/lease-script.ts'
+import type { ObjectsOf } from '../confined/objects-directory.ts'
+import { type SandboxDriver, SandboxGoneError } from '../driver.ts'
+import type { TreeName } from '../lease-program.ts'
+import type { Instance } from '../linux/instance.ts'
+import type { Tree } from '../tree.ts'
+import { baselinesOf, type LeaseFiles, leaseFiles } from './lease-files.ts'
+import { readRecord } from './record.ts'
+
+/** A series that the platform has named. */
+const SERIES = /^[a-z]+(-[a-z]+)*$/
+
+/** Runs programs at the files of this host's leases. */
+export function leasePrograms(
+  instance: Instance,
+  tools: TreeTools,
+  objects: ObjectsOf | undefined,
+): Pick<SandboxDriver, 'run' | 'settleBaseline' | 'hasDirectory'> {
+  const owned = async (leaseId: string): Promise<{ files: LeaseFiles; owner: { uid?: number } }> => {
+    const files = leaseFiles(instance, leaseId)
+    const record = await readRecord(files)
+    if (record === undefined) throw new SandboxGoneError(`sandbox ${leaseId} does not exist`)
+    return { files, owner: process.getuid?.() === 0 ? { uid: record.uid } : {} }
+  }
+  const treeAt = (files: LeaseFiles, owner: { uid?: number }, tree: TreeName, series: string): Tree => {
+    if (!SERIES.test(series)) throw new TypeError(`not a series of baselines: ${JSON.stringify(series)}`)
+    return directoryTree(tools, { path: files[tree], ...owner }, join(baselinesOf(files), series))
+  }
+  return {
+    async run(leaseId, program) {
+      const { files, owner } = await owned(leaseId)
+      if (program.kind === 'tree') {
+        const { access, baseline, tree } = program
+        return treeAt(files, owner, tree, baseline?.series ?? tree).run(access, baseline)
+      }
+      const { workspace, home, host: scratchDir } = files
+      const { bwrap } = tools
+      return startLeaseScript(
+        { workspace, home, scratchDir, objects, ...owner, ...(bwrap !== undefined && { bwrap }) },
+        program,
+      )
+    },
+    async settleBaseline(leaseId, series, id, end) {
+      await treeAt(leaseFiles(instance, leaseId), {}, 'workspace', series).settle(id, end)
+    },
+    async hasDirectory(leaseId, tree, names) {
+      const directory = leaseFiles(instance, leaseId)[tree]
+      const isDirectory = async (name: string) =>
+        lstat(join(directory, name)).then(
+          found => found.isDirectory(),
+          () => false,
+        )
+      const [, ...there] = await Promise.all([owned(leaseId), ...names.map(isDirectory)])
+      return there.includes(true)
+    },
+  }
+}
